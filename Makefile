@@ -1,0 +1,72 @@
+# Altair Eval. `make try` and `make test` do everything on a fresh machine; `make help` lists the rest.
+
+# Where Cargo builds, as an absolute path. bin/altair looks in ./target, so a CARGO_TARGET_DIR of the user's is not followed.
+TARGET_DIR ?= $(CURDIR)/target
+PREFIX ?= /usr/local
+PHP ?= php
+PHP_CONFIG ?= php-config
+PHPUNIT ?= $(shell command -v phpunit)
+
+EXTENSION := $(TARGET_DIR)/release/libaltair_eval.so
+NATIVE := $(TARGET_DIR)/release/altair
+WITH_EXTENSION = EXTENSION='$(EXTENSION)' PHP='$(PHP)' scripts/php.sh
+INSTALL = EXTENSION='$(EXTENSION)' NATIVE='$(NATIVE)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' \
+	PHP='$(PHP)' PHP_CONFIG='$(PHP_CONFIG)' scripts/install.sh
+SHOP := examples/shop/vendor/autoload.php
+
+export CARGO_TARGET_DIR := $(TARGET_DIR)
+ifneq ($(TARGET_DIR),$(CURDIR)/target)
+export ALTAIR_NATIVE := $(NATIVE)
+endif
+
+# Quick checks first, and one apt-get at a time; Cargo and xargs use every core by themselves.
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help try test build bench install uninstall valgrind clean setup lint test-rust test-php
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+
+try: build $(SHOP) ## set up, build, and evaluate a snippet against examples/shop
+	bin/altair eval --root=examples/shop 'container(Shop\UserRepository::class)->findByEmail("ada@shop.example")'
+
+test: setup lint build test-rust test-php ## set up, build, and run every check and test
+
+build: setup ## build the extension and the native command
+	cargo build --release --workspace
+
+bench: build $(SHOP) ## measure, as ratios against plain PHP
+	$(WITH_EXTENSION) benches/bench.php
+
+valgrind: build $(SHOP) ## run the extension under Valgrind
+	scripts/setup.sh valgrind
+	EXTENSION='$(EXTENSION)' NATIVE='$(NATIVE)' scripts/valgrind.sh
+
+# Under sudo nothing is built: Cargo is seldom root's, and root's files in target would stay.
+install: $(if $(SUDO_USER),,build) ## install into PREFIX and the system's PHP, for every SAPI
+	@$(INSTALL) install
+
+uninstall: ## undo `make install`
+	@$(INSTALL) uninstall
+
+clean: ## remove what was built
+	cargo clean
+	rm -rf examples/shop/vendor .phpunit.result.cache
+
+setup: ## install what this machine lacks
+	@scripts/setup.sh
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	scripts/check-php.sh
+
+test-rust: build
+	cargo test --workspace
+
+test-php: build $(SHOP)
+	$(WITH_EXTENSION) $(PHPUNIT)
+
+$(SHOP): examples/shop/composer.json | setup
+	cd examples/shop && COMPOSER_ALLOW_SUPERUSER=1 COMPOSER_DISABLE_NETWORK=1 composer --no-interaction --quiet dump-autoload
+	@touch $@

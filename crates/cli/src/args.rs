@@ -1,0 +1,224 @@
+//! What the command line accepts. Defaults, bounds and names come from the engine.
+
+use std::ffi::OsString;
+use std::num::IntErrorKind;
+use std::path::PathBuf;
+
+use altair_engine::launch::GUARDS;
+use altair_engine::{
+    DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, MAX_MEMORY_MB, MAX_TIMEOUT_MS,
+    MIN_MEMORY_MB, MIN_TIMEOUT_MS,
+};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const EXAMPLES: &str = "\
+Examples:
+  altair eval 'User::count()'
+  altair eval --root=/srv/shop --format=json 'return container(Mailer::class);'
+  altair events:tail --follow
+
+Exit codes:
+  0  a clean run
+  1  an exception, a timeout, or a child that ended with another code than 0
+  2  wrong usage, or the child could not be started; one line on standard error says why";
+
+const EVAL_EXAMPLES: &str = "\
+Examples:
+  altair eval 'User::count()'
+  altair eval 'return container(UserRepository::class)->findByEmail(\"a@b.c\");'
+  altair eval --file=check.php --timeout-ms=20000
+  echo 'return PHP_VERSION;' | altair eval --file=-
+  altair eval -- '-1 + 2'
+
+In the snippet `container()` is the application's container and `container($id)` is an entry of
+it. The last `return` is the result; a snippet that is one expression needs none.
+
+Exit codes:
+  0  the snippet ran to its end, or called exit(0)
+  1  an exception, a timeout, or a child that ended with another code than 0
+  2  wrong usage, or the child could not be started; one line on standard error says why";
+
+const EVENTS_EXAMPLES: &str = "\
+Examples:
+  altair events:tail -n 5
+  altair events:tail --follow --format=json | jq .extra.snippet
+
+Every unsafe run leaves two lines in .altair/events.jsonl below the project root: one before it
+starts (`partial`) and one when it has ended (`ok` or `fail`), joined by `extra.run`.
+
+Exit codes:
+  0  the log was shown, or there is none yet
+  2  wrong usage, or a log that cannot be read";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  altair completions bash > ~/.local/share/bash-completion/completions/altair
+  altair completions zsh > ~/.zfunc/_altair
+  altair completions fish > ~/.config/fish/completions/altair.fish";
+
+/// Evaluate PHP against an application's live container, confined.
+#[derive(Debug, Parser)]
+#[command(
+    name = "altair",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
+#[command(after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a PHP snippet against the application and show what it returns.
+    #[command(display_name = "altair eval", after_help = EVAL_EXAMPLES)]
+    Eval(EvalArgs),
+    /// Show the audit log: what was run with --unsafe.
+    #[command(name = "events:tail", display_name = "altair events:tail")]
+    #[command(after_help = EVENTS_EXAMPLES)]
+    EventsTail(EventsArgs),
+    /// Print a completion script for a shell.
+    #[command(display_name = "altair completions", after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// The shell to complete in.
+        #[arg(value_name = "shell")]
+        shell: Shell,
+    },
+}
+
+/// The arguments of `altair eval`.
+#[derive(Debug, Args)]
+pub struct EvalArgs {
+    /// PHP code; a leading `<?php` is accepted. Quote it, so that it is one argument.
+    #[arg(value_name = "snippet")]
+    pub snippet: Option<OsString>,
+
+    /// Read the snippet from this file; `-` is standard input.
+    #[arg(long, value_name = "path")]
+    pub file: Option<PathBuf>,
+
+    /// See [`EvalRequest::with_timeout_ms`](altair_engine::EvalRequest::with_timeout_ms).
+    #[arg(long, value_name = "n", default_value_t = DEFAULT_TIMEOUT_MS, value_parser = integer)]
+    #[arg(allow_negative_numbers = true)]
+    #[arg(help = format!("Deadline of the whole call, boot included, in milliseconds, {MIN_TIMEOUT_MS}…{MAX_TIMEOUT_MS}"))]
+    pub timeout_ms: i64,
+
+    /// See [`EvalRequest::with_memory_limit_mb`](altair_engine::EvalRequest::with_memory_limit_mb).
+    #[arg(long, value_name = "n", default_value_t = DEFAULT_MEMORY_MB, value_parser = integer)]
+    #[arg(allow_negative_numbers = true)]
+    #[arg(help = format!("PHP's memory limit in MiB, {MIN_MEMORY_MB}…{MAX_MEMORY_MB}"))]
+    pub memory_mb: i64,
+
+    /// Make writes to the project real.
+    #[arg(long)]
+    pub writes: bool,
+
+    /// Open outbound connections.
+    #[arg(long)]
+    pub network: bool,
+
+    /// Run without guards. Such a run is written to the audit log.
+    #[arg(long = "unsafe")]
+    pub unconfined: bool,
+
+    /// See [`EvalRequest::bootstrap`](altair_engine::EvalRequest::bootstrap).
+    #[arg(long, value_name = "path")]
+    #[arg(help = format!("The file below the project root that returns the container; {DEFAULT_BOOTSTRAP} if there is one"))]
+    pub bootstrap: Option<PathBuf>,
+
+    /// The project: the directory that holds vendor/autoload.php [default: the working directory].
+    #[arg(long, value_name = "dir")]
+    pub root: Option<PathBuf>,
+
+    /// The PHP interpreter of the child.
+    #[arg(long, value_name = "path", default_value = "php")]
+    pub php: OsString,
+
+    /// Start a new PHP process instead of forking a warm one.
+    #[arg(long)]
+    pub cold: bool,
+
+    /// Refuse to run when this guard is not to be had; repeatable.
+    #[arg(long, value_name = "guard", value_parser = PossibleValuesParser::new(GUARDS.iter().copied()))]
+    pub require: Vec<String>,
+
+    /// How to print the result.
+    #[arg(long, value_enum, value_name = "format", default_value_t = Format::Human)]
+    pub format: Format,
+}
+
+/// The arguments of `altair events:tail`.
+#[derive(Debug, Args)]
+pub struct EventsArgs {
+    /// How many of the last events to show.
+    #[arg(short = 'n', value_name = "n", default_value_t = 20, value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
+    pub lines: usize,
+
+    /// Go on showing events as they come, until Ctrl-C.
+    #[arg(long)]
+    pub follow: bool,
+
+    /// How to print events; json prints the lines of the log as they are.
+    #[arg(long, value_enum, value_name = "format", default_value_t = Format::Human)]
+    pub format: Format,
+
+    /// The project whose log it is [default: the working directory].
+    #[arg(long, value_name = "dir")]
+    pub root: Option<PathBuf>,
+}
+
+/// How something is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[value(help = None::<&str>)]
+    Human,
+    /// For programs.
+    #[value(help = None::<&str>)]
+    Json,
+}
+
+/// A shell for which there are completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// GNU Bash.
+    #[value(help = None::<&str>)]
+    Bash,
+    /// Zsh.
+    #[value(help = None::<&str>)]
+    Zsh,
+    /// fish.
+    #[value(help = None::<&str>)]
+    Fish,
+}
+
+/// Parses `arguments`, the first of which is the program's name.
+///
+/// # Errors
+///
+/// `clap`'s error, which also stands for `--help` and `--version`.
+pub fn parse(arguments: &[OsString]) -> Result<Command, clap::Error> {
+    Cli::try_parse_from(arguments).map(|cli| cli.command)
+}
+
+/// A whole number of any size: the engine clamps, so one that overflows is as good as the largest.
+fn integer(text: &str) -> Result<i64, String> {
+    text.parse::<i64>().or_else(|error| match error.kind() {
+        IntErrorKind::PosOverflow => Ok(i64::MAX),
+        IntErrorKind::NegOverflow => Ok(i64::MIN),
+        _ => Err("a whole number is needed".to_owned()),
+    })
+}
+
+/// A number of lines, 0 or more.
+fn count(text: &str) -> Result<usize, String> {
+    text.parse::<usize>().or_else(|error| match error.kind() {
+        IntErrorKind::PosOverflow => Ok(usize::MAX),
+        _ => Err("a whole number, 0 or more, is needed".to_owned()),
+    })
+}

@@ -1,0 +1,139 @@
+//! `altair eval`: from arguments to a request, from a result to an exit code.
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use altair_engine::audit::Actor;
+use altair_engine::{EvalError, EvalRequest, EvalResult, Evaluator};
+use serde::Serialize;
+use serde_json::ser::PrettyFormatter;
+
+use crate::args::{EvalArgs, Format};
+use crate::failure::{Failure, reason};
+use crate::human::{self, Theme};
+use crate::progress::Progress;
+use crate::{escape, extension, output};
+
+/// Exit code of a run that was not clean.
+const EXIT_NOT_CLEAN: u8 = 1;
+
+/// Evaluates and prints; the exit code says whether the run was clean.
+///
+/// # Errors
+///
+/// Wrong usage, and what keeps the child from starting.
+pub fn run(args: EvalArgs) -> Result<ExitCode, Failure> {
+    let format = args.format;
+    let evaluator = evaluator(&args)?;
+    let request = request(args)?;
+    let deadline = Duration::from_millis(request.timeout_ms().into());
+    let evaluated = {
+        // Its own scope: the progress line is gone before anything else is printed.
+        let mut progress = Progress::on_stderr(deadline);
+        evaluator.evaluate(&request, &mut progress)
+    };
+    let result = evaluated.map_err(|error| match error {
+        EvalError::InvalidRequest(message) | EvalError::Launch(message) => Failure::new(message),
+        EvalError::Interrupted => Failure::new("the evaluation was interrupted"),
+    })?;
+    let text = match format {
+        Format::Human => human::render(&result, Theme::new(output::takes_color())),
+        Format::Json => json(&result, output::is_terminal())?,
+    };
+    // A reader that has gone changes nothing about how the run ended.
+    output::print(text.as_bytes())?;
+    Ok(if result.ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(EXIT_NOT_CLEAN)
+    })
+}
+
+fn evaluator(args: &EvalArgs) -> Result<Evaluator, Failure> {
+    let evaluator =
+        Evaluator::new(&args.php, Actor::Cli).with_required_guards(args.require.clone());
+    Ok(match extension::find()? {
+        Some(path) => evaluator.with_extension(path),
+        None => evaluator,
+    })
+}
+
+fn request(args: EvalArgs) -> Result<EvalRequest, Failure> {
+    let snippet = snippet(args.snippet, args.file.as_deref())?;
+    let root = root(args.root)?;
+    let mut request = EvalRequest::new(snippet, root)
+        .with_timeout_ms(args.timeout_ms)
+        .with_memory_limit_mb(args.memory_mb);
+    request.allow_writes = args.writes;
+    request.allow_network = args.network;
+    request.unconfined = args.unconfined;
+    request.bootstrap = args.bootstrap;
+    Ok(request)
+}
+
+fn snippet(argument: Option<OsString>, file: Option<&Path>) -> Result<Vec<u8>, Failure> {
+    match (argument, file) {
+        (Some(_), Some(_)) => Err(Failure::new(
+            "both a snippet and --file are given; leave one of them out",
+        )),
+        (None, None) => Err(Failure::new(
+            "nothing to run: give a snippet, as in altair eval 'return 1;', or --file=<path>",
+        )),
+        (Some(snippet), None) => Ok(snippet.into_vec()),
+        (None, Some(path)) => read(path).map_err(|error| {
+            let (shown, why) = (path.display(), reason(&error));
+            Failure::new(format!(
+                "cannot read the snippet from --file={shown}: {why}"
+            ))
+        }),
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    if path == Path::new("-") {
+        let mut snippet = Vec::new();
+        io::stdin().lock().read_to_end(&mut snippet)?;
+        return Ok(snippet);
+    }
+    std::fs::read(path)
+}
+
+/// The project root that was named, else the working directory.
+///
+/// # Errors
+///
+/// When there is no working directory any more.
+pub fn root(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    match named {
+        Some(root) => Ok(root),
+        None => std::env::current_dir().map_err(|error| {
+            let why = reason(&error);
+            Failure::new(format!(
+                "the working directory cannot be used: {why}; name --root=<dir>"
+            ))
+        }),
+    }
+}
+
+/// The result as `Altair\Eval\Support\Json` lays it out: four spaces, a final newline.
+fn json(result: &EvalResult, for_terminal: bool) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let layout = PrettyFormatter::with_indent(b"    ");
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, layout);
+    let failure = |why: String| Failure::new(format!("the result cannot be written: {why}"));
+    result
+        .to_json()
+        .serialize(&mut serializer)
+        .map_err(|error| failure(error.to_string()))?;
+    bytes.push(b'\n');
+    let text = String::from_utf8(bytes).map_err(|error| failure(error.to_string()))?;
+    Ok(if for_terminal {
+        escape::json(&text)
+    } else {
+        text
+    })
+}

@@ -1,0 +1,128 @@
+//! What stands between the figures and the output: where, what was refused, what is not guarded.
+
+use std::collections::BTreeMap;
+
+use altair_engine::{Blocked, EvalResult, IN_FORCE, Outcome, Phase};
+use serde_json::Value;
+
+use super::{Theme, exception, field, line};
+use crate::escape;
+
+/// Appends every part there is something to say about.
+pub fn append(out: &mut String, result: &EvalResult, theme: Theme) {
+    explain(out, result);
+    place(out, result, theme);
+    for blocked in &result.diagnostics.blocked {
+        line(out, 1, &theme.notice(&refusal(blocked)));
+    }
+    unguarded(out, result, theme);
+}
+
+/// What the headline had no room for.
+fn explain(out: &mut String, result: &EvalResult) {
+    let diagnostics = &result.diagnostics;
+    let in_headline = match diagnostics.outcome {
+        Outcome::Fatal | Outcome::OutOfMemory | Outcome::BootFailed | Outcome::NoReport => true,
+        // The headline says the same in fewer words.
+        Outcome::TimedOut | Outcome::Signalled => true,
+        // Without an exception the message is all the headline could show.
+        Outcome::Threw => result.exception.is_none(),
+        Outcome::Returned | Outcome::Exited => false,
+    };
+    let message = diagnostics.message.as_deref().unwrap_or_default();
+    if !in_headline && !message.is_empty() {
+        line(out, 1, &escape::line(message));
+    }
+    match (diagnostics.outcome, diagnostics.phase) {
+        (Outcome::Returned | Outcome::BootFailed, _) | (_, Some(Phase::Snippet) | None) => {}
+        (_, Some(Phase::Boot)) => line(out, 1, "while the application booted"),
+        (_, Some(Phase::Encode)) => line(out, 1, "while the result was encoded"),
+    }
+    if let (Outcome::BootFailed, Some(thrown)) = (diagnostics.outcome, &result.exception) {
+        let told = ["class", "message"]
+            .iter()
+            .all(|part| message.contains(&field(thrown, part)));
+        // Without a message the headline shows the exception itself.
+        if !told && !message.is_empty() {
+            line(out, 1, &exception(thrown));
+        }
+    }
+}
+
+/// The place and the trace: of the exception, else of where the code was.
+fn place(out: &mut String, result: &EvalResult, theme: Theme) {
+    if let Some(thrown) = &result.exception {
+        let code = match thrown.get("code") {
+            None | Some(Value::Null) => String::new(),
+            Some(code) if code == &Value::from(0) => String::new(),
+            Some(_) => format!(" (code {})", field(thrown, "code")),
+        };
+        let at = format!(
+            "at {}:{}{code}",
+            field(thrown, "file"),
+            field(thrown, "line")
+        );
+        line(out, 1, &escape::line(&at));
+        trace(
+            out,
+            items(thrown, "stack_trace").filter_map(Value::as_str),
+            theme,
+        );
+        for previous in items(thrown, "previous") {
+            let at = format!(" ({}:{})", field(previous, "file"), field(previous, "line"));
+            line(
+                out,
+                1,
+                &format!("previous: {}{}", exception(previous), escape::line(&at)),
+            );
+        }
+    } else if let Some(location) = &result.diagnostics.location {
+        line(
+            out,
+            1,
+            &escape::line(&format!("at {}:{}", location.file, location.line)),
+        );
+        trace(out, location.stack_trace.iter().map(String::as_str), theme);
+    }
+}
+
+fn trace<'a>(out: &mut String, frames: impl Iterator<Item = &'a str>, theme: Theme) {
+    for frame in frames {
+        line(out, 2, &theme.dim(&escape::line(frame)));
+    }
+}
+
+/// The items of a list in an encoded value; none if it is missing.
+fn items<'a>(encoded: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    encoded
+        .get(name)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+fn refusal(blocked: &Blocked) -> String {
+    let lift = match &blocked.lift {
+        Some(flag) => format!("{} allows it", escape::line(flag)),
+        None => "nothing allows it".into(),
+    };
+    format!(
+        "refused: {} by {}; {lift}",
+        escape::line(&blocked.what),
+        escape::line(&blocked.guard)
+    )
+}
+
+/// Guards that are not in force, by reason: nothing degrades in silence.
+fn unguarded(out: &mut String, result: &EvalResult, theme: Theme) {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (guard, state) in &result.diagnostics.guards {
+        if state != IN_FORCE {
+            reasons.entry(state).or_default().push(guard);
+        }
+    }
+    for (reason, guards) in reasons {
+        let text = format!("not in force: {} ({reason})", guards.join(", "));
+        line(out, 1, &theme.notice(&escape::line(&text)));
+    }
+}

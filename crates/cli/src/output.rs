@@ -1,0 +1,61 @@
+//! Standard output, which may be closed before everything is written.
+
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use anstream::ColorChoice;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::failure::{Failure, reason};
+
+/// Whether somebody still reads standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// As far as is known.
+    There,
+    /// The other end is closed, as after `| head -1`.
+    Gone,
+}
+
+/// Writes `text` to standard output, at once.
+///
+/// # Errors
+///
+/// When it cannot be written for another reason than a reader that has gone: a full disk.
+pub fn print(text: &[u8]) -> Result<Reader, Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(Reader::There),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(Failure::new(format!(
+            "cannot write to standard output: {}",
+            reason(&error)
+        ))),
+    }
+}
+
+/// Waits for `pause`, or until the reader of standard output goes away.
+pub fn wait(pause: Duration) -> Reader {
+    let stdout = io::stdout();
+    // No event is asked for: POLLERR (a pipe without a reader) is reported all the same, and
+    // nothing else ends the wait. See poll(2).
+    let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
+    let timeout = PollTimeout::try_from(pause).unwrap_or(PollTimeout::MAX);
+    match poll(&mut fds, timeout) {
+        Ok(ready) if ready > 0 => Reader::Gone,
+        _ => Reader::There,
+    }
+}
+
+/// Whether standard output is a terminal.
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Whether standard output takes colour: a terminal that can, and no `NO_COLOR`.
+pub fn takes_color() -> bool {
+    let stdout = io::stdout();
+    // `choice` also honours CLICOLOR_FORCE, which would colour a file: the terminal decides first.
+    stdout.is_terminal() && anstream::AutoStream::choice(&stdout) != ColorChoice::Never
+}

@@ -1,0 +1,141 @@
+//! One line of the log. Field names and their order are a public contract.
+
+use jiff::Zoned;
+use nix::unistd::{User, geteuid};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use ulid::Ulid;
+
+use super::redact::{self, Grammar};
+use super::{Actor, AuditError, Ending};
+use crate::EvalRequest;
+
+/// The most of a snippet, and of an error, that a line holds, in bytes.
+pub(super) const TEXT_MAX: usize = 4096;
+
+/// What the two lines of a run have in common, made once and before the run.
+#[derive(Debug)]
+pub(super) struct Announced {
+    actor: Actor,
+    user: String,
+    client: Option<String>,
+    extra: Extra,
+}
+
+/// Status of a line.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Partial,
+    Ok,
+    Fail,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    id: String,
+    timestamp: String,
+    actor: Actor,
+    user: &'a str,
+    client: Option<&'a str>,
+    command: &'static str,
+    kind: &'static str,
+    status: Status,
+    duration_ms: u64,
+    error: Option<String>,
+    extra: Extra,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Extra {
+    run: String,
+    r#unsafe: bool,
+    allow_writes: bool,
+    allow_network: bool,
+    snippet_length: usize,
+    snippet_sha256: String,
+    snippet: String,
+    exit_code: Option<i32>,
+    timed_out: bool,
+}
+
+impl Announced {
+    /// Gathers what is known before the run. `run` joins its lines.
+    pub(super) fn new(
+        run: Ulid,
+        actor: Actor,
+        client: Option<&str>,
+        request: &EvalRequest,
+    ) -> Self {
+        let text = String::from_utf8_lossy(&request.snippet);
+        Self {
+            actor,
+            user: login_name(),
+            client: client.map(str::to_owned),
+            extra: Extra {
+                run: run.to_string(),
+                r#unsafe: request.unconfined,
+                allow_writes: request.allow_writes,
+                allow_network: request.allow_network,
+                snippet_length: request.snippet.len(),
+                snippet_sha256: format!("{:x}", Sha256::digest(&request.snippet)),
+                snippet: redact::redact(&text, Grammar::Php, TEXT_MAX),
+                exit_code: None,
+                timed_out: false,
+            },
+        }
+    }
+
+    /// The line before the run.
+    pub(super) fn partial(&self) -> Result<String, AuditError> {
+        self.encode(Status::Partial, 0, None, self.extra.clone())
+    }
+
+    /// The line after the run. Its error is masked and cut like the snippet: PHP's own messages
+    /// quote DSNs and arguments.
+    pub(super) fn ended(&self, ending: &Ending) -> Result<String, AuditError> {
+        let status = if ending.ok { Status::Ok } else { Status::Fail };
+        let error = ending
+            .stated_error()
+            .map(|e| redact::redact(&e, Grammar::Prose, TEXT_MAX));
+        let extra = Extra {
+            exit_code: ending.exit_code,
+            timed_out: ending.timed_out,
+            ..self.extra.clone()
+        };
+        self.encode(status, ending.duration_ms, error, extra)
+    }
+
+    fn encode(
+        &self,
+        status: Status,
+        duration_ms: u64,
+        error: Option<String>,
+        extra: Extra,
+    ) -> Result<String, AuditError> {
+        Ok(serde_json::to_string(&Line {
+            id: Ulid::generate().to_string(),
+            timestamp: Zoned::now()
+                .strftime("%Y-%m-%dT%H:%M:%S%.3f%:z")
+                .to_string(),
+            actor: self.actor,
+            user: &self.user,
+            client: self.client.as_deref(),
+            command: "eval",
+            kind: "eval",
+            status,
+            duration_ms,
+            error,
+            extra,
+        })?)
+    }
+}
+
+/// The login name of the effective user, or the number of one that no account database knows.
+fn login_name() -> String {
+    let uid = geteuid();
+    match User::from_uid(uid) {
+        Ok(Some(user)) => user.name,
+        Ok(None) | Err(_) => uid.to_string(),
+    }
+}

@@ -1,0 +1,120 @@
+//! The audit log: what was run without guards, by whom, and how it ended.
+//!
+//! Every unsafe run leaves two lines in `<root>/.altair/events.jsonl`: [`Run::begin`] writes
+//! `partial` before the child starts, [`Run::end`] writes `ok` or `fail` when it has ended. Both
+//! carry the same `extra.run`. One JSON object a line; `line.rs` has the fields.
+//!
+//! The log is evidence of what was asked, not a guard: an unsafe run can alter it afterwards.
+
+mod append;
+mod ending;
+mod error;
+mod line;
+mod redact;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde::Serialize;
+use ulid::Ulid;
+
+use crate::EvalRequest;
+
+pub use ending::Ending;
+pub use error::AuditError;
+
+/// The directory of the log, below the project root.
+const DIRECTORY: &str = ".altair";
+/// The log's name in [`DIRECTORY`].
+const FILE: &str = "events.jsonl";
+
+/// Where the log of the project at `root` is: `<root>/.altair/events.jsonl`.
+#[must_use]
+pub fn path(root: &Path) -> PathBuf {
+    root.join(DIRECTORY).join(FILE)
+}
+
+/// The entry point that a run came through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Actor {
+    /// The command line.
+    Cli,
+    /// The MCP server.
+    Mcp,
+    /// PHP code that uses the API.
+    Script,
+}
+
+/// One unsafe run that has been announced in the log.
+///
+/// Dropped without [`Run::end`] (a panic, an interrupted call) it writes a `fail` line with the
+/// error `interrupted`.
+#[derive(Debug)]
+#[must_use = "dropping it records the run as interrupted: call `end` when the run has ended"]
+pub struct Run {
+    root: PathBuf,
+    announced: line::Announced,
+    began: Instant,
+    /// The process that announced the run. A fork of the host holds a copy of this value; the run
+    /// is not the fork's, and its drop there must not report it.
+    process: u32,
+    ended: bool,
+}
+
+impl Run {
+    /// Announces a run: writes its `partial` line.
+    ///
+    /// `root` is the project root; `client` names the program behind an MCP session, if one is
+    /// known. The snippet is logged with its secrets masked and cut at 4096 bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`AuditError`] if the line could not be written. Nothing may run then.
+    pub fn begin(
+        root: &Path,
+        actor: Actor,
+        client: Option<&str>,
+        request: &EvalRequest,
+    ) -> Result<Run, AuditError> {
+        // Absolute, because the host may change its working directory while the run lasts.
+        let root = std::path::absolute(root).unwrap_or_else(|_| root.to_path_buf());
+        let announced = line::Announced::new(Ulid::generate(), actor, client, request);
+        append::append(&root, &announced.partial()?)?;
+        Ok(Run {
+            root,
+            announced,
+            began: Instant::now(),
+            process: std::process::id(),
+            ended: false,
+        })
+    }
+
+    /// Records how the run ended: writes its `ok` or `fail` line, and makes the log anew if it has
+    /// vanished meanwhile.
+    ///
+    /// A failure without a stated error is recorded with its exit code or as `failed`.
+    ///
+    /// # Errors
+    ///
+    /// [`AuditError`] if the line could not be written. The run has happened all the same.
+    pub fn end(mut self, ending: Ending) -> Result<(), AuditError> {
+        self.ended = true;
+        append::append(&self.root, &self.announced.ended(&ending)?)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if self.ended || self.process != std::process::id() {
+            return;
+        }
+        let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        // A drop has nobody to tell; the `partial` line without its partner says it too.
+        if let Ok(text) = self.announced.ended(&Ending::interrupted(elapsed)) {
+            let _ = append::append(&self.root, &text);
+        }
+    }
+}

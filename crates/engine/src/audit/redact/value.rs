@@ -1,0 +1,186 @@
+//! How far a value goes in text that has no grammar of its own.
+
+use std::ops::Range;
+
+use super::secret_name::{is_scheme, is_secret_name};
+
+/// Whether a name may hold `byte`: `API_KEY`, `--api-key`.
+pub(super) fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// The end of the word at `at`.
+pub(super) fn end_of_word(bytes: &[u8], at: usize) -> usize {
+    skip_while(bytes, at, bytes.len(), is_word_byte)
+}
+
+/// The next position from `at` on that is not white space.
+pub(super) fn skip_space(bytes: &[u8], at: usize) -> usize {
+    skip_while(bytes, at, bytes.len(), |b| b.is_ascii_whitespace())
+}
+
+/// The next position from `at` on, up to `limit`, that is neither a space nor a tab.
+pub(super) fn skip_blanks(bytes: &[u8], at: usize, limit: usize) -> usize {
+    skip_while(bytes, at, limit, |b| matches!(b, b' ' | b'\t'))
+}
+
+/// The next white space from `at` on, or `limit`.
+pub(super) fn end_of_run(bytes: &[u8], at: usize, limit: usize) -> usize {
+    skip_while(bytes, at, limit, |b| !b.is_ascii_whitespace())
+}
+
+fn skip_while(bytes: &[u8], at: usize, limit: usize, test: impl Fn(u8) -> bool) -> usize {
+    let run = bytes.get(at..limit).unwrap_or_default();
+    at + run.iter().take_while(|b| test(**b)).count()
+}
+
+/// Steps over what closes a quoted name: `password"`, `password\"`, `password']`.
+pub(super) fn skip_closers(bytes: &[u8], at: usize, limit: usize) -> usize {
+    let mut end = opening_quote(bytes, at, limit).map_or(at, |quote| quote + 1);
+    while end < limit && bytes[end] == b']' {
+        end += 1;
+    }
+    end
+}
+
+/// Where the quote is that stands at `at`, perhaps behind backslashes.
+pub(super) fn opening_quote(bytes: &[u8], at: usize, limit: usize) -> Option<usize> {
+    let quote = skip_while(bytes, at, limit, |b| b == b'\\');
+    (quote < limit && matches!(bytes[quote], b'\'' | b'"' | b'`')).then_some(quote)
+}
+
+/// Whether `text` begins with an expression of PHP rather than with a bare word.
+pub(super) fn is_code_like(text: &str) -> bool {
+    const KEYWORDS: [&str; 12] = [
+        "new", "fn", "function", "static", "match", "clone", "yield", "throw", "null", "true",
+        "false", "array",
+    ];
+    let bytes = text.as_bytes();
+    match bytes.first() {
+        Some(b'$' | b'[' | b'(' | b'\\' | b'@' | b'!' | b'&') => return true,
+        Some(b) if b.is_ascii_alphabetic() || *b == b'_' => {}
+        _ => return false,
+    }
+    let end = skip_while(bytes, 0, bytes.len(), |b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'\\')
+    });
+    let after = &bytes[skip_space(bytes, end)..];
+    KEYWORDS.contains(&text[..end].to_ascii_lowercase().as_str())
+        || after.starts_with(b"(")
+        || after.starts_with(b"::")
+}
+
+/// What to mask of the word at `from`, and where it ends.
+///
+/// A word is what a shell takes for one: quotes hold it together. `in_pairs` ends it at `;` and `&`
+/// as well. A word that only leads to the secret (`Bearer`, `password:`) takes the next one along.
+pub(super) fn word(
+    text: &str,
+    from: usize,
+    limit: usize,
+    in_pairs: bool,
+) -> (Vec<Range<usize>>, usize) {
+    let bytes = text.as_bytes();
+    let mut masks = Vec::new();
+    let mut start = from;
+    if let Some(quote) = opening_quote(bytes, from, limit) {
+        let close = closing_quote(bytes, from, quote, limit);
+        masks.push(quote + 1..close.start);
+        let joined = bytes.get(close.end).is_some_and(|b| {
+            close.end < limit && (b.is_ascii_alphanumeric() || matches!(b, b'\'' | b'"'))
+        });
+        if !joined {
+            masks.retain(|mask| !mask.is_empty());
+            return (masks, close.end);
+        }
+        start = close.end;
+    }
+    let mut at = start;
+    let mut word_start = start;
+    while at < limit {
+        match bytes[at] {
+            b if b.is_ascii_whitespace() => {
+                let next = skip_blanks(bytes, at, limit);
+                if !leads_on(&text[word_start..at]) || next >= limit || bytes[next] == b'\n' {
+                    break;
+                }
+                word_start = next;
+                at = next;
+            }
+            b';' | b'&' if in_pairs => break,
+            b'\\' => at = (at + 2).min(limit),
+            b'\'' | b'"' | b'`' if ends_here(bytes, at + 1, limit) && at > word_start => break,
+            b'\'' | b'"' | b'`' => at = closing_quote(bytes, at, at, limit).end,
+            _ => at += 1,
+        }
+    }
+    // A backslash may have stepped into a character; the mask takes all of it.
+    let end = (at..=limit)
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(limit);
+    masks.push(start..end);
+    masks.retain(|mask| !mask.is_empty());
+    (masks, end)
+}
+
+/// Whether a word is no secret yet, but says that one follows.
+fn leads_on(word: &str) -> bool {
+    word.ends_with([':', '=', '>'])
+        || is_scheme(word)
+        || (word.bytes().all(is_word_byte) && is_secret_name(word))
+}
+
+/// Whether a quote before `at` closes rather than opens: nothing is joined to it.
+fn ends_here(bytes: &[u8], at: usize, limit: usize) -> bool {
+    at >= limit
+        || bytes[at].is_ascii_whitespace()
+        || matches!(bytes[at], b',' | b';' | b')' | b']' | b'}' | b'.')
+}
+
+/// The closing delimiter that matches the quote at `quote`, whose backslashes begin at `open`; as
+/// many backslashes belong to both. It is empty and at `limit` where there is none.
+fn closing_quote(bytes: &[u8], open: usize, quote: usize, limit: usize) -> Range<usize> {
+    let escapes = quote - open;
+    let mut run = 0;
+    for at in quote + 1..limit {
+        if bytes[at] == b'\\' {
+            run += 1;
+            continue;
+        }
+        let closes = if escapes == 0 {
+            run % 2 == 0
+        } else {
+            run == escapes
+        };
+        if bytes[at] == bytes[quote] && closes {
+            return at - escapes..at + 1;
+        }
+        run = 0;
+    }
+    limit..limit
+}
+
+/// The password of the URL whose authority begins at `run.start`: what stands between the first
+/// `:` and `last_at`, the last `@` of the run of text. An unescaped `@` or `/` of a password is in
+/// it; a port that is followed by a path with an `@` is none.
+pub(super) fn url_password(
+    text: &str,
+    run: Range<usize>,
+    last_at: Option<usize>,
+) -> Option<Range<usize>> {
+    let last_at = last_at.filter(|at| *at >= run.start)?;
+    let before = &text[run.start..last_at];
+    let colon = before.find(':')?;
+    if before[..colon].contains(['/', '?', '#']) {
+        return None; // the authority is over: a `:` of the path
+    }
+    let password = &before[colon + 1..];
+    let first = password
+        .split(['/', '?', '#', '@'])
+        .next()
+        .unwrap_or(password);
+    let is_port = !first.is_empty()
+        && first.bytes().all(|b| b.is_ascii_digit())
+        && password[first.len()..].starts_with(['/', '?', '#']);
+    (!is_port && !password.is_empty()).then_some(run.start + colon + 1..last_at)
+}

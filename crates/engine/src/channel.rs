@@ -1,0 +1,479 @@
+//! What host and child say to each other: packets on a `SOCK_SEQPACKET` socket.
+//!
+//! The host sends one [`Task`], the child sends [`Message`]s. Each message of the child starts
+//! with the run's [`Secret`], which only the two of them know. Whatever else arrives (a snippet
+//! can find the descriptor and write to it) is dropped packet by packet and disturbs nothing:
+//! that is why the socket keeps packet borders.
+
+use serde::{Deserialize, Serialize};
+
+use crate::result::{Location, Phase};
+
+/// The descriptor under which the child finds its end.
+pub const DESCRIPTOR: i32 = 3;
+
+/// Bytes of a packet's content. A packet has to fit a socket buffer of the system's default size
+/// (`net.core.wmem_default`, 212992 bytes) several times over.
+pub const PACKET_BYTES: usize = 32 * 1024;
+
+/// The longest message that a host puts together; the encoded value (1 MiB, in the worst case
+/// six times that as escaped JSON) and an exception fit.
+pub const MESSAGE_MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// Bytes of a [`Secret`].
+pub const SECRET_BYTES: usize = 32;
+
+/// What authenticates the child's messages: random, new for each run, never in PHP's reach.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Secret([u8; SECRET_BYTES]);
+
+impl Secret {
+    /// A new secret from the kernel's random numbers.
+    ///
+    /// # Errors
+    ///
+    /// What `getrandom(2)` says.
+    pub fn generate() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; SECRET_BYTES];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(bytes))
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8; SECRET_BYTES] {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// The version both ends must share: this crate's, so that an extension and a command of two
+/// builds do not misread each other.
+pub const PROTOCOL: &str = concat!("altair-eval ", env!("CARGO_PKG_VERSION"));
+
+/// What the child is to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// [`PROTOCOL`] of the host.
+    pub protocol: String,
+    /// What authenticates the child's messages.
+    pub secret: Secret,
+    /// The project root, absolute.
+    pub root: Vec<u8>,
+    /// The file that returns the container, absolute.
+    pub bootstrap: Option<Vec<u8>>,
+    /// The code.
+    pub snippet: Vec<u8>,
+    /// What is taken away once boot is over; `None` for an unsafe run.
+    pub restrictions: Option<Restrictions>,
+}
+
+/// What PHP's own switches take away once boot is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restrictions {
+    /// `memory_limit`, in bytes.
+    pub memory_limit_bytes: u64,
+    /// ini settings, name and value.
+    pub ini: Vec<(String, String)>,
+    /// Functions and who may not call them.
+    pub functions: Vec<Restricted>,
+}
+
+/// A function that is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restricted {
+    /// Its name, lower case.
+    pub name: String,
+    /// Whether only code written in the snippet is refused, and not the application's own.
+    pub snippet_only: bool,
+    /// The flag that allows it.
+    pub lift: String,
+}
+
+/// What the child says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// The child's own code has begun. The first message of every run.
+    Entered {
+        /// When, in nanoseconds of `CLOCK_MONOTONIC`, which both processes share.
+        at_ns: u64,
+    },
+    /// Boot is over and the guards are on; the snippet is next.
+    Ready {
+        /// How long boot took, in microseconds.
+        boot_us: u64,
+        /// Guard → state, of the guards that the child itself puts on.
+        guards: Vec<(String, String)>,
+    },
+    /// The deadline's signal met the code here.
+    Stopped {
+        /// What was under way.
+        phase: Phase,
+        /// Where.
+        location: Option<Location>,
+        /// PHP's real peak, in bytes.
+        memory_peak_bytes: u64,
+    },
+    /// How it ended. The last message.
+    Report(Report),
+}
+
+/// How a run ended, as the child saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The ending itself.
+    pub ending: Ending,
+    /// What was under way.
+    pub phase: Phase,
+    /// PHP's real peak, in bytes.
+    pub memory_peak_bytes: u64,
+    /// How long the snippet took, in microseconds, if it began.
+    pub snippet_us: Option<u64>,
+    /// How long encoding took, in microseconds, if it began.
+    pub encode_us: Option<u64>,
+    /// Calls that were refused: name, flag that lifts it.
+    pub refused: Vec<(String, String)>,
+}
+
+/// The ways in which a child can end and still say so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// The snippet returned; the encoded value as JSON text.
+    Returned(String),
+    /// An exception left it; encoded, as JSON text.
+    Threw(String),
+    /// `exit` with this status.
+    Exited(u8),
+    /// A fatal error.
+    Fatal {
+        /// What PHP said.
+        message: String,
+        /// Where.
+        location: Location,
+    },
+    /// Memory ran out.
+    OutOfMemory {
+        /// What PHP said.
+        message: String,
+        /// Where, if that is known.
+        location: Option<Location>,
+    },
+    /// The application could not be booted.
+    BootFailed {
+        /// Why.
+        message: String,
+        /// The exception, encoded as JSON text, if there was one.
+        exception: Option<String>,
+    },
+}
+
+/// The packet is a whole message. One may stand between two packets of a longer message: the
+/// deadline's signal handler does not wait for a report to be sent.
+const WHOLE: u8 = 0;
+/// More packets of the same message follow this one.
+const MORE: u8 = 1;
+/// This packet ends a message of several.
+const LAST: u8 = 2;
+
+/// Splits a task into packets.
+///
+/// # Errors
+///
+/// Never for a task of this module's types; the error is `postcard`'s.
+pub fn encode_task(task: &Task) -> postcard::Result<Vec<Vec<u8>>> {
+    Ok(packets(&[], &postcard::to_allocvec(task)?))
+}
+
+/// Splits a message into authenticated packets.
+///
+/// # Errors
+///
+/// Never for a message of this module's types; the error is `postcard`'s.
+pub fn encode_message(secret: &Secret, message: &Message) -> postcard::Result<Vec<Vec<u8>>> {
+    Ok(packets(secret.bytes(), &postcard::to_allocvec(message)?))
+}
+
+/// Writes a [`Message::Stopped`] as one packet into `buffer` without allocating, for a signal
+/// handler. `None` where it does not fit.
+pub fn encode_stopped<'b>(
+    secret: &Secret,
+    stopped: &StoppedRef<'_>,
+    buffer: &'b mut [u8],
+) -> Option<&'b [u8]> {
+    let header = SECRET_BYTES + 1;
+    let (head, body) = buffer.split_at_mut_checked(header)?;
+    head[..SECRET_BYTES].copy_from_slice(secret.bytes());
+    head[SECRET_BYTES] = WHOLE;
+    let used = postcard::to_slice(&MessageRef::Stopped(stopped), body)
+        .ok()?
+        .len();
+    buffer.get(..header + used)
+}
+
+/// [`Message::Stopped`] with borrowed texts, field by field the same on the wire.
+#[derive(Debug, Serialize)]
+pub struct StoppedRef<'a> {
+    /// What was under way.
+    pub phase: Phase,
+    /// Where.
+    pub location: Option<LocationRef<'a>>,
+    /// PHP's real peak, in bytes.
+    pub memory_peak_bytes: u64,
+}
+
+/// [`Location`] with borrowed texts, field by field the same on the wire.
+#[derive(Debug, Serialize)]
+pub struct LocationRef<'a> {
+    /// The file.
+    pub file: &'a str,
+    /// The line.
+    pub line: u32,
+    /// The frames.
+    pub stack_trace: &'a [&'a str],
+}
+
+/// [`Message`] as far as a signal handler needs it: the variants stand in the same order.
+#[derive(Serialize)]
+#[allow(dead_code)] // Entered and Ready hold Stopped's place.
+enum MessageRef<'a> {
+    Entered,
+    Ready,
+    Stopped(&'a StoppedRef<'a>),
+}
+
+fn packets(prefix: &[u8], content: &[u8]) -> Vec<Vec<u8>> {
+    let last = content.len().div_ceil(PACKET_BYTES).saturating_sub(1);
+    let packet = |(at, chunk): (usize, &[u8])| {
+        let flag = match at {
+            _ if last == 0 => WHOLE,
+            at if at < last => MORE,
+            _ => LAST,
+        };
+        [prefix, &[flag], chunk].concat()
+    };
+    content
+        .chunks(PACKET_BYTES)
+        .enumerate()
+        .map(packet)
+        .collect()
+}
+
+/// Puts the contents of packets together.
+#[derive(Debug, Default)]
+struct Assembly(Vec<u8>);
+
+impl Assembly {
+    /// Takes a packet behind its secret; the content, once it is whole. `Err` for a packet that no
+    /// sender of this module makes.
+    fn push(&mut self, packet: &[u8]) -> Result<Option<Vec<u8>>, ()> {
+        let (flag, chunk) = packet.split_first().ok_or(())?;
+        match *flag {
+            WHOLE => return Ok(Some(chunk.to_vec())),
+            MORE | LAST if self.0.len() + chunk.len() <= MESSAGE_MAX_BYTES => {
+                self.0.extend_from_slice(chunk);
+            }
+            _ => {
+                self.0 = Vec::new();
+                return Err(());
+            }
+        }
+        Ok((*flag == LAST).then(|| std::mem::take(&mut self.0)))
+    }
+}
+
+/// Puts a task together from the packets that the child reads.
+#[derive(Debug, Default)]
+pub struct TaskReader(Assembly);
+
+/// A task that cannot be read: the other end is another build, or no host of this project.
+#[derive(Debug, thiserror::Error)]
+#[error("the task on the channel cannot be read")]
+pub struct UnreadableTask;
+
+impl TaskReader {
+    /// Takes the next packet; the task, once it is whole.
+    ///
+    /// # Errors
+    ///
+    /// [`UnreadableTask`] for packets that are not of [`encode_task`].
+    pub fn push(&mut self, packet: &[u8]) -> Result<Option<Task>, UnreadableTask> {
+        match self.0.push(packet) {
+            Ok(Some(content)) => postcard::from_bytes(&content)
+                .map(Some)
+                .map_err(|_| UnreadableTask),
+            Ok(None) => Ok(None),
+            Err(()) => Err(UnreadableTask),
+        }
+    }
+}
+
+/// Puts messages together from whatever arrives.
+#[derive(Debug)]
+pub struct MessageReader {
+    secret: Secret,
+    assembly: Assembly,
+}
+
+impl MessageReader {
+    /// A reader for one run.
+    #[must_use]
+    pub fn new(secret: Secret) -> Self {
+        Self {
+            secret,
+            assembly: Assembly::default(),
+        }
+    }
+
+    /// Takes a packet; a message, once one is whole. A packet without the secret, and a message
+    /// that cannot be read or is too long, is dropped.
+    pub fn push(&mut self, packet: &[u8]) -> Option<Message> {
+        let packet = packet.strip_prefix(self.secret.bytes().as_slice())?;
+        let content = self.assembly.push(packet).ok().flatten()?;
+        postcard::from_bytes(&content).ok()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn task(snippet: Vec<u8>) -> Task {
+        Task {
+            protocol: PROTOCOL.into(),
+            secret: Secret([7; SECRET_BYTES]),
+            root: b"/srv/shop".to_vec(),
+            bootstrap: None,
+            snippet,
+            restrictions: None,
+        }
+    }
+
+    fn report(text: String) -> Message {
+        Message::Report(Report {
+            ending: Ending::Returned(text),
+            phase: Phase::Snippet,
+            memory_peak_bytes: 1,
+            snippet_us: Some(2),
+            encode_us: None,
+            refused: vec![("exec".into(), "--unsafe".into())],
+        })
+    }
+
+    fn stopped(secret: &Secret) -> Vec<u8> {
+        let mut buffer = [0; 1024];
+        let trace = ["sleep (snippet:3)"];
+        let location = Some(LocationRef {
+            file: "snippet",
+            line: 3,
+            stack_trace: &trace,
+        });
+        let stopped = StoppedRef {
+            phase: Phase::Encode,
+            location,
+            memory_peak_bytes: 9,
+        };
+        encode_stopped(secret, &stopped, &mut buffer)
+            .unwrap()
+            .to_vec()
+    }
+
+    #[test]
+    fn what_the_signal_handler_writes_reads_as_a_message() {
+        let secret = Secret::generate().unwrap();
+        let message = MessageReader::new(secret.clone())
+            .push(&stopped(&secret))
+            .unwrap();
+        let location = Location {
+            file: "snippet".into(),
+            line: 3,
+            stack_trace: vec!["sleep (snippet:3)".into()],
+        };
+        assert_eq!(
+            message,
+            Message::Stopped {
+                phase: Phase::Encode,
+                location: Some(location),
+                memory_peak_bytes: 9
+            }
+        );
+    }
+
+    #[test]
+    fn a_place_that_does_not_fit_the_handlers_buffer_is_left_out() {
+        let secret = Secret::generate().unwrap();
+        let stopped = StoppedRef {
+            phase: Phase::Boot,
+            location: None,
+            memory_peak_bytes: 9,
+        };
+        assert!(encode_stopped(&secret, &stopped, &mut [0; SECRET_BYTES]).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn a_task_of_any_size_arrives_as_it_was(snippet in prop::collection::vec(any::<u8>(), 0..3 * PACKET_BYTES)) {
+            let task = task(snippet);
+            let mut reader = TaskReader::default();
+            let mut read = None;
+            for packet in encode_task(&task).unwrap() {
+                prop_assert!(packet.len() <= PACKET_BYTES + 1);
+                read = reader.push(&packet).unwrap();
+            }
+            prop_assert_eq!(read, Some(task));
+        }
+
+        #[test]
+        fn a_message_arrives_whatever_is_thrown_in_between(
+            length in 0..3 * PACKET_BYTES,
+            noise in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 0..10),
+            interrupt in any::<bool>(),
+        ) {
+            let secret = Secret::generate().unwrap();
+            let message = report("x".repeat(length));
+            let mut reader = MessageReader::new(secret.clone());
+            let mut read = Vec::new();
+            for packet in encode_message(&secret, &message).unwrap() {
+                for garbage in &noise {
+                    prop_assert_eq!(reader.push(garbage), None);
+                }
+                if interrupt {
+                    let stopped_message = reader.push(&stopped(&secret));
+                    let is_stopped = matches!(stopped_message, Some(Message::Stopped { .. }));
+                    prop_assert!(is_stopped);
+                }
+                read.extend(reader.push(&packet));
+            }
+            prop_assert_eq!(read, vec![message]);
+        }
+
+        #[test]
+        fn a_message_under_another_secret_is_dropped(flip in 0..SECRET_BYTES, bit in 0..8) {
+            let secret = Secret::generate().unwrap();
+            let mut reader = MessageReader::new(secret.clone());
+            for mut packet in encode_message(&secret, &report("forged".into())).unwrap() {
+                packet[flip] ^= 1 << bit;
+                prop_assert_eq!(reader.push(&packet), None);
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_behind_the_secret_never_panic(
+            packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..20),
+        ) {
+            let secret = Secret([1; SECRET_BYTES]);
+            let mut messages = MessageReader::new(secret.clone());
+            let mut tasks = TaskReader::default();
+            for packet in packets {
+                let _ = tasks.push(&packet);
+                messages.push(&[secret.bytes().as_slice(), &packet].concat());
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Any command, run to its end with a deadline and bounded output. Not confined.
+
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use altair_sandbox::{Launch, Observer, Policy, Status, Stream, Supervision};
+
+use crate::outcome::{EXIT_SIGNAL_BASE, EXIT_TIMED_OUT, text};
+use crate::{OUTPUT_LIMIT, php};
+
+/// The exit code for a program that could not be started; what shells use.
+pub const EXIT_NOT_STARTED: i32 = 127;
+
+/// A command as it is given.
+#[derive(Debug, Clone)]
+pub struct Command {
+    /// The program, looked up on `PATH` where it has no slash.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Its working directory; the host's where there is none.
+    pub cwd: Option<PathBuf>,
+    /// Its whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// How long it may take; at the end of it, it is killed with everything it started.
+    pub timeout: Duration,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// Its status, 128 plus the signal's number, 124 after the deadline, or [`EXIT_NOT_STARTED`].
+    pub exit_code: i32,
+    /// The head of its standard output.
+    pub stdout: String,
+    /// The head of its standard error, or why it could not be started.
+    pub stderr: String,
+    /// Whether the deadline ended it.
+    pub timed_out: bool,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+}
+
+impl Command {
+    /// Runs it to its end. `goes_on` is asked at least every 100 ms; where it says no, the command
+    /// is ended and there is no result.
+    pub fn run(self, goes_on: &mut dyn FnMut() -> bool) -> Option<Finished> {
+        let started = Instant::now();
+        let not_started = |stderr: String| {
+            Some(Finished {
+                exit_code: EXIT_NOT_STARTED,
+                stdout: String::new(),
+                stderr,
+                timed_out: false,
+                duration_ms: millis(started.elapsed()),
+            })
+        };
+        let all = self
+            .args
+            .iter()
+            .chain(self.env.iter().flat_map(|(name, value)| [name, value]));
+        if all
+            .chain([&self.program])
+            .any(|word| word.as_bytes().contains(&0))
+        {
+            return not_started("The command contains a NUL byte, which no command can.".into());
+        }
+        let path = std::env::var_os("PATH");
+        let program = match php::find(&self.program, path.as_deref()) {
+            Ok(program) => program,
+            Err(why) => return not_started(why),
+        };
+        let launch = Launch {
+            program,
+            args: self.args,
+            env: self.env,
+            cwd: self
+                .cwd
+                .or_else(|| std::env::current_dir().ok())
+                .unwrap_or_else(|| "/".into()),
+            channel: None,
+            policy: Policy::unconfined(),
+        };
+        let child = match launch.spawn() {
+            Ok(child) => child,
+            Err(error) => return not_started(error.to_string()),
+        };
+        let supervision = Supervision {
+            deadline: started + self.timeout,
+            stop_signal: None,
+            grace: Duration::ZERO,
+            output_limit: OUTPUT_LIMIT,
+            outbox: Vec::new(),
+            channel: None,
+        };
+        let ended = child.supervise(supervision, &mut Asking(goes_on));
+        if ended.interrupted {
+            return None;
+        }
+        Some(Finished {
+            exit_code: match ended.status {
+                _ if ended.timed_out => EXIT_TIMED_OUT,
+                Status::Exited(code) => code,
+                Status::Signalled(signal) => EXIT_SIGNAL_BASE + signal,
+            },
+            stdout: text(&ended.stdout).1,
+            stderr: text(&ended.stderr).1,
+            timed_out: ended.timed_out,
+            duration_ms: millis(started.elapsed()),
+        })
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+struct Asking<'a>(&'a mut dyn FnMut() -> bool);
+
+impl Observer for Asking<'_> {
+    fn output(&mut self, _: Stream, _: &[u8]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn packet(&mut self, _: &[u8]) {}
+
+    fn tick(&mut self) -> ControlFlow<()> {
+        if (self.0)() {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    }
+}

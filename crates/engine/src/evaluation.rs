@@ -1,0 +1,416 @@
+//! One evaluation, from request to result.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use altair_sandbox::{Child, GuardState, Status, Stream, Supervision, channel_pair};
+use nix::time::{ClockId, clock_gettime};
+
+use crate::audit::{self, Actor};
+use crate::channel::{self, Message, MessageReader, PROTOCOL, Secret, Task};
+use crate::launch::{self, GUARDS, HostContext, NOT_BUILT};
+use crate::outcome::{Heard, Seen};
+use crate::profile::SecurityProfile;
+use crate::request::{BOOTSTRAP_VARIABLE, Bootstrap, EvalRequest, Target};
+use crate::{EvalError, EvalResult, php};
+
+/// Bytes of each stream that are kept: some hundred lines, what a reader still reads.
+pub const OUTPUT_LIMIT: usize = 16_384;
+
+/// What the child has to say where it was, once the deadline has passed, before it is killed.
+pub const GRACE: Duration = Duration::from_millis(100);
+
+/// The real-time signal that asks the child to stop, as an offset from `SIGRTMIN`. Not one that a
+/// PHP application has a use for.
+pub const STOP_SIGNAL_OFFSET: i32 = 15;
+
+/// The signal that asks the child to stop.
+#[must_use]
+pub fn stop_signal() -> i32 {
+    nix::libc::SIGRTMIN() + STOP_SIGNAL_OFFSET
+}
+
+/// Who watches an evaluation while it runs.
+pub trait Observer {
+    /// A piece of output, as it was written. `Break` ends the run.
+    fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()>;
+    /// Called after every wake-up and at least every 100 ms. `Break` ends the run.
+    fn tick(&mut self) -> ControlFlow<()>;
+}
+
+/// An [`Observer`] that only waits.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn output(&mut self, _: Stream, _: &[u8]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn tick(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// What starts evaluations: which PHP, with which extension, on whose behalf.
+#[derive(Debug, Clone)]
+pub struct Evaluator {
+    php: OsString,
+    running: Option<PathBuf>,
+    extension: Option<PathBuf>,
+    ini_scan_dir: Option<OsString>,
+    required: Vec<String>,
+    actor: Actor,
+}
+
+impl Evaluator {
+    /// Evaluations in the PHP that `php` means (see [`php::resolve`]), asked for by `actor`.
+    #[must_use]
+    pub fn new(php: impl AsRef<OsStr>, actor: Actor) -> Self {
+        Self {
+            php: php.as_ref().to_owned(),
+            running: None,
+            extension: None,
+            ini_scan_dir: std::env::var_os("PHP_INI_SCAN_DIR"),
+            required: Vec::new(),
+            actor,
+        }
+    }
+
+    /// Sets the PHP binary that the host itself is.
+    #[must_use]
+    pub fn with_running(mut self, running: Option<PathBuf>) -> Self {
+        self.running = running;
+        self
+    }
+
+    /// Sets the extension that the child is told to load, where its own ini files may not.
+    #[must_use]
+    pub fn with_extension(mut self, extension: PathBuf) -> Self {
+        self.extension = Some(extension);
+        self
+    }
+
+    /// Sets the `PHP_INI_SCAN_DIR` that the host was started with, by default the environment's.
+    #[must_use]
+    pub fn with_ini_scan_dir(mut self, dir: Option<OsString>) -> Self {
+        self.ini_scan_dir = dir;
+        self
+    }
+
+    /// Sets the guards without which nothing runs, by their names in [`GUARDS`].
+    #[must_use]
+    pub fn with_required_guards(mut self, guards: Vec<String>) -> Self {
+        self.required = guards;
+        self
+    }
+
+    /// Evaluates a request and waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// [`EvalError::InvalidRequest`] and [`EvalError::Launch`] where there was no run,
+    /// [`EvalError::Interrupted`] where the observer ended it. Whatever happened inside the child
+    /// is an [`EvalResult`].
+    pub fn evaluate(
+        &self,
+        request: &EvalRequest,
+        observer: &mut dyn Observer,
+    ) -> Result<EvalResult, EvalError> {
+        self.prepare(request)?.run(observer)
+    }
+
+    /// Checks a request and takes from this process what its run needs: the environment as it is
+    /// now. The deadline counts from here. The run itself may be another thread's.
+    ///
+    /// # Errors
+    ///
+    /// [`EvalError::InvalidRequest`] and [`EvalError::Launch`], as for [`Evaluator::evaluate`].
+    pub fn prepare(&self, request: &EvalRequest) -> Result<Prepared, EvalError> {
+        let started = Instant::now();
+        let started_ns = monotonic_ns();
+        let target = request.resolve(std::env::var_os(BOOTSTRAP_VARIABLE))?;
+        self.check_required(request)?;
+        let php = php::resolve(
+            &self.php,
+            self.running.as_deref(),
+            std::env::var_os("PATH").as_deref(),
+        )?;
+        Ok(Prepared {
+            evaluator: self.clone(),
+            request: request.clone(),
+            target,
+            php,
+            environment: std::env::vars_os().collect(),
+            started,
+            started_ns,
+        })
+    }
+
+    fn check_required(&self, request: &EvalRequest) -> Result<(), EvalError> {
+        for name in &self.required {
+            if !GUARDS.contains(&name.as_str()) {
+                return Err(EvalError::Launch(format!(
+                    "There is no guard `{name}`: the guards are {}.",
+                    GUARDS.join(", ")
+                )));
+            }
+            if NOT_BUILT.contains(&name.as_str()) {
+                return Err(EvalError::Launch(format!(
+                    "The guard `{name}` is required, but this version does not have it."
+                )));
+            }
+            if request.unconfined && !ALWAYS_ON.contains(&name.as_str()) {
+                return Err(EvalError::Launch(format!(
+                    "The guard `{name}` is required, but an unsafe run lifts it."
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Why the extension did not take over in the process that was started.
+    fn never_entered(&self, php: &Path, heard: &Heard, ended: &altair_sandbox::Ended) -> String {
+        let php = php.display();
+        let Some(found) = &heard.unloaded else {
+            let said = String::from_utf8_lossy(&ended.stderr.head);
+            let said = said.trim();
+            let said = if said.is_empty() {
+                String::new()
+            } else {
+                format!(" and said: {}", said.replace('\n', " "))
+            };
+            return format!(
+                "{php} is no PHP command line: it {} before the extension took over{said}. Name a PHP command line (--php=<path>).",
+                match ended.status {
+                    Status::Exited(code) => format!("ended with status {code}"),
+                    Status::Signalled(signal) => format!("was ended by signal {signal}"),
+                }
+            );
+        };
+        let build = format!(
+            "PHP {} ({}{}, {})",
+            found.version,
+            if found.zts == 1 { "ZTS" } else { "NTS" },
+            if found.debug == 1 { ", debug" } else { "" },
+            found.sapi
+        );
+        match &self.extension {
+            _ if found.loaded => format!(
+                "{php} is {build} and loads another version of the extension altair_eval than this one ({PROTOCOL}): build and install both from one version."
+            ),
+            Some(extension) => format!(
+                "{php} is {build} and does not load {}: the extension must be built for this PHP (`make build`) and be readable for the owner of the project. `{php} -d extension={} -v` shows why.",
+                extension.display(),
+                extension.display()
+            ),
+            None => format!(
+                "{php} is {build} and does not have the extension altair_eval: `make install` installs it."
+            ),
+        }
+    }
+}
+
+/// An evaluation that is ready to run.
+#[derive(Debug)]
+pub struct Prepared {
+    evaluator: Evaluator,
+    request: EvalRequest,
+    target: Target,
+    php: PathBuf,
+    environment: Vec<(OsString, OsString)>,
+    started: Instant,
+    started_ns: u64,
+}
+
+impl Prepared {
+    /// Runs it and waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Evaluator::evaluate`].
+    pub fn run(self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
+        if !self.request.unconfined {
+            return self.run_child(observer);
+        }
+        let record =
+            audit::Run::begin(&self.target.root, self.evaluator.actor, None, &self.request)
+                .map_err(|e| EvalError::Launch(format!("An unsafe run must be audited. {e}")))?;
+        let started = self.started;
+        let mut result = self.run_child(observer);
+        let ending = match &result {
+            Ok(result) => audit::Ending::from(result),
+            Err(error) => audit::Ending {
+                ok: false,
+                error: Some(error.to_string()),
+                duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+                exit_code: None,
+                timed_out: false,
+            },
+        };
+        // The run has happened: that its end could not be recorded does not undo its result.
+        if let (Err(error), Ok(result)) = (record.end(ending), &mut result) {
+            let message = &mut result.diagnostics.message;
+            *message = Some(match message.take() {
+                Some(message) => format!("{message} {error}"),
+                None => error.to_string(),
+            });
+        }
+        result
+    }
+
+    fn run_child(self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
+        let Self {
+            evaluator,
+            request,
+            target,
+            php,
+            environment,
+            started,
+            started_ns,
+        } = self;
+        let system = |e: &dyn std::fmt::Display| {
+            EvalError::Launch(format!("No child could be started: {e}."))
+        };
+        let secret = Secret::generate().map_err(|e| system(&e))?;
+        let (ours, theirs) = channel_pair().map_err(|e| system(&e))?;
+        let outbox = channel::encode_task(&task(&request, &target, secret.clone()))
+            .map_err(|e| system(&e))?;
+        let host = HostContext {
+            php: php.clone(),
+            extension: evaluator.extension.as_deref(),
+            ini_scan_dir: evaluator.ini_scan_dir.as_deref(),
+            environment,
+        };
+        let child = launch::plan(&request, &target, host, theirs)
+            .spawn()
+            .map_err(|e| EvalError::Launch(format!("No child could be started: {e}")))?;
+        let guards = guards(&child, &request);
+        let mut listener = Listener {
+            observer,
+            reader: MessageReader::new(secret),
+            heard: Heard::default(),
+        };
+        let ended = child.supervise(
+            Supervision {
+                deadline: started + Duration::from_millis(request.timeout_ms().into()),
+                stop_signal: Some(stop_signal()),
+                grace: GRACE,
+                output_limit: OUTPUT_LIMIT,
+                outbox,
+                channel: Some(ours),
+            },
+            &mut listener,
+        );
+        let heard = listener.heard;
+        if ended.interrupted {
+            return Err(EvalError::Interrupted);
+        }
+        if heard.entered_ns.is_none() && !ended.timed_out {
+            return Err(EvalError::Launch(
+                evaluator.never_entered(&php, &heard, &ended),
+            ));
+        }
+        Ok(Seen {
+            ended,
+            heard,
+            guards,
+            started_ns,
+            elapsed: started.elapsed(),
+        }
+        .into_result())
+    }
+}
+
+/// The guards that stay in an unsafe run.
+const ALWAYS_ON: &[&str] = &["process", "deadline"];
+
+fn task(request: &EvalRequest, target: &Target, secret: Secret) -> Task {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+    Task {
+        protocol: PROTOCOL.into(),
+        secret,
+        root: bytes(&target.root),
+        bootstrap: match &target.bootstrap {
+            Bootstrap::File(path) => Some(bytes(path)),
+            Bootstrap::Discover => None,
+        },
+        snippet: request.snippet.clone(),
+        restrictions: SecurityProfile::from(request).restrictions(),
+    }
+}
+
+/// The state of every guard as the host knows it before the run.
+fn guards(child: &Child, request: &EvalRequest) -> BTreeMap<String, String> {
+    let lifted = "lifted: the run is unsafe";
+    let sandbox = child.guards();
+    GUARDS
+        .iter()
+        .map(|name| {
+            let state = match sandbox.get(name) {
+                _ if request.unconfined && !ALWAYS_ON.contains(name) => lifted.to_owned(),
+                _ if NOT_BUILT.contains(name) => {
+                    "missing: this version does not have it".to_owned()
+                }
+                Some(GuardState::Degraded { to }) => format!("degraded to {to}"),
+                Some(GuardState::Missing { because }) => format!("missing: {because}"),
+                Some(GuardState::InForce) => IN_FORCE.to_owned(),
+                None if *name == "ini" => "missing: boot was not over".to_owned(),
+                None => IN_FORCE.to_owned(),
+            };
+            ((*name).to_owned(), state)
+        })
+        .collect()
+}
+
+/// How a guard that is on is reported.
+pub const IN_FORCE: &str = "in force";
+
+/// Now, in nanoseconds of the clock that the child reads, too.
+fn monotonic_ns() -> u64 {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
+        let nanos = i128::from(now.tv_sec()) * 1_000_000_000 + i128::from(now.tv_nsec());
+        u64::try_from(nanos).unwrap_or(0)
+    })
+}
+
+/// Turns the sandbox's events into messages for us and output for the observer.
+struct Listener<'a> {
+    observer: &'a mut dyn Observer,
+    reader: MessageReader,
+    heard: Heard,
+}
+
+impl altair_sandbox::Observer for Listener<'_> {
+    fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
+        self.observer.output(stream, chunk)
+    }
+
+    fn packet(&mut self, packet: &[u8]) {
+        match self.reader.push(packet) {
+            Some(Message::Entered { at_ns }) => self.heard.entered_ns = Some(at_ns),
+            Some(Message::Ready { boot_us, guards }) => self.heard.ready = Some((boot_us, guards)),
+            Some(Message::Stopped {
+                phase,
+                location,
+                memory_peak_bytes,
+            }) => {
+                self.heard.stopped = Some((phase, location, memory_peak_bytes));
+            }
+            Some(Message::Report(report)) => self.heard.report = Some(report),
+            // Only before the child's own code has begun can this be anything but noise.
+            None if self.heard.entered_ns.is_none() => {
+                self.heard.unloaded = serde_json::from_slice(packet).ok();
+            }
+            None => {}
+        }
+    }
+
+    fn tick(&mut self) -> ControlFlow<()> {
+        self.observer.tick()
+    }
+}

@@ -1,0 +1,285 @@
+//! How the child is started: command line, environment, limits, identity.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use altair_sandbox::{Launch, Limits, Policy, Privileges, RunAs};
+
+use crate::channel;
+use crate::profile::SecurityProfile;
+use crate::request::{EvalRequest, Target};
+
+/// The guards by name, outermost first: the keys of `diagnostics.guards` and what `--require` takes.
+pub const GUARDS: &[&str] = &[
+    "process",
+    "environment",
+    "ini",
+    "limits",
+    "privileges",
+    "filesystem",
+    "landlock",
+    "seccomp",
+    "deadline",
+];
+
+/// The guards that this version does not have yet.
+pub const NOT_BUILT: &[&str] = &["filesystem", "landlock", "seccomp"];
+
+/// What the process may use beyond `memory_limit` before the kernel refuses it, in bytes: PHP's
+/// own data, the stacks of threads, native libraries.
+pub const HARD_CAP_HEADROOM_BYTES: u64 = 128 << 20;
+/// The largest file a confined run may write, in bytes.
+pub const FILE_SIZE_BYTES: u64 = 256 << 20;
+/// Descriptors a confined run may hold.
+pub const DESCRIPTORS: u64 = 256;
+/// CPU seconds beyond the deadline after which the kernel ends the process, should the host fail to.
+pub const CPU_BACKSTOP_SECONDS: u64 = 2;
+
+/// Environment variables that a confined run does not get: they steer a loader, an allocator or
+/// an interpreter, or hold cloud keys. A trailing `*` stands for any rest.
+pub const STRIPPED_VARIABLES: &[&str] = &[
+    "LD_*",
+    "DYLD_*",
+    "GCONV_PATH",
+    "GLIBC_TUNABLES",
+    "MALLOC_*",
+    "USE_ZEND_ALLOC",
+    "USE_TRACKED_ALLOC",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "XDEBUG_*",
+    "ALTAIR_MCP_TOKEN",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "GCP_*",
+    "AZURE_CLIENT_ID",
+    "AZURE_CLIENT_SECRET",
+    "GEM_HOME",
+    "GEM_PATH",
+    "RUBY*",
+    "NODE_OPTIONS",
+    "NPM_*",
+    "PYTHON*",
+    "PIP_*",
+];
+
+/// ini settings from the child's start on, whatever its ini files say.
+///
+/// No opcache, JIT, preloading, Xdebug or pcov: they bypass hooks, share memory or change what is
+/// measured. Boot runs without `memory_limit`. `error_log` swallows what PHP says while it starts
+/// (an extension that is configured twice, say); the child points it back to standard error.
+const START_INI: &[&str] = &[
+    "opcache.enable=0",
+    "opcache.enable_cli=0",
+    "opcache.preload=",
+    "xdebug.mode=off",
+    "pcov.enabled=0",
+    "display_errors=stderr",
+    "display_startup_errors=0",
+    "html_errors=0",
+    "log_errors=0",
+    "error_log=/dev/null",
+];
+
+/// The code that `php -r` is given. The extension takes over before it is compiled; where it is
+/// not there to do so, the code says so on the channel, as the host's only way to know which PHP
+/// this is.
+const UNLOADED: &str = "file_put_contents('php://fd/3', json_encode(['version' => PHP_VERSION, \
+    'sapi' => PHP_SAPI, 'zts' => PHP_ZTS, 'debug' => PHP_DEBUG, \
+    'loaded' => extension_loaded('altair_eval')]));";
+
+/// What [`UNLOADED`] says.
+#[derive(Debug, serde::Deserialize)]
+pub(crate) struct Unloaded {
+    pub version: String,
+    pub sapi: String,
+    pub zts: i32,
+    pub debug: i32,
+    pub loaded: bool,
+}
+
+/// What the launch takes from the host beside the request.
+pub(crate) struct HostContext<'a> {
+    pub php: PathBuf,
+    pub extension: Option<&'a Path>,
+    pub ini_scan_dir: Option<&'a OsStr>,
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// Everything that is needed to start the child of one evaluation.
+pub(crate) fn plan(
+    request: &EvalRequest,
+    target: &Target,
+    host: HostContext<'_>,
+    channel: OwnedFd,
+) -> Launch {
+    let profile = SecurityProfile::from(request);
+    let env = environment(
+        host.environment,
+        host.ini_scan_dir,
+        &profile,
+        request.unconfined,
+    );
+    Launch {
+        program: host.php,
+        args: arguments(host.extension),
+        env,
+        cwd: target.root.clone(),
+        channel: Some(channel),
+        policy: if request.unconfined {
+            Policy::unconfined()
+        } else {
+            policy(request, &target.root)
+        },
+    }
+}
+
+fn arguments(extension: Option<&Path>) -> Vec<OsString> {
+    let mut settings: Vec<OsString> = START_INI.iter().map(OsString::from).collect();
+    settings.push("memory_limit=-1".into());
+    settings.push(format!("altair_eval.channel={}", channel::DESCRIPTOR).into());
+    if let Some(path) = extension {
+        let quoted = [b"extension=\"", path.as_os_str().as_bytes(), b"\""].concat();
+        settings.push(OsString::from_vec(quoted));
+    }
+    let mut args: Vec<OsString> = settings
+        .into_iter()
+        .flat_map(|setting| [OsString::from("-d"), setting])
+        .collect();
+    args.extend(["-r".into(), UNLOADED.into()]);
+    args
+}
+
+fn policy(request: &EvalRequest, root: &Path) -> Policy {
+    let memory = u64::from(request.memory_limit_mb()) << 20;
+    Policy {
+        limits: Limits {
+            data_bytes: Some(memory + HARD_CAP_HEADROOM_BYTES),
+            cpu_seconds: Some(
+                u64::from(request.timeout_ms()).div_ceil(1000) + CPU_BACKSTOP_SECONDS,
+            ),
+            file_size_bytes: Some(FILE_SIZE_BYTES),
+            descriptors: Some(DESCRIPTORS),
+        },
+        privileges: Privileges::Drop {
+            run_as: run_as(root),
+        },
+    }
+}
+
+/// Whom the child of a root host runs as: the owner of the project, so that it can read it.
+fn run_as(root: &Path) -> Option<RunAs> {
+    if !nix::unistd::geteuid().is_root() {
+        return None;
+    }
+    root.metadata().ok().map(|meta| RunAs {
+        uid: meta.uid(),
+        gid: meta.gid(),
+    })
+}
+
+fn environment(
+    host: Vec<(OsString, OsString)>,
+    ini_scan_dir: Option<&OsStr>,
+    profile: &SecurityProfile,
+    unconfined: bool,
+) -> Vec<(OsString, OsString)> {
+    let own = profile.env_vars();
+    let mut env: Vec<_> = host
+        .into_iter()
+        .filter(|(name, _)| unconfined || !is_stripped(name))
+        .filter(|(name, _)| own.iter().all(|(own, _)| name != own))
+        .collect();
+    if let Some(dir) = ini_scan_dir
+        && !unconfined
+    {
+        env.push(("PHP_INI_SCAN_DIR".into(), dir.to_owned()));
+    }
+    env.extend(own.map(|(name, value)| (name.into(), value.into())));
+    env
+}
+
+fn is_stripped(name: &OsStr) -> bool {
+    STRIPPED_VARIABLES
+        .iter()
+        .any(|pattern| match pattern.strip_suffix('*') {
+            Some(prefix) => name.as_bytes().starts_with(prefix.as_bytes()),
+            None => name == *pattern,
+        })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn environment_of(names: &[&str], unconfined: bool) -> Vec<String> {
+        let mut request = EvalRequest::new("1", "/srv");
+        request.unconfined = unconfined;
+        let host = names
+            .iter()
+            .map(|name| (OsString::from(name), OsString::from("x")))
+            .collect();
+        environment(host, None, &SecurityProfile::from(&request), unconfined)
+            .into_iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect()
+    }
+
+    #[test]
+    fn what_steers_a_loader_or_holds_a_key_is_stripped() {
+        let env = environment_of(
+            &[
+                "PATH",
+                "LD_PRELOAD",
+                "PYTHONPATH",
+                "PHPRC",
+                "AWS_SECRET_ACCESS_KEY",
+                "GCONV_PATHS",
+            ],
+            false,
+        );
+        assert_eq!(
+            env,
+            [
+                "PATH=x",
+                "GCONV_PATHS=x",
+                "ALTAIR_EVAL_ALLOW_WRITES=0",
+                "ALTAIR_EVAL_ALLOW_NETWORK=0",
+                "ALTAIR_EVAL_UNSAFE=0"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_unsafe_run_keeps_the_hosts_environment_and_cannot_be_lied_to() {
+        let env = environment_of(&["LD_PRELOAD", "ALTAIR_EVAL_UNSAFE"], true);
+        assert_eq!(env[0], "LD_PRELOAD=x");
+        assert_eq!(env.last().unwrap(), "ALTAIR_EVAL_UNSAFE=1");
+        assert_eq!(env.len(), 4);
+    }
+
+    #[test]
+    fn the_scan_dir_is_passed_on_only_from_the_hosts_own_start() {
+        let request = EvalRequest::new("1", "/srv");
+        let host = vec![("PHP_INI_SCAN_DIR".into(), "/put/there/later".into())];
+        let dir = OsStr::new("/from/the/start");
+        let env = environment(host, Some(dir), &SecurityProfile::from(&request), false);
+        assert_eq!(env[0], ("PHP_INI_SCAN_DIR".into(), dir.to_owned()));
+    }
+
+    #[test]
+    fn the_hard_cap_follows_the_memory_limit() {
+        let request = EvalRequest::new("1", "/srv")
+            .with_memory_limit_mb(16)
+            .with_timeout_ms(1001);
+        let limits = policy(&request, Path::new("/")).limits;
+        assert_eq!(limits.data_bytes, Some(144 << 20));
+        assert_eq!(limits.cpu_seconds, Some(4));
+    }
+}

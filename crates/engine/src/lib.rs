@@ -1,0 +1,31 @@
+//! One evaluation of a PHP snippet against an application, from request to result.
+//!
+//! [`EvalRequest`] → launch → child boots → snippet → report → [`EvalResult`]. Nothing here links
+//! PHP: the child is a `php` process that loads the extension, and this crate is what starts it,
+//! talks to it over the [`channel`] and turns how it ended into a result.
+
+pub mod audit;
+pub mod channel;
+pub mod command;
+pub mod encode;
+mod error;
+mod evaluation;
+pub mod launch;
+mod outcome;
+pub mod php;
+pub mod profile;
+mod request;
+mod result;
+
+pub use error::EvalError;
+pub use evaluation::{
+    Evaluator, GRACE, IN_FORCE, OUTPUT_LIMIT, Observer, Prepared, STOP_SIGNAL_OFFSET, Silent,
+    stop_signal,
+};
+pub use request::{
+    Bootstrap, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, EvalRequest, MAX_MEMORY_MB, MAX_TIMEOUT_MS,
+    MIN_MEMORY_MB, MIN_TIMEOUT_MS, Target,
+};
+pub use result::{
+    Blocked, Diagnostics, EvalResult, Location, Outcome, OutputTruncated, Phase, Timings,
+};

@@ -1,0 +1,247 @@
+//! What the run's end was, from what the kernel said and what the child said.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use altair_sandbox::{Captured, Ended, Status};
+use serde_json::Value;
+
+use crate::channel::{Ending, Report};
+use crate::encode::TRUNCATED;
+use crate::launch::Unloaded;
+use crate::result::{
+    Blocked, Diagnostics, EvalResult, Location, Outcome, OutputTruncated, Phase, Timings,
+};
+
+/// The exit code of a run that the deadline ended; what `timeout(1)` uses.
+pub(crate) const EXIT_TIMED_OUT: i32 = 124;
+/// The exit code of a run that a signal ended is this plus the signal's number; what shells use.
+pub(crate) const EXIT_SIGNAL_BASE: i32 = 128;
+/// The exit code of a run whose application could not be booted.
+const EXIT_BOOT_FAILED: i32 = 2;
+/// The exit code of a fatal error; PHP's own.
+const EXIT_FATAL: i32 = 255;
+
+/// What the child said.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    pub entered_ns: Option<u64>,
+    pub ready: Option<(u64, Vec<(String, String)>)>,
+    pub stopped: Option<(Phase, Option<Location>, u64)>,
+    pub report: Option<Report>,
+    pub unloaded: Option<Unloaded>,
+}
+
+/// All that is known of a run that has ended.
+pub(crate) struct Seen {
+    pub ended: Ended,
+    pub heard: Heard,
+    pub guards: BTreeMap<String, String>,
+    pub started_ns: u64,
+    pub elapsed: Duration,
+}
+
+/// The part of a result in which the outcomes differ.
+struct Verdict {
+    outcome: Outcome,
+    exit_code: i32,
+    phase: Option<Phase>,
+    result: Option<Value>,
+    exception: Option<Value>,
+    message: Option<String>,
+    location: Option<Location>,
+    signal: Option<i32>,
+}
+
+impl Verdict {
+    fn new(outcome: Outcome, exit_code: i32) -> Self {
+        Self {
+            outcome,
+            exit_code,
+            phase: None,
+            result: None,
+            exception: None,
+            message: None,
+            location: None,
+            signal: None,
+        }
+    }
+}
+
+impl Seen {
+    pub(crate) fn into_result(self) -> EvalResult {
+        let verdict = self.verdict();
+        let Seen {
+            ended,
+            heard,
+            mut guards,
+            started_ns,
+            elapsed,
+        } = self;
+        let report = heard.report.as_ref();
+        let (boot_us, child_guards) = heard.ready.unzip();
+        guards.extend(child_guards.into_iter().flatten());
+        let memory_peak_bytes = match (report, &heard.stopped) {
+            (Some(report), _) => report.memory_peak_bytes,
+            (None, Some((_, _, peak))) => *peak,
+            (None, None) => 0,
+        };
+        let snippet_us = report.and_then(|report| report.snippet_us);
+        let duration_ms = match snippet_us {
+            Some(us) if verdict.outcome != Outcome::TimedOut => us / 1000,
+            _ => u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        };
+        let ms = |us: u64| us as f64 / 1000.0;
+        let timings_ms = Timings {
+            start: heard
+                .entered_ns
+                .map(|at| ms(at.saturating_sub(started_ns) / 1000)),
+            boot: boot_us.map(ms),
+            snippet: snippet_us.map(ms),
+            encode: report.and_then(|report| report.encode_us).map(ms),
+            total: ms(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX)),
+        };
+        let (out_cut, stdout) = text(&ended.stdout);
+        let (err_cut, stderr) = text(&ended.stderr);
+        let output_truncated = (out_cut || err_cut).then_some(OutputTruncated {
+            stdout: ended.stdout.total,
+            stderr: ended.stderr.total,
+        });
+        EvalResult {
+            result: verdict.result,
+            stdout,
+            stderr,
+            exception: verdict.exception,
+            duration_ms,
+            memory_peak_bytes,
+            exit_code: verdict.exit_code,
+            timed_out: verdict.outcome == Outcome::TimedOut,
+            diagnostics: Diagnostics {
+                outcome: verdict.outcome,
+                phase: verdict.phase,
+                message: verdict.message,
+                location: verdict.location,
+                signal: verdict.signal,
+                timings_ms,
+                start: "cold",
+                blocked: heard.report.map(blocked).unwrap_or_default(),
+                output_truncated,
+                guards,
+            },
+        }
+    }
+
+    /// Decides the outcome: the deadline before all, then the kernel's word, then the child's.
+    fn verdict(&self) -> Verdict {
+        if self.ended.timed_out {
+            let (phase, location) = match &self.heard.stopped {
+                Some((phase, location, _)) => (*phase, location.clone()),
+                None => (self.phase(), None),
+            };
+            return Verdict {
+                phase: Some(phase),
+                location,
+                message: Some("The deadline passed.".into()),
+                ..Verdict::new(Outcome::TimedOut, EXIT_TIMED_OUT)
+            };
+        }
+        match self.ended.status {
+            Status::Signalled(signal) => Verdict {
+                phase: Some(self.phase()),
+                signal: Some(signal),
+                message: Some(format!("The child was ended by signal {signal}.")),
+                ..Verdict::new(Outcome::Signalled, EXIT_SIGNAL_BASE + signal)
+            },
+            Status::Exited(code) => match self.heard.report.as_ref().and_then(reported) {
+                Some(verdict) => verdict,
+                None => Verdict {
+                    phase: Some(self.phase()),
+                    message: Some("The child ended without a genuine report.".into()),
+                    ..Verdict::new(Outcome::NoReport, if code == 0 { 1 } else { code })
+                },
+            },
+        }
+    }
+
+    /// What was under way, as far as the child's messages show.
+    fn phase(&self) -> Phase {
+        match (&self.heard.report, &self.heard.ready) {
+            (Some(report), _) => report.phase,
+            (None, Some(_)) => Phase::Snippet,
+            (None, None) => Phase::Boot,
+        }
+    }
+}
+
+/// The child's own account; `None` where it holds text that is no JSON.
+fn reported(report: &Report) -> Option<Verdict> {
+    let json = |text: &String| serde_json::from_str::<Value>(text).ok();
+    let phase = Some(report.phase);
+    Some(match &report.ending {
+        Ending::Returned(value) => Verdict {
+            result: Some(json(value)?),
+            ..Verdict::new(Outcome::Returned, 0)
+        },
+        Ending::Threw(exception) => Verdict {
+            phase,
+            exception: Some(json(exception)?),
+            ..Verdict::new(Outcome::Threw, 1)
+        },
+        Ending::Exited(code) => Verdict {
+            phase,
+            ..Verdict::new(Outcome::Exited, (*code).into())
+        },
+        Ending::Fatal { message, location } => Verdict {
+            phase,
+            message: Some(message.clone()),
+            location: Some(location.clone()),
+            ..Verdict::new(Outcome::Fatal, EXIT_FATAL)
+        },
+        Ending::OutOfMemory { message, location } => Verdict {
+            phase,
+            message: Some(message.clone()),
+            location: location.clone(),
+            ..Verdict::new(Outcome::OutOfMemory, EXIT_FATAL)
+        },
+        Ending::BootFailed { message, exception } => Verdict {
+            phase: Some(Phase::Boot),
+            message: Some(message.clone()),
+            exception: match exception {
+                Some(exception) => Some(json(exception)?),
+                None => None,
+            },
+            ..Verdict::new(Outcome::BootFailed, EXIT_BOOT_FAILED)
+        },
+    })
+}
+
+fn blocked(report: Report) -> Vec<Blocked> {
+    let refused = |(what, lift)| Blocked {
+        what,
+        guard: "ini".into(),
+        lift: Some(lift),
+    };
+    report.refused.into_iter().map(refused).collect()
+}
+
+/// The head of a stream as text, and whether it was cut.
+pub(crate) fn text(stream: &Captured) -> (bool, String) {
+    let cut = stream.total > stream.head.len() as u64;
+    if !cut {
+        return (false, String::from_utf8_lossy(&stream.head).into_owned());
+    }
+    // A character that the cut went through is left out, not shown as broken. It is at most the
+    // last three bytes: a lead byte and what follows it.
+    let tail = stream
+        .head
+        .iter()
+        .rev()
+        .take(3)
+        .position(|byte| *byte >= 0xC0)
+        .map_or(0, |at| at + 1);
+    let (whole, tail) = stream.head.split_at(stream.head.len() - tail);
+    let split =
+        std::str::from_utf8(tail).is_err_and(|e| e.valid_up_to() == 0 && e.error_len().is_none());
+    let text = String::from_utf8_lossy(if split { whole } else { &stream.head });
+    (true, format!("{text}\n{TRUNCATED}"))
+}

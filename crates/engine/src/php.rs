@@ -1,0 +1,74 @@
+//! Finding the interpreter of the child.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{AccessFlags, access};
+
+use crate::EvalError;
+
+/// The name that means "whatever PHP is at hand".
+pub const DEFAULT: &str = "php";
+
+/// The path of the interpreter that `name` means.
+///
+/// [`DEFAULT`] is `running`, the binary of a host that is itself a PHP command line, else the
+/// first `php` on `search_path`. Another name without a slash is looked up there, too.
+///
+/// # Errors
+///
+/// [`EvalError::Launch`], naming the path, what was found there and what was needed.
+pub fn resolve(
+    name: &OsStr,
+    running: Option<&Path>,
+    search_path: Option<&OsStr>,
+) -> Result<PathBuf, EvalError> {
+    if name.as_bytes().contains(&0) {
+        return Err(launch(
+            "The path of the PHP binary contains a NUL byte, which no path can.".into(),
+        ));
+    }
+    match running {
+        Some(running) if name == DEFAULT => Ok(running.to_owned()),
+        _ => find(name, search_path).map_err(|why| {
+            launch(format!(
+                "{why} Name an executable PHP command line (--php=<path>)."
+            ))
+        }),
+    }
+}
+
+/// The executable that `name` means: a path where it has a slash, else the first of that name on
+/// `search_path`. `Err` says what is wrong, in a sentence.
+pub(crate) fn find(name: &OsStr, search_path: Option<&OsStr>) -> Result<PathBuf, String> {
+    let shown = name.display();
+    if name.is_empty() {
+        return Err("The name of the program is empty.".into());
+    }
+    if name.as_bytes().contains(&b'/') {
+        return executable(Path::new(name)).map_err(|found| format!("{shown} {found}."));
+    }
+    search_path
+        .into_iter()
+        .flat_map(std::env::split_paths)
+        .find_map(|dir| executable(&dir.join(name)).ok())
+        .ok_or_else(|| format!("There is no executable `{shown}` on PATH."))
+}
+
+/// `path` made absolute, or what is wrong with it.
+fn executable(path: &Path) -> Result<PathBuf, String> {
+    let meta = path.metadata().map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => "does not exist".to_owned(),
+        _ => format!("cannot be used ({})", crate::request::reason(&e)),
+    })?;
+    if !meta.is_file() {
+        return Err("is not a file".into());
+    }
+    access(path, AccessFlags::X_OK).map_err(|_| "is not executable".to_owned())?;
+    std::path::absolute(path).map_err(|e| crate::request::reason(&e))
+}
+
+fn launch(message: String) -> EvalError {
+    EvalError::Launch(message)
+}

@@ -1,0 +1,233 @@
+//! What is asked: a snippet, the application it runs against, and what it may do.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::EvalError;
+
+/// Default of [`EvalRequest::timeout_ms`], in milliseconds.
+pub const DEFAULT_TIMEOUT_MS: i64 = 5_000;
+/// Smallest deadline, in milliseconds: below it a PHP start alone may not fit.
+pub const MIN_TIMEOUT_MS: i64 = 100;
+/// Largest deadline, in milliseconds: an agent that waits longer has lost the thread.
+pub const MAX_TIMEOUT_MS: i64 = 60_000;
+/// Default of [`EvalRequest::memory_limit_mb`], in MiB; PHP's own default.
+pub const DEFAULT_MEMORY_MB: i64 = 128;
+/// Smallest memory limit, in MiB: PHP's heap grows in chunks of 2 MiB, a booted application has several.
+pub const MIN_MEMORY_MB: i64 = 16;
+/// Largest memory limit, in MiB.
+pub const MAX_MEMORY_MB: i64 = 512;
+
+/// The environment variable that names the container bootstrap where the request names none.
+pub const BOOTSTRAP_VARIABLE: &str = "ALTAIR_EVAL_BOOTSTRAP";
+/// The container bootstrap that is used where nothing else names one, below the root.
+pub const DEFAULT_BOOTSTRAP: &str = "config/container.php";
+
+/// One question to an application.
+///
+/// ```
+/// use altair_engine::EvalRequest;
+///
+/// let request = EvalRequest::new("return 1 + 1;", "/srv/shop").with_timeout_ms(20);
+/// assert_eq!(request.timeout_ms(), 100); // clamped
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EvalRequest {
+    /// PHP code, any bytes; a leading `<?php` is accepted.
+    pub snippet: Vec<u8>,
+    /// The application: the directory that holds `vendor/autoload.php`.
+    pub project_root: PathBuf,
+    timeout_ms: u32,
+    memory_limit_mb: u32,
+    /// Whether writes to the project are real.
+    pub allow_writes: bool,
+    /// Whether outbound connections are open.
+    pub allow_network: bool,
+    /// Whether the run has no guards; such a run is audited.
+    pub unconfined: bool,
+    /// The file that returns the container, absolute or relative to the root.
+    pub bootstrap: Option<PathBuf>,
+}
+
+impl EvalRequest {
+    /// A request with the defaults: confined, 5 s, 128 MiB.
+    pub fn new(snippet: impl Into<Vec<u8>>, project_root: impl Into<PathBuf>) -> Self {
+        Self {
+            snippet: snippet.into(),
+            project_root: project_root.into(),
+            timeout_ms: clamp(DEFAULT_TIMEOUT_MS, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
+            memory_limit_mb: clamp(DEFAULT_MEMORY_MB, MIN_MEMORY_MB, MAX_MEMORY_MB),
+            allow_writes: false,
+            allow_network: false,
+            unconfined: false,
+            bootstrap: None,
+        }
+    }
+
+    /// Sets the deadline of the whole call, boot included, clamped to
+    /// [`MIN_TIMEOUT_MS`]…[`MAX_TIMEOUT_MS`] milliseconds.
+    #[must_use]
+    pub fn with_timeout_ms(mut self, timeout_ms: i64) -> Self {
+        self.timeout_ms = clamp(timeout_ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS);
+        self
+    }
+
+    /// Sets PHP's `memory_limit`, clamped to [`MIN_MEMORY_MB`]…[`MAX_MEMORY_MB`] MiB.
+    #[must_use]
+    pub fn with_memory_limit_mb(mut self, memory_limit_mb: i64) -> Self {
+        self.memory_limit_mb = clamp(memory_limit_mb, MIN_MEMORY_MB, MAX_MEMORY_MB);
+        self
+    }
+
+    /// The deadline of the whole call, in milliseconds.
+    #[must_use]
+    pub fn timeout_ms(&self) -> u32 {
+        self.timeout_ms
+    }
+
+    /// PHP's `memory_limit`, in MiB.
+    #[must_use]
+    pub fn memory_limit_mb(&self) -> u32 {
+        self.memory_limit_mb
+    }
+
+    /// Checks the request against the disk and resolves its paths.
+    ///
+    /// `env_bootstrap` is the value of [`BOOTSTRAP_VARIABLE`] in the host, if it is set.
+    ///
+    /// # Errors
+    ///
+    /// [`EvalError::InvalidRequest`] for an empty snippet, a NUL byte in a path, a root that is
+    /// missing or no directory, and a bootstrap that is missing, no file, or outside the root.
+    pub fn resolve(&self, env_bootstrap: Option<OsString>) -> Result<Target, EvalError> {
+        if is_blank(&self.snippet) {
+            return Err(invalid("The snippet is empty: give some PHP to run."));
+        }
+        let root = resolve_root(&self.project_root)?;
+        let named = match (&self.bootstrap, env_bootstrap) {
+            (Some(path), _) => Some((path.clone(), "bootstrap")),
+            (None, Some(path)) if !path.is_empty() => {
+                Some((PathBuf::from(path), BOOTSTRAP_VARIABLE))
+            }
+            (None, _) => None,
+        };
+        let bootstrap = match named {
+            Some((path, source)) => Bootstrap::File(resolve_bootstrap(&root, &path, source)?),
+            None => {
+                let default = root.join(DEFAULT_BOOTSTRAP);
+                if default.is_file() {
+                    Bootstrap::File(default)
+                } else {
+                    Bootstrap::Discover
+                }
+            }
+        };
+        Ok(Target { root, bootstrap })
+    }
+}
+
+/// The application as it was found on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The project root, absolute and free of symlinks.
+    pub root: PathBuf,
+    /// Where the container comes from.
+    pub bootstrap: Bootstrap,
+}
+
+/// Where the container comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bootstrap {
+    /// This file returns it.
+    File(PathBuf),
+    /// `Altair\Container\Container` if it autoloads, else a minimal one.
+    Discover,
+}
+
+/// A value within its bounds, which are all positive and small.
+fn clamp(value: i64, min: i64, max: i64) -> u32 {
+    u32::try_from(value.clamp(min, max)).unwrap_or(u32::MAX)
+}
+
+fn invalid(message: impl Into<String>) -> EvalError {
+    EvalError::InvalidRequest(message.into())
+}
+
+/// Whether a snippet holds nothing but white space and, perhaps, an opening tag.
+fn is_blank(snippet: &[u8]) -> bool {
+    let text = snippet
+        .strip_prefix(b"\xEF\xBB\xBF")
+        .unwrap_or(snippet)
+        .trim_ascii();
+    let text = match text.get(..5) {
+        Some(tag) if tag.eq_ignore_ascii_case(b"<?php") => text[5..].trim_ascii(),
+        _ => text,
+    };
+    text.is_empty()
+}
+
+fn refuse_nul(path: &Path, what: &str) -> Result<(), EvalError> {
+    if path.as_os_str().as_bytes().contains(&0) {
+        return Err(invalid(format!(
+            "The {what} contains a NUL byte, which no path can."
+        )));
+    }
+    Ok(())
+}
+
+fn resolve_root(root: &Path) -> Result<PathBuf, EvalError> {
+    refuse_nul(root, "project root")?;
+    if root.as_os_str().is_empty() {
+        return Err(invalid(
+            "The project root is empty: name the directory that holds vendor/autoload.php.",
+        ));
+    }
+    let resolved = root.canonicalize().map_err(|e| {
+        invalid(format!(
+            "The project root {} cannot be used: {}.",
+            root.display(),
+            reason(&e)
+        ))
+    })?;
+    if !resolved.is_dir() {
+        return Err(invalid(format!(
+            "The project root {} is not a directory.",
+            root.display()
+        )));
+    }
+    Ok(resolved)
+}
+
+fn resolve_bootstrap(root: &Path, path: &Path, source: &str) -> Result<PathBuf, EvalError> {
+    refuse_nul(path, source)?;
+    let shown = path.display();
+    let resolved = root.join(path).canonicalize().map_err(|e| {
+        invalid(format!(
+            "The container bootstrap {shown} ({source}) cannot be used: {}; it is looked up below the project root {}.",
+            reason(&e),
+            root.display()
+        ))
+    })?;
+    if !resolved.starts_with(root) {
+        return Err(invalid(format!(
+            "The container bootstrap {shown} ({source}) is outside the project root {}.",
+            root.display()
+        )));
+    }
+    if !resolved.is_file() {
+        return Err(invalid(format!(
+            "The container bootstrap {shown} ({source}) is not a file."
+        )));
+    }
+    Ok(resolved)
+}
+
+/// An operating-system error in the words a user reads, without Rust's `(os error 2)`.
+pub(crate) fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error")
+        .next()
+        .unwrap_or(&text)
+        .to_lowercase()
+}

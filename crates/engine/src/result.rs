@@ -1,0 +1,179 @@
+//! What comes back: one shape for every way a run can end.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// How a run ended. The names are the values of `diagnostics.outcome`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The snippet ran to its end; there is a result.
+    Returned,
+    /// An exception or a parse error left the snippet.
+    Threw,
+    /// The snippet called `exit`.
+    Exited,
+    /// A fatal error ended PHP.
+    Fatal,
+    /// `memory_limit` or the hard cap was reached.
+    OutOfMemory,
+    /// The deadline passed.
+    TimedOut,
+    /// A signal ended the child.
+    Signalled,
+    /// The application could not be booted.
+    BootFailed,
+    /// The child ended without a genuine report.
+    NoReport,
+}
+
+/// Which part of a run was under way when it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Autoloader and container.
+    Boot,
+    /// The snippet, with the shutdown functions and destructors it left.
+    Snippet,
+    /// Encoding the value, which may run the application's code.
+    Encode,
+}
+
+/// Where the code was: the place of a fatal error, or where a deadline met the snippet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
+pub struct Location {
+    /// The file, `snippet` for the snippet itself.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// Frames from the innermost out, `function (file:line)`, without argument values.
+    pub stack_trace: Vec<String>,
+}
+
+/// Where the time went, each in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Timings {
+    /// From the call to the child's first own instruction: process, PHP's start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<f64>,
+    /// Autoloader and container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boot: Option<f64>,
+    /// The snippet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snippet: Option<f64>,
+    /// Encoding its value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encode: Option<f64>,
+    /// The whole call, as the host saw it.
+    pub total: f64,
+}
+
+/// Full byte counts of streams of which only the head was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct OutputTruncated {
+    /// Bytes written to standard output.
+    pub stdout: u64,
+    /// Bytes written to standard error.
+    pub stderr: u64,
+}
+
+/// Something the run tried and was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Blocked {
+    /// What was tried: `shell_exec()`.
+    pub what: String,
+    /// The guard that refused it.
+    pub guard: String,
+    /// The command line's flag that allows it, if any does.
+    pub lift: Option<String>,
+}
+
+/// What else is known of a run. Serialises to `diagnostics`; keys appear as they apply.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Diagnostics {
+    /// How the run ended.
+    pub outcome: Outcome,
+    /// The part that was under way, where the run did not get to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// What happened, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Where the code was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
+    /// The number of the signal that ended the child.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Where the time went.
+    pub timings_ms: Timings,
+    /// How the child was started: `cold`.
+    pub start: &'static str,
+    /// What was refused, in order, each thing once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<Blocked>,
+    /// Streams that were cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_truncated: Option<OutputTruncated>,
+    /// Guard → `in force`, or why not.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub guards: BTreeMap<String, String>,
+}
+
+/// The answer. [`EvalResult::to_json`] is its public shape.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EvalResult {
+    /// The encoded value; `None` unless the snippet returned.
+    pub result: Option<Value>,
+    /// The head of standard output, valid UTF-8.
+    pub stdout: String,
+    /// The head of standard error, valid UTF-8.
+    pub stderr: String,
+    /// The encoded exception, if one ended the run.
+    pub exception: Option<Value>,
+    /// The snippet's own time when there is a report, else the elapsed time, in milliseconds.
+    pub duration_ms: u64,
+    /// PHP's real peak, in bytes; 0 where the child could not say.
+    pub memory_peak_bytes: u64,
+    /// 0, or the code of the outcome table.
+    pub exit_code: i32,
+    /// Whether the deadline ended the run.
+    pub timed_out: bool,
+    /// What else is known.
+    pub diagnostics: Diagnostics,
+}
+
+impl EvalResult {
+    /// Whether the run was clean: no timeout, no exception, exit code 0.
+    #[must_use]
+    pub fn ok(&self) -> bool {
+        !self.timed_out && self.exception.is_none() && self.exit_code == 0
+    }
+
+    /// The public shape: the ten keys of `EvalResult::toArray()`, in their order.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("ok".into(), self.ok().into());
+        map.insert("result".into(), self.result.clone().into());
+        map.insert("stdout".into(), self.stdout.as_str().into());
+        map.insert("stderr".into(), self.stderr.as_str().into());
+        map.insert("exception".into(), self.exception.clone().into());
+        map.insert("duration_ms".into(), self.duration_ms.into());
+        map.insert("memory_peak_bytes".into(), self.memory_peak_bytes.into());
+        map.insert("exit_code".into(), self.exit_code.into());
+        map.insert("timed_out".into(), self.timed_out.into());
+        map.insert("diagnostics".into(), self.diagnostics_json());
+        Value::Object(map)
+    }
+
+    /// `diagnostics` as a JSON object.
+    #[must_use]
+    pub fn diagnostics_json(&self) -> Value {
+        // Plain structs of strings and finite numbers: there is nothing in it that JSON cannot hold.
+        serde_json::to_value(&self.diagnostics).unwrap_or_else(|_| Value::Object(Map::new()))
+    }
+}

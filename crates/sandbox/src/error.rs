@@ -1,0 +1,243 @@
+//! Why a process could not be started.
+
+use std::io;
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+
+/// A step between the host's wish and the program's first instruction, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Step {
+    /// The keeper takes its own session and becomes the parent of orphans.
+    Keeper = 1,
+    /// The keeper makes the process.
+    Clone,
+    /// The process takes its own session.
+    Session,
+    /// Descriptors 0 to 3 are put in place and all others closed.
+    Descriptors,
+    /// `SIGXFSZ` is ignored and all signals are unblocked.
+    Signals,
+    /// `RLIMIT_CORE` is set to 0.
+    CoreLimit,
+    /// `RLIMIT_DATA` is set.
+    DataLimit,
+    /// `RLIMIT_CPU` is set.
+    CpuLimit,
+    /// `RLIMIT_FSIZE` is set.
+    FileSizeLimit,
+    /// `RLIMIT_NOFILE` is set.
+    DescriptorLimit,
+    /// The secure bits are set and locked.
+    SecureBits,
+    /// The bounding set of capabilities is emptied.
+    BoundingSet,
+    /// The ambient set of capabilities is emptied.
+    AmbientSet,
+    /// Supplementary groups are given up.
+    Groups,
+    /// The group id is changed.
+    Gid,
+    /// The user id is changed.
+    Uid,
+    /// The effective, permitted and inheritable sets of capabilities are emptied.
+    Capabilities,
+    /// `no_new_privs` is set.
+    NoNewPrivileges,
+    /// The process is tied to the life of its keeper.
+    ParentWatch,
+    /// The working directory is entered.
+    WorkingDirectory,
+    /// The program takes the process over.
+    Exec,
+}
+
+impl Step {
+    const ALL: [Self; 21] = [
+        Self::Keeper,
+        Self::Clone,
+        Self::Session,
+        Self::Descriptors,
+        Self::Signals,
+        Self::CoreLimit,
+        Self::DataLimit,
+        Self::CpuLimit,
+        Self::FileSizeLimit,
+        Self::DescriptorLimit,
+        Self::SecureBits,
+        Self::BoundingSet,
+        Self::AmbientSet,
+        Self::Groups,
+        Self::Gid,
+        Self::Uid,
+        Self::Capabilities,
+        Self::NoNewPrivileges,
+        Self::ParentWatch,
+        Self::WorkingDirectory,
+        Self::Exec,
+    ];
+
+    /// This step, failed with `errno`.
+    pub(crate) fn failed(self, errno: Errno) -> Failure {
+        Failure { step: self, errno }
+    }
+
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Keeper => "set up its keeper",
+            Self::Clone => "make the process",
+            Self::Session => "take a session of its own",
+            Self::Descriptors => "put its descriptors in place",
+            Self::Signals => "reset its signals",
+            Self::CoreLimit => "set the limit for core files (RLIMIT_CORE)",
+            Self::DataLimit => "set the limit for memory (RLIMIT_DATA)",
+            Self::CpuLimit => "set the limit for processor time (RLIMIT_CPU)",
+            Self::FileSizeLimit => "set the limit for file size (RLIMIT_FSIZE)",
+            Self::DescriptorLimit => "set the limit for open descriptors (RLIMIT_NOFILE)",
+            Self::SecureBits => "set the secure bits",
+            Self::BoundingSet => "empty the bounding set of capabilities",
+            Self::AmbientSet => "empty the ambient set of capabilities",
+            Self::Groups => "give up its supplementary groups",
+            Self::Gid => "change its group id",
+            Self::Uid => "change its user id",
+            Self::Capabilities => "give up its capabilities",
+            Self::NoNewPrivileges => "set no_new_privs",
+            Self::ParentWatch => "be tied to the life of its keeper",
+            Self::WorkingDirectory => "enter its working directory",
+            Self::Exec => "execute the program",
+        }
+    }
+}
+
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.describe())
+    }
+}
+
+/// A failed step, small enough to be made and sent where nothing may be allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) step: Step,
+    pub(crate) errno: Errno,
+}
+
+/// Bytes of a [`Report`] on its way.
+pub(crate) const REPORT_BYTES: usize = 8;
+
+/// What the keeper tells the host, once: the program runs, or the step that failed.
+pub(crate) type Report = Result<(), Failure>;
+
+/// Encodes a report: the number of the step (0 when all went well) and the `errno`.
+pub(crate) fn encode(report: Report) -> [u8; REPORT_BYTES] {
+    let (step, errno) = match report {
+        Ok(()) => (0, 0),
+        Err(failure) => (failure.step as i32, failure.errno as i32),
+    };
+    let [a, b, c, d] = step.to_ne_bytes();
+    let [e, f, g, h] = errno.to_ne_bytes();
+    [a, b, c, d, e, f, g, h]
+}
+
+/// Decodes a report; `None` if it is none.
+pub(crate) fn decode(bytes: [u8; REPORT_BYTES]) -> Option<Report> {
+    let [a, b, c, d, e, f, g, h] = bytes;
+    let errno = Errno::from_raw(i32::from_ne_bytes([e, f, g, h]));
+    match i32::from_ne_bytes([a, b, c, d]) {
+        0 => Some(Ok(())),
+        code => Step::ALL
+            .into_iter()
+            .find(|step| *step as i32 == code)
+            .map(|step| Err(step.failed(errno))),
+    }
+}
+
+/// Why a process could not be started. Nothing of it is left when this is returned.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// There is no such program.
+    #[error("{} cannot be started: there is no such file", .program.display())]
+    ProgramMissing {
+        /// The program as it was given.
+        program: PathBuf,
+    },
+    /// The program is there, but the interpreter or loader that it names is not.
+    #[error("{} cannot be started: the interpreter or loader that it names does not exist", .program.display())]
+    InterpreterMissing {
+        /// The program as it was given.
+        program: PathBuf,
+    },
+    /// The program may not be executed: it is a directory, has no execute permission for the
+    /// process's user, or is on a file system mounted `noexec`.
+    #[error("{} cannot be started: it may not be executed by the process's user ({source})", .program.display())]
+    NotExecutable {
+        /// The program as it was given.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not in a format that the kernel executes: `ENOEXEC`.
+    #[error("{} cannot be started: it is not in an executable format", .program.display())]
+    NotAProgram {
+        /// The program as it was given.
+        program: PathBuf,
+    },
+    /// An argument, a variable or a path holds a NUL byte, which no process can be given.
+    #[error("{what} holds a NUL byte")]
+    NulByte {
+        /// Which one.
+        what: String,
+    },
+    /// The process could not enter its working directory as its own user.
+    #[error("the working directory {} cannot be entered: {source}", .cwd.display())]
+    WorkingDirectory {
+        /// The directory as it was given.
+        cwd: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The host could not make what the start needs.
+    #[error("cannot start a process: {what}: {source}")]
+    Host {
+        /// What was attempted.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The new process could not take a step.
+    #[error("{} cannot be started: the process could not {step}: {source}", .program.display())]
+    Step {
+        /// The program as it was given.
+        program: PathBuf,
+        /// The step.
+        step: Step,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The keeper ended before the program ran; something outside must have ended it.
+    #[error("{} cannot be started: its keeper was ended before the program ran", .program.display())]
+    KeeperLost {
+        /// The program as it was given.
+        program: PathBuf,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_step_survives_the_way_to_the_host() {
+        for (index, step) in Step::ALL.into_iter().enumerate() {
+            assert_eq!(step as usize, index + 1, "{step} is in its place");
+            let report = Err(step.failed(Errno::EPERM));
+            assert_eq!(decode(encode(report)).unwrap(), report);
+        }
+        assert_eq!(Step::ALL.last(), Some(&Step::Exec));
+        assert_eq!(decode(encode(Ok(()))), Some(Ok(())));
+        assert_eq!(decode([0xff; REPORT_BYTES]), None);
+    }
+}

@@ -1,0 +1,230 @@
+//! The keeper: a small process between the host and the process that it started. It ends
+//! everything below it when the process ends, when the host says so, and when the host is gone.
+//!
+//! It is a clone of a host that may have had other threads, and stays one: nothing here
+//! allocates, takes a lock or panics.
+
+use std::os::fd::RawFd;
+
+use nix::errno::Errno;
+use nix::libc::{self, c_int};
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::unistd::{getpid, setsid};
+
+use crate::error::{Failure, REPORT_BYTES, Report, Step, decode, encode};
+use crate::launch::Prepared;
+use crate::process::{Descriptors, LOWEST_SOURCE, REPORT};
+use crate::sweep::sweep;
+use crate::{raw, spawn, sys};
+
+/// What the keeper needs, all of it made by the host.
+pub(crate) struct Plan<'a> {
+    pub(crate) prepared: &'a Prepared,
+    pub(crate) descriptors: Descriptors,
+    /// To the host: a report on the start, once. From the host: a signal number to pass on, or
+    /// the end of everything when it closes.
+    pub(crate) lifeline: RawFd,
+    /// A pidfd of the host.
+    pub(crate) host: Option<RawFd>,
+}
+
+// The keeper's own descriptors; 0 to 2 are /dev/null.
+const LIFELINE: RawFd = 3;
+const HOST: RawFd = 4;
+/// Readable when the process has become its program, or could not.
+const START: RawFd = 5;
+
+/// Exit code of a keeper, or a process, that could not be set up; the report says why.
+const NOT_STARTED: c_int = 127;
+
+/// The main function of the keeper.
+pub(crate) fn keep(plan: &Plan<'_>) -> ! {
+    let _stop_here = NoUnwinding;
+    sys::default_signals();
+    if raw::put(plan.lifeline, LIFELINE, true).is_err() {
+        sys::exit_now(NOT_STARTED);
+    }
+    match set_up(plan) {
+        Ok(keeper) => keeper.run(),
+        Err(failure) => {
+            tell(Err(failure));
+            sweep(None);
+            sys::exit_now(NOT_STARTED)
+        }
+    }
+}
+
+/// Ends the process instead of unwinding into frames that belong to the host.
+struct NoUnwinding;
+
+impl Drop for NoUnwinding {
+    fn drop(&mut self) {
+        sys::exit_now(NOT_STARTED);
+    }
+}
+
+/// Takes a session of its own, makes the process and lets go of all that is the host's.
+fn set_up(plan: &Plan<'_>) -> Result<Keeper, Failure> {
+    let failed = |e| Step::Keeper.failed(e);
+    // Keys on the host's terminal and signals to its group are the host's to handle.
+    setsid().map_err(failed)?;
+    prctl::set_name(c"altair-keeper").map_err(failed)?;
+    prctl::set_child_subreaper(true).map_err(failed)?;
+    let (start, report) = raw::pipe_at(LOWEST_SOURCE).map_err(failed)?;
+    raw::put(report, REPORT, true).map_err(failed)?;
+
+    let own = getpid();
+    let process = clone_process(plan, own).map_err(|e| Step::Clone.failed(e))?;
+
+    let_go(plan, start).map_err(failed)?;
+    let signals = raw::signal_queue().map_err(failed)?;
+    Ok(Keeper {
+        process,
+        status: None,
+        signals,
+        host: plan.host.map(|_| HOST),
+        starting: true,
+        ending: false,
+    })
+}
+
+fn clone_process(plan: &Plan<'_>, own: nix::unistd::Pid) -> nix::Result<c_int> {
+    sys::clone_plain(|| {
+        let failure = spawn::become_program(plan.prepared, &plan.descriptors, own);
+        raw::write(REPORT, &encode(Err(failure)));
+        sys::exit_now(NOT_STARTED)
+    })
+}
+
+/// Keeps no descriptor, no working directory and no readable memory of the host.
+fn let_go(plan: &Plan<'_>, start: RawFd) -> nix::Result<()> {
+    for standard in 0..=2 {
+        raw::put(plan.descriptors.null, standard, true)?;
+    }
+    match plan.host {
+        Some(host) => raw::put(host, HOST, true)?,
+        None => raw::close(HOST),
+    }
+    raw::put(start, START, true)?;
+    raw::close_from(START + 1)?;
+    // The process may run as the same user: it is not to read the host's memory in the keeper's.
+    prctl::set_dumpable(false)?;
+    // So that the host's directory can be unmounted; staying there would do no harm.
+    let _ = nix::unistd::chdir(c"/");
+    Ok(())
+}
+
+/// Tells the host how the start went. A host that does not listen is gone or going.
+fn tell(report: Report) {
+    raw::send(LIFELINE, &encode(report));
+}
+
+struct Keeper {
+    process: c_int,
+    /// The raw wait status of the process, once it has ended.
+    status: Option<c_int>,
+    /// Where signals to the keeper are read; all are blocked.
+    signals: RawFd,
+    host: Option<RawFd>,
+    /// The process has not become its program yet.
+    starting: bool,
+    /// Everything is to end.
+    ending: bool,
+}
+
+impl Keeper {
+    fn run(mut self) -> ! {
+        while self.status.is_none() && !self.ending {
+            self.round();
+        }
+        if self.starting {
+            self.report_start();
+        }
+        let swept = sweep(Some((self.process, self.signals)));
+        mirror(self.status.or(swept))
+    }
+
+    fn round(&mut self) {
+        let watch = |fd| libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // poll(2) passes over negative descriptors.
+        let mut fds = [
+            watch(self.signals),
+            watch(LIFELINE),
+            watch(self.host.unwrap_or(-1)),
+            watch(if self.starting { START } else { -1 }),
+        ];
+        raw::poll(&mut fds, -1);
+        let [signals, lifeline, host, start] = fds.map(|fd| fd.revents != 0);
+        if start {
+            self.report_start();
+        }
+        if signals {
+            self.take_signals();
+        }
+        if lifeline {
+            self.obey();
+        }
+        if host {
+            self.ending = true;
+        }
+    }
+
+    /// The end of the pipe is the exec that closed the other end of it.
+    fn report_start(&mut self) {
+        let mut bytes = [0; REPORT_BYTES];
+        let report = match raw::read(START, &mut bytes) {
+            Ok(REPORT_BYTES) => decode(bytes).unwrap_or(Ok(())),
+            Ok(_) => Ok(()),
+            // Ended before it came that far, by the host or its end.
+            Err(errno) => Err(Step::Exec.failed(errno)),
+        };
+        tell(report);
+        raw::close(START);
+        self.starting = false;
+    }
+
+    fn take_signals(&mut self) {
+        while let Some(signal) = raw::next_signal(self.signals) {
+            if signal == libc::SIGTERM {
+                self.ending = true;
+            }
+        }
+        // Orphans of the process come to the keeper and are collected as they end.
+        while let Ok(Some((pid, status))) = sys::reap_one() {
+            if pid == self.process {
+                self.status = Some(status);
+            }
+        }
+    }
+
+    /// Does what the host says over the lifeline.
+    fn obey(&mut self) {
+        let mut signal = [0u8; 1];
+        match raw::receive(LIFELINE, &mut signal) {
+            Ok(1) => {
+                let [signal] = signal;
+                // Collected by nobody but the keeper, the process's id is its own until then.
+                let _ = sys::kill(self.process, c_int::from(signal));
+            }
+            Err(Errno::EAGAIN | Errno::EINTR) => {}
+            Ok(_) | Err(_) => self.ending = true,
+        }
+    }
+}
+
+/// Ends the keeper the way the process ended, for the host to see.
+fn mirror(status: Option<c_int>) -> ! {
+    let status = status.unwrap_or(libc::SIGKILL);
+    if libc::WIFSIGNALED(status) {
+        // Dying from the signal is not to leave a core file of the host's memory.
+        let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
+        let _ = sys::kill(getpid().as_raw(), libc::WTERMSIG(status));
+        let _ = sys::unblock_signals();
+    }
+    sys::exit_now(libc::WEXITSTATUS(status))
+}

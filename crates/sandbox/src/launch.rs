@@ -1,0 +1,103 @@
+//! What to start, and the form of it that the child needs.
+
+use std::ffi::{CStr, CString, OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use nix::libc::c_char;
+
+use crate::{Policy, SpawnError, limits, privileges};
+
+/// Everything that is needed to start one process. Plain data.
+#[derive(Debug)]
+pub struct Launch {
+    /// The program: a path, absolute or relative to the host's working directory. `PATH` is not
+    /// searched.
+    pub program: PathBuf,
+    /// The arguments after the program's own name, which is `program` as given.
+    pub args: Vec<OsString>,
+    /// The complete environment; nothing is inherited.
+    pub env: Vec<(OsString, OsString)>,
+    /// The working directory, entered as the process's own user. A relative one is relative to
+    /// the host's.
+    pub cwd: PathBuf,
+    /// The process's end of a channel ([`channel_pair`](crate::channel_pair)); it becomes
+    /// descriptor 3.
+    pub channel: Option<OwnedFd>,
+    /// What the process may do.
+    pub policy: Policy,
+}
+
+/// A [`Launch`] in the form of system calls: made before the clone, as nothing may be allocated
+/// after it.
+pub(crate) struct Prepared {
+    pub(crate) program: CString,
+    pub(crate) cwd: CString,
+    /// Own what the two lists of pointers point to.
+    _strings: Vec<CString>,
+    argv: Vec<*const c_char>,
+    envp: Vec<*const c_char>,
+    pub(crate) limits: limits::Prepared,
+    pub(crate) privileges: privileges::Prepared,
+}
+
+impl Prepared {
+    pub(crate) fn new(launch: &Launch) -> Result<Self, SpawnError> {
+        let host = |what| move |source| SpawnError::Host { what, source };
+        // Resolved here, as the process executes it from a working directory of its own.
+        let program = std::path::absolute(&launch.program)
+            .map_err(host("the program's path cannot be resolved"))?;
+        let limits = limits::Prepared::new(&launch.policy.limits)
+            .map_err(|errno| host("the host's own limits cannot be read")(errno.into()))?;
+        let mut strings = vec![c_string(launch.program.as_os_str(), || {
+            "the program's path".into()
+        })?];
+        for (index, arg) in launch.args.iter().enumerate() {
+            strings.push(c_string(arg, || format!("argument {}", index + 1))?);
+        }
+        let arguments = strings.len();
+        for (name, value) in &launch.env {
+            let mut pair = name.clone();
+            pair.push("=");
+            pair.push(value);
+            strings.push(c_string(&pair, || {
+                format!("the variable {}", name.to_string_lossy())
+            })?);
+        }
+        let (argv, envp) = strings.split_at(arguments);
+        Ok(Self {
+            program: c_string(program.as_os_str(), || "the program's path".into())?,
+            cwd: c_string(launch.cwd.as_os_str(), || "the working directory".into())?,
+            argv: pointers(argv),
+            envp: pointers(envp),
+            _strings: strings,
+            limits,
+            privileges: privileges::Prepared::new(&launch.policy.privileges),
+        })
+    }
+
+    /// The program with its arguments and environment, each list ending with a null pointer.
+    pub(crate) fn exec(&self) -> (&CStr, &[*const c_char], &[*const c_char]) {
+        (&self.program, &self.argv, &self.envp)
+    }
+}
+
+/// A list that ends with a null pointer. Moving a [`CString`] leaves its bytes where they are.
+fn pointers(strings: &[CString]) -> Vec<*const c_char> {
+    strings
+        .iter()
+        .map(|string| string.as_ptr())
+        .chain([ptr::null()])
+        .collect()
+}
+
+fn c_string(text: &OsStr, what: impl FnOnce() -> String) -> Result<CString, SpawnError> {
+    CString::new(text.as_bytes()).map_err(|_| SpawnError::NulByte { what: what() })
+}
+
+/// Whether there is a file at `path`, as far as the host can see.
+pub(crate) fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}

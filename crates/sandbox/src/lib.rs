@@ -1,0 +1,69 @@
+//! Confinement and supervision of one process on Linux.
+//!
+//! A [`Launch`] is plain data: a program, its arguments, its whole environment and a [`Policy`].
+//! [`Launch::spawn`] starts it behind the guards that follow from the policy, and
+//! [`Child::supervise`] runs it to its end: it keeps the head of each output stream, exchanges
+//! packets over an optional channel, enforces a deadline, and returns only when the process *and
+//! everything that it started* is gone.
+//!
+//! Three processes take part. The **host** is the caller. The **keeper** is a small process
+//! between the two (`altair-keeper` in `ps`): it is a session of its own and the parent that all
+//! orphans below it come to, so that it can end whatever the process left behind; it does so
+//! when the process ends, when the host asks for it, and when the host is no longer there. The
+//! **process** is the program itself. The application in the host never sees the keeper: neither
+//! `SIGCHLD` nor `waitpid(-1)` tells of it.
+//!
+//! ```
+//! use std::time::Duration;
+//! use altair_sandbox::{Launch, Policy, Status, run};
+//!
+//! # fn main() -> Result<(), altair_sandbox::SpawnError> {
+//! let launch = Launch {
+//!     program: "/bin/echo".into(),
+//!     args: vec!["hello".into()],
+//!     env: vec![],
+//!     cwd: "/".into(),
+//!     channel: None,
+//!     policy: Policy::unconfined(),
+//! };
+//! let ended = run(launch, Duration::from_secs(10), 1024)?;
+//! assert_eq!(ended.status, Status::Exited(0));
+//! assert_eq!(ended.stdout.head, b"hello\n");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What this crate cannot do: end a process that runs as another user after a set-uid program
+//! was started (only possible with [`Privileges::Keep`]), nor what was handed to another service
+//! (a container daemon, `at`).
+
+mod channel;
+mod child;
+mod error;
+mod guard;
+mod keeper;
+mod launch;
+mod limits;
+mod output;
+mod policy;
+mod privileges;
+mod process;
+mod procfs;
+mod raw;
+mod run;
+mod spawn;
+mod supervise;
+mod sweep;
+mod sys;
+
+pub use channel::{MAX_PACKET_BYTES, channel_pair};
+pub use child::{Child, Status};
+pub use error::{SpawnError, Step};
+pub use guard::{GuardState, Guards};
+pub use launch::Launch;
+pub use limits::Limits;
+pub use output::{Captured, Stream};
+pub use policy::Policy;
+pub use privileges::{Privileges, RunAs};
+pub use run::run;
+pub use supervise::{Ended, Observer, Supervision};

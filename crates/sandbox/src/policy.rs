@@ -1,0 +1,26 @@
+//! What a process may do, as plain data.
+
+use crate::{Limits, Privileges};
+
+/// What one process may do. The guards are derived from it; nothing else decides.
+///
+/// The process guard (own session, closed descriptors, no core file, ends with its host) and the
+/// deadline are no part of it: they are always on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Resource limits.
+    pub limits: Limits,
+    /// Whether the process keeps what its host may do.
+    pub privileges: Privileges,
+}
+
+impl Policy {
+    /// No limit but "no core file", and all the privileges of the host.
+    #[must_use]
+    pub fn unconfined() -> Self {
+        Self {
+            limits: Limits::default(),
+            privileges: Privileges::Keep,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Guard: privileges.
+#![allow(unsafe_code)]
+
+use nix::errno::Errno;
+use nix::libc::{self, c_int, c_long, c_ulong};
+use nix::sys::prctl;
+
+use crate::GuardState;
+use crate::error::{Failure, Step};
+
+/// A user and a group to run as, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunAs {
+    /// User id.
+    pub uid: u32,
+    /// Group id. Supplementary groups are given up.
+    pub gid: u32,
+}
+
+/// What a process keeps of the privileges of its host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Privileges {
+    /// All of them, and what set-uid programs grant.
+    Keep,
+    /// None: every capability is dropped, for what it executes too, and no program grants new
+    /// ones (`no_new_privs`).
+    Drop {
+        /// The user to become. `None` keeps the host's; a host's root stays user 0, but is
+        /// nothing more than the owner of its files.
+        run_as: Option<RunAs>,
+    },
+}
+
+/// What to drop, worked out in the host.
+pub(crate) enum Prepared {
+    Keep,
+    Drop {
+        run_as: Option<RunAs>,
+        /// Whether the bounding set and the secure bits may be changed. Where they may not,
+        /// there is nothing to gain either: with `no_new_privs` a program that is executed has
+        /// at most the capabilities of before, which are none (capabilities(7)).
+        setpcap: bool,
+    },
+}
+
+impl Prepared {
+    pub(crate) fn new(privileges: &Privileges) -> Self {
+        match privileges {
+            Privileges::Keep => Self::Keep,
+            Privileges::Drop { run_as } => Self::Drop {
+                run_as: *run_as,
+                setpcap: caps::has_cap(
+                    None,
+                    caps::CapSet::Effective,
+                    caps::Capability::CAP_SETPCAP,
+                )
+                .unwrap_or(false),
+            },
+        }
+    }
+}
+
+/// Drops the privileges of the calling process. Async-signal-safe: nothing but system calls.
+pub(crate) fn apply(prepared: &Prepared) -> Result<(), Failure> {
+    let Prepared::Drop { run_as, setpcap } = prepared else {
+        return Ok(());
+    };
+    // What needs CAP_SETPCAP first, then what needs CAP_SETUID and CAP_SETGID, then the rest.
+    if *setpcap {
+        lock_secure_bits().map_err(|e| Step::SecureBits.failed(e))?;
+        empty_bounding_set().map_err(|e| Step::BoundingSet.failed(e))?;
+    }
+    empty_ambient_set().map_err(|e| Step::AmbientSet.failed(e))?;
+    if let Some(run_as) = run_as {
+        become_user(*run_as)?;
+    }
+    empty_capability_sets().map_err(|e| Step::Capabilities.failed(e))?;
+    prctl::set_no_new_privs().map_err(|e| Step::NoNewPrivileges.failed(e))
+}
+
+/// Whether the privileges are dropped once the process runs.
+pub(crate) fn state(privileges: &Privileges) -> GuardState {
+    match privileges {
+        Privileges::Keep => GuardState::Missing {
+            because: "the policy keeps the privileges of the host".into(),
+        },
+        Privileges::Drop { .. } => GuardState::InForce,
+    }
+}
+
+fn prctl_call(option: c_int, a: c_ulong, b: c_ulong) -> nix::Result<c_int> {
+    // SAFETY: none of the options used here takes a pointer.
+    Errno::result(unsafe { libc::prctl(option, a, b, 0 as c_ulong, 0 as c_ulong) })
+}
+
+/// User 0 means nothing any more, now and after every `exec` (capabilities(7), "The securebits
+/// flags"). KEEP_CAPS itself stays off, locked.
+fn lock_secure_bits() -> nix::Result<()> {
+    const WANTED: c_int = libc::SECBIT_NOROOT
+        | libc::SECBIT_NOROOT_LOCKED
+        | libc::SECBIT_NO_SETUID_FIXUP
+        | libc::SECBIT_NO_SETUID_FIXUP_LOCKED
+        | libc::SECBIT_KEEP_CAPS_LOCKED
+        | libc::SECBIT_NO_CAP_AMBIENT_RAISE
+        | libc::SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+    // Each flag's lock is the bit above it.
+    const FLAGS: c_int = libc::SECBIT_NOROOT
+        | libc::SECBIT_NO_SETUID_FIXUP
+        | libc::SECBIT_KEEP_CAPS
+        | libc::SECBIT_NO_CAP_AMBIENT_RAISE;
+    let current = prctl_call(libc::PR_GET_SECUREBITS, 0, 0)?;
+    // A flag that is locked while off cannot be set; asking for it would fail as a whole.
+    let locked_off = (current >> 1) & !current & FLAGS;
+    let bits = current & !libc::SECBIT_KEEP_CAPS | (WANTED & !locked_off);
+    prctl_call(
+        libc::PR_SET_SECUREBITS,
+        c_ulong::try_from(bits).unwrap_or(0),
+        0,
+    )
+    .map(drop)
+}
+
+fn empty_bounding_set() -> nix::Result<()> {
+    for capability in 0.. {
+        match prctl_call(libc::PR_CAPBSET_READ, capability, 0) {
+            Ok(0) => {}
+            Ok(_) => {
+                prctl_call(libc::PR_CAPBSET_DROP, capability, 0)?;
+            }
+            // The first number that this kernel has no capability for.
+            Err(_) => break,
+        }
+    }
+    Ok(())
+}
+
+fn empty_ambient_set() -> nix::Result<()> {
+    let clear = c_ulong::try_from(libc::PR_CAP_AMBIENT_CLEAR_ALL).unwrap_or(0);
+    match prctl_call(libc::PR_CAP_AMBIENT, clear, 0) {
+        // Before kernel 4.3 there is no such set.
+        Ok(_) | Err(Errno::EINVAL) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Raw calls: the C library's wrappers would have all threads of the host follow, which do not
+/// exist in this process.
+fn become_user(run_as: RunAs) -> Result<(), Failure> {
+    let (uid, gid) = (c_long::from(run_as.uid), c_long::from(run_as.gid));
+    // SAFETY: a null pointer is allowed for a list of no groups.
+    let groups = unsafe { libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()) };
+    match Errno::result(groups) {
+        Ok(_) => {}
+        // An ordinary user may not, and need not where there is nothing to give up.
+        Err(Errno::EPERM) if has_no_groups() => {}
+        Err(errno) => return Err(Step::Groups.failed(errno)),
+    }
+    // SAFETY: no pointer is passed.
+    let result = unsafe { libc::syscall(libc::SYS_setresgid, gid, gid, gid) };
+    Errno::result(result).map_err(|e| Step::Gid.failed(e))?;
+    // SAFETY: no pointer is passed.
+    let result = unsafe { libc::syscall(libc::SYS_setresuid, uid, uid, uid) };
+    Errno::result(result).map_err(|e| Step::Uid.failed(e))?;
+    Ok(())
+}
+
+fn has_no_groups() -> bool {
+    // SAFETY: with a size of 0 the kernel only counts.
+    unsafe { libc::getgroups(0, std::ptr::null_mut()) == 0 }
+}
+
+/// capset(2) with three empty sets, which is always allowed. The crate `caps` would allocate.
+fn empty_capability_sets() -> nix::Result<()> {
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: c_int,
+    }
+    /// `_LINUX_CAPABILITY_VERSION_3`, since kernel 2.6.26: two words of 32 bits a set.
+    const VERSION_3: u32 = 0x2008_0522;
+    const WORDS_A_SET: usize = 2;
+    const SETS: usize = 3;
+    let header = Header {
+        version: VERSION_3,
+        pid: 0,
+    };
+    let none = [0u32; WORDS_A_SET * SETS];
+    // SAFETY: both live across the call, in the layout that version 3 asks for.
+    let result = unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) };
+    Errno::result(result).map(drop)
+}

@@ -1,0 +1,70 @@
+//! Guard: the process by itself. A session of its own, no terminal, no descriptor but its own,
+//! no core file, and no life without its keeper.
+
+use std::os::fd::RawFd;
+
+use nix::errno::Errno;
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::{Pid, getppid, setsid};
+
+use crate::error::{Failure, Step};
+use crate::{raw, sys};
+
+/// Where the process finds its end of the channel.
+const CHANNEL: RawFd = 3;
+/// Where a failed step is reported until `exec`, which closes it. The keeper puts it there.
+pub(crate) const REPORT: RawFd = 4;
+/// What becomes the process's descriptors must lie at or above this before, so that putting one
+/// in place cannot overwrite another.
+pub(crate) const LOWEST_SOURCE: RawFd = 10;
+
+/// Files that a process makes are its own user's only.
+const UMASK: Mode = Mode::S_IRWXG.union(Mode::S_IRWXO);
+
+/// What becomes the descriptors of the process; all at or above [`LOWEST_SOURCE`].
+#[derive(Clone, Copy)]
+pub(crate) struct Descriptors {
+    pub(crate) null: RawFd,
+    pub(crate) stdout: RawFd,
+    pub(crate) stderr: RawFd,
+    pub(crate) channel: Option<RawFd>,
+}
+
+/// Separates the calling process from its host. Async-signal-safe.
+///
+/// The signals have their default actions already; the keeper's are not changed before.
+pub(crate) fn isolate(descriptors: &Descriptors) -> Result<(), Failure> {
+    // The session's leader without a terminal: keys on the host's terminal do not reach it, and
+    // a signal to its own process group does not reach the keeper.
+    setsid().map_err(|e| Step::Session.failed(e))?;
+    arrange(descriptors).map_err(|e| Step::Descriptors.failed(e))?;
+    umask(UMASK);
+    // A write beyond RLIMIT_FSIZE is to fail with EFBIG, not to kill.
+    sys::ignore(Signal::SIGXFSZ).map_err(|e| Step::Signals.failed(e))
+}
+
+fn arrange(descriptors: &Descriptors) -> nix::Result<()> {
+    raw::put(descriptors.null, 0, false)?;
+    raw::put(descriptors.stdout, 1, false)?;
+    raw::put(descriptors.stderr, 2, false)?;
+    match descriptors.channel {
+        Some(channel) => raw::put(channel, CHANNEL, false)?,
+        None => raw::close(CHANNEL),
+    }
+    raw::close_from(REPORT + 1)
+}
+
+/// Has the kernel kill the calling process when its keeper ends. After any change of user, which
+/// would clear this again (prctl(2), `PR_SET_PDEATHSIG`). The keeper has one thread, so that
+/// "parent" means the keeper as a whole.
+pub(crate) fn die_with(keeper: Pid) -> Result<(), Failure> {
+    prctl::set_pdeathsig(Signal::SIGKILL).map_err(|e| Step::ParentWatch.failed(e))?;
+    // It may have ended before the line above.
+    if getppid() == keeper {
+        Ok(())
+    } else {
+        Err(Step::ParentWatch.failed(Errno::ESRCH))
+    }
+}

@@ -1,0 +1,198 @@
+//! What the keeper reads from `/proc`, without allocation.
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::libc::{self, c_int};
+
+use crate::raw;
+
+/// Bytes read at a time; on the stack of a small process.
+const BUFFER_BYTES: usize = 8192;
+
+/// Whether `/proc` shows this process.
+pub(crate) fn is_mounted() -> bool {
+    Path::new("/proc/self/stat").exists()
+}
+
+/// Calls `found` with each child of the calling process, which must have one thread only.
+/// `false` when they cannot be learnt.
+pub(crate) fn each_child(found: &mut dyn FnMut(c_int)) -> bool {
+    // Needs CONFIG_PROC_CHILDREN, which distributions set (proc_tid_children(5)).
+    if let Ok(list) = open(c"/proc/thread-self/children") {
+        return each_number(&list, found);
+    }
+    let own = std::process::id();
+    each_entry(c"/proc", &mut |pid| {
+        if parent_of(pid).is_some_and(|parent| u32::try_from(parent) == Ok(own)) {
+            found(pid);
+        }
+    })
+    .is_ok()
+}
+
+/// Closes `first` and every descriptor above it, where the kernel has no `close_range`.
+pub(crate) fn close_from(first: RawFd) -> nix::Result<()> {
+    // Closing while reading makes the kernel skip entries: until nothing is left to close.
+    loop {
+        let mut closed = false;
+        each_entry(c"/proc/self/fd", &mut |fd| {
+            if fd >= first {
+                raw::close(fd);
+                closed = true;
+            }
+        })?;
+        if !closed {
+            return Ok(());
+        }
+    }
+}
+
+fn open(path: &CStr) -> nix::Result<OwnedFd> {
+    // SAFETY: `path` is a C string that outlives the call.
+    let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    let fd = Errno::result(fd)?;
+    // SAFETY: just opened, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Calls `found` with each decimal number in the file; what separates them does not matter.
+fn each_number(file: &OwnedFd, found: &mut dyn FnMut(c_int)) -> bool {
+    let mut buffer = [0u8; BUFFER_BYTES];
+    let mut number: Option<c_int> = None;
+    loop {
+        let count = match nix::unistd::read(file, &mut buffer) {
+            Ok(count) => count,
+            Err(Errno::EINTR) => continue,
+            Err(_) => return false,
+        };
+        for byte in buffer.iter().take(count) {
+            number = match (digit(*byte), number) {
+                (Some(digit), so_far) => Some(append(so_far.unwrap_or(0), digit)),
+                (None, Some(complete)) => {
+                    found(complete);
+                    None
+                }
+                (None, None) => None,
+            };
+        }
+        if count == 0 {
+            if let Some(complete) = number {
+                found(complete);
+            }
+            return true;
+        }
+    }
+}
+
+fn digit(byte: u8) -> Option<c_int> {
+    byte.is_ascii_digit()
+        .then(|| c_int::from(byte.wrapping_sub(b'0')))
+}
+
+fn append(number: c_int, digit: c_int) -> c_int {
+    number.saturating_mul(10).saturating_add(digit)
+}
+
+/// Calls `found` with each entry of a directory whose name is a number.
+fn each_entry(directory: &CStr, found: &mut dyn FnMut(c_int)) -> nix::Result<()> {
+    // getdents64(2): inode 8 bytes, offset 8, length of the record 2, type 1, then the name.
+    const LENGTH_AT: usize = 16;
+    const NAME_AT: usize = 19;
+    let directory = open(directory)?;
+    let mut buffer = [0u8; BUFFER_BYTES];
+    loop {
+        // SAFETY: the kernel writes at most the length given into the buffer.
+        let count = unsafe {
+            libc::syscall(
+                libc::SYS_getdents64,
+                directory.as_raw_fd(),
+                buffer.as_mut_ptr(),
+                buffer.len(),
+            )
+        };
+        let count = usize::try_from(Errno::result(count)?).unwrap_or(0);
+        if count == 0 {
+            return Ok(());
+        }
+        let mut rest = buffer.get(..count).unwrap_or_default();
+        while let Some(&[low, high]) = rest.get(LENGTH_AT..LENGTH_AT + 2) {
+            let length = usize::from(u16::from_ne_bytes([low, high]));
+            let name = rest.get(NAME_AT..length).unwrap_or_default();
+            let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+            // The directory itself has an entry in /proc/self/fd, which is left alone.
+            if let Some(number) = parse(name).filter(|number| *number != directory.as_raw_fd()) {
+                found(number);
+            }
+            rest = rest.get(length.max(1)..).unwrap_or_default();
+        }
+    }
+}
+
+/// A whole name as a decimal number.
+fn parse(name: &[u8]) -> Option<c_int> {
+    if name.is_empty() {
+        return None;
+    }
+    name.iter().try_fold(0, |number, byte| {
+        digit(*byte).map(|digit| append(number, digit))
+    })
+}
+
+/// The parent of a process, from the fourth field of `/proc/<pid>/stat`; the second is the
+/// program's name in parentheses, which may hold anything.
+fn parent_of(pid: c_int) -> Option<c_int> {
+    let mut path = [0u8; 32];
+    let mut buffer = [0u8; 512];
+    let file = open(stat_path(pid, &mut path)?).ok()?;
+    let count = nix::unistd::read(&file, &mut buffer).ok()?;
+    let text = buffer.get(..count)?;
+    let name_end = text.iter().rposition(|byte| *byte == b')')?;
+    text.get(name_end..)?
+        .split(|byte| *byte == b' ')
+        .nth(2)
+        .and_then(parse)
+}
+
+/// Writes `/proc/<pid>/stat` into `buffer`.
+fn stat_path(pid: c_int, buffer: &mut [u8; 32]) -> Option<&CStr> {
+    use std::io::Write;
+    let mut rest = &mut buffer[..];
+    // Formatting an integer into a slice allocates nothing.
+    write!(rest, "/proc/{pid}/stat\0").ok()?;
+    CStr::from_bytes_until_nul(buffer).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn the_parent_of_a_process_is_read_from_its_stat() {
+        let mut child = Command::new("/bin/sleep").arg("60").spawn().unwrap();
+        let pid = c_int::try_from(child.id()).unwrap();
+        let own = c_int::try_from(std::process::id()).unwrap();
+        assert_eq!(parent_of(pid), Some(own));
+        let mut seen = Vec::new();
+        each_entry(c"/proc", &mut |pid| seen.push(pid)).unwrap();
+        assert!(seen.contains(&pid) && seen.contains(&own));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn the_children_of_this_thread_are_listed() {
+        let mut child = Command::new("/bin/sleep").arg("60").spawn().unwrap();
+        let pid = c_int::try_from(child.id()).unwrap();
+        let mut seen = Vec::new();
+        assert!(each_child(&mut |pid| seen.push(pid)));
+        assert!(seen.contains(&pid));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,106 @@
+//! Descriptors by number, for the keeper and the process, where the numbers are constants.
+//!
+//! As in [`crate::sys`], everything is async-signal-safe.
+#![allow(unsafe_code)]
+
+use std::os::fd::RawFd;
+
+use nix::errno::Errno;
+use nix::libc::{self, c_int};
+use nix::sys::signal::SigSet;
+
+/// Makes `target` a copy of `source` that stays open across `exec`, or closes then.
+pub(crate) fn put(source: RawFd, target: RawFd, close_on_exec: bool) -> nix::Result<()> {
+    let flags = if close_on_exec { libc::O_CLOEXEC } else { 0 };
+    // SAFETY: no pointer is passed.
+    Errno::result(unsafe { libc::dup3(source, target, flags) }).map(drop)
+}
+
+/// Closes `first` and every descriptor above it.
+pub(crate) fn close_from(first: RawFd) -> nix::Result<()> {
+    // SAFETY: no pointer is passed. What is closed is not used by the cloned child any more.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
+    match Errno::result(result) {
+        Ok(_) => Ok(()),
+        // Before kernel 5.9, or a container profile that does not know the call.
+        Err(Errno::ENOSYS | Errno::EPERM) => crate::procfs::close_from(first),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Closes one descriptor, open or not.
+pub(crate) fn close(fd: RawFd) {
+    // SAFETY: no pointer is passed.
+    unsafe { libc::close(fd) };
+}
+
+/// A pipe that closes on `exec`, both ends (reading, writing) at or above `lowest`. Reading does
+/// not block.
+pub(crate) fn pipe_at(lowest: RawFd) -> nix::Result<(RawFd, RawFd)> {
+    let mut ends = [-1; 2];
+    // SAFETY: the array has room for the two descriptors.
+    Errno::result(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) })?;
+    let [reading, writing] = ends;
+    let lift = |fd| {
+        // SAFETY: no pointer is passed.
+        let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, lowest) };
+        close(fd);
+        Errno::result(copy)
+    };
+    Ok((lift(reading)?, lift(writing)?))
+}
+
+/// A queue of the signals that are sent to the calling process, which blocks them all.
+pub(crate) fn signal_queue() -> nix::Result<RawFd> {
+    let all = SigSet::all();
+    let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+    // SAFETY: the set outlives the call.
+    Errno::result(unsafe { libc::signalfd(-1, all.as_ref(), flags) })
+}
+
+/// The next signal of a queue, if there is one.
+pub(crate) fn next_signal(queue: RawFd) -> Option<c_int> {
+    let mut bytes = [0u8; size_of::<libc::signalfd_siginfo>()];
+    match read(queue, &mut bytes) {
+        // The number is the first field.
+        Ok(count) if count == bytes.len() => {
+            let [a, b, c, d, ..] = bytes;
+            c_int::try_from(u32::from_ne_bytes([a, b, c, d])).ok()
+        }
+        _ => None,
+    }
+}
+
+/// Waits for one of `fds`, `timeout` milliseconds at most (-1: for ever).
+pub(crate) fn poll(fds: &mut [libc::pollfd], timeout: c_int) {
+    // SAFETY: pointer and length are of one slice. A failure leaves the answers at zero.
+    unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout) };
+}
+
+/// Reads once.
+pub(crate) fn read(fd: RawFd, buffer: &mut [u8]) -> nix::Result<usize> {
+    // SAFETY: pointer and length are of one slice.
+    let count = unsafe { libc::read(fd, buffer.as_mut_ptr().cast(), buffer.len()) };
+    Errno::result(count).map(isize::unsigned_abs)
+}
+
+/// Writes once; a failure is of no interest to the caller.
+pub(crate) fn write(fd: RawFd, bytes: &[u8]) {
+    // SAFETY: pointer and length are of one slice.
+    unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
+}
+
+/// Receives one packet, if there is one.
+pub(crate) fn receive(socket: RawFd, buffer: &mut [u8]) -> nix::Result<usize> {
+    let into = buffer.as_mut_ptr().cast();
+    // SAFETY: pointer and length are of one slice.
+    let count = unsafe { libc::recv(socket, into, buffer.len(), libc::MSG_DONTWAIT) };
+    Errno::result(count).map(isize::unsigned_abs)
+}
+
+/// Sends one packet without `SIGPIPE`; a peer that is gone is of no interest to the caller.
+pub(crate) fn send(socket: RawFd, packet: &[u8]) {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: pointer and length are of one slice.
+    unsafe { libc::send(socket, packet.as_ptr().cast(), packet.len(), flags) };
+}

@@ -1,0 +1,213 @@
+//! From a launch to a running process: the clone, and what the new process does before its
+//! program.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Instant;
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
+use nix::sys::signal::SigSet;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, chdir, pipe2};
+
+use crate::child::{Child, Wired};
+use crate::error::{Failure, Step};
+use crate::launch::{self, Launch, Prepared};
+use crate::process::{self, Descriptors, LOWEST_SOURCE};
+use crate::sys::Cloned;
+use crate::{SpawnError, guard, keeper, limits, privileges, sys};
+
+impl Launch {
+    /// Starts the process and returns when its program runs.
+    ///
+    /// # Errors
+    /// [`SpawnError`] says which step on what could not be taken, and why. Nothing of the
+    /// process is left then.
+    pub fn spawn(self) -> Result<Child, SpawnError> {
+        let prepared = Prepared::new(&self)?;
+        let ends = Ends::new(self.channel.as_ref())
+            .map_err(|source| host_error("its descriptors cannot be made", source))?;
+        let started = Instant::now();
+        let pidfd = clone_keeper(&prepared, &ends)
+            .map_err(|errno| host_error("no process can be made", errno.into()))?;
+        // What the process alone is to hold closes here, so that the host sees it closed.
+        let Launch {
+            program,
+            cwd,
+            policy,
+            channel,
+            ..
+        } = self;
+        let wired = Wired {
+            pidfd,
+            lifeline: ends.lifeline,
+            stdout: ends.stdout,
+            stderr: ends.stderr,
+        };
+        drop(ends.theirs);
+        drop(channel);
+        let child = Child::new(wired, started, guard::states(&policy));
+        match child.await_start() {
+            Some(Ok(())) => Ok(child),
+            Some(Err(failure)) => Err(explain(failure, program, cwd)),
+            None => Err(SpawnError::KeeperLost { program }),
+        }
+    }
+}
+
+/// What a new process does between the clone and its program, in this order. Each guard stands
+/// where it does because of what the ones before and after it need.
+///
+/// Async-signal-safe: the host may have had other threads, whose locks are held for ever here.
+fn confine(prepared: &Prepared, descriptors: &Descriptors, keeper: Pid) -> Result<(), Failure> {
+    process::isolate(descriptors)?;
+    limits::apply(&prepared.limits)?;
+    // Here: the filesystem view. Mounting needs the capabilities that the next step drops.
+    privileges::apply(&prepared.privileges)?;
+    // After the change of user, which would clear it.
+    process::die_with(keeper)?;
+    // As the process's own user, who must be permitted to.
+    chdir(prepared.cwd.as_c_str()).map_err(|e| Step::WorkingDirectory.failed(e))?;
+    // Here: Landlock, which forbids mounts, and last seccomp, which forbids most of the above.
+    // Both need no privilege but the `no_new_privs` of before.
+    sys::unblock_signals().map_err(|e| Step::Signals.failed(e))
+}
+
+/// The new process: takes its guards, then becomes the program. Gives the step that failed.
+pub(crate) fn become_program(
+    prepared: &Prepared,
+    descriptors: &Descriptors,
+    keeper: Pid,
+) -> Failure {
+    if let Err(failure) = confine(prepared, descriptors, keeper) {
+        return failure;
+    }
+    let (program, argv, envp) = prepared.exec();
+    // SAFETY: both lists were made with a null pointer at the end, of strings that `prepared`
+    // owns.
+    Step::Exec.failed(unsafe { sys::exec(program, argv, envp) })
+}
+
+/// Both sides' ends of everything between host, keeper and process.
+struct Ends {
+    lifeline: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    theirs: Theirs,
+}
+
+/// What the keeper and the process take over.
+struct Theirs {
+    null: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    channel: Option<OwnedFd>,
+    lifeline: OwnedFd,
+    /// Becomes readable when the host has ended, whichever thread made it and whoever else
+    /// holds the lifeline. `None` where it cannot be had (a container profile of old).
+    host: Option<OwnedFd>,
+}
+
+impl Ends {
+    fn new(channel: Option<&OwnedFd>) -> io::Result<Self> {
+        let (lifeline, their_lifeline) = socketpair(
+            AddressFamily::Unix,
+            SockType::SeqPacket,
+            None,
+            SockFlag::SOCK_CLOEXEC,
+        )?;
+        let (stdout, their_stdout) = pipe2(OFlag::O_CLOEXEC)?;
+        let (stderr, their_stderr) = pipe2(OFlag::O_CLOEXEC)?;
+        let null = open(
+            "/dev/null",
+            OFlag::O_RDONLY | OFlag::O_CLOEXEC,
+            Mode::empty(),
+        )?;
+        let channel = channel
+            .map(|channel| {
+                let copy = lift(channel)?;
+                // The flag is the open socket's: the process is to find one that blocks.
+                fcntl(&copy, FcntlArg::F_SETFL(OFlag::empty()))?;
+                Ok::<_, Errno>(copy)
+            })
+            .transpose()?;
+        Ok(Self {
+            lifeline,
+            stdout,
+            stderr,
+            theirs: Theirs {
+                null: lift(&null)?,
+                stdout: lift(&their_stdout)?,
+                stderr: lift(&their_stderr)?,
+                channel,
+                lifeline: lift(&their_lifeline)?,
+                host: match sys::pidfd_of_self() {
+                    Ok(host) => Some(lift(&host)?),
+                    Err(_) => None,
+                },
+            },
+        })
+    }
+}
+
+/// A copy that cannot be in the way when the process's own descriptors are put in place.
+fn lift(fd: &OwnedFd) -> nix::Result<OwnedFd> {
+    use std::os::fd::FromRawFd;
+    let copy = fcntl(fd.as_fd(), FcntlArg::F_DUPFD_CLOEXEC(LOWEST_SOURCE))?;
+    // SAFETY: just made, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// Makes the keeper, which makes the process.
+fn clone_keeper(prepared: &Prepared, ends: &Ends) -> nix::Result<OwnedFd> {
+    let theirs = &ends.theirs;
+    let plan = keeper::Plan {
+        prepared,
+        descriptors: Descriptors {
+            null: theirs.null.as_raw_fd(),
+            stdout: theirs.stdout.as_raw_fd(),
+            stderr: theirs.stderr.as_raw_fd(),
+            channel: theirs.channel.as_ref().map(AsRawFd::as_raw_fd),
+        },
+        lifeline: theirs.lifeline.as_raw_fd(),
+        host: theirs.host.as_ref().map(AsRawFd::as_raw_fd),
+    };
+    // No handler of the host may run in the child, where it would find the host's state.
+    let mask = SigSet::all().thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_SETMASK)?;
+    // SAFETY: the child goes into `keep`, which keeps to async-signal-safe calls and does not
+    // return.
+    let cloned = match unsafe { sys::clone_unnoticed() } {
+        Ok(Cloned::Child) => keeper::keep(&plan),
+        Ok(Cloned::Parent(pidfd)) => Ok(pidfd),
+        Err(errno) => Err(errno),
+    };
+    // Fails for no mask that was in force before.
+    let _ = mask.thread_set_mask();
+    cloned
+}
+
+fn host_error(what: &'static str, source: io::Error) -> SpawnError {
+    SpawnError::Host { what, source }
+}
+
+/// What a failed step means to the user.
+fn explain(failure: Failure, program: std::path::PathBuf, cwd: std::path::PathBuf) -> SpawnError {
+    let source = io::Error::from(failure.errno);
+    match (failure.step, failure.errno) {
+        (Step::WorkingDirectory, _) => SpawnError::WorkingDirectory { cwd, source },
+        (Step::Exec, Errno::ENOENT) if launch::is_there(&program) => {
+            SpawnError::InterpreterMissing { program }
+        }
+        (Step::Exec, Errno::ENOENT | Errno::ENOTDIR) => SpawnError::ProgramMissing { program },
+        (Step::Exec, Errno::EACCES | Errno::EPERM) => SpawnError::NotExecutable { program, source },
+        (Step::Exec, Errno::ENOEXEC) => SpawnError::NotAProgram { program },
+        (step, _) => SpawnError::Step {
+            program,
+            step,
+            source,
+        },
+    }
+}

@@ -1,0 +1,298 @@
+//! Supervision: output, channel and deadline of a process, to its end.
+
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+use crate::channel::Channel;
+use crate::child::{Child, KEEPER_PATIENCE, Status};
+use crate::output::{Captured, Read, Stream, Tap};
+
+/// How to supervise a process.
+#[derive(Debug)]
+pub struct Supervision {
+    /// When the process has to be done.
+    pub deadline: Instant,
+    /// The signal, by number, that is sent to the process at the deadline so that it can report.
+    /// `None`: it is killed at once.
+    pub stop_signal: Option<i32>,
+    /// Time between the stop signal and the end of everything.
+    pub grace: Duration,
+    /// Bytes that are kept from the head of each stream. The rest is read and counted.
+    pub output_limit: usize,
+    /// Packets to send to the process over the channel, in this order, as it takes them. They
+    /// should fit the socket's buffer (`net.core.wmem_max`, 208 KiB by default); if one cannot
+    /// be sent, it and those after it are dropped.
+    pub outbox: Vec<Vec<u8>>,
+    /// The host's end of the channel ([`channel_pair`](crate::channel_pair)).
+    pub channel: Option<OwnedFd>,
+}
+
+impl Supervision {
+    /// The moment `timeout` from now; for one beyond what the clock can tell, a year from now.
+    #[must_use]
+    pub fn deadline_after(timeout: Duration) -> Instant {
+        const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+        let now = Instant::now();
+        now.checked_add(timeout).unwrap_or_else(|| now + YEAR)
+    }
+}
+
+/// Watches a process while it runs. All calls come from the thread that supervises.
+pub trait Observer {
+    /// A chunk of output, as it is read. `Break` ends the process.
+    fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()>;
+
+    /// One packet from the channel.
+    fn packet(&mut self, packet: &[u8]);
+
+    /// Called after every wake-up, a signal to the host included, and at least every 100 ms.
+    /// `Break` ends the process.
+    fn tick(&mut self) -> ControlFlow<()>;
+}
+
+/// How a supervised process ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Exit code or signal.
+    pub status: Status,
+    /// The deadline had passed when its end was seen, whatever the status is.
+    pub timed_out: bool,
+    /// The observer ended it.
+    pub interrupted: bool,
+    /// Standard output.
+    pub stdout: Captured,
+    /// Standard error.
+    pub stderr: Captured,
+    /// From the start to the end of the process and everything that it started.
+    pub elapsed: Duration,
+}
+
+/// The longest time between two calls of [`Observer::tick`].
+const TICK: Duration = Duration::from_millis(100);
+
+/// Bytes read at a time: what a pipe holds by default (pipe(7)).
+const READ_BYTES: usize = 64 * 1024;
+
+impl Child {
+    /// Runs the process to its end. When this returns, the process and everything that it
+    /// started is gone, and so is everything that the host needed for it.
+    ///
+    /// A stream is read until the processes have ended, not until every copy of the pipe is
+    /// closed.
+    pub fn supervise(mut self, supervision: Supervision, observer: &mut dyn Observer) -> Ended {
+        let limit = supervision.output_limit;
+        let taps = self.take_streams().map(|(stdout, stderr)| {
+            [
+                Tap::new(Stream::Stdout, stdout, limit),
+                Tap::new(Stream::Stderr, stderr, limit),
+            ]
+        });
+        Run {
+            child: self,
+            taps: taps.into_iter().flatten().collect(),
+            channel: Channel::new(supervision.channel, supervision.outbox),
+            observer,
+            buffer: vec![0; READ_BYTES],
+            deadline: supervision.deadline,
+            stop_signal: supervision.stop_signal,
+            grace: supervision.grace,
+            stage: Stage::Running,
+            timed_out: false,
+            interrupted: false,
+        }
+        .finish()
+    }
+}
+
+/// How far the end of a process is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It may run until its deadline.
+    Running,
+    /// It was asked to stop and has until then.
+    Stopping(Instant),
+    /// The keeper was told to end everything and has until then.
+    Ending(Instant),
+    /// The keeper itself was killed.
+    Killed,
+}
+
+/// What one poll found.
+struct Ready {
+    ended: bool,
+    taps: [bool; 2],
+    channel: PollFlags,
+}
+
+struct Run<'a> {
+    child: Child,
+    taps: Vec<Tap>,
+    channel: Channel,
+    observer: &'a mut dyn Observer,
+    buffer: Vec<u8>,
+    deadline: Instant,
+    stop_signal: Option<i32>,
+    grace: Duration,
+    stage: Stage,
+    timed_out: bool,
+    interrupted: bool,
+}
+
+impl Run<'_> {
+    fn finish(mut self) -> Ended {
+        loop {
+            self.advance(Instant::now());
+            let ready = self.wait();
+            if ready.ended {
+                break;
+            }
+            self.serve(&ready);
+            if !self.interrupted && self.observer.tick().is_break() {
+                self.interrupt();
+            }
+        }
+        let ended_at = Instant::now();
+        self.timed_out |= ended_at >= self.deadline;
+        let elapsed = ended_at.saturating_duration_since(self.child.started());
+        let status = self.child.collect();
+        self.drain();
+        let mut captured = self.taps.into_iter().map(|tap| tap.captured);
+        Ended {
+            status,
+            timed_out: self.timed_out,
+            interrupted: self.interrupted,
+            stdout: captured.next().unwrap_or_default(),
+            stderr: captured.next().unwrap_or_default(),
+            elapsed,
+        }
+    }
+
+    /// Takes the next step towards the end when it is due.
+    fn advance(&mut self, now: Instant) {
+        self.timed_out |= now >= self.deadline;
+        match self.stage {
+            Stage::Running if now >= self.deadline => match self.stop_signal {
+                Some(signal) => {
+                    self.child.ask(signal);
+                    self.stage = Stage::Stopping(now + self.grace);
+                }
+                None => self.end(now),
+            },
+            Stage::Stopping(until) if now >= until => self.end(now),
+            Stage::Ending(until) if now >= until => {
+                self.child.kill();
+                self.stage = Stage::Killed;
+            }
+            Stage::Running | Stage::Stopping(_) | Stage::Ending(_) | Stage::Killed => {}
+        }
+    }
+
+    fn end(&mut self, now: Instant) {
+        self.child.end();
+        self.stage = Stage::Ending(now + KEEPER_PATIENCE);
+    }
+
+    /// The observer has had enough.
+    fn interrupt(&mut self) {
+        self.interrupted = true;
+        if matches!(self.stage, Stage::Running | Stage::Stopping(_)) {
+            self.end(Instant::now());
+        }
+    }
+
+    /// Waits until something is ready, a step is due or it is time for a tick.
+    fn wait(&self) -> Ready {
+        let due = match self.stage {
+            Stage::Running => Some(self.deadline),
+            Stage::Stopping(until) | Stage::Ending(until) => Some(until),
+            Stage::Killed => None,
+        };
+        let timeout = due.map_or(TICK, |due| {
+            due.saturating_duration_since(Instant::now()).min(TICK)
+        });
+        let mut fds = vec![PollFd::new(self.child.pidfd(), PollFlags::POLLIN)];
+        let mut places = [None; 2];
+        let mut channel_place = None;
+        // After `Break` only the end is of interest.
+        if !self.interrupted {
+            for (tap, place) in self.taps.iter().zip(&mut places) {
+                if let Some(pipe) = tap.pipe() {
+                    *place = Some(fds.len());
+                    fds.push(PollFd::new(pipe, PollFlags::POLLIN));
+                }
+            }
+            if let Some((socket, events)) = self.channel.interest() {
+                channel_place = Some(fds.len());
+                fds.push(PollFd::new(socket, events));
+            }
+        }
+        match ppoll(&mut fds, Some(TimeSpec::from_duration(timeout)), None) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            // ENOMEM, of all it may say, passes; the deadline holds meanwhile.
+            Err(_) => std::thread::yield_now(),
+        }
+        let found = |place: Option<usize>| {
+            place
+                .and_then(|place| fds.get(place))
+                .and_then(PollFd::revents)
+                .unwrap_or(PollFlags::empty())
+        };
+        Ready {
+            ended: !found(Some(0)).is_empty(),
+            taps: places.map(|place| !found(place).is_empty()),
+            channel: found(channel_place),
+        }
+    }
+
+    /// One bounded piece of work for each source, so that none starves another or the deadline.
+    fn serve(&mut self, ready: &Ready) {
+        for index in 0..self.taps.len() {
+            if ready.taps.get(index) == Some(&true) {
+                self.read(index);
+            }
+        }
+        if !self.interrupted && !ready.channel.is_empty() {
+            let observer = &mut *self.observer;
+            self.channel
+                .serve(ready.channel, &mut |packet| observer.packet(packet));
+        }
+    }
+
+    /// Reads one chunk of a stream; gives its length.
+    fn read(&mut self, index: usize) -> usize {
+        let Some(tap) = self.taps.get_mut(index).filter(|_| !self.interrupted) else {
+            return 0;
+        };
+        let Read::Bytes(count) = tap.read(&mut self.buffer) else {
+            return 0;
+        };
+        let chunk = self.buffer.get(..count).unwrap_or_default();
+        if self.observer.output(tap.stream, chunk).is_break() {
+            self.interrupt();
+        }
+        count
+    }
+
+    /// Reads what the processes left in the pipes, and no more: a copy that somebody else holds
+    /// may be written to for ever.
+    fn drain(&mut self) {
+        for index in 0..self.taps.len() {
+            let mut left = self.taps.get(index).map_or(0, Tap::capacity);
+            while left > 0 {
+                match self.read(index) {
+                    0 => break,
+                    count => left = left.saturating_sub(count),
+                }
+            }
+        }
+        if !self.interrupted {
+            let observer = &mut *self.observer;
+            self.channel.drain(&mut |packet| observer.packet(packet));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Ending everything below the keeper.
+//!
+//! Like the keeper, nothing here allocates, takes a lock or panics.
+
+use std::os::fd::RawFd;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::libc::{self, c_int};
+
+use crate::{procfs, raw, sys};
+
+/// How long the keeper tries to end what the process left behind. Only a process that the kernel
+/// does not let it end, or cannot end, outlives even the first milliseconds of it.
+pub(crate) const SWEEP_LIMIT: Duration = Duration::from_secs(3);
+/// Rounds of the sweep in which every signal was refused, after which it gives up: what is left
+/// runs as another user.
+const REFUSED_ROUNDS: u32 = 20;
+/// Milliseconds between two rounds of the sweep when no child's end is seen in between.
+const ROUND_MS: c_int = 10;
+
+/// Ends and collects every process below the keeper. Gives the raw wait status of the process if
+/// it was collected here.
+///
+/// The keeper is the parent of all orphans below it, so ending its children again and again takes
+/// the tree down from the top, whatever sessions and forks were made to hide.
+pub(crate) fn sweep(known: Option<(c_int, RawFd)>) -> Option<c_int> {
+    let began = Instant::now();
+    let (process, signals) = known.unwrap_or((-1, -1));
+    let mut status = None;
+    let mut refused_rounds = 0;
+    while began.elapsed() < SWEEP_LIMIT && refused_rounds < REFUSED_ROUNDS {
+        if kill_children(process) {
+            refused_rounds = 0;
+        } else {
+            refused_rounds += 1;
+        }
+        let mut progress = false;
+        loop {
+            match sys::reap_one() {
+                Ok(Some((pid, ended))) => {
+                    progress = true;
+                    if pid == process {
+                        status = Some(ended);
+                    }
+                }
+                Ok(None) => break,
+                // No child at all: all done.
+                Err(_) => return status,
+            }
+        }
+        if !progress {
+            // Until the next child ends; the time is for orphans that come without a signal.
+            let mut fds = [libc::pollfd {
+                fd: signals,
+                events: libc::POLLIN,
+                revents: 0,
+            }];
+            raw::poll(&mut fds, ROUND_MS);
+            while raw::next_signal(signals).is_some() {}
+        }
+    }
+    status
+}
+
+/// Kills all children of the keeper. `false` when there were some and none could be killed.
+fn kill_children(process: c_int) -> bool {
+    let (mut seen, mut refused) = (0u32, 0u32);
+    let listed = procfs::each_child(&mut |pid| {
+        seen = seen.saturating_add(1);
+        if sys::kill(pid, libc::SIGKILL) == Err(Errno::EPERM) {
+            refused = refused.saturating_add(1);
+        }
+    });
+    if !listed && process > 0 {
+        // Without /proc: the process and its group. Its id is not reused for a group while
+        // members of the group are left.
+        let _ = sys::kill(process, libc::SIGKILL);
+        let _ = sys::kill(-process, libc::SIGKILL);
+    }
+    seen == 0 || refused < seen
+}

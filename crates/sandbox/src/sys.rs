@@ -1,0 +1,213 @@
+//! System calls that neither the standard library nor `nix` offers in the form needed here, each
+//! behind a safe face.
+//!
+//! All of them are async-signal-safe: no allocation, no lock, no thread-wide bookkeeping of the C
+//! library. That is why some go past a wrapper of the C library that would exist.
+#![allow(unsafe_code)]
+
+use std::convert::Infallible;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use nix::errno::Errno;
+use nix::libc::{self, c_int, c_long};
+use nix::sys::signal::{SigSet, Signal};
+
+use crate::Status;
+
+/// Which side of a clone the caller is.
+pub(crate) enum Cloned {
+    /// The new process.
+    Child,
+    /// The caller of old, with a descriptor for the new process.
+    Parent(OwnedFd),
+}
+
+/// Makes a process like `fork`, but one whose end raises no `SIGCHLD` and which `waitpid(-1)`
+/// does not see (clone(2): an exit signal of 0 makes it a "clone" child, see `__WCLONE`).
+///
+/// # Safety
+/// In the child only async-signal-safe functions may be called, and it must never return to the
+/// caller's caller: other threads of the host are gone, and the locks that they held stay held.
+pub(crate) unsafe fn clone_unnoticed() -> nix::Result<Cloned> {
+    let mut pidfd: c_int = -1;
+    // The legacy call rather than clone3, which container profiles refuse. With CLONE_PIDFD the
+    // third argument receives the descriptor, on x86-64 and aarch64 alike; the stack stays.
+    // SAFETY: without CLONE_VM the child has a copy of all memory, the stack included; `pidfd`
+    // outlives the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_clone,
+            c_long::from(libc::CLONE_PIDFD),
+            0 as c_long,
+            &raw mut pidfd,
+            0 as c_long,
+            0 as c_long,
+        )
+    };
+    match Errno::result(result)? {
+        0 => Ok(Cloned::Child),
+        // SAFETY: the kernel has just made this descriptor for us, close-on-exec.
+        _ => Ok(Cloned::Parent(unsafe { OwnedFd::from_raw_fd(pidfd) })),
+    }
+}
+
+/// Makes an ordinary child of the calling process, which must have one thread only, and gives its
+/// id. `child` is what the new process does; it cannot return.
+pub(crate) fn clone_plain(child: impl FnOnce() -> Infallible) -> nix::Result<c_int> {
+    // SAFETY: without CLONE_VM the child has a copy of all memory, the stack included, and with
+    // a single thread there is no lock that another one could hold.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_clone,
+            c_long::from(libc::SIGCHLD),
+            0 as c_long,
+            0 as c_long,
+            0 as c_long,
+            0 as c_long,
+        )
+    };
+    let pid = Errno::result(result)?;
+    if pid == 0 {
+        child();
+    }
+    c_int::try_from(pid).map_err(|_| Errno::EOVERFLOW)
+}
+
+/// A descriptor for the calling process, for others to see it end.
+pub(crate) fn pidfd_of_self() -> nix::Result<OwnedFd> {
+    // SAFETY: no pointer is passed.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, libc::getpid(), 0) };
+    let fd = RawFd::try_from(Errno::result(fd)?).map_err(|_| Errno::EBADF)?;
+    // SAFETY: the kernel has just made this descriptor for us, close-on-exec.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Sends a signal to the process behind `pidfd`. One that has ended already is no error.
+pub(crate) fn signal_pidfd(pidfd: BorrowedFd<'_>, signal: c_int) {
+    // SAFETY: a null siginfo is allowed: as from kill(2).
+    unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            pidfd.as_raw_fd(),
+            signal,
+            std::ptr::null::<libc::siginfo_t>(),
+            0,
+        );
+    }
+}
+
+/// Waits for the end of the child behind `pidfd` and collects it. `None` when it was collected
+/// elsewhere.
+pub(crate) fn wait_pidfd(pidfd: BorrowedFd<'_>) -> Option<Status> {
+    // A descriptor is never negative.
+    let id = libc::id_t::try_from(pidfd.as_raw_fd()).ok()?;
+    loop {
+        // SAFETY: all zeros is a valid siginfo_t.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: `info` outlives the call. __WALL, as the child has no exit signal.
+        let result = unsafe {
+            libc::waitid(
+                libc::P_PIDFD,
+                id,
+                &raw mut info,
+                libc::WEXITED | libc::__WALL,
+            )
+        };
+        match Errno::result(result) {
+            Ok(_) => {
+                // SAFETY: waitid has filled in the fields for a child's end.
+                let value = unsafe { info.si_status() };
+                return Some(match info.si_code {
+                    libc::CLD_EXITED => Status::Exited(value),
+                    _ => Status::Signalled(value),
+                });
+            }
+            Err(Errno::EINTR) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Collects one child of the calling process that has ended, if any: its id and raw wait status.
+/// `ECHILD` when there is no child at all.
+pub(crate) fn reap_one() -> nix::Result<Option<(c_int, c_int)>> {
+    let mut status: c_int = 0;
+    // SAFETY: `status` outlives the call.
+    let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::__WALL) };
+    match Errno::result(pid)? {
+        0 => Ok(None),
+        pid => Ok(Some((pid, status))),
+    }
+}
+
+/// Sends a signal by number (`nix`'s type has no real-time signals).
+pub(crate) fn kill(pid: c_int, signal: c_int) -> nix::Result<()> {
+    // SAFETY: no pointer is passed.
+    Errno::result(unsafe { libc::kill(pid, signal) }).map(drop)
+}
+
+/// Ends the calling process at once: no destructor, no exit handler.
+pub(crate) fn exit_now(code: c_int) -> ! {
+    // SAFETY: takes no pointer and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// Sets every signal to its default action.
+pub(crate) fn default_signals() {
+    /// Bytes of the kernel's own set of signals.
+    const SET_BYTES: usize = 8;
+    // The kernel's struct, which is four words: handler, flags, restorer, mask. All zeros is the
+    // default action. Not the C library's call: it refuses the two signals that it uses itself
+    // (32 and 33), which a host may have inherited as ignored.
+    let default = [0u64; 4];
+    for signal in 1..=libc::SIGRTMAX() {
+        // SAFETY: `default` outlives the call. It fails for SIGKILL and SIGSTOP, which have no
+        // other action.
+        unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                default.as_ptr(),
+                std::ptr::null_mut::<u64>(),
+                SET_BYTES,
+            )
+        };
+    }
+}
+
+/// Ignores a signal, which `exec` keeps.
+pub(crate) fn ignore(signal: Signal) -> nix::Result<()> {
+    // SAFETY: an ignored signal runs no handler.
+    unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigIgn) }.map(drop)
+}
+
+/// Blocks no signal.
+pub(crate) fn unblock_signals() -> nix::Result<()> {
+    SigSet::empty().thread_set_mask()
+}
+
+/// Replaces the calling process by a program; returns only when that failed.
+///
+/// # Safety
+/// `argv` and `envp` must each end with a null pointer and point to C strings.
+pub(crate) unsafe fn exec(
+    program: &std::ffi::CStr,
+    argv: &[*const libc::c_char],
+    envp: &[*const libc::c_char],
+) -> Errno {
+    // SAFETY: as promised by the caller; all of it was made before the clone.
+    unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), envp.as_ptr()) };
+    Errno::last()
+}
+
+/// Whether the peer of a socket will send nothing after what it has sent already.
+pub(crate) fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
+    let mut fds = [libc::pollfd {
+        fd: socket.as_raw_fd(),
+        events: libc::POLLRDHUP,
+        revents: 0,
+    }];
+    crate::raw::poll(&mut fds, 0);
+    fds.iter()
+        .any(|fd| fd.revents & (libc::POLLRDHUP | libc::POLLHUP) != 0)
+}

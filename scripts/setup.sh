@@ -1,0 +1,166 @@
+#!/bin/sh
+# Installs what this machine lacks to build, try and test Altair Eval, from the distribution's
+# packages. Does nothing, quickly, where nothing is missing.
+#
+#   scripts/setup.sh              what `make try` and `make test` need
+#   scripts/setup.sh valgrind     that, and what `make valgrind` needs
+set -eu
+
+root=$(cd -P -- "$(dirname -- "$0")/.." && pwd)
+php=${PHP:-php}
+php_config=${PHP_CONFIG:-php-config}
+with_valgrind=${1-}
+
+say() { printf 'setup: %s\n' "$1" >&2; }
+stop() {
+    say "$1"
+    exit 1
+}
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# --- What there is -------------------------------------------------------------------------
+
+# PHP's version as a number and as X.Y, and its extensions; all empty without PHP.
+ask_php() {
+    php_id=0 php_series='' extensions=''
+    if has "$php"; then
+        facts=$("$php" -d display_startup_errors=0 -r '
+            echo PHP_VERSION_ID, " ", PHP_MAJOR_VERSION, ".", PHP_MINOR_VERSION, " ",
+                strtolower(implode(" ", get_loaded_extensions()));')
+        php_id=${facts%% *} facts=${facts#* }
+        php_series=${facts%% *} extensions=" ${facts#* } "
+    fi
+}
+
+# The range stands in composer.json.
+check_php() {
+    if [ "$php_id" -ne 0 ] && { [ "$php_id" -lt 80200 ] || [ "$php_id" -ge 80600 ]; }; then
+        stop "PHP $php_series ($(command -v "$php")) cannot be used: 8.2 to 8.5 is needed. PHP=<path> and PHP_CONFIG=<path> choose another."
+    fi
+}
+
+has_extension() {
+    case $extensions in *" $1 "*) ;; *) return 1 ;; esac
+}
+
+has_headers() {
+    has "$php_config" || return 1
+    case $("$php_config" --version) in "$php_series".*) ;; *) return 1 ;; esac
+    [ -f "$("$php_config" --include-dir)/main/php.h" ]
+}
+
+first_exists() {
+    for path; do
+        if [ -e "$path" ]; then return 0; fi
+    done
+    return 1
+}
+
+# bindgen opens the library itself, and needs the compiler's own headers (stddef.h) beside it.
+has_libclang() {
+    first_exists "${LIBCLANG_PATH:-/nonexistent}" "${LIBCLANG_PATH:-/nonexistent}"/libclang.so* \
+        /usr/lib/llvm*/lib/libclang.so* /usr/lib/llvm*/lib/libclang-[0-9]*.so* \
+        /usr/lib*/libclang.so* /usr/lib*/*/libclang.so* /usr/lib*/*/libclang-[0-9]*.so* || return 1
+    first_exists /usr/lib/llvm*/lib/clang/*/include/stddef.h /usr/lib*/clang/*/include/stddef.h \
+        /usr/local/lib/clang/*/include/stddef.h
+}
+
+# --- What is missing -----------------------------------------------------------------------
+
+# One line each: what it is for, the Debian package (@ stands for PHP's own prefix).
+list_missing() {
+    has cc || echo 'a C compiler with the C library headers: gcc libc6-dev'
+    has "$php" || echo "PHP's command line, 8.2 to 8.5: @-cli"
+    has_headers || echo "PHP's headers and php-config, of the same version: @-dev"
+    has_libclang || echo "libclang and the compiler's headers, for bindgen: clang"
+    has composer || echo 'Composer, for the example: composer'
+    has_extension pdo_sqlite || echo "PHP's SQLite driver, for the example: @-sqlite3"
+    has_extension mbstring || echo "PHP's mbstring, for PHPUnit: @-mbstring"
+    { has_extension dom && has_extension xmlwriter; } || echo "PHP's XML extensions, for PHPUnit: @-xml"
+    has phpunit || echo 'PHPUnit, for the tests: phpunit'
+    has phpcs || echo 'PHP_CodeSniffer, for the style check: php-codesniffer'
+    [ -z "$with_valgrind" ] || has valgrind || echo 'Valgrind, for the memory check: valgrind'
+    if ! has rustup && has cargo; then
+        cargo fmt --version >/dev/null 2>&1 || echo 'rustfmt: rustfmt'
+        cargo clippy --version >/dev/null 2>&1 || echo 'clippy: rust-clippy'
+    fi
+}
+
+# Debian's names carry PHP's version; where a release has another, its unversioned names do.
+php_prefix() {
+    if apt-cache show "php${php_series:-8.2}-cli" >/dev/null 2>&1; then
+        echo "php${php_series:-8.2}"
+    else
+        echo php
+    fi
+}
+
+packages_for() {
+    printf '%s\n' "$1" | sed -e 's/.*: //' -e "s/@/$(php_prefix)/g" | paste -s -d ' ' -
+}
+
+# --- Installing ----------------------------------------------------------------------------
+
+# The words that make a command root's, or nothing and a failure.
+find_sudo() {
+    sudo=''
+    if [ "$(id -u)" -eq 0 ]; then return 0; fi
+    has sudo || return 1
+    if sudo -n true 2>/dev/null; then
+        sudo='sudo -n'
+    elif [ -t 0 ] && sudo -v; then
+        sudo='sudo'
+    else
+        return 1
+    fi
+}
+
+install_missing() {
+    if ! has apt-get; then
+        say 'this platform has no apt-get. Please install:'
+        printf '%s\n' "$1" | sed 's/^\(.*\): .*/  - \1/' >&2
+        exit 1
+    fi
+    if ! find_sudo; then
+        say 'some packages are missing, and neither root nor sudo is to be had. Please run as root:'
+        printf '  apt-get update && apt-get install --yes --no-install-recommends %s\n' "$(packages_for "$1")" >&2
+        exit 1
+    fi
+    $sudo apt-get update -qq
+    packages=$(packages_for "$1")
+    say "installing $packages"
+    # shellcheck disable=SC2086 # both are lists of words
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends \
+        -o Dpkg::Use-Pty=0 $packages
+}
+
+check_rust() {
+    needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml")
+    has cargo || stop "cargo is missing. Please install Rust $needed or later, with rustup for one."
+    found=$(cargo --version)
+    found=${found#cargo }
+    found=${found%%[ -]*}
+    if [ "$(printf '%s\n%s\n' "$needed" "$found" | sort -V | head -n 1)" != "$needed" ]; then
+        stop "cargo $found is too old: Rust $needed or later is needed, from rustup for one."
+    fi
+    if has rustup; then
+        cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
+        cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
+    fi
+}
+
+check_rust
+ask_php
+check_php
+missing=$(list_missing)
+if [ -n "$missing" ]; then
+    install_missing "$missing"
+    ask_php
+    check_php
+    missing=$(list_missing)
+    if [ -n "$missing" ]; then
+        say 'still missing after the installation:'
+        printf '%s\n' "$missing" | sed 's/^\(.*\): .*/  - \1/' >&2
+        exit 1
+    fi
+fi

@@ -1,0 +1,59 @@
+//! What is taken away once boot is over: the guard `ini`.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use altair_engine::channel::{Ending, Restrictions};
+
+use crate::zend::child::{self as engine, Refusals};
+use crate::zend::params::ini;
+
+/// Applies the restrictions. Gives what has to be asked, later, for the calls that were refused.
+///
+/// # Errors
+///
+/// The ending of a run whose boot has used more than the request allows.
+pub fn apply(restrictions: &Restrictions, root: &[u8]) -> Result<Refusals, Ending> {
+    engine::set_ini("open_basedir", &open_basedir(root));
+    for (name, value) in &restrictions.ini {
+        engine::set_ini(name, value.as_bytes());
+    }
+    let mut refusals = Refusals::default();
+    for function in &restrictions.functions {
+        refusals.add(&function.name, function.snippet_only, &function.lift);
+    }
+    refusals.seal();
+    let limit = restrictions.memory_limit_bytes;
+    let set = engine::set_ini("memory_limit", limit.to_string().as_bytes());
+    if !set || !engine::set_memory_limit(limit) {
+        let used = engine::memory_usage();
+        return Err(Ending::BootFailed {
+            message: format!(
+                "Boot has used {} MiB, more than the memory limit of {} MiB: ask for at least {} MiB (--memory-mb).",
+                used.div_ceil(1 << 20),
+                limit >> 20,
+                (used + (used >> 2)).div_ceil(1 << 20)
+            ),
+            exception: None,
+        });
+    }
+    Ok(refusals)
+}
+
+/// Where PHP's own file functions may go: the project, what PHP itself includes from, devices,
+/// the temp directory.
+fn open_basedir(root: &[u8]) -> Vec<u8> {
+    let root = Path::new(OsStr::from_bytes(root));
+    let mut dirs = vec![root.to_owned()];
+    dirs.extend(root.join("vendor").canonicalize());
+    dirs.extend(
+        ini(c"include_path")
+            .split(':')
+            .filter(|dir| dir.starts_with('/'))
+            .map(PathBuf::from),
+    );
+    dirs.extend([std::env::temp_dir(), PathBuf::from("/dev")]);
+    let dirs: Vec<&[u8]> = dirs.iter().map(|dir| dir.as_os_str().as_bytes()).collect();
+    dirs.join(&b':')
+}

@@ -1,0 +1,155 @@
+//! `Altair\Eval\EvalRequest`.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use altair_engine::{
+    DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, EvalRequest, MAX_MEMORY_MB, MAX_TIMEOUT_MS,
+    MIN_MEMORY_MB, MIN_TIMEOUT_MS,
+};
+use ext_php_rs::types::{ZendObject, Zval};
+use ext_php_rs::zend::ExecuteData;
+
+use super::exceptions::throw_error;
+use crate::zend::class::{Class, Param, Slot, Type};
+use crate::zend::object::{self, init, property, this};
+use crate::zend::params::{Arg, parse};
+use crate::zend::{Bailout, host, json};
+
+/// The class.
+pub const NAME: &str = "Altair\\Eval\\EvalRequest";
+
+static CLASS: Slot = Slot::new();
+
+/// Registers the class.
+pub fn register() {
+    let timeout = DEFAULT_TIMEOUT_MS.to_string();
+    let memory = DEFAULT_MEMORY_MB.to_string();
+    Class::readonly(NAME)
+        .not_serializable()
+        .constant("DEFAULT_TIMEOUT_MS", DEFAULT_TIMEOUT_MS)
+        .constant("MIN_TIMEOUT_MS", MIN_TIMEOUT_MS)
+        .constant("MAX_TIMEOUT_MS", MAX_TIMEOUT_MS)
+        .constant("DEFAULT_MEMORY_MB", DEFAULT_MEMORY_MB)
+        .constant("MIN_MEMORY_MB", MIN_MEMORY_MB)
+        .constant("MAX_MEMORY_MB", MAX_MEMORY_MB)
+        .property("snippet", Type::STRING)
+        .property("projectRoot", Type::STRING)
+        .property("timeoutMs", Type::INT)
+        .property("memoryLimitMb", Type::INT)
+        .property("allowWrites", Type::BOOL)
+        .property("allowNetwork", Type::BOOL)
+        .property("unsafe", Type::BOOL)
+        .property("bootstrap", Type::STRING.or_null())
+        .constructor(
+            construct,
+            vec![
+                Param::required("snippet", Type::STRING),
+                Param::required("projectRoot", Type::STRING),
+                Param::optional("timeoutMs", Type::INT, &timeout),
+                Param::optional("memoryLimitMb", Type::INT, &memory),
+                Param::optional("allowWrites", Type::BOOL, "false"),
+                Param::optional("allowNetwork", Type::BOOL, "false"),
+                Param::optional("unsafe", Type::BOOL, "false"),
+                Param::optional("bootstrap", Type::STRING.or_null(), "null"),
+            ],
+        )
+        .register(&CLASS);
+}
+
+extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
+    host::method(|| {
+        let (mut snippet, mut root): (&[u8], &[u8]) = Default::default();
+        let mut timeout = DEFAULT_TIMEOUT_MS;
+        let mut memory = DEFAULT_MEMORY_MB;
+        let (mut writes, mut network, mut unconfined) = (false, false, false);
+        let mut bootstrap = None;
+        let mut args = [
+            Arg::Bytes(&mut snippet),
+            Arg::Bytes(&mut root),
+            Arg::Int(&mut timeout),
+            Arg::Int(&mut memory),
+            Arg::Bool(&mut writes),
+            Arg::Bool(&mut network),
+            Arg::Bool(&mut unconfined),
+            Arg::BytesOrNull(&mut bootstrap),
+        ];
+        if !parse(ex, 2, &mut args) {
+            return Ok(());
+        }
+        let bounds = EvalRequest::new("", "")
+            .with_timeout_ms(timeout)
+            .with_memory_limit_mb(memory);
+        let snippet = json::string(snippet)?;
+        let root = json::string(root)?;
+        let bootstrap = bootstrap.map_or_else(|| Ok(Zval::null()), json::string)?;
+        let object = this(ex);
+        if property(object, "snippet").is_some() {
+            throw_error("Cannot modify readonly property Altair\\Eval\\EvalRequest::$snippet");
+            return Ok(());
+        }
+        init(object, "snippet", snippet);
+        init(object, "projectRoot", root);
+        init(object, "timeoutMs", int(bounds.timeout_ms()));
+        init(object, "memoryLimitMb", int(bounds.memory_limit_mb()));
+        init(object, "allowWrites", boolean(writes));
+        init(object, "allowNetwork", boolean(network));
+        init(object, "unsafe", boolean(unconfined));
+        init(object, "bootstrap", bootstrap);
+        Ok(())
+    });
+}
+
+/// An integer value.
+pub fn int(n: impl Into<i64>) -> Zval {
+    let mut zval = Zval::new();
+    zval.set_long(n.into());
+    zval
+}
+
+/// A boolean value.
+pub fn boolean(b: bool) -> Zval {
+    let mut zval = Zval::new();
+    zval.set_bool(b);
+    zval
+}
+
+/// The request that an object describes; an `Error` is pending where it was never constructed.
+pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
+    if property(request, "bootstrap").is_none() {
+        throw_error("The EvalRequest was never constructed");
+        return Ok(None);
+    }
+    let path = |name| OsStr::from_bytes(object::bytes(request, name));
+    let mut read = EvalRequest::new(object::bytes(request, "snippet"), path("projectRoot"))
+        .with_timeout_ms(object::int(request, "timeoutMs"))
+        .with_memory_limit_mb(object::int(request, "memoryLimitMb"));
+    read.allow_writes = object::bool(request, "allowWrites");
+    read.allow_network = object::bool(request, "allowNetwork");
+    read.unconfined = object::bool(request, "unsafe");
+    read.bootstrap = property(request, "bootstrap")
+        .filter(|value| value.is_string())
+        .map(|_| path("bootstrap").into());
+    Ok(Some(read))
+}
+
+/// The registered class.
+pub fn class() -> &'static ext_php_rs::zend::ClassEntry {
+    CLASS.get()
+}
+
+/// The request that a value is; `None` with a `TypeError` pending where it is none.
+pub fn from_value(value: &Zval) -> Result<Option<EvalRequest>, Bailout> {
+    match value
+        .object()
+        .filter(|object| std::ptr::eq(object.ce, class()))
+    {
+        Some(request) => read(request),
+        None => {
+            host::throw_type_error_message(&format!(
+                "Altair\\Eval\\Evaluator::evaluateMany(): each request must be of type {NAME}"
+            ));
+            Ok(None)
+        }
+    }
+}

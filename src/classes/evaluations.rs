@@ -1,0 +1,179 @@
+//! The iterator that `Evaluator::evaluateMany()` returns.
+
+use std::collections::VecDeque;
+
+use altair_engine::encode::{Node, Step, UserCode};
+use altair_engine::{EvalError, EvalResult, Evaluator};
+use ext_php_rs::convert::IntoZval;
+use ext_php_rs::prelude::*;
+use ext_php_rs::types::{ZendClassObject, Zval};
+use ext_php_rs::zend::ce;
+
+use super::watching::{Watched, wait_for};
+use super::{eval_request, eval_result, exceptions};
+use crate::zend::Bailout;
+use crate::zend::host::{self, Wants};
+use crate::zend::node::ZvalNode;
+
+/// Results of several evaluations, each under its request's key, in order of completion.
+#[php_class]
+#[php(name = "Altair\\Eval\\Evaluations")]
+#[php(implements(ce = ce::iterator, stub = "\\Iterator"))]
+#[php(flags = ext_php_rs::flags::ClassFlags::Final)]
+pub struct Evaluations {
+    evaluator: Evaluator,
+    requests: ZvalNode,
+    concurrency: usize,
+    /// Whether the requests have been asked for yet, and whether there are more of them.
+    begun: bool,
+    exhausted: bool,
+    running: Vec<(Zval, Watched)>,
+    /// Runs that ended before they began: their error is thrown in their turn.
+    failed: VecDeque<EvalError>,
+    current: Option<(Zval, Zval)>,
+}
+
+/// What the next turn brought.
+enum Turn {
+    Result(Zval, Result<EvalResult, EvalError>),
+    End,
+}
+
+impl Evaluations {
+    /// An iterator over the results of `requests`, an array or `Traversable`.
+    pub fn new(evaluator: Evaluator, requests: &Zval, concurrency: usize) -> Result<Zval, Bailout> {
+        let this = Self {
+            evaluator,
+            requests: ZvalNode::new(requests),
+            concurrency,
+            begun: false,
+            exhausted: false,
+            running: Vec::new(),
+            failed: VecDeque::new(),
+            current: None,
+        };
+        ZendClassObject::new(this)
+            .into_zval(false)
+            .map_err(|_| Bailout)
+    }
+
+    /// Starts runs until there are as many as may run side by side.
+    fn fill(&mut self) -> Result<(), Wants> {
+        while !self.exhausted && self.failed.is_empty() && self.running.len() < self.concurrency {
+            let (key, request) = match self.requests.step(!self.begun) {
+                UserCode::Gave(Step::Item(key, request)) => (key, request),
+                UserCode::Gave(Step::Done) => {
+                    self.exhausted = true;
+                    break;
+                }
+                UserCode::Threw(_) | UserCode::Ended => {
+                    self.exhausted = true;
+                    return Err(if host::has_exception() {
+                        Wants::Throw
+                    } else {
+                        Wants::Bailout
+                    });
+                }
+            };
+            self.begun = true;
+            let request = match eval_request::from_value(request.value()) {
+                Ok(Some(request)) => request,
+                Ok(None) => {
+                    self.exhausted = true;
+                    return Err(Wants::Throw);
+                }
+                Err(Bailout) => return Err(Wants::Bailout),
+            };
+            let started = self.evaluator.prepare(&request).and_then(|prepared| {
+                Watched::start(prepared, false)
+                    .map_err(|e| EvalError::Launch(format!("No thread could be started: {e}.")))
+            });
+            match started {
+                Ok(run) => self.running.push((key.value().shallow_clone(), run)),
+                Err(error) => self.failed.push_back(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self) -> Result<Turn, Wants> {
+        loop {
+            self.fill()?;
+            for at in 0..self.running.len() {
+                if let Some(result) = self.running[at].1.try_result() {
+                    let (key, _) = self.running.swap_remove(at);
+                    return Ok(Turn::Result(key, result));
+                }
+            }
+            if self.running.is_empty() {
+                return Ok(match self.failed.pop_front() {
+                    Some(error) => Turn::Result(Zval::null(), Err(error)),
+                    None => Turn::End,
+                });
+            }
+            let runs: Vec<&Watched> = self.running.iter().map(|(_, run)| run).collect();
+            wait_for(&runs)?;
+        }
+    }
+
+    fn advance(&mut self) {
+        self.current = None;
+        match self.turn() {
+            Ok(Turn::End) => {}
+            Ok(Turn::Result(key, Ok(result))) => {
+                self.current = eval_result::write(&result).ok().map(|result| (key, result));
+            }
+            Ok(Turn::Result(_, Err(error))) => {
+                self.stop();
+                exceptions::throw(&error);
+            }
+            Err(_) => self.stop(),
+        }
+    }
+
+    /// Ends what still runs.
+    fn stop(&mut self) {
+        self.exhausted = true;
+        self.running.clear();
+        self.failed.clear();
+    }
+}
+
+#[php_impl]
+impl Evaluations {
+    /// The result that has just come.
+    pub fn current(&self) -> Zval {
+        self.current
+            .as_ref()
+            .map_or_else(Zval::null, |(_, result)| result.shallow_clone())
+    }
+
+    /// The key of its request.
+    pub fn key(&self) -> Zval {
+        self.current
+            .as_ref()
+            .map_or_else(Zval::null, |(key, _)| key.shallow_clone())
+    }
+
+    /// Waits for the next result.
+    pub fn next(&mut self) {
+        self.advance();
+    }
+
+    /// Waits for the first result; an iteration that has begun is not begun again.
+    pub fn rewind(&mut self) -> PhpResult<()> {
+        if self.begun {
+            if self.current.is_none() {
+                return Err("The results have been gone through and cannot be again".into());
+            }
+            return Ok(());
+        }
+        self.advance();
+        Ok(())
+    }
+
+    /// Whether there is a result.
+    pub fn valid(&self) -> bool {
+        self.current.is_some()
+    }
+}

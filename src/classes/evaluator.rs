@@ -1,0 +1,262 @@
+//! `Altair\Eval\Evaluator`.
+
+use std::ffi::{CStr, OsStr, OsString};
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use altair_engine::audit::Actor;
+use altair_engine::{EvalError, EvalRequest, EvalResult, Evaluator, Observer, php};
+use altair_sandbox::Stream;
+use ext_php_rs::types::Zval;
+use ext_php_rs::zend::ExecuteData;
+
+use super::eval_request::{self, boolean};
+use super::eval_result;
+use super::evaluations::Evaluations;
+use super::exceptions::{throw, throw_error};
+use super::watching::Watched;
+use crate::zend::class::{Class, Param, Slot, Type};
+use crate::zend::host::{self, Wants};
+use crate::zend::object::{self, init, property, this};
+use crate::zend::params::{Arg, ini, parse};
+use crate::zend::{Bailout, json};
+
+static CLASS: Slot = Slot::new();
+
+/// The `PHP_INI_SCAN_DIR` that this process was started with: what it is later is the
+/// application's doing.
+static INI_SCAN_DIR: OnceLock<Option<OsString>> = OnceLock::new();
+
+/// Registers the class.
+pub fn register() {
+    INI_SCAN_DIR.get_or_init(|| std::env::var_os("PHP_INI_SCAN_DIR"));
+    Class::readonly("Altair\\Eval\\Evaluator")
+        .not_serializable()
+        .property("phpBinary", Type::STRING)
+        .property("warm", Type::BOOL)
+        .constructor(
+            construct,
+            vec![
+                Param::optional("runner", Type::OBJECT.or_null(), "null"),
+                Param::optional("builder", Type::OBJECT.or_null(), "null"),
+                Param::optional("phpBinary", Type::STRING, "'php'"),
+                Param::optional("warm", Type::BOOL.or_null(), "null"),
+            ],
+        )
+        .method(
+            "evaluate",
+            evaluate,
+            vec![
+                Param::required("request", Type::class(eval_request::NAME)),
+                Param::optional("onOutput", Type::CALLABLE.or_null(), "null"),
+            ],
+            Type::class(eval_result::NAME),
+        )
+        .method(
+            "evaluateMany",
+            evaluate_many,
+            vec![
+                Param::required("requests", Type::ITERABLE),
+                Param::optional("concurrency", Type::INT, "0"),
+            ],
+            Type::class("Iterator"),
+        )
+        .register(&CLASS);
+}
+
+extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
+    host::method(|| {
+        let mut binary = php::DEFAULT.as_bytes();
+        let mut warm = None;
+        let mut args = [
+            Arg::ObjectOrNull,
+            Arg::ObjectOrNull,
+            Arg::Bytes(&mut binary),
+            Arg::BoolOrNull(&mut warm),
+        ];
+        if !parse(ex, 0, &mut args) {
+            return Ok(());
+        }
+        if crate::child::is_child() {
+            let message =
+                "A snippet cannot evaluate: it runs in a child that is one evaluation itself.";
+            throw(&EvalError::Launch(message.into()));
+            return Ok(());
+        }
+        let binary = json::string(binary)?;
+        let object = this(ex);
+        if property(object, "phpBinary").is_some() {
+            throw_error("Cannot modify readonly property Altair\\Eval\\Evaluator::$phpBinary");
+            return Ok(());
+        }
+        init(object, "phpBinary", binary);
+        init(
+            object,
+            "warm",
+            boolean(warm.unwrap_or_else(|| ini_flag(c"altair_eval.warm"))),
+        );
+        Ok(())
+    });
+}
+
+fn ini_flag(name: &CStr) -> bool {
+    !matches!(
+        ini(name).to_ascii_lowercase().as_str(),
+        "" | "0" | "off" | "no" | "false"
+    )
+}
+
+/// The engine's evaluator that the object stands for; `None` with an `Error` pending where it was
+/// never constructed.
+fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
+    let object = this(ex);
+    if property(object, "phpBinary").is_none() {
+        throw_error("The Evaluator was never constructed");
+        return None;
+    }
+    let required = ini(c"altair_eval.require");
+    let required = required
+        .split([',', ' '])
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned);
+    let mut evaluator = Evaluator::new(
+        OsStr::from_bytes(object::bytes(object, "phpBinary")),
+        Actor::Script,
+    )
+    .with_running(host::running_binary())
+    .with_ini_scan_dir(INI_SCAN_DIR.get().cloned().flatten())
+    .with_required_guards(required.collect());
+    if let Some(path) = extension_path() {
+        evaluator = evaluator.with_extension(path.clone());
+    }
+    Some(evaluator)
+}
+
+/// The file this extension was loaded from.
+fn extension_path() -> Option<&'static PathBuf> {
+    static PATH: OnceLock<Option<PathBuf>> = OnceLock::new();
+    PATH.get_or_init(host::own_file).as_ref()
+}
+
+extern "C" fn evaluate(ex: &mut ExecuteData, returned: &mut Zval) {
+    host::method(|| {
+        let (mut request, mut on_output) = (None, None);
+        let mut args = [
+            Arg::Of(eval_request::class(), &mut request),
+            Arg::CallableOrNull(&mut on_output),
+        ];
+        if !parse(ex, 1, &mut args) {
+            return Ok(());
+        }
+        let Some(evaluator) = engine(ex) else {
+            return Ok(());
+        };
+        let Some(request) = request.map(eval_request::read).transpose()?.flatten() else {
+            return Ok(());
+        };
+        match on_output {
+            None => finish(run(&evaluator, &request), returned),
+            Some(on_output) => finish(run_watched(&evaluator, &request, on_output), returned),
+        }
+    });
+}
+
+/// How a call ended that waited for a run.
+pub type Waited = Result<Result<EvalResult, EvalError>, Wants>;
+
+/// Turns what was waited for into what is returned or thrown.
+pub fn finish(waited: Waited, returned: &mut Zval) -> Result<(), Bailout> {
+    match waited {
+        Ok(Ok(result)) => *returned = eval_result::write(&result)?,
+        Ok(Err(error)) => throw(&error),
+        Err(Wants::Throw) => {}
+        Err(Wants::Bailout) => return Err(Bailout),
+    }
+    Ok(())
+}
+
+/// Lets the host's own code interrupt a run: signal handlers, `max_execution_time`.
+struct Interruptible(Result<(), Wants>);
+
+impl Observer for Interruptible {
+    fn output(&mut self, _: Stream, _: &[u8]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn tick(&mut self) -> ControlFlow<()> {
+        self.0 = host::interrupts();
+        if self.0.is_err() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+fn run(evaluator: &Evaluator, request: &EvalRequest) -> Waited {
+    let mut observer = Interruptible(Ok(()));
+    let result = evaluator.evaluate(request, &mut observer);
+    observer.0.map(|()| result)
+}
+
+/// Runs on a thread of its own, so that a slow callback delays neither the deadline nor the
+/// reading of output.
+fn run_watched(evaluator: &Evaluator, request: &EvalRequest, on_output: &Zval) -> Waited {
+    let prepared = match evaluator.prepare(request) {
+        Ok(prepared) => prepared,
+        Err(error) => return Ok(Err(error)),
+    };
+    let mut watched = match Watched::start(prepared, true) {
+        Ok(watched) => watched,
+        Err(error) => {
+            return Ok(Err(EvalError::Launch(format!(
+                "No thread could be started: {error}."
+            ))));
+        }
+    };
+    watched.wait(|stream, chunk| {
+        let kind: &[u8] = if stream == Stream::Stdout {
+            b"out"
+        } else {
+            b"err"
+        };
+        host::call(on_output, kind, chunk)
+    })
+}
+
+extern "C" fn evaluate_many(ex: &mut ExecuteData, returned: &mut Zval) {
+    host::method(|| {
+        let (mut requests, mut concurrency) = (None, 0_i64);
+        if !parse(
+            ex,
+            1,
+            &mut [Arg::Value(&mut requests), Arg::Int(&mut concurrency)],
+        ) {
+            return Ok(());
+        }
+        let Some(evaluator) = engine(ex) else {
+            return Ok(());
+        };
+        let Some(requests) = requests else {
+            return Ok(());
+        };
+        if !requests.is_iterable() {
+            host::throw_type_error(1, "requests", "iterable", requests);
+            return Ok(());
+        }
+        let concurrency = match usize::try_from(concurrency) {
+            Ok(0) => std::thread::available_parallelism().map_or(1, usize::from),
+            Ok(n) => n,
+            Err(_) => {
+                host::throw_value_error(
+                    "Altair\\Eval\\Evaluator::evaluateMany(): Argument #2 ($concurrency) must be at least 0",
+                );
+                return Ok(());
+            }
+        };
+        *returned = Evaluations::new(evaluator, requests, concurrency)?;
+        Ok(())
+    });
+}

@@ -1,0 +1,64 @@
+//! `Altair\Eval\Exception`.
+
+use altair_engine::EvalError;
+use ext_php_rs::exception::PhpException;
+use ext_php_rs::zend::{ClassEntry, ce};
+
+use crate::zend::class::{Class, Slot};
+use crate::zend::ffi::{spl_ce_InvalidArgumentException, spl_ce_RuntimeException};
+
+static EVAL_EXCEPTION: Slot = Slot::new();
+static INVALID_REQUEST: Slot = Slot::new();
+static LAUNCH: Slot = Slot::new();
+
+const INTERFACE: &str = "Altair\\Eval\\Exception\\EvalException";
+
+/// Registers the interface and the two classes.
+pub fn register() {
+    Class::interface(INTERFACE, (ce::throwable, "Throwable")).register(&EVAL_EXCEPTION);
+    let interface = (eval_exception as fn() -> &'static ClassEntry, INTERFACE);
+    Class::extending(
+        "Altair\\Eval\\Exception\\InvalidRequestException",
+        (invalid_argument, "InvalidArgumentException"),
+        interface,
+    )
+    .register(&INVALID_REQUEST);
+    Class::extending(
+        "Altair\\Eval\\Exception\\LaunchException",
+        (runtime, "RuntimeException"),
+        interface,
+    )
+    .register(&LAUNCH);
+}
+
+fn eval_exception() -> &'static ClassEntry {
+    EVAL_EXCEPTION.get()
+}
+
+#[allow(unsafe_code)]
+fn invalid_argument() -> &'static ClassEntry {
+    // SAFETY: SPL is always there and has started before any other extension.
+    unsafe { &*spl_ce_InvalidArgumentException }
+}
+
+#[allow(unsafe_code)]
+fn runtime() -> &'static ClassEntry {
+    // SAFETY: as above.
+    unsafe { &*spl_ce_RuntimeException }
+}
+
+/// Throws what an evaluation could not be started for.
+pub fn throw(error: &EvalError) {
+    let class = match error {
+        EvalError::InvalidRequest(_) => &INVALID_REQUEST,
+        // An interruption has left an exception of its own, which stays the one that is thrown.
+        EvalError::Interrupted if crate::zend::host::has_exception() => return,
+        EvalError::Launch(_) | EvalError::Interrupted => &LAUNCH,
+    };
+    PhpException::new(error.to_string(), 0, class.get()).throw();
+}
+
+/// Throws a plain `Error`, as the engine does where a class is used wrongly.
+pub fn throw_error(message: &str) {
+    PhpException::new(message.to_owned(), 0, ce::error()).throw();
+}

@@ -1,0 +1,31 @@
+//! One file per PHP class: convert, delegate to the engine crate, convert back.
+
+mod encoders;
+mod eval_request;
+mod eval_result;
+mod evaluations;
+mod evaluator;
+pub mod exceptions;
+mod security_profile;
+mod subprocess;
+mod support;
+mod watching;
+
+use ext_php_rs::builders::ModuleBuilder;
+
+/// Registers the classes, each after what it extends.
+pub fn register() {
+    exceptions::register();
+    eval_request::register();
+    eval_result::register();
+    evaluator::register();
+    security_profile::register();
+    subprocess::register();
+    encoders::register();
+    support::register();
+}
+
+/// Adds the one class that has state of Rust's.
+pub fn add_stateful(module: ModuleBuilder) -> ModuleBuilder {
+    module.class::<evaluations::Evaluations>()
+}

@@ -1,0 +1,36 @@
+//! The PHP extension `altair_eval`: what PHP sees of Altair Eval, and what runs inside the child.
+
+mod child;
+mod classes;
+mod zend;
+
+use ext_php_rs::builders::ModuleBuilder;
+use ext_php_rs::flags::IniEntryPermission;
+use ext_php_rs::php_module;
+use ext_php_rs::zend::{IniEntryDef, IniEntryDefs};
+
+/// The extension's ini settings.
+static INI: IniEntryDefs<4> = IniEntryDefs::new([
+    // Whether an `Evaluator` keeps booted templates, where its constructor does not say.
+    IniEntryDef::new(c"altair_eval.warm", c"1", IniEntryPermission::All),
+    // Guards without which nothing runs, by name, separated by commas.
+    IniEntryDef::new(c"altair_eval.require", c"", IniEntryPermission::All),
+    // Set by a host that starts this process as a child: the descriptor of the channel.
+    IniEntryDef::new(child::CHANNEL_INI, c"", IniEntryPermission::System),
+    IniEntryDef::end(),
+]);
+
+extern "C" fn startup(_type: i32, module: i32) -> i32 {
+    IniEntryDef::register(INI.as_slice(), module);
+    classes::register();
+    child::install();
+    0
+}
+
+/// The module.
+#[php_module]
+#[php(startup = startup)]
+#[allow(unsafe_code)] // the macro's export
+pub fn get_module(module: ModuleBuilder) -> ModuleBuilder {
+    classes::add_stateful(module.name("altair_eval"))
+}

@@ -1,0 +1,253 @@
+//! What the child asks of the engine.
+
+use std::ffi::CString;
+use std::mem::ManuallyDrop;
+
+use ext_php_rs::types::Zval;
+
+use super::exception::Exception;
+use super::{Bailout, attempt, ffi};
+
+pub use super::ffi::FatalHook;
+
+/// How a piece of PHP code ended that did not come to its end.
+pub enum Cut {
+    /// By an exception.
+    Threw(Exception),
+    /// By `exit`, with this status.
+    Exited(u8),
+    /// By a bailout: a fatal error, which its hook has heard of.
+    Bailout,
+}
+
+/// Runs `call` to the end of all code in it.
+///
+/// # Errors
+///
+/// How it was cut short.
+pub fn run<R>(call: impl FnOnce() -> R) -> Result<R, Cut> {
+    let result = attempt(call);
+    if result.is_err() {
+        // SAFETY: the frames above are gone; this resets what points into them.
+        unsafe { ffi::altair_recover() };
+    }
+    match (result, Exception::take()) {
+        (_, Some(exception)) if exception.is_exit() => Err(Cut::Exited(exit_status())),
+        (Err(Bailout), _) => Err(Cut::Bailout),
+        (Ok(_), Some(exception)) => Err(Cut::Threw(exception)),
+        (Ok(value), None) => Ok(value),
+    }
+}
+
+/// How code was cut short that was run elsewhere and left it at that.
+#[must_use]
+pub fn pending_cut() -> Cut {
+    // SAFETY: as in `run`.
+    unsafe { ffi::altair_recover() };
+    match Exception::take() {
+        Some(exception) if exception.is_exit() => Cut::Exited(exit_status()),
+        Some(exception) => Cut::Threw(exception),
+        None => Cut::Bailout,
+    }
+}
+
+/// The status that `exit` was given, as the process's own would be.
+fn exit_status() -> u8 {
+    // SAFETY: reads a number.
+    (unsafe { ffi::altair_exit_status() } & 0xff) as u8
+}
+
+/// Runs `call`, which writes a value.
+fn value(call: impl FnOnce(*mut Zval)) -> Result<Zval, Cut> {
+    let mut value = ManuallyDrop::new(Zval::new());
+    let target = &raw mut *value;
+    run(|| call(target))?;
+    Ok(ManuallyDrop::into_inner(value))
+}
+
+/// Has `entry` called in place of the code of `php -r`.
+pub fn take_over(entry: extern "C" fn()) {
+    // SAFETY: called at the module's start, in the only thread.
+    unsafe { ffi::altair_on_first_compile(entry) };
+}
+
+/// Prepares the engine for code that is run from outside of any code.
+pub fn begin(fatal: FatalHook) {
+    // SAFETY: called once, before any other code runs.
+    unsafe {
+        ffi::altair_begin();
+        ffi::altair_on_fatal(fatal);
+    }
+}
+
+/// Has `hook` called when something ends the process through libc's `exit`.
+pub fn on_exit(hook: extern "C" fn(i32)) {
+    // SAFETY: registers a function.
+    unsafe { ffi::altair_on_exit(hook) };
+}
+
+/// Requires a file in the global scope.
+///
+/// # Errors
+///
+/// How it was cut short.
+pub fn require(path: &[u8]) -> Result<Zval, Cut> {
+    // SAFETY: the path is copied.
+    value(|result| unsafe { ffi::altair_require(path.as_ptr().cast(), path.len(), result) })
+}
+
+/// Runs PHP code of our own.
+///
+/// # Errors
+///
+/// How it was cut short.
+pub fn run_own(code: &str) -> Result<Zval, Cut> {
+    // SAFETY: the code is copied.
+    value(|result| unsafe { ffi::altair_run_own(code.as_ptr().cast(), code.len(), result) })
+}
+
+/// Compiles the snippet and runs it in a scope of its own.
+///
+/// # Errors
+///
+/// How it was cut short.
+pub fn run_snippet(code: &[u8]) -> Result<Zval, Cut> {
+    value(|result| {
+        // SAFETY: the code is copied; what it compiles to is run once and never freed, because the
+        // process ends with it.
+        unsafe {
+            let compiled = ffi::altair_compile_snippet(code.as_ptr().cast(), code.len());
+            if !compiled.is_null() {
+                ffi::altair_run_snippet(compiled, result);
+            }
+        }
+    })
+}
+
+/// Lets go of a value and of the snippet's variables: their destructors run.
+///
+/// # Errors
+///
+/// How that was cut short.
+pub fn release(value: Zval) -> Result<(), Cut> {
+    let mut value = ManuallyDrop::new(value);
+    run(|| {
+        // SAFETY: dropped once.
+        unsafe {
+            ManuallyDrop::drop(&mut value);
+            ffi::altair_release_scope();
+        }
+    })
+}
+
+/// The end of a run, as PHP orders it; stops at the first step that is cut short.
+///
+/// # Errors
+///
+/// How it was cut short.
+pub fn shut_down() -> Result<(), Cut> {
+    // SAFETY: each runs code of the application inside `run`.
+    unsafe {
+        run(|| ffi::altair_call_shutdown_functions())?;
+        run(|| ffi::altair_call_destructors())?;
+        run(|| ffi::altair_flush_output())
+    }
+}
+
+/// Tells the snippet's `container()` what to return.
+pub fn set_container(container: &Zval) {
+    // SAFETY: keeps a reference.
+    unsafe { ffi::altair_set_container((&raw const *container).cast_mut()) };
+}
+
+/// Sets apart what boot made.
+pub fn end_boot() {
+    // SAFETY: called once, between boot and snippet.
+    unsafe { ffi::altair_end_boot() };
+}
+
+/// Changes an ini setting, system settings included; `false` where there is none of that name.
+pub fn set_ini(name: &str, value: &[u8]) -> bool {
+    // SAFETY: both are copied.
+    unsafe {
+        ffi::altair_set_ini(
+            name.as_ptr().cast(),
+            name.len(),
+            value.as_ptr().cast(),
+            value.len(),
+        )
+    }
+}
+
+/// Sets `memory_limit`; `false` where more than that is in use.
+pub fn set_memory_limit(bytes: u64) -> bool {
+    // SAFETY: changes a number of the memory manager.
+    unsafe { ffi::altair_set_memory_limit(usize::try_from(bytes).unwrap_or(usize::MAX)) }
+}
+
+/// PHP's real peak, in bytes. Usable in a signal handler.
+#[must_use]
+pub fn memory_peak() -> u64 {
+    // SAFETY: reads a number.
+    unsafe { ffi::altair_memory_peak() as u64 }
+}
+
+/// PHP's real use, in bytes.
+#[must_use]
+pub fn memory_usage() -> u64 {
+    // SAFETY: reads a number.
+    unsafe { ffi::altair_memory_usage() as u64 }
+}
+
+/// Functions that are refused from now on, in the order in which [`Refusals::tried`] counts.
+#[derive(Default)]
+pub struct Refusals(Vec<(String, String)>);
+
+impl Refusals {
+    /// Refuses a function, if there is one of that name.
+    pub fn add(&mut self, name: &str, snippet_only: bool, lift: &str) {
+        // The engine side keeps the text for as long as the process lives.
+        let kept = CString::new(lift).unwrap_or_default().into_raw();
+        // SAFETY: the name is looked up now, the text stays.
+        if unsafe { ffi::altair_refuse(name.as_ptr().cast(), name.len(), snippet_only, kept) } {
+            self.0.push((format!("{name}()"), lift.to_owned()));
+        }
+    }
+
+    /// Refuses them in closures that exist already, too, and `eval` in the snippet.
+    pub fn seal(&self) {
+        // SAFETY: called once, when all have been added.
+        unsafe { ffi::altair_refuse_everywhere() };
+    }
+
+    /// What was tried and refused, with the flag that lifts it.
+    #[must_use]
+    pub fn tried(&self) -> Vec<(String, String)> {
+        // SAFETY: reads a flag.
+        let was = |index: u32| unsafe { ffi::altair_was_refused(index) };
+        let eval = (
+            ffi::EVAL_INDEX,
+            ("eval()".to_owned(), "--unsafe".to_owned()),
+        );
+        (0..)
+            .zip(self.0.iter().cloned())
+            .chain([eval])
+            .filter(|(at, _)| was(*at))
+            .map(|(_, what)| what)
+            .collect()
+    }
+}
+
+/// Whether a value is an object that can be used as a container.
+#[must_use]
+pub fn is_container(value: &Zval) -> bool {
+    let Some(object) = value.object() else {
+        return false;
+    };
+    let has = |name: &str| {
+        let object = (&raw const *object).cast_mut();
+        // SAFETY: the object is borrowed; this only reads its class.
+        unsafe { ffi::altair_has_method(object, name.as_ptr().cast(), name.len()) }
+    };
+    has("get") && has("has")
+}

@@ -1,0 +1,269 @@
+//! Native classes that reflect as hand-written ones do.
+//!
+//! They are plain objects of the engine with declared, typed, readonly properties; only methods
+//! are native. So `clone`, `var_dump`, reflection and write errors are PHP's own.
+
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use ext_php_rs::args::Arg;
+use ext_php_rs::builders::{ClassBuilder, FunctionBuilder};
+use ext_php_rs::class::ClassEntryInfo;
+use ext_php_rs::flags::{ClassFlags, ConstantFlags, DataType, MethodFlags};
+use ext_php_rs::types::Zval;
+use ext_php_rs::zend::{ClassEntry, ExecuteData};
+
+use super::ffi;
+
+/// The native side of a method.
+pub type Handler = extern "C" fn(&mut ExecuteData, &mut Zval);
+
+/// Where a registered class entry is kept.
+pub struct Slot(AtomicPtr<ClassEntry>);
+
+impl Slot {
+    /// An empty slot.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    fn set(&self, ce: &'static mut ClassEntry) {
+        self.0.store(ce, Ordering::Release);
+    }
+
+    /// The class.
+    ///
+    /// # Panics
+    ///
+    /// Before it was registered, which the module's start does.
+    #[must_use]
+    pub fn get(&self) -> &'static ClassEntry {
+        // SAFETY: null or the engine's entry of a class of this module, which lives as long as the module.
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+            .unwrap_or_else(|| panic!("class used before the module's start"))
+    }
+}
+
+/// The type of a property or parameter.
+#[derive(Clone, Copy)]
+pub struct Type {
+    mask: u32,
+    data: DataType,
+    nullable: bool,
+}
+
+/// `MAY_BE_NULL` of `Zend/zend_type_info.h`; a mask is one bit per type number.
+const NULL: u32 = 1 << 1;
+
+impl Type {
+    /// `string`.
+    pub const STRING: Self = Self::of(1 << 6, DataType::String);
+    /// `int`.
+    pub const INT: Self = Self::of(1 << 4, DataType::Long);
+    /// `bool`.
+    pub const BOOL: Self = Self::of((1 << 2) | (1 << 3), DataType::Bool);
+    /// `array`.
+    pub const ARRAY: Self = Self::of(1 << 7, DataType::Array);
+    /// `object`.
+    pub const OBJECT: Self = Self::of(1 << 8, DataType::ANY_OBJECT);
+    /// `callable`.
+    pub const CALLABLE: Self = Self::of(1 << 12, DataType::Callable);
+    /// `iterable`.
+    pub const ITERABLE: Self = Self::of(0, DataType::Iterable);
+    /// `mixed`.
+    pub const MIXED: Self = Self::of(0, DataType::Mixed);
+
+    const fn of(mask: u32, data: DataType) -> Self {
+        Self {
+            mask,
+            data,
+            nullable: false,
+        }
+    }
+
+    /// An object of a class.
+    #[must_use]
+    pub const fn class(name: &'static str) -> Self {
+        Self::of(0, DataType::object(name))
+    }
+
+    /// The type or null.
+    #[must_use]
+    pub const fn or_null(self) -> Self {
+        Self {
+            mask: self.mask | NULL,
+            data: self.data,
+            nullable: true,
+        }
+    }
+}
+
+/// A parameter of a method.
+pub struct Param(Arg<'static>, bool);
+
+impl Param {
+    /// A parameter that must be given.
+    #[must_use]
+    pub fn required(name: &str, ty: Type) -> Self {
+        Self(Self::arg(name, ty), true)
+    }
+
+    /// A parameter with a default, as PHP source.
+    #[must_use]
+    pub fn optional(name: &str, ty: Type, default: &str) -> Self {
+        Self(Self::arg(name, ty).default(default), false)
+    }
+
+    fn arg(name: &str, ty: Type) -> Arg<'static> {
+        let arg = Arg::new(name, ty.data);
+        if ty.nullable { arg.allow_null() } else { arg }
+    }
+}
+
+/// A class in the making.
+pub struct Class {
+    builder: ClassBuilder,
+    properties: Vec<(&'static str, Type)>,
+}
+
+impl Class {
+    /// A final class.
+    pub fn new(name: &str) -> Self {
+        let flags = ClassFlags::Final | ClassFlags::NoDynamicProperties;
+        Self {
+            builder: ClassBuilder::new(name).flags(flags),
+            properties: Vec::new(),
+        }
+    }
+
+    /// A final class of which every property is readonly.
+    pub fn readonly(name: &str) -> Self {
+        let flags = ClassFlags::Final | ClassFlags::NoDynamicProperties | ClassFlags::ReadonlyClass;
+        Self {
+            builder: ClassBuilder::new(name).flags(flags),
+            properties: Vec::new(),
+        }
+    }
+
+    /// Refuses `serialize`.
+    pub fn not_serializable(mut self) -> Self {
+        let flags = self.builder.get_flags() | ClassFlags::NotSerializable.bits();
+        self.builder = self.builder.flags(ClassFlags::from_bits_retain(flags));
+        self
+    }
+
+    /// A class that others may extend, itself extending `parent`.
+    pub fn extending(name: &str, parent: ClassEntryInfo, interface: ClassEntryInfo) -> Self {
+        let builder = ClassBuilder::new(name)
+            .extends(parent)
+            .implements(interface);
+        Self {
+            builder,
+            properties: Vec::new(),
+        }
+    }
+
+    /// An interface that extends another.
+    pub fn interface(name: &str, parent: ClassEntryInfo) -> Self {
+        let builder = ClassBuilder::new(name)
+            .flags(ClassFlags::Interface)
+            .implements(parent);
+        Self {
+            builder,
+            properties: Vec::new(),
+        }
+    }
+
+    /// A public readonly property.
+    pub fn property(mut self, name: &'static str, ty: Type) -> Self {
+        self.properties.push((name, ty));
+        self
+    }
+
+    /// A public integer constant.
+    pub fn constant(mut self, name: &str, value: i64) -> Self {
+        self.builder = match self
+            .builder
+            .constant(name, value, &[], ConstantFlags::Public)
+        {
+            Ok(builder) => builder,
+            Err(error) => panic!("{name}: {error}"),
+        };
+        self
+    }
+
+    /// The constructor.
+    pub fn constructor(self, handler: Handler, params: Vec<Param>) -> Self {
+        self.add("__construct", handler, params, None, MethodFlags::Public)
+    }
+
+    /// A public method.
+    pub fn method(self, name: &str, handler: Handler, params: Vec<Param>, returns: Type) -> Self {
+        self.add(name, handler, params, Some(returns), MethodFlags::Public)
+    }
+
+    /// A public static method.
+    pub fn static_method(
+        self,
+        name: &str,
+        handler: Handler,
+        params: Vec<Param>,
+        returns: Type,
+    ) -> Self {
+        self.add(
+            name,
+            handler,
+            params,
+            Some(returns),
+            MethodFlags::Public | MethodFlags::Static,
+        )
+    }
+
+    fn add(
+        mut self,
+        name: &str,
+        handler: Handler,
+        params: Vec<Param>,
+        returns: Option<Type>,
+        flags: MethodFlags,
+    ) -> Self {
+        let required = params.iter().filter(|param| param.1).count();
+        let mut function = FunctionBuilder::new(name, handler).required_args(required);
+        for Param(arg, _) in params {
+            function = function.arg(arg);
+        }
+        if let Some(ty) = returns {
+            function = function.returns(ty.data, false, ty.nullable);
+        }
+        self.builder = self.builder.method(function, flags);
+        self
+    }
+
+    /// Registers the class and keeps its entry in `slot`.
+    ///
+    /// # Panics
+    ///
+    /// When the engine refuses it; `ext-php-rs` turns that into a failed start of the module.
+    pub fn register(self, slot: &'static Slot) {
+        let registered = self
+            .builder
+            .registration(|ce, arg_info| {
+                // The engine borrows the tables as long as the module lives.
+                Box::leak(arg_info);
+                REGISTERED.set(ce);
+            })
+            .register();
+        if let Err(error) = registered {
+            panic!("{error}");
+        }
+        let ce = REGISTERED.0.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        for (name, ty) in self.properties {
+            // SAFETY: `ce` is the class that was just registered, before any object of it exists.
+            unsafe { ffi::altair_declare_readonly(ce, name.as_ptr().cast(), name.len(), ty.mask) };
+        }
+        slot.0.store(ce, Ordering::Release);
+    }
+}
+
+/// The class that `ClassBuilder::register` has just registered; its hook cannot capture.
+static REGISTERED: Slot = Slot::new();

@@ -1,0 +1,175 @@
+//! The C side: the shim of `shim.h`, and the few engine symbols that `ext-php-rs` does not bind.
+
+#![allow(missing_docs)] // each is documented where it is declared, in `shim.h`
+
+use std::ffi::{c_char, c_int, c_void};
+
+use ext_php_rs::ffi::{zend_array, zend_object, zend_string, zval};
+use ext_php_rs::zend::ClassEntry;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawFrame {
+    pub class_name: *const zend_string,
+    pub function_name: *const zend_string,
+    pub is_static: bool,
+    pub file: *const zend_string,
+    pub line: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawPlace {
+    pub file: *const zend_string,
+    pub line: u32,
+}
+
+/// `enum altair_kind`.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code)] // made by C
+pub enum Kind {
+    Plain,
+    Enum,
+    Date,
+    Closure,
+    Traversable,
+}
+
+pub type EachProperty =
+    extern "C" fn(context: *mut c_void, name: *const c_char, len: usize, value: *mut zval);
+pub type FatalHook = extern "C" fn(
+    out_of_memory: bool,
+    file: *const zend_string,
+    line: u32,
+    message: *const zend_string,
+);
+
+/// `zend_op_array`, only ever handed through.
+pub type OpArray = c_void;
+
+pub const REFUSED_MAX: u32 = 128;
+pub const EVAL_INDEX: u32 = REFUSED_MAX;
+
+unsafe extern "C" {
+    pub fn altair_frames(place: *mut RawPlace, frames: *mut RawFrame, max: usize) -> usize;
+
+    pub fn altair_declare_readonly(ce: *mut ClassEntry, name: *const c_char, len: usize, mask: u32);
+    pub fn altair_init_property(
+        object: *mut zend_object,
+        name: *const c_char,
+        len: usize,
+        value: *mut zval,
+    );
+    pub fn altair_property(object: *mut zend_object, name: *const c_char, len: usize) -> *mut zval;
+
+    pub fn altair_public_properties(
+        object: *mut zend_object,
+        each: EachProperty,
+        context: *mut c_void,
+    );
+    pub fn altair_object_kind(object: *mut zend_object) -> Kind;
+    pub fn altair_is_countable(object: *mut zend_object) -> bool;
+    pub fn altair_array_is_list(array: *mut zend_array) -> bool;
+    pub fn altair_enum_case(object: *mut zend_object) -> *mut zval;
+    pub fn altair_enum_backing(object: *mut zend_object) -> *mut zval;
+    pub fn altair_closure_place(object: *mut zend_object, place: *mut RawPlace) -> bool;
+    pub fn altair_closure_name(object: *mut zend_object) -> *const zend_string;
+    pub fn altair_resource_kind(resource: *mut zval) -> *const c_char;
+
+    pub fn altair_call_method(
+        object: *mut zend_object,
+        name: *const c_char,
+        len: usize,
+        result: *mut zval,
+    ) -> bool;
+    pub fn altair_has_method(object: *mut zend_object, name: *const c_char, len: usize) -> bool;
+    pub fn altair_format_date(object: *mut zend_object, result: *mut zval);
+    pub fn altair_iterator(object: *mut zend_object) -> *mut c_void;
+    pub fn altair_iterator_step(
+        iterator: *mut c_void,
+        first: bool,
+        key: *mut zval,
+        value: *mut zval,
+    ) -> c_int;
+    pub fn altair_iterator_free(iterator: *mut c_void);
+
+    pub fn altair_make_string(value: *mut zval, text: *const c_char, len: usize);
+    pub fn altair_make_array(value: *mut zval, size: u32);
+    pub fn altair_array_push(array: *mut zval, item: *mut zval);
+    pub fn altair_array_set(array: *mut zval, key: *const c_char, len: usize, item: *mut zval);
+    pub fn altair_keep_as_object(array: *mut zval);
+
+    pub fn altair_json_encode(value: *mut zval, text: *mut zval);
+
+    pub fn altair_take_exception() -> *mut zend_object;
+    pub fn altair_throw(exception: *mut zend_object);
+    pub fn altair_is_unwind_exit(exception: *mut zend_object) -> bool;
+    pub fn altair_exception_property(
+        exception: *mut zend_object,
+        name: *const c_char,
+        len: usize,
+    ) -> *mut zval;
+
+    pub fn altair_set_ini(
+        name: *const c_char,
+        name_len: usize,
+        value: *const c_char,
+        value_len: usize,
+    ) -> bool;
+    pub fn altair_set_memory_limit(bytes: usize) -> bool;
+    pub fn altair_memory_peak() -> usize;
+    pub fn altair_memory_usage() -> usize;
+    pub fn altair_php_version() -> *const c_char;
+    pub fn altair_php_is_zts() -> bool;
+
+    pub fn altair_parse_callable(number: u32, value: *mut zval) -> bool;
+    pub fn altair_interrupts() -> bool;
+    pub fn altair_call(
+        callable: *mut zval,
+        count: u32,
+        arguments: *mut zval,
+        result: *mut zval,
+    ) -> bool;
+
+    pub fn altair_on_first_compile(entry: extern "C" fn());
+    pub fn altair_begin();
+    pub fn altair_on_fatal(hook: FatalHook);
+    pub fn altair_recover();
+    pub fn altair_on_exit(hook: extern "C" fn(c_int));
+    pub fn altair_require(path: *const c_char, len: usize, result: *mut zval);
+    pub fn altair_run_own(code: *const c_char, len: usize, result: *mut zval);
+    pub fn altair_compile_snippet(code: *const c_char, len: usize) -> *mut OpArray;
+    pub fn altair_run_snippet(code: *mut OpArray, result: *mut zval);
+    pub fn altair_release_scope();
+    pub fn altair_set_container(container: *mut zval);
+    pub fn altair_end_boot();
+    pub fn altair_call_shutdown_functions();
+    pub fn altair_call_destructors();
+    pub fn altair_flush_output();
+    pub fn altair_exit_status() -> i64;
+    pub fn altair_refuse(
+        name: *const c_char,
+        len: usize,
+        snippet_only: bool,
+        lift: *const c_char,
+    ) -> bool;
+    pub fn altair_refuse_everywhere();
+    pub fn altair_was_refused(index: u32) -> bool;
+
+    /// `Zend/zend_API.h`.
+    pub fn zend_parse_parameter(
+        flags: c_int,
+        number: u32,
+        arg: *mut zval,
+        spec: *const c_char,
+        ...
+    ) -> c_int;
+    /// `Zend/zend_ini.h`.
+    pub fn zend_ini_string(name: *const c_char, len: usize, orig: c_int) -> *const c_char;
+
+    /// `ext/spl/spl_exceptions.h`.
+    pub static spl_ce_InvalidArgumentException: *mut ClassEntry;
+    /// `ext/spl/spl_exceptions.h`.
+    pub static spl_ce_RuntimeException: *mut ClassEntry;
+}

@@ -1,0 +1,201 @@
+//! Where the code is, at any moment: also in a signal handler, also in a fatal error.
+
+use std::fmt::{self, Write};
+
+use altair_engine::Location;
+use altair_engine::channel::LocationRef;
+use altair_engine::encode::{Frame, MAX_TRACE_FRAMES, TRUNCATED, format_frames};
+
+use super::ffi::{RawFrame, RawPlace, altair_frames};
+use super::{bytes, text};
+
+const NO_FRAME: RawFrame = RawFrame {
+    class_name: std::ptr::null(),
+    function_name: std::ptr::null(),
+    is_static: false,
+    file: std::ptr::null(),
+    line: 0,
+};
+
+/// One frame more than is shown, so that it is known whether there are more.
+const FRAMES: usize = MAX_TRACE_FRAMES + 1;
+
+struct Walk {
+    place: RawPlace,
+    frames: [RawFrame; FRAMES],
+    count: usize,
+}
+
+fn walk() -> Walk {
+    let mut walk = Walk {
+        place: RawPlace {
+            file: std::ptr::null(),
+            line: 0,
+        },
+        frames: [NO_FRAME; FRAMES],
+        count: 0,
+    };
+    // SAFETY: there is room for as many frames as are asked for; the walk only reads.
+    walk.count = unsafe { altair_frames(&raw mut walk.place, walk.frames.as_mut_ptr(), FRAMES) };
+    walk
+}
+
+/// Where the code is; `None` where no PHP code is running.
+#[must_use]
+pub fn current() -> Option<Location> {
+    let walk = walk();
+    // SAFETY: the strings of frames that are still on the engine's stack.
+    unsafe {
+        let frames: Vec<Frame> = walk.frames[..walk.count]
+            .iter()
+            .map(|raw| frame(raw))
+            .collect();
+        (!walk.place.file.is_null()).then(|| Location {
+            file: text(walk.place.file),
+            line: walk.place.line,
+            stack_trace: format_frames(&frames),
+        })
+    }
+}
+
+/// Where an error is said to be, with the frames around the code that runs.
+#[must_use]
+pub fn current_at(file: String, line: u32) -> Location {
+    let stack_trace = current()
+        .map(|location| location.stack_trace)
+        .unwrap_or_default();
+    Location {
+        file,
+        line,
+        stack_trace,
+    }
+}
+
+/// # Safety
+///
+/// The strings of `raw` are alive.
+unsafe fn frame(raw: &RawFrame) -> Frame {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut function = String::new();
+        if !raw.class_name.is_null() {
+            function = text(raw.class_name) + if raw.is_static { "::" } else { "->" };
+        }
+        function += if raw.function_name.is_null() {
+            "include"
+        } else {
+            ""
+        };
+        function += &text(raw.function_name);
+        let place = (!raw.file.is_null()).then(|| (text(raw.file), raw.line));
+        Frame { function, place }
+    }
+}
+
+/// Bytes for the texts of one place; what does not fit is left out, frame by frame.
+const ARENA_BYTES: usize = 16 * 1024;
+
+/// Room for one place, made beforehand: a signal handler cannot allocate.
+pub struct Arena {
+    bytes: [u8; ARENA_BYTES],
+    used: usize,
+}
+
+impl Arena {
+    /// Empty room.
+    #[must_use]
+    pub fn new() -> Box<Self> {
+        Box::new(Self {
+            bytes: [0; ARENA_BYTES],
+            used: 0,
+        })
+    }
+
+    /// Writes the current place into the room and hands it on. Allocates nothing.
+    pub fn with_current<R>(&mut self, then: impl FnOnce(Option<LocationRef<'_>>) -> R) -> R {
+        let walk = walk();
+        if walk.place.file.is_null() {
+            return then(None);
+        }
+        // SAFETY: the strings of frames that are on the engine's stack; the code they belong to
+        // is interrupted, not gone.
+        let spans = unsafe {
+            let file = self.keep(|arena| arena.lossy(bytes(walk.place.file)));
+            let mut spans = [(0, 0); FRAMES];
+            let mut count = 0;
+            for raw in &walk.frames[..walk.count] {
+                spans[count] = match count == MAX_TRACE_FRAMES {
+                    true => self.keep(|arena| arena.write_str(TRUNCATED)),
+                    false => self.keep(|arena| arena.frame(raw)),
+                };
+                count += 1;
+            }
+            (file, spans, count)
+        };
+        let (file, spans, count) = spans;
+        let get =
+            |(from, to): (usize, usize)| std::str::from_utf8(&self.bytes[from..to]).unwrap_or("");
+        let mut trace = [""; FRAMES];
+        for (line, span) in trace.iter_mut().zip(&spans[..count]) {
+            *line = get(*span);
+        }
+        then(Some(LocationRef {
+            file: get(file),
+            line: walk.place.line,
+            stack_trace: &trace[..count],
+        }))
+    }
+
+    fn keep(&mut self, write: impl FnOnce(&mut Self) -> fmt::Result) -> (usize, usize) {
+        let from = self.used;
+        if write(self).is_err() {
+            self.used = from;
+        }
+        (from, self.used)
+    }
+
+    fn lossy(&mut self, bytes: &[u8]) -> fmt::Result {
+        for chunk in bytes.utf8_chunks() {
+            self.write_str(chunk.valid())?;
+            if !chunk.invalid().is_empty() {
+                self.write_char(char::REPLACEMENT_CHARACTER)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// The strings of `raw` are alive.
+    unsafe fn frame(&mut self, raw: &RawFrame) -> fmt::Result {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !raw.class_name.is_null() {
+                self.lossy(bytes(raw.class_name))?;
+                self.write_str(if raw.is_static { "::" } else { "->" })?;
+            }
+            if raw.function_name.is_null() {
+                self.write_str("include")?;
+            }
+            self.lossy(bytes(raw.function_name))?;
+            if raw.file.is_null() {
+                return self.write_str(" (<internal>)");
+            }
+            self.write_str(" (")?;
+            self.lossy(bytes(raw.file))?;
+        }
+        write!(self, ":{})", raw.line)
+    }
+}
+
+impl Write for Arena {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self
+            .bytes
+            .get_mut(self.used..self.used + text.len())
+            .ok_or(fmt::Error)?;
+        room.copy_from_slice(text.as_bytes());
+        self.used += text.len();
+        Ok(())
+    }
+}

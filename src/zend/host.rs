@@ -1,0 +1,126 @@
+//! What a host's side asks of the engine: callables, pending interrupts, ending a call.
+
+use std::ffi::{CStr, OsStr};
+use std::mem::ManuallyDrop;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use ext_php_rs::exception::PhpException;
+use ext_php_rs::types::Zval;
+use ext_php_rs::zend::{ExecutorGlobals, ce, run_handler};
+
+use super::{Bailout, attempt, ffi};
+
+/// Why the host's own code wants a blocking call to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wants {
+    /// An exception is pending.
+    Throw,
+    /// The engine bailed out; it goes on once everything is cleaned up.
+    Bailout,
+}
+
+/// Runs what is pending for the virtual machine: signal handlers, `max_execution_time`.
+///
+/// # Errors
+///
+/// What it wants the call to end for.
+pub fn interrupts() -> Result<(), Wants> {
+    // SAFETY: runs PHP code inside `attempt`.
+    match attempt(|| unsafe { ffi::altair_interrupts() }) {
+        Ok(_) if has_exception() => Err(Wants::Throw),
+        Ok(_) => Ok(()),
+        Err(Bailout) => Err(Wants::Bailout),
+    }
+}
+
+/// Calls a callable with two strings.
+///
+/// # Errors
+///
+/// What it wants the call to end for.
+pub fn call(callable: &Zval, first: &[u8], second: &[u8]) -> Result<(), Wants> {
+    let strings = (super::json::string(first), super::json::string(second));
+    let (Ok(first), Ok(second)) = strings else {
+        return Err(Wants::Bailout);
+    };
+    let mut arguments = [first, second];
+    let mut result = ManuallyDrop::new(Zval::new());
+    let (callable, from, to) = (
+        (&raw const *callable).cast_mut(),
+        arguments.as_mut_ptr(),
+        &raw mut *result,
+    );
+    // SAFETY: the callable and the arguments are held by this frame; the result is dropped inside.
+    let called = attempt(|| unsafe {
+        ffi::altair_call(callable, 2, from, to);
+        ManuallyDrop::drop(&mut result);
+    });
+    match called {
+        Ok(()) if has_exception() => Err(Wants::Throw),
+        Ok(()) => Ok(()),
+        Err(Bailout) => Err(Wants::Bailout),
+    }
+}
+
+/// Whether an exception is pending.
+#[must_use]
+pub fn has_exception() -> bool {
+    ExecutorGlobals::has_exception()
+}
+
+/// The body of a method: a panic becomes an `Error`, and where `body` says [`Bailout`], the
+/// engine's own bailout goes on once everything of Rust's is cleaned up.
+pub fn method(body: impl FnOnce() -> Result<(), Bailout>) {
+    run_handler(std::panic::AssertUnwindSafe(|| {
+        if body() == Err(Bailout) {
+            // SAFETY: nothing in this frame has a destructor left to run.
+            unsafe { ext_php_rs::zend::bailout() };
+        }
+    }));
+}
+
+/// Throws what the engine throws for an argument of a wrong type.
+pub fn throw_type_error(number: u32, name: &str, expected: &str, given: &Zval) {
+    throw_type_error_message(&format!(
+        "Argument #{number} (${name}) must be of type {expected}, {} given",
+        given.get_type()
+    ));
+}
+
+/// Throws a `TypeError`.
+pub fn throw_type_error_message(message: &str) {
+    PhpException::new(message.to_owned(), 0, ce::type_error()).throw();
+}
+
+/// Throws a `ValueError`.
+pub fn throw_value_error(message: &str) {
+    PhpException::new(message.to_owned(), 0, ce::value_error()).throw();
+}
+
+/// The PHP binary that this process is, where it is a command line.
+#[must_use]
+pub fn running_binary() -> Option<PathBuf> {
+    let sapi = ext_php_rs::zend::SapiModule::get();
+    // SAFETY: the SAPI's name is a constant of it.
+    let is_cli = unsafe { CStr::from_ptr(sapi.name) }.to_bytes() == b"cli";
+    is_cli
+        .then(|| std::fs::read_link("/proc/self/exe").ok())
+        .flatten()
+}
+
+/// The file that this extension was loaded from.
+#[must_use]
+pub fn own_file() -> Option<PathBuf> {
+    // SAFETY: asks the loader about an address of our own; the name it gives lives as long as we do.
+    unsafe {
+        let mut info: nix::libc::Dl_info = std::mem::zeroed();
+        if nix::libc::dladdr((own_file as *const ()).cast(), &raw mut info) == 0
+            || info.dli_fname.is_null()
+        {
+            return None;
+        }
+        let name = OsStr::from_bytes(CStr::from_ptr(info.dli_fname).to_bytes());
+        PathBuf::from(name).canonicalize().ok()
+    }
+}

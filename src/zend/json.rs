@@ -1,0 +1,124 @@
+//! From JSON to PHP's values.
+
+use std::mem::ManuallyDrop;
+
+use ext_php_rs::types::Zval;
+use serde_json::Value;
+
+use super::{Bailout, attempt, ffi};
+
+/// The value as PHP's: objects become arrays, but for those that would print as lists.
+///
+/// # Errors
+///
+/// [`Bailout`] where PHP's memory ran out.
+pub fn to_zval(value: &Value) -> Result<Zval, Bailout> {
+    attempt(|| ManuallyDrop::new(convert(value))).map(ManuallyDrop::into_inner)
+}
+
+/// A string of PHP's.
+///
+/// # Errors
+///
+/// [`Bailout`] where PHP's memory ran out.
+pub fn string(text: &[u8]) -> Result<Zval, Bailout> {
+    attempt(|| ManuallyDrop::new(make_string(text))).map(ManuallyDrop::into_inner)
+}
+
+fn make_string(text: &[u8]) -> Zval {
+    let mut zval = Zval::new();
+    // SAFETY: `zval` is empty; the engine copies the bytes.
+    unsafe { ffi::altair_make_string(&raw mut zval, text.as_ptr().cast(), text.len()) };
+    zval
+}
+
+fn make_array(len: usize) -> Zval {
+    let mut array = Zval::new();
+    // SAFETY: `array` is empty.
+    unsafe { ffi::altair_make_array(&raw mut array, u32::try_from(len).unwrap_or(u32::MAX)) };
+    array
+}
+
+fn convert(value: &Value) -> Zval {
+    let mut zval = Zval::new();
+    match value {
+        Value::Null => zval.set_null(),
+        Value::Bool(b) => zval.set_bool(*b),
+        Value::Number(n) => match (n.as_i64(), n.as_f64()) {
+            (Some(n), _) => zval.set_long(n),
+            (None, Some(f)) => zval.set_double(f),
+            (None, None) => zval.set_null(),
+        },
+        Value::String(text) => return make_string(text.as_bytes()),
+        Value::Array(items) => {
+            let mut array = make_array(items.len());
+            for item in items {
+                let mut item = ManuallyDrop::new(convert(item));
+                // SAFETY: `array` is an array of its own, which takes the item over.
+                unsafe { ffi::altair_array_push(&raw mut array, &raw mut *item) };
+            }
+            return array;
+        }
+        Value::Object(map) => {
+            let mut array = make_array(map.len());
+            for (key, item) in map {
+                let mut item = ManuallyDrop::new(convert(item));
+                // SAFETY: as above; the engine copies the key.
+                unsafe {
+                    ffi::altair_array_set(
+                        &raw mut array,
+                        key.as_ptr().cast(),
+                        key.len(),
+                        &raw mut *item,
+                    );
+                }
+            }
+            // SAFETY: `array` is an array of its own.
+            unsafe { ffi::altair_keep_as_object(&raw mut array) };
+            return array;
+        }
+    }
+    zval
+}
+
+/// An array of the given entries.
+///
+/// # Errors
+///
+/// [`Bailout`] where PHP's memory ran out.
+pub fn array(entries: Vec<(&str, Zval)>) -> Result<Zval, Bailout> {
+    let mut entries: Vec<_> = entries
+        .into_iter()
+        .map(|(k, v)| (k, ManuallyDrop::new(v)))
+        .collect();
+    attempt(|| {
+        let mut array = make_array(entries.len());
+        for (key, item) in &mut entries {
+            // SAFETY: `array` is an array of its own, which takes the item over.
+            unsafe {
+                ffi::altair_array_set(
+                    &raw mut array,
+                    key.as_ptr().cast(),
+                    key.len(),
+                    &raw mut **item,
+                );
+            }
+        }
+        ManuallyDrop::new(array)
+    })
+    .map(ManuallyDrop::into_inner)
+}
+
+/// `json_encode` with the flags of an answer: pretty, slashes and Unicode as they are, what is not
+/// UTF-8 replaced, what cannot be encoded null; with a final newline.
+///
+/// # Errors
+///
+/// [`Bailout`] where the engine bailed out meanwhile.
+pub fn encode_pretty(value: &Zval) -> Result<Zval, Bailout> {
+    let mut text = ManuallyDrop::new(Zval::new());
+    let (from, to) = ((&raw const *value).cast_mut(), &raw mut *text);
+    // SAFETY: the value is held by the caller; the engine writes the text.
+    attempt(|| unsafe { ffi::altair_json_encode(from, to) })?;
+    Ok(ManuallyDrop::into_inner(text))
+}

@@ -1,0 +1,164 @@
+//! Parameters, parsed by the engine itself: its coercions, its errors.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use ext_php_rs::ffi::{zend_string, zend_wrong_parameters_count_error};
+use ext_php_rs::types::{ZendObject, Zval};
+use ext_php_rs::zend::{ClassEntry, ExecuteData};
+
+use super::ffi;
+
+/// What a parameter must be, and where its value goes. One that was not given leaves its target
+/// as it is, so that the target holds the default.
+///
+/// The values belong to the caller's frame and live as long as the call.
+pub enum Arg<'t, 'a> {
+    /// `string`
+    Bytes(&'t mut &'a [u8]),
+    /// `?string`
+    BytesOrNull(&'t mut Option<&'a [u8]>),
+    /// `int`
+    Int(&'t mut i64),
+    /// `bool`
+    Bool(&'t mut bool),
+    /// `?bool`
+    BoolOrNull(&'t mut Option<bool>),
+    /// `array`
+    Array(&'t mut Option<&'a Zval>),
+    /// `?array`
+    ArrayOrNull(&'t mut Option<&'a Zval>),
+    /// `?object`
+    ObjectOrNull,
+    /// An object of a class.
+    Of(&'static ClassEntry, &'t mut Option<&'a ZendObject>),
+    /// `?callable`
+    CallableOrNull(&'t mut Option<&'a Zval>),
+    /// `mixed`
+    Value(&'t mut Option<&'a Zval>),
+}
+
+/// Parses the parameters of a call, the first `required` of which must be there; `false` with an
+/// exception pending where they do not fit.
+pub fn parse(ex: &ExecuteData, required: usize, args: &mut [Arg<'_, '_>]) -> bool {
+    // SAFETY: in the frame of a call the union holds the number of its arguments.
+    let given = unsafe { ex.This.u2.num_args } as usize;
+    if given < required || given > args.len() {
+        let bound = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        // SAFETY: throws.
+        unsafe { zend_wrong_parameters_count_error(bound(required), bound(args.len())) };
+        return false;
+    }
+    (1..).zip(args.iter_mut()).take(given).all(|(number, arg)| {
+        // SAFETY: the frame has as many arguments as it says.
+        match unsafe { ex.zend_call_arg(number as usize - 1) } {
+            Some(value) => arg.take(number, value),
+            None => false,
+        }
+    })
+}
+
+impl<'a> Arg<'_, 'a> {
+    fn take(&mut self, number: u32, value: &'a mut Zval) -> bool {
+        let value = &raw mut *value;
+        let mut found: *mut Zval = std::ptr::null_mut();
+        match self {
+            Self::Bytes(target) => {
+                let mut text: *mut zend_string = std::ptr::null_mut();
+                // SAFETY: `S` writes a string.
+                let ok = unsafe { one(number, value, c"S", (&raw mut text).cast()) };
+                // SAFETY: null or the argument's string.
+                **target = unsafe { super::bytes(text) };
+                ok
+            }
+            Self::BytesOrNull(target) => {
+                let mut text: *mut zend_string = std::ptr::null_mut();
+                // SAFETY: `S!` writes a string or null.
+                let ok = unsafe { one(number, value, c"S!", (&raw mut text).cast()) };
+                // SAFETY: as above.
+                **target = (!text.is_null()).then(|| unsafe { super::bytes(text) });
+                ok
+            }
+            // SAFETY: `l` writes an integer.
+            Self::Int(target) => unsafe { one(number, value, c"l", (&raw mut **target).cast()) },
+            // SAFETY: `b` writes a boolean.
+            Self::Bool(target) => unsafe { one(number, value, c"b", (&raw mut **target).cast()) },
+            Self::BoolOrNull(target) => {
+                let (mut flag, mut is_null) = (false, false);
+                // SAFETY: `b!` writes a boolean and whether it is null.
+                let ok = unsafe {
+                    ffi::zend_parse_parameter(
+                        0,
+                        number,
+                        value,
+                        c"b!".as_ptr(),
+                        &raw mut flag,
+                        &raw mut is_null,
+                    ) == 0
+                };
+                **target = (!is_null).then_some(flag);
+                ok
+            }
+            // SAFETY (here and below): each of these letters writes a value of the caller's frame.
+            Self::Array(target) => unsafe {
+                let ok = one(number, value, c"a", (&raw mut found).cast());
+                **target = found.as_ref();
+                ok
+            },
+            // SAFETY: as above.
+            Self::ArrayOrNull(target) => unsafe {
+                let ok = one(number, value, c"a!", (&raw mut found).cast());
+                **target = found.as_ref();
+                ok
+            },
+            // SAFETY: as above.
+            Self::ObjectOrNull => unsafe { one(number, value, c"o!", (&raw mut found).cast()) },
+            // SAFETY: as above; `O` takes the class, too.
+            Self::Of(class, target) => unsafe {
+                let class = &raw const **class;
+                let ok = ffi::zend_parse_parameter(
+                    0,
+                    number,
+                    value,
+                    c"O".as_ptr(),
+                    &raw mut found,
+                    class,
+                ) == 0;
+                **target = found.as_ref().and_then(Zval::object);
+                ok
+            },
+            // SAFETY: as above.
+            Self::CallableOrNull(target) => unsafe {
+                let ok = ffi::altair_parse_callable(number, value);
+                **target = value.as_ref().filter(|value| !value.is_null());
+                ok
+            },
+            // SAFETY: the argument itself.
+            Self::Value(target) => unsafe {
+                **target = value.as_ref();
+                true
+            },
+        }
+    }
+}
+
+/// # Safety
+///
+/// `spec` is one letter that writes what `target` points to, and nothing else.
+unsafe fn one(number: u32, value: *mut Zval, spec: &CStr, target: *mut c_void) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { ffi::zend_parse_parameter(0, number, value, spec.as_ptr(), target) == 0 }
+}
+
+/// The value of an ini setting, as text.
+#[must_use]
+pub fn ini(name: &CStr) -> String {
+    // SAFETY: the name is a string; the result is null or a string of the engine's.
+    unsafe {
+        let value: *const c_char = ffi::zend_ini_string(name.as_ptr(), name.to_bytes().len(), 0);
+        if value.is_null() {
+            String::new()
+        } else {
+            CStr::from_ptr(value).to_string_lossy().into_owned()
+        }
+    }
+}

@@ -1,0 +1,156 @@
+/* The face of the C shim: what ext-php-rs does not reach because it is a macro, a static inline
+ * function or a hook of the engine. Every function that may run PHP code or allocate from PHP's
+ * heap can bail out (longjmp); the Rust side calls those under `try_catch` only. */
+#ifndef ALTAIR_SHIM_H
+#define ALTAIR_SHIM_H
+
+#include "php.h"
+
+/* ---- frames: no allocation, usable in a signal handler ---- */
+
+typedef struct {
+	const zend_string *class_name;    /* NULL for a function */
+	const zend_string *function_name; /* NULL for included code */
+	bool is_static;                   /* `::` rather than `->` */
+	const zend_string *file;          /* of the call; NULL where that is inside PHP */
+	uint32_t line;                    /* of the call */
+} altair_frame;
+
+typedef struct {
+	const zend_string *file; /* NULL where no PHP code is running */
+	uint32_t line;
+} altair_place;
+
+/* Where the code is, and up to `max` frames from the innermost out; how many there are. */
+size_t altair_frames(altair_place *place, altair_frame *frames, size_t max);
+
+/* ---- classes ---- */
+
+/* Declares `public readonly <type> $name`; `mask` is a MAY_BE_* mask. */
+void altair_declare_readonly(zend_class_entry *ce, const char *name, size_t len, uint32_t mask);
+/* Initialises a readonly property of a new object; takes over the value. */
+void altair_init_property(zend_object *object, const char *name, size_t len, zval *value);
+/* The value of a property, as the class itself sees it; NULL where it is not initialised. */
+zval *altair_property(zend_object *object, const char *name, size_t len);
+/* Whether a constructor is being called a second time on a readonly object. */
+bool altair_is_initialised(zend_object *object, const char *name, size_t len);
+
+/* ---- values, looked at without running code ---- */
+
+typedef void (*altair_each_property)(void *context, const char *name, size_t len, zval *value);
+void altair_public_properties(zend_object *object, altair_each_property each, void *context);
+/* The kinds of object that an encoder treats each in its own way. */
+enum altair_kind { ALTAIR_PLAIN, ALTAIR_ENUM, ALTAIR_DATE, ALTAIR_CLOSURE, ALTAIR_TRAVERSABLE };
+enum altair_kind altair_object_kind(zend_object *object);
+bool altair_is_countable(zend_object *object);
+bool altair_array_is_list(zend_array *array);
+zval *altair_enum_case(zend_object *object);
+zval *altair_enum_backing(zend_object *object); /* NULL for a pure enum */
+/* A closure's place; false for one of a function that is built in. */
+bool altair_closure_place(zend_object *object, altair_place *place);
+const zend_string *altair_closure_name(zend_object *object);
+/* The kind of a resource; NULL for one that is closed. */
+const char *altair_resource_kind(zval *resource);
+
+/* ---- values, looked at by running code: can bail out ---- */
+
+/* Calls the method `name` (lower case) of `object`; false where there is no such method. */
+bool altair_call_method(zend_object *object, const char *name, size_t len, zval *result);
+bool altair_has_method(zend_object *object, const char *name, size_t len);
+/* The date as RFC 3339, by the built-in class's own method. */
+void altair_format_date(zend_object *object, zval *result);
+
+/* An iteration. `key` and `value` receive copies. Returns 1 for an item, 0 at the end, -1 when an
+ * exception was thrown. */
+void *altair_iterator(zend_object *object);
+int altair_iterator_step(void *iterator, bool first, zval *key, zval *value);
+void altair_iterator_free(void *iterator);
+
+/* ---- making values: can bail out ---- */
+
+void altair_make_string(zval *value, const char *text, size_t len);
+void altair_make_array(zval *value, uint32_t size);
+/* Both take the item over. A numeric key becomes an integer, as in PHP. */
+void altair_array_push(zval *array, zval *item);
+void altair_array_set(zval *array, const char *key, size_t len, zval *item);
+/* Turns an array that json_encode() would print as a list into a stdClass. */
+void altair_keep_as_object(zval *array);
+
+/* json_encode(), pretty, with a final newline. Can throw (a JsonSerializable may). */
+void altair_json_encode(zval *value, zval *text);
+
+/* ---- exceptions ---- */
+
+/* Takes the current exception away; NULL where there is none. The caller owns it. */
+zend_object *altair_take_exception(void);
+/* Throws it again; takes it over. */
+void altair_throw(zend_object *exception);
+bool altair_is_unwind_exit(zend_object *exception);
+/* The class that declares the properties of an exception: Exception or Error. */
+zval *altair_exception_property(zend_object *exception, const char *name, size_t len);
+
+/* ---- ini, memory ---- */
+
+bool altair_set_ini(const char *name, size_t name_len, const char *value, size_t value_len);
+bool altair_set_memory_limit(size_t bytes);
+size_t altair_memory_peak(void);
+size_t altair_memory_usage(void);
+
+/* ---- what this was built against ---- */
+
+const char *altair_php_version(void);
+bool altair_php_is_zts(void);
+
+/* ---- the host's side ---- */
+
+/* Runs what is pending for the virtual machine: max_execution_time, signal handlers of pcntl.
+ * Can bail out; an exception stays in EG(exception). False where nothing was pending. */
+bool altair_interrupts(void);
+/* Whether a parameter is null or callable; throws where it is neither. */
+bool altair_parse_callable(uint32_t number, zval *value);
+/* Calls a callable with `count` arguments; false where an exception is now pending. */
+bool altair_call(zval *callable, uint32_t count, zval *arguments, zval *result);
+
+/* ---- the child's side: child.c ---- */
+
+/* Has `entry` called in place of the first string that is compiled: the code of `php -r`. */
+void altair_on_first_compile(void (*entry)(void));
+/* Makes a bottom frame, so that an exception that nothing catches is left for us to take. */
+void altair_begin(void);
+/* Has `hook` called on every fatal error, before PHP prints it and bails out. */
+typedef void (*altair_fatal_hook)(bool out_of_memory, const zend_string *file, uint32_t line, const zend_string *message);
+void altair_on_fatal(altair_fatal_hook hook);
+/* After a bailout: the engine's state points into frames that are gone. */
+void altair_recover(void);
+/* Has `hook` called when the process ends through libc's exit() with this status. */
+void altair_on_exit(void (*hook)(int status));
+/* Requires a file in the global scope. Can bail out. */
+void altair_require(const char *path, size_t len, zval *result);
+/* Runs PHP code of our own in a scope of its own. */
+void altair_run_own(const char *code, size_t len, zval *result);
+/* Compiles the snippet; NULL with an exception pending where that fails. */
+zend_op_array *altair_compile_snippet(const char *code, size_t len);
+/* Runs it in a scope of its own. Its variables are still there until altair_release_scope(). */
+void altair_run_snippet(zend_op_array *code, zval *result);
+void altair_release_scope(void);
+/* Tells the code of `container()` in the snippet what to return; keeps a reference. */
+void altair_set_container(zval *container);
+/* Sets apart what boot made, so that the end of the run leaves it alone. */
+void altair_end_boot(void);
+/* The end of the run: shutdown functions, destructors, output buffers. Each can bail out. */
+void altair_call_shutdown_functions(void);
+void altair_call_destructors(void);
+void altair_flush_output(void);
+zend_long altair_exit_status(void);
+
+/* Refuses a function from now on; `on_refused` hears of each attempt by index. False where there
+ * is no such function. `index` counts from 0 in the order of the calls. */
+bool altair_refuse(const char *name, size_t len, bool snippet_only, const char *lift);
+/* Refuses them in the closures that exist already, and string-compiled code in the snippet. */
+void altair_refuse_everywhere(void);
+/* Whether function number `index` was tried and refused; ALTAIR_EVAL_INDEX is `eval`. */
+#define ALTAIR_REFUSED_MAX 128
+#define ALTAIR_EVAL_INDEX (ALTAIR_REFUSED_MAX)
+bool altair_was_refused(uint32_t index);
+
+#endif
