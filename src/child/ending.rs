@@ -16,6 +16,9 @@ use crate::zend::{exception, frames, text};
 /// Memory that is given back when memory has run out, so that there is some to say so with.
 const BALLAST_BYTES: usize = 4 << 20;
 
+/// The status of a PHP that a fatal error has ended.
+const EXIT_FATAL: u8 = 255;
+
 struct LastWords {
     socket: RawFd,
     secret: Secret,
@@ -99,6 +102,8 @@ extern "C" fn on_exit(status: i32) {
 pub fn of(cut: Cut) -> Ending {
     match cut {
         Cut::Threw(thrown) => Ending::Threw(encoded(&thrown)),
+        // Some fatal errors unwind as `exit` does, so that what PHP holds is freed on the way.
+        Cut::Exited(EXIT_FATAL) => lock(&FATAL).take().unwrap_or(Ending::Exited(EXIT_FATAL)),
         Cut::Exited(status) => Ending::Exited(status),
         Cut::Bailout => lock(&FATAL).take().unwrap_or_else(|| Ending::Fatal {
             message: "PHP ended without saying why.".into(),

@@ -230,7 +230,7 @@ static void visit(zend_ast *ast, visitor each)
 	} else if (zend_ast_is_list(ast)) {
 		child = zend_ast_get_list(ast)->child;
 		count = zend_ast_get_list(ast)->children;
-	} else if (ast->kind < (1 << ZEND_AST_SPECIAL_SHIFT)) {
+	} else if (!zend_ast_is_special(ast)) {
 		child = ast->child;
 		count = zend_ast_get_num_children(ast);
 	} else {

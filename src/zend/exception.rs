@@ -18,7 +18,7 @@ impl Exception {
     pub fn take() -> Option<Self> {
         // SAFETY: hands over one reference, or null.
         let object = unsafe { ffi::altair_take_exception() };
-        (!object.is_null()).then_some(Self(object))
+        (!object.is_null()).then(|| Self(object))
     }
 
     /// Whether it is what PHP makes of `exit`, not an exception of the user's.
@@ -90,11 +90,13 @@ fn summary(exception: &ZendObject) -> Previous {
     }
 }
 
-/// The name of an object's class.
+/// The name of an object's class; of an anonymous one, what stands before the place that PHP adds
+/// behind a NUL.
 #[must_use]
 pub fn class_name(object: &ZendObject) -> String {
     // SAFETY: the class of a live object and its name.
-    unsafe { text((*object.ce).name) }
+    let name = unsafe { text((*object.ce).name) };
+    name.split('\0').next().unwrap_or_default().to_owned()
 }
 
 /// The message of an exception.

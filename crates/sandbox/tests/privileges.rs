@@ -180,3 +180,35 @@ impl altair_sandbox::Observer for KillsTheKeeper {
         std::ops::ControlFlow::Continue(())
     }
 }
+
+#[test]
+fn supplementary_groups_of_the_host_are_given_up() {
+    if !is_root() {
+        // Without the right to, it must not start with groups that it was to give up.
+        let run_as = RunAs { uid: 0, gid: 0 };
+        dropped("true", Some(run_as)).spawn().unwrap_err();
+        return;
+    }
+    // In a host of its own, as groups belong to the whole process.
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "helper_has_groups", "--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("before 4242 4243, after ."), "{text}");
+}
+
+#[test]
+#[ignore = "a helper that another test runs"]
+fn helper_has_groups() {
+    let groups = [4242, 4243].map(nix::unistd::Gid::from_raw);
+    nix::unistd::setgroups(&groups).unwrap();
+    let of = |launch| fields(&output_of(launch))["Groups"].clone();
+    let before = of(sh("cat /proc/self/status"));
+    let run_as = RunAs {
+        uid: 4711,
+        gid: 4712,
+    };
+    let after = of(dropped("cat /proc/self/status", Some(run_as)));
+    println!("before {before}, after {after}.");
+}
