@@ -1,5 +1,7 @@
 //! The PHP extension `altair_eval`: what PHP sees of Altair Eval, and what runs inside the child.
 
+#![allow(missing_docs)] // nothing here is a library's: `#[php_module]` exports without comments
+
 mod child;
 mod classes;
 mod zend;

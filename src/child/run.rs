@@ -35,7 +35,7 @@ pub fn run(task: &Task, link: &Link) -> Run {
             refused: Vec::new(),
         },
     };
-    run.report.ending = match run.to_the_end(task, link) {
+    run.report.ending = match run.complete(task, link) {
         Ok(ending) | Err(ending) => ending,
     };
     run.report.memory_peak_bytes = memory_peak();
@@ -43,7 +43,7 @@ pub fn run(task: &Task, link: &Link) -> Run {
 }
 
 impl Run {
-    fn to_the_end(&mut self, task: &Task, link: &Link) -> Result<Ending, Ending> {
+    fn complete(&mut self, task: &Task, link: &Link) -> Result<Ending, Ending> {
         let refusals = self.boot(task, link)?;
         self.enter(Phase::Snippet);
         let ending = self.snippet(task);

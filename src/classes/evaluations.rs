@@ -33,15 +33,16 @@ pub struct Evaluations {
     current: Option<(Zval, Zval)>,
 }
 
-/// What the next turn brought.
-enum Turn {
-    Result(Zval, Result<EvalResult, EvalError>),
-    End,
-}
+/// A key and what came of its request.
+type Completed = (Zval, Result<EvalResult, EvalError>);
 
 impl Evaluations {
     /// An iterator over the results of `requests`, an array or `Traversable`.
-    pub fn new(evaluator: Evaluator, requests: &Zval, concurrency: usize) -> Result<Zval, Bailout> {
+    pub fn over(
+        evaluator: Evaluator,
+        requests: &Zval,
+        concurrency: usize,
+    ) -> Result<Zval, Bailout> {
         let this = Self {
             evaluator,
             requests: ZvalNode::new(requests),
@@ -96,20 +97,21 @@ impl Evaluations {
         Ok(())
     }
 
-    fn turn(&mut self) -> Result<Turn, Wants> {
+    /// The next run to complete; `None` when there are no more.
+    fn turn(&mut self) -> Result<Option<Completed>, Wants> {
         loop {
             self.fill()?;
             for at in 0..self.running.len() {
                 if let Some(result) = self.running[at].1.try_result() {
                     let (key, _) = self.running.swap_remove(at);
-                    return Ok(Turn::Result(key, result));
+                    return Ok(Some((key, result)));
                 }
             }
             if self.running.is_empty() {
-                return Ok(match self.failed.pop_front() {
-                    Some(error) => Turn::Result(Zval::null(), Err(error)),
-                    None => Turn::End,
-                });
+                return Ok(self
+                    .failed
+                    .pop_front()
+                    .map(|error| (Zval::null(), Err(error))));
             }
             let runs: Vec<&Watched> = self.running.iter().map(|(_, run)| run).collect();
             wait_for(&runs)?;
@@ -119,11 +121,11 @@ impl Evaluations {
     fn advance(&mut self) {
         self.current = None;
         match self.turn() {
-            Ok(Turn::End) => {}
-            Ok(Turn::Result(key, Ok(result))) => {
+            Ok(None) => {}
+            Ok(Some((key, Ok(result)))) => {
                 self.current = eval_result::write(&result).ok().map(|result| (key, result));
             }
-            Ok(Turn::Result(_, Err(error))) => {
+            Ok(Some((_, Err(error)))) => {
                 self.stop();
                 exceptions::throw(&error);
             }

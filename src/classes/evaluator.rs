@@ -256,7 +256,7 @@ extern "C" fn evaluate_many(ex: &mut ExecuteData, returned: &mut Zval) {
                 return Ok(());
             }
         };
-        *returned = Evaluations::new(evaluator, requests, concurrency)?;
+        *returned = Evaluations::over(evaluator, requests, concurrency)?;
         Ok(())
     });
 }

@@ -27,6 +27,9 @@ enum Event {
     Done(Box<Result<EvalResult, EvalError>>),
 }
 
+/// What is done with a piece of output.
+type OnOutput<'a> = dyn FnMut(Stream, &[u8]) -> Result<(), Wants> + 'a;
+
 /// A run that is under way on a thread. Dropping it ends the run.
 pub struct Watched {
     events: Receiver<Event>,
@@ -118,7 +121,7 @@ impl Watched {
 
     fn next_result(
         &mut self,
-        on_output: &mut dyn FnMut(Stream, &[u8]) -> Result<(), Wants>,
+        on_output: &mut OnOutput<'_>,
     ) -> Result<Option<Result<EvalResult, EvalError>>, Wants> {
         loop {
             let _ = read(&self.bell, &mut [0]);

@@ -114,16 +114,7 @@ impl Node for ZvalNode {
         } else if let Some(object) = value.object() {
             object_shape(object)
         } else if value.is_resource() {
-            // SAFETY: a resource; the result is null or a string of the engine's.
-            let kind = unsafe { ffi::altair_resource_kind((&raw const *value).cast_mut()) };
-            // SAFETY: as above.
-            Shape::Resource(if kind.is_null() {
-                "closed".into()
-            } else {
-                unsafe { CStr::from_ptr(kind) }
-                    .to_string_lossy()
-                    .into_owned()
-            })
+            Shape::Resource(resource_kind(value).unwrap_or_else(|| "closed".to_owned()))
         } else {
             Shape::Null
         }
@@ -213,6 +204,17 @@ impl Node for ZvalNode {
             UserCode::Ended => UserCode::Ended,
         }
     }
+}
+
+fn resource_kind(resource: &Zval) -> Option<String> {
+    // SAFETY: a resource; the result is null or a string of the engine's.
+    let kind = unsafe { ffi::altair_resource_kind((&raw const *resource).cast_mut()) };
+    if kind.is_null() {
+        return None;
+    }
+    // SAFETY: as above.
+    let kind = unsafe { CStr::from_ptr(kind) };
+    Some(kind.to_string_lossy().into_owned())
 }
 
 extern "C" fn collect(context: *mut c_void, name: *const c_char, len: usize, value: *mut zval) {

@@ -98,47 +98,50 @@ impl<'a> Arg<'_, 'a> {
                 **target = (!is_null).then_some(flag);
                 ok
             }
-            // SAFETY (here and below): each of these letters writes a value of the caller's frame.
-            Self::Array(target) => unsafe {
-                let ok = one(number, value, c"a", (&raw mut found).cast());
-                **target = found.as_ref();
-                ok
-            },
-            // SAFETY: as above.
-            Self::ArrayOrNull(target) => unsafe {
-                let ok = one(number, value, c"a!", (&raw mut found).cast());
-                **target = found.as_ref();
-                ok
-            },
-            // SAFETY: as above.
-            Self::ObjectOrNull => unsafe { one(number, value, c"o!", (&raw mut found).cast()) },
-            // SAFETY: as above; `O` takes the class, too.
-            Self::Of(class, target) => unsafe {
+            Self::Array(target) => a_value(number, value, c"a", target),
+            Self::ArrayOrNull(target) => a_value(number, value, c"a!", target),
+            Self::ObjectOrNull => a_value(number, value, c"o!", &mut None),
+            Self::Of(class, target) => {
                 let class = &raw const **class;
-                let ok = ffi::zend_parse_parameter(
-                    0,
-                    number,
-                    value,
-                    c"O".as_ptr(),
-                    &raw mut found,
-                    class,
-                ) == 0;
-                **target = found.as_ref().and_then(Zval::object);
+                // SAFETY: `O` takes where to put the value, and its class.
+                let ok = unsafe {
+                    ffi::zend_parse_parameter(
+                        0,
+                        number,
+                        value,
+                        c"O".as_ptr(),
+                        &raw mut found,
+                        class,
+                    ) == 0
+                };
+                // SAFETY: null or the argument.
+                **target = unsafe { found.as_ref() }.and_then(Zval::object);
                 ok
-            },
-            // SAFETY: as above.
-            Self::CallableOrNull(target) => unsafe {
-                let ok = ffi::altair_parse_callable(number, value);
-                **target = value.as_ref().filter(|value| !value.is_null());
+            }
+            Self::CallableOrNull(target) => {
+                // SAFETY: the argument.
+                let ok = unsafe { ffi::altair_parse_callable(number, value) };
+                // SAFETY: the argument.
+                **target = unsafe { value.as_ref() }.filter(|value| !value.is_null());
                 ok
-            },
-            // SAFETY: the argument itself.
-            Self::Value(target) => unsafe {
-                **target = value.as_ref();
+            }
+            Self::Value(target) => {
+                // SAFETY: the argument.
+                **target = unsafe { value.as_ref() };
                 true
-            },
+            }
         }
     }
+}
+
+/// Parses what `spec`, the letter of a value, wants.
+fn a_value(number: u32, value: *mut Zval, spec: &CStr, target: &mut Option<&Zval>) -> bool {
+    let mut found: *mut Zval = std::ptr::null_mut();
+    // SAFETY: such a letter writes a pointer to a value.
+    let ok = unsafe { one(number, value, spec, (&raw mut found).cast()) };
+    // SAFETY: null or the argument, in the caller's frame.
+    *target = unsafe { found.as_ref() };
+    ok
 }
 
 /// # Safety

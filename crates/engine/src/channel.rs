@@ -454,11 +454,11 @@ mod tests {
         }
 
         #[test]
-        fn a_message_under_another_secret_is_dropped(flip in 0..SECRET_BYTES, bit in 0..8) {
+        fn a_message_under_another_secret_is_dropped(flip in 0..SECRET_BYTES, bit in 0..8_u32) {
             let secret = Secret::generate().unwrap();
             let mut reader = MessageReader::new(secret.clone());
             for mut packet in encode_message(&secret, &report("forged".into())).unwrap() {
-                packet[flip] ^= 1 << bit;
+                packet[flip] ^= 1_u8 << bit;
                 prop_assert_eq!(reader.push(&packet), None);
             }
         }

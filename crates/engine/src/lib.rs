@@ -23,8 +23,8 @@ pub use evaluation::{
     stop_signal,
 };
 pub use request::{
-    Bootstrap, DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, EvalRequest, MAX_MEMORY_MB, MAX_TIMEOUT_MS,
-    MIN_MEMORY_MB, MIN_TIMEOUT_MS, Target,
+    Bootstrap, DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, EvalRequest,
+    MAX_MEMORY_MB, MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS, Target,
 };
 pub use result::{
     Blocked, Diagnostics, EvalResult, Location, Outcome, OutputTruncated, Phase, Timings,

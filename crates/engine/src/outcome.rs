@@ -245,3 +245,47 @@ pub(crate) fn text(stream: &Captured) -> (bool, String) {
     let text = String::from_utf8_lossy(if split { whole } else { &stream.head });
     (true, format!("{text}\n{TRUNCATED}"))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn captured(head: &[u8], total: u64) -> Captured {
+        Captured {
+            head: head.to_vec(),
+            total,
+        }
+    }
+
+    #[test]
+    fn a_character_that_the_cut_went_through_is_left_out() {
+        assert_eq!(text(&captured("a\u{20ac}".as_bytes(), 4)).1, "a\u{20ac}");
+        assert_eq!(text(&captured(b"a\xE2\x82", 4)).1, "a\n...(truncated)");
+        assert_eq!(text(&captured(b"a\xF0\x9F\x98", 9)).1, "a\n...(truncated)");
+        assert_eq!(
+            text(&captured("a\u{20ac}".as_bytes(), 5)).1,
+            "a\u{20ac}\n...(truncated)"
+        );
+    }
+
+    #[test]
+    fn invalid_bytes_are_replaced_and_never_dropped() {
+        assert_eq!(text(&captured(b"a\xFFb", 3)).1, "a\u{fffd}b");
+        assert_eq!(text(&captured(b"a\xE2\x82", 3)).1, "a\u{fffd}");
+        assert_eq!(text(&captured(b"a\xFF", 9)).1, "a\u{fffd}\n...(truncated)");
+    }
+
+    proptest! {
+        #[test]
+        fn valid_text_stays_itself_wherever_it_is_cut(whole in ".{0,40}", at in 0_usize..160) {
+            let at = at.min(whole.len());
+            let (cut, shown) = text(&captured(&whole.as_bytes()[..at], whole.len() as u64));
+            prop_assert_eq!(cut, at < whole.len());
+            let head = &whole[..whole.floor_char_boundary(at)];
+            let expected = if cut { format!("{head}\n{TRUNCATED}") } else { whole.clone() };
+            prop_assert_eq!(shown, expected);
+        }
+    }
+}

@@ -72,3 +72,50 @@ fn executable(path: &Path) -> Result<PathBuf, String> {
 fn launch(message: String) -> EvalError {
     EvalError::Launch(message)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn refusal(name: &str, search_path: &str) -> String {
+        match resolve(name.as_ref(), None, Some(search_path.as_ref())) {
+            Err(EvalError::Launch(message)) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_binary_that_cannot_be_used_is_named_with_what_is_wrong() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("php");
+        std::fs::write(&file, "").unwrap();
+        let file = file.to_str().unwrap();
+        assert!(refusal(file, "").contains("is not executable"));
+        assert!(refusal("/nowhere/php", "").contains("/nowhere/php does not exist"));
+        assert!(refusal("/", "").contains("is not a file"));
+        assert!(refusal("", "").contains("empty"));
+        assert!(refusal("a\0b", "").contains("NUL"));
+        assert!(
+            refusal("php", dir.path().to_str().unwrap()).contains("no executable `php` on PATH")
+        );
+    }
+
+    #[test]
+    fn php_is_the_running_binary_or_the_first_on_the_path() {
+        let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let second = dirs[1].path().join("php");
+        std::fs::write(&second, "").unwrap();
+        std::fs::set_permissions(&second, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = std::env::join_paths(dirs.iter().map(tempfile::TempDir::path)).unwrap();
+        assert_eq!(resolve("php".as_ref(), None, Some(&path)).unwrap(), second);
+        let running = Path::new("/running/php");
+        assert_eq!(
+            resolve("php".as_ref(), Some(running), Some(&path)).unwrap(),
+            running
+        );
+        let other = resolve("php8.2".as_ref(), Some(running), Some(&path));
+        assert!(other.is_err(), "another name is not the running binary");
+    }
+}

@@ -231,3 +231,118 @@ pub(crate) fn reason(error: &std::io::Error) -> String {
         .unwrap_or(&text)
         .to_lowercase()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::os::unix::fs::symlink;
+
+    fn message(request: &EvalRequest, env: Option<&str>) -> String {
+        match request.resolve(env.map(OsString::from)) {
+            Err(EvalError::InvalidRequest(message)) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A project with `config/container.php`.
+    fn project() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("config")).unwrap();
+        std::fs::write(dir.path().join(DEFAULT_BOOTSTRAP), "<?php").unwrap();
+        dir
+    }
+
+    proptest! {
+        #[test]
+        fn limits_are_clamped_and_never_changed_otherwise(timeout in any::<i64>(), memory in any::<i64>()) {
+            let request = EvalRequest::new("1", "/").with_timeout_ms(timeout).with_memory_limit_mb(memory);
+            let (got_timeout, got_memory) =
+                (i64::from(request.timeout_ms()), i64::from(request.memory_limit_mb()));
+            prop_assert!((MIN_TIMEOUT_MS..=MAX_TIMEOUT_MS).contains(&got_timeout));
+            prop_assert!((MIN_MEMORY_MB..=MAX_MEMORY_MB).contains(&got_memory));
+            prop_assert_eq!(got_timeout == timeout, (MIN_TIMEOUT_MS..=MAX_TIMEOUT_MS).contains(&timeout));
+            prop_assert_eq!(got_memory == memory, (MIN_MEMORY_MB..=MAX_MEMORY_MB).contains(&memory));
+        }
+
+        #[test]
+        fn no_snippet_and_no_path_panics(snippet in prop::collection::vec(any::<u8>(), 0..50), root in ".*", bootstrap in ".*") {
+            let mut request = EvalRequest::new(snippet, root);
+            request.bootstrap = Some(bootstrap.into());
+            let _ = request.resolve(None);
+        }
+    }
+
+    #[test]
+    fn nothing_to_run_is_refused() {
+        for blank in ["", "  \n", "<?php", "<?PHP \n", "\u{feff}<?php "] {
+            assert!(
+                message(&EvalRequest::new(blank, "/"), None).contains("empty"),
+                "{blank:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_root_that_cannot_be_used_is_named() {
+        let dir = project();
+        let file = dir.path().join(DEFAULT_BOOTSTRAP);
+        assert!(
+            message(&EvalRequest::new("1", dir.path().join("nope")), None).contains("no such file")
+        );
+        assert!(message(&EvalRequest::new("1", &file), None).contains("not a directory"));
+        assert!(message(&EvalRequest::new("1", "a\0b"), None).contains("NUL"));
+        assert!(message(&EvalRequest::new("1", ""), None).contains("empty"));
+    }
+
+    #[test]
+    fn a_bootstrap_is_looked_up_below_the_root_and_stays_there() {
+        let (dir, outside) = (project(), project());
+        let with = |bootstrap: &Path| {
+            let mut request = EvalRequest::new("1", dir.path());
+            request.bootstrap = Some(bootstrap.into());
+            request
+        };
+        let target = with(Path::new("config/container.php"))
+            .resolve(None)
+            .unwrap();
+        assert_eq!(
+            target.bootstrap,
+            Bootstrap::File(target.root.join(DEFAULT_BOOTSTRAP))
+        );
+        assert!(message(&with(Path::new("nope.php")), None).contains("no such file"));
+        assert!(message(&with(Path::new("config")), None).contains("not a file"));
+        assert!(message(&with(Path::new("a\0b")), None).contains("NUL"));
+        let elsewhere = outside.path().join(DEFAULT_BOOTSTRAP);
+        assert!(message(&with(&elsewhere), None).contains("outside the project root"));
+        symlink(&elsewhere, dir.path().join("link.php")).unwrap();
+        assert!(message(&with(Path::new("link.php")), None).contains("outside the project root"));
+    }
+
+    #[test]
+    fn the_environment_names_a_bootstrap_where_the_request_does_not() {
+        let dir = project();
+        let request = EvalRequest::new("1", dir.path());
+        assert!(message(&request, Some("nope.php")).contains(BOOTSTRAP_VARIABLE));
+        let target = request.resolve(Some("".into())).unwrap();
+        assert_eq!(
+            target.bootstrap,
+            Bootstrap::File(target.root.join(DEFAULT_BOOTSTRAP))
+        );
+        std::fs::remove_file(target.root.join(DEFAULT_BOOTSTRAP)).unwrap();
+        assert_eq!(
+            request.resolve(None).unwrap().bootstrap,
+            Bootstrap::Discover
+        );
+    }
+
+    #[test]
+    fn a_root_that_is_a_symlink_is_the_directory_it_points_to() {
+        let dir = project();
+        let link = dir.path().join("link");
+        symlink(dir.path(), &link).unwrap();
+        let target = EvalRequest::new("1", link).resolve(None).unwrap();
+        assert_eq!(target.root, dir.path().canonicalize().unwrap());
+    }
+}

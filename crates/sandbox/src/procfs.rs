@@ -195,4 +195,31 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
     }
+
+    #[test]
+    fn without_close_range_every_descriptor_from_the_first_on_is_closed() {
+        // In a process of its own, whose descriptors are nobody else's.
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "procfs::tests::helper_closes_descriptors"])
+            .args(["--ignored", "--nocapture"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("left []"), "{text}");
+    }
+
+    #[test]
+    #[ignore = "a helper that another test runs"]
+    fn helper_closes_descriptors() {
+        use std::os::fd::IntoRawFd;
+        // More than one buffer of directory entries.
+        for _ in 0..700 {
+            let _ = std::fs::File::open("/dev/null").unwrap().into_raw_fd();
+        }
+        close_from(100).unwrap();
+        let mut left = Vec::new();
+        each_entry(c"/proc/self/fd", &mut |fd| left.push(fd)).unwrap();
+        left.retain(|fd| *fd >= 100);
+        println!("left {left:?}");
+    }
 }

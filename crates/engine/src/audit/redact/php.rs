@@ -122,17 +122,17 @@ fn heredoc(source: &str, at: usize) -> Option<Span> {
     while line < source.len() {
         let text = source[line..].trim_start_matches([' ', '\t']);
         let indented = source.len() - text.len();
-        if let Some(after) = text.strip_prefix(label) {
-            if !after.bytes().next().is_some_and(is_label_byte) {
-                let close = indented + label.len();
-                return Some(Span {
-                    kind: Kind::Heredoc,
-                    open: at,
-                    start,
-                    end: line,
-                    close,
-                });
-            }
+        if let Some(after) = text.strip_prefix(label)
+            && !after.bytes().next().is_some_and(is_label_byte)
+        {
+            let close = indented + label.len();
+            return Some(Span {
+                kind: Kind::Heredoc,
+                open: at,
+                start,
+                end: line,
+                close,
+            });
         }
         line = find(source, line, "\n") + 1;
     }

@@ -1,0 +1,159 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Support;
+
+use Altair\Eval\EvalRequest;
+use Altair\Eval\EvalResult;
+use Altair\Eval\Evaluator;
+use PHPUnit\Framework\TestCase;
+
+/**
+ * Evaluates snippets in real children. After each test it checks that the host is as it was: no process, zombie,
+ * descriptor or temporary file is left, nothing was written into the application, and it still evaluates.
+ */
+abstract class EvaluationTestCase extends TestCase
+{
+    /** Milliseconds until the deadline of a run that is to meet it: PHP starts in less, on a busy machine too. */
+    protected const SHORT_MS = 1000;
+
+    /** Milliseconds until the deadline of a run that is not to meet it. */
+    protected const LONG_MS = 60000;
+
+    private const MARK = 'ALTAIR_TEST_MARK';
+
+    /** @var array<string, string|false> variables that a test has changed, as they were */
+    private array $variables = [];
+
+    /** @var array<int, string> */
+    private array $descriptors = [];
+
+    private ?TemporaryApplication $application = null;
+
+    private ?TemporaryApplication $elsewhere = null;
+
+    private string $mark = '';
+
+    protected function setUp(): void
+    {
+        $this->elsewhere = new TemporaryApplication();
+        mkdir($this->elsewhere->path('tmp'));
+        chmod($this->elsewhere->path('tmp'), 01777);
+        $this->mark = bin2hex(random_bytes(12));
+        $this->setVariable(self::MARK, $this->mark);
+        $this->setVariable('TMPDIR', $this->elsewhere->path('tmp'));
+        $this->descriptors = Processes::descriptors();
+    }
+
+    protected function assertPostConditions(): void
+    {
+        self::assertSame([], $this->processes(), 'No process of a run is left.');
+        self::assertSame([], Processes::children(), 'No child of the host is left.');
+        self::assertSame($this->descriptors, Processes::descriptors(), 'No descriptor is left.');
+        self::assertSame([], $this->temporaryFiles(), 'No temporary file is left.');
+        $next = (new Evaluator())->evaluate(new EvalRequest('return 6 * 7;', $this->elsewhere->root));
+        self::assertSame(['type' => 'int', 'value' => 42], $next->result, 'The host still evaluates.');
+    }
+
+    protected function tearDown(): void
+    {
+        foreach (array_keys($this->variables) as $name) {
+            $this->resetVariable($name);
+        }
+        $this->application = null;
+        $this->elsewhere = null;
+    }
+
+    /**
+     * @param array<string, string> $files
+     */
+    protected function application(array $files = []): TemporaryApplication
+    {
+        return $this->application = $files === [] && $this->application !== null
+            ? $this->application
+            : new TemporaryApplication($files);
+    }
+
+    /** Evaluates in the test's application; options are those of EvalRequest. */
+    protected function evaluate(string $snippet, mixed ...$options): EvalResult
+    {
+        return $this->evaluateWatching(null, $snippet, ...$options);
+    }
+
+    protected function evaluateWatching(?callable $onOutput, string $snippet, mixed ...$options): EvalResult
+    {
+        $options += ['projectRoot' => $this->application()->root, 'timeoutMs' => self::LONG_MS];
+        $before = $this->application()->tree();
+        $result = (new Evaluator())->evaluate(new EvalRequest($snippet, ...$options), $onOutput);
+        if (!($options['unsafe'] ?? false)) {
+            self::assertSame($before, $this->application()->tree(), 'Nothing was written into the application.');
+        }
+
+        return $result;
+    }
+
+    /** The plain value of a run that returned null, a scalar or arrays of them. */
+    protected function value(string $snippet, mixed ...$options): mixed
+    {
+        $result = $this->evaluate($snippet, ...$options);
+        self::assertSame('returned', $result->diagnostics['outcome'], var_export($result->toArray(), true));
+
+        return self::plain($result->result);
+    }
+
+    protected static function plain(array $encoded): mixed
+    {
+        if ($encoded['type'] !== 'array') {
+            return $encoded['value'] ?? null;
+        }
+
+        return array_map(self::plain(...), (array) $encoded['value']);
+    }
+
+    /**
+     * @return list<string> the processes of this test's runs that there are now
+     */
+    protected function processes(): array
+    {
+        return Processes::startedWith(self::MARK . '=' . $this->mark);
+    }
+
+    /**
+     * @return list<string> what runs have left in their temporary directory
+     */
+    protected function temporaryFiles(): array
+    {
+        return array_values(array_diff(scandir($this->elsewhere->path('tmp')), ['.', '..']));
+    }
+
+    protected function setVariable(string $name, ?string $value): void
+    {
+        $this->variables += [$name => getenv($name)];
+        putenv($value === null ? $name : "$name=$value");
+    }
+
+    private function resetVariable(string $name): void
+    {
+        $value = $this->variables[$name];
+        putenv($value === false ? $name : "$name=$value");
+    }
+
+    /** Asserts every field in which the outcomes of the table differ. */
+    protected static function assertOutcome(
+        string $outcome,
+        EvalResult $result,
+        int $exitCode,
+        bool $value = false,
+        bool $exception = false,
+        bool $timedOut = false,
+    ): void {
+        $seen = var_export($result->toArray(), true);
+        self::assertSame($outcome, $result->diagnostics['outcome'], $seen);
+        self::assertSame($exitCode, $result->exitCode, $seen);
+        self::assertSame($timedOut, $result->timedOut, $seen);
+        self::assertSame($value, $result->result !== null, $seen);
+        self::assertSame($exception, $result->exception !== null, $seen);
+        self::assertSame(!$timedOut && !$exception && $exitCode === 0, $result->ok(), $seen);
+    }
+}

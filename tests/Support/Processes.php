@@ -1,0 +1,99 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Support;
+
+/**
+ * What the kernel says of processes, from outside of them.
+ */
+final class Processes
+{
+    /**
+     * @return list<string> `pid (name) state` of every process that was started with this text in its environment
+     */
+    public static function startedWith(string $text): array
+    {
+        $found = [];
+        foreach (self::all() as $pid) {
+            if (str_contains((string) @file_get_contents("/proc/$pid/environ"), $text)) {
+                $found[] = self::describe($pid);
+            }
+        }
+
+        return $found;
+    }
+
+    /**
+     * @return list<string> `pid (name) state` of every child of this process, zombies included
+     */
+    public static function children(): array
+    {
+        $own = (string) getmypid();
+        $found = [];
+        foreach (self::all() as $pid) {
+            if ((self::stat($pid)[1] ?? null) === $own) {
+                $found[] = self::describe($pid);
+            }
+        }
+
+        return $found;
+    }
+
+    /**
+     * @return array<int, string> descriptor => what it is
+     */
+    public static function descriptors(string $pid = 'self'): array
+    {
+        $descriptors = [];
+        foreach (array_diff(scandir("/proc/$pid/fd"), ['.', '..']) as $number) {
+            // The one that reads the directory is gone by now.
+            $target = @readlink("/proc/$pid/fd/$number");
+            if ($target !== false) {
+                $descriptors[(int) $number] = $target;
+            }
+        }
+        ksort($descriptors);
+
+        return $descriptors;
+    }
+
+    /**
+     * @return array<string, string> `/proc/<pid>/status` by field
+     */
+    public static function status(int $pid): array
+    {
+        preg_match_all('/^(\w+):\s*(.*)$/m', (string) file_get_contents("/proc/$pid/status"), $fields);
+
+        return array_combine($fields[1], $fields[2]);
+    }
+
+    /**
+     * @return list<string> `/proc/<pid>/stat` from the state on: state, parent, group, session, terminal, …
+     */
+    public static function stat(int|string $pid): array
+    {
+        // The name before it may hold anything, closing brackets too.
+        $stat = strrchr((string) @file_get_contents("/proc/$pid/stat"), ')');
+
+        return $stat === false ? [] : explode(' ', trim(substr($stat, 2)));
+    }
+
+    private static function describe(string $pid): string
+    {
+        return sprintf(
+            '%s (%s) %s',
+            $pid,
+            trim((string) @file_get_contents("/proc/$pid/comm")),
+            self::stat($pid)[0] ?? 'gone',
+        );
+    }
+
+    /**
+     * @return list<string>
+     */
+    private static function all(): array
+    {
+        return array_values(array_filter(scandir('/proc'), ctype_digit(...)));
+    }
+}

@@ -1,0 +1,10 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Support\Values;
+
+enum Level: int
+{
+    case Low = 0;
+}
