@@ -93,7 +93,6 @@ final class FatalErrorTest extends EvaluationTestCase
         yield '__debugInfo' => ["return new class { function __debugInfo() $body };", 3];
         yield 'iterator' => ["return (function () { yield 1; (function () $body)(); })();", 3];
         yield 'fiber' => ["(new Fiber(function () $body))->start();", 3];
-        yield 'exception handler' => ["set_exception_handler(function () $body);\n(fn () $body)();", 3];
         yield 'error handler' => ["set_error_handler(function () $body);\necho \$nothing;", 3];
     }
 

@@ -7,6 +7,7 @@ use altair_engine::Location;
 use altair_engine::channel::{Ending, Message, Report, Secret, encode_message};
 use altair_engine::encode::{STRING_MAX, encode_exception, shorten};
 use ext_php_rs::ffi::zend_string;
+use nix::unistd::{Pid, getpid};
 
 use super::link::{Link, send_packet};
 use super::stop;
@@ -24,6 +25,8 @@ struct LastWords {
     secret: Secret,
     /// Whether the kernel caps this process's memory.
     capped: bool,
+    /// As in [`Link`].
+    owner: Pid,
 }
 
 static LAST_WORDS: OnceLock<LastWords> = OnceLock::new();
@@ -38,6 +41,7 @@ pub fn prepare(link: &Link, capped: bool) {
             socket,
             secret: secret.clone(),
             capped,
+            owner: getpid(),
         });
     }
     *lock(&BALLAST) = Some(Vec::with_capacity(BALLAST_BYTES));
@@ -75,7 +79,10 @@ extern "C" fn on_fatal(
 /// without any hook (`zend_out_of_memory` in `Zend/zend_alloc.c`).
 #[allow(unsafe_code)]
 extern "C" fn on_exit(status: i32) {
-    let Some(words) = LAST_WORDS.get().filter(|words| words.capped && status == 1) else {
+    let Some(words) = LAST_WORDS
+        .get()
+        .filter(|words| words.capped && status == 1 && words.owner == getpid())
+    else {
         return;
     };
     lock(&BALLAST).take();

@@ -25,8 +25,7 @@ pub fn apply(restrictions: &Restrictions, root: &[u8]) -> Result<Refusals, Endin
     }
     refusals.seal();
     let limit = restrictions.memory_limit_bytes;
-    let set = engine::set_ini("memory_limit", limit.to_string().as_bytes());
-    if !set || !engine::set_memory_limit(limit) {
+    if !engine::set_memory_limit(limit) {
         let used = engine::memory_usage();
         return Err(Ending::BootFailed {
             message: format!(
@@ -38,6 +37,9 @@ pub fn apply(restrictions: &Restrictions, root: &[u8]) -> Result<Refusals, Endin
             exception: None,
         });
     }
+    engine::set_ini("memory_limit", limit.to_string().as_bytes());
+    // Nothing else of this user's may look into the process, nor it into itself by way of /proc.
+    let _ = nix::sys::prctl::set_dumpable(false);
     Ok(refusals)
 }
 

@@ -12,6 +12,7 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv, send};
 use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{Pid, getpid};
 
 use crate::zend::ffi;
 
@@ -19,6 +20,9 @@ use crate::zend::ffi;
 pub struct Link {
     socket: OwnedFd,
     secret: Option<Secret>,
+    /// The process that the host has started. A fork of it (an unsafe run may fork) has the same
+    /// memory, but nothing to say.
+    owner: Pid,
 }
 
 impl Link {
@@ -35,6 +39,7 @@ impl Link {
         Ok(Self {
             socket,
             secret: None,
+            owner: getpid(),
         })
     }
 
@@ -73,6 +78,9 @@ impl Link {
 
     /// Sends a message. Where that fails there is no host left to hear it.
     pub fn send(&self, message: &Message) {
+        if getpid() != self.owner {
+            return;
+        }
         let packets = self
             .secret
             .as_ref()

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use altair_engine::channel::{SECRET_BYTES, Secret, StoppedRef, encode_stopped};
 use altair_engine::{Phase, stop_signal};
 use nix::sys::signal::SigSet;
+use nix::unistd::{Pid, getpid};
 
 use super::link::{Link, leave, send_packet};
 use crate::zend::child::memory_peak;
@@ -29,6 +30,8 @@ struct Stopper {
     socket: RawFd,
     secret: Secret,
     room: UnsafeCell<Room>,
+    /// As in [`Link`].
+    owner: Pid,
 }
 
 struct Room {
@@ -70,6 +73,7 @@ pub fn arm(link: &Link) {
         socket: link.socket().as_raw_fd(),
         secret: secret.clone(),
         room: UnsafeCell::new(room),
+        owner: getpid(),
     });
     let stack = Box::leak(vec![0_u8; STACK_BYTES].into_boxed_slice());
     // SAFETY: the stack lives as long as the process; the handler is async-signal-safe: it reads
@@ -94,7 +98,9 @@ extern "C" fn on_stop(_signal: i32) {
     if ENTERED.swap(true, Ordering::AcqRel) {
         return;
     }
-    if let Some(stopper) = STOPPER.get() {
+    if let Some(stopper) = STOPPER.get()
+        && stopper.owner == getpid()
+    {
         // SAFETY: `ENTERED` lets one thread in, once.
         let Room { arena, packet } = unsafe { &mut *stopper.room.get() };
         let phase = phase();

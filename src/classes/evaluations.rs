@@ -143,6 +143,12 @@ impl Evaluations {
 
 #[php_impl]
 impl Evaluations {
+    /// Only `Evaluator::evaluateMany()` makes one.
+    #[php(vis = "private")]
+    pub fn __construct() -> PhpResult<Self> {
+        Err("Evaluator::evaluateMany() makes the iterator".into())
+    }
+
     /// The result that has just come.
     pub fn current(&self) -> Zval {
         self.current

@@ -17,7 +17,7 @@ static CLASS: Slot = Slot::new();
 /// Registers the class.
 pub fn register() {
     Class::readonly("Altair\\Eval\\Runner\\SecurityProfile")
-        .property("request", Type::OBJECT)
+        .property("request", Type::class(eval_request::NAME))
         .constructor(
             construct,
             vec![Param::required("request", Type::class(eval_request::NAME))],

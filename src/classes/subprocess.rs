@@ -1,10 +1,11 @@
 //! `Altair\Eval\Runner\SubprocessRunner` and `SubprocessResult`.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use altair_engine::encode::Key;
 use altair_engine::{OUTPUT_LIMIT, command};
 use ext_php_rs::types::Zval;
 use ext_php_rs::zend::ExecuteData;
@@ -14,6 +15,7 @@ use super::eval_result::new_object;
 use super::exceptions::throw_error;
 use crate::zend::class::{Class, Param, Slot, Type};
 use crate::zend::host::{self, Wants};
+use crate::zend::node::entries;
 use crate::zend::object::{init, property, string_bytes, this};
 use crate::zend::params::{Arg, parse};
 use crate::zend::{Bailout, json};
@@ -183,9 +185,14 @@ fn word(value: &Zval) -> Option<OsString> {
 }
 
 fn variables(array: &Zval) -> Option<Vec<(OsString, OsString)>> {
-    array
-        .array()?
-        .iter()
-        .map(|(name, value)| Some((OsString::from(name.to_string()), word(value)?)))
+    entries(array.array()?, usize::MAX)
+        .into_iter()
+        .map(|(name, value)| {
+            let name = match name {
+                Key::Int(n) => n.to_string().into(),
+                Key::Bytes(bytes) => OsString::from_vec(bytes),
+            };
+            Some((name, word(value.value())?))
+        })
         .collect()
 }

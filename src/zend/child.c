@@ -193,7 +193,7 @@ static bool is_expression_statement(const zend_ast *ast)
 		case ZEND_AST_PROP_GROUP: case ZEND_AST_CLASS_CONST_GROUP: case ZEND_AST_ENUM_CASE:
 		case ZEND_AST_USE_TRAIT: case ZEND_AST_USE: case ZEND_AST_GROUP_USE:
 		case ZEND_AST_CONST_DECL: case ZEND_AST_NAMESPACE: case ZEND_AST_HALT_COMPILER:
-		case ZEND_AST_STATIC: case ZEND_AST_THROW:
+		case ZEND_AST_STATIC:
 #if PHP_VERSION_ID >= 80500
 		case ZEND_AST_CAST_VOID:
 #endif

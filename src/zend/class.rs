@@ -3,6 +3,7 @@
 //! They are plain objects of the engine with declared, typed, readonly properties; only methods
 //! are native. So `clone`, `var_dump`, reflection and write errors are PHP's own.
 
+use std::ffi::CString;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use ext_php_rs::args::Arg;
@@ -258,8 +259,24 @@ impl Class {
         }
         let ce = REGISTERED.0.swap(std::ptr::null_mut(), Ordering::AcqRel);
         for (name, ty) in self.properties {
-            // SAFETY: `ce` is the class that was just registered, before any object of it exists.
-            unsafe { ffi::altair_declare_readonly(ce, name.as_ptr().cast(), name.len(), ty.mask) };
+            let class_name = ty
+                .data
+                .class_name()
+                .map(|name| CString::new(name).unwrap_or_default());
+            let class_name = class_name
+                .as_ref()
+                .map_or(std::ptr::null(), |name| name.as_ptr());
+            // SAFETY: `ce` is the class that was just registered, before any object of it exists;
+            // the engine copies both names.
+            unsafe {
+                ffi::altair_declare_readonly(
+                    ce,
+                    name.as_ptr().cast(),
+                    name.len(),
+                    ty.mask,
+                    class_name,
+                );
+            }
         }
         slot.0.store(ce, Ordering::Release);
     }

@@ -36,8 +36,13 @@ pub enum Kind {
     Traversable,
 }
 
-pub type EachProperty =
-    extern "C" fn(context: *mut c_void, name: *const c_char, len: usize, value: *mut zval);
+pub type Each = extern "C" fn(
+    context: *mut c_void,
+    key: *const c_char,
+    len: usize,
+    index: i64,
+    value: *mut zval,
+);
 pub type FatalHook = extern "C" fn(
     out_of_memory: bool,
     file: *const zend_string,
@@ -54,7 +59,13 @@ pub const EVAL_INDEX: u32 = REFUSED_MAX;
 unsafe extern "C" {
     pub fn altair_frames(place: *mut RawPlace, frames: *mut RawFrame, max: usize) -> usize;
 
-    pub fn altair_declare_readonly(ce: *mut ClassEntry, name: *const c_char, len: usize, mask: u32);
+    pub fn altair_declare_readonly(
+        ce: *mut ClassEntry,
+        name: *const c_char,
+        len: usize,
+        mask: u32,
+        class_name: *const c_char,
+    );
     pub fn altair_init_property(
         object: *mut zend_object,
         name: *const c_char,
@@ -63,11 +74,8 @@ unsafe extern "C" {
     );
     pub fn altair_property(object: *mut zend_object, name: *const c_char, len: usize) -> *mut zval;
 
-    pub fn altair_public_properties(
-        object: *mut zend_object,
-        each: EachProperty,
-        context: *mut c_void,
-    );
+    pub fn altair_entries(array: *mut zend_array, max: usize, each: Each, context: *mut c_void);
+    pub fn altair_public_properties(object: *mut zend_object, each: Each, context: *mut c_void);
     pub fn altair_object_kind(object: *mut zend_object) -> Kind;
     pub fn altair_is_countable(object: *mut zend_object) -> bool;
     pub fn altair_array_is_list(array: *mut zend_array) -> bool;

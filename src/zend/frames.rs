@@ -26,6 +26,13 @@ struct Walk {
     count: usize,
 }
 
+impl Walk {
+    /// Whether any code is running: PHP's, or a built-in function that was called from nowhere.
+    fn is_somewhere(&self) -> bool {
+        self.count > 0 || !self.place.file.is_null()
+    }
+}
+
 fn walk() -> Walk {
     let mut walk = Walk {
         place: RawPlace {
@@ -50,7 +57,7 @@ pub fn current() -> Option<Location> {
             .iter()
             .map(|raw| frame(raw))
             .collect();
-        (!walk.place.file.is_null()).then(|| Location {
+        walk.is_somewhere().then(|| Location {
             file: text(walk.place.file),
             line: walk.place.line,
             stack_trace: format_frames(&frames),
@@ -114,7 +121,7 @@ impl Arena {
     /// Writes the current place into the room and hands it on. Allocates nothing.
     pub fn with_current<R>(&mut self, then: impl FnOnce(Option<LocationRef<'_>>) -> R) -> R {
         let walk = walk();
-        if walk.place.file.is_null() {
+        if !walk.is_somewhere() {
             return then(None);
         }
         // SAFETY: the strings of frames that are on the engine's stack; the code they belong to

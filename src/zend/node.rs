@@ -5,9 +5,9 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::ManuallyDrop;
 
-use altair_engine::encode::{Key, Node, ObjectShape, Shape, Step, Thrown, UserCode};
+use altair_engine::encode::{Key, MAX_ENTRIES, Node, ObjectShape, Shape, Step, Thrown, UserCode};
 use ext_php_rs::ffi::{zend_object, zval};
-use ext_php_rs::types::{ArrayKey, ZendObject, Zval};
+use ext_php_rs::types::{ZendHashTable, ZendObject, Zval};
 
 use super::exception::{Exception, class_name, message};
 use super::ffi::{self, Kind, RawPlace};
@@ -97,19 +97,11 @@ impl Node for ZvalNode {
         } else if let Some(array) = value.array() {
             // SAFETY: only reads the array.
             let is_list = unsafe { ffi::altair_array_is_list((&raw const *array).cast_mut()) };
-            let entries = array.iter().map(|(key, item)| {
-                let key = match key {
-                    ArrayKey::Long(n) => Key::Int(n),
-                    ArrayKey::String(s) => Key::Bytes(s.into_bytes()),
-                    ArrayKey::Str(s) => Key::Bytes(s.as_bytes().to_vec()),
-                    ArrayKey::ZendString(s) => Key::Bytes(s.as_bytes().to_vec()),
-                };
-                (key, Self::new(item))
-            });
+            let entries = entries(array, MAX_ENTRIES);
             Shape::Array {
                 is_list,
                 count: array.len(),
-                entries: Box::new(entries),
+                entries: Box::new(entries.into_iter()),
             }
         } else if let Some(object) = value.object() {
             object_shape(object)
@@ -217,12 +209,37 @@ fn resource_kind(resource: &Zval) -> Option<String> {
     Some(kind.to_string_lossy().into_owned())
 }
 
-extern "C" fn collect(context: *mut c_void, name: *const c_char, len: usize, value: *mut zval) {
-    // SAFETY: `context` is the vector of `properties`, name and value belong to the object.
+/// The first entries of an array, with whatever bytes their keys have.
+#[must_use]
+pub fn entries(array: &ZendHashTable, max: usize) -> Vec<(Key, ZvalNode)> {
+    let mut found = Vec::new();
+    // SAFETY: only reads the array; `found` outlives the call.
+    unsafe {
+        ffi::altair_entries(
+            (&raw const *array).cast_mut(),
+            max,
+            collect,
+            (&raw mut found).cast(),
+        );
+    }
+    found
+}
+
+extern "C" fn collect(
+    context: *mut c_void,
+    key: *const c_char,
+    len: usize,
+    index: i64,
+    value: *mut zval,
+) {
+    // SAFETY: `context` is the vector of the caller, key and value belong to the array or object.
     unsafe {
         let found = &mut *context.cast::<Vec<(Key, ZvalNode)>>();
-        let name = std::slice::from_raw_parts(name.cast::<u8>(), len).to_vec();
-        found.push((Key::Bytes(name), ZvalNode::new(&*value)));
+        let key = match key.is_null() {
+            true => Key::Int(index),
+            false => Key::Bytes(std::slice::from_raw_parts(key.cast::<u8>(), len).to_vec()),
+        };
+        found.push((key, ZvalNode::new(&*value)));
     }
 }
 

@@ -67,13 +67,17 @@ size_t altair_frames(altair_place *place, altair_frame *frames, size_t max)
 
 /* ---- classes ---- */
 
-void altair_declare_readonly(zend_class_entry *ce, const char *name, size_t len, uint32_t mask)
+void altair_declare_readonly(zend_class_entry *ce, const char *name, size_t len, uint32_t mask, const char *class_name)
 {
 	zval undef;
 	ZVAL_UNDEF(&undef);
 	zend_string *key = zend_string_init_interned(name, len, 1);
-	zend_declare_typed_property(ce, key, &undef, ZEND_ACC_PUBLIC | ZEND_ACC_READONLY, NULL,
-		(zend_type) ZEND_TYPE_INIT_MASK(mask));
+	zend_type type = ZEND_TYPE_INIT_MASK(mask);
+	if (class_name != NULL) {
+		zend_string *type_name = zend_string_init_interned(class_name, strlen(class_name), 1);
+		type = (zend_type) ZEND_TYPE_INIT_CLASS(type_name, 0, 0);
+	}
+	zend_declare_typed_property(ce, key, &undef, ZEND_ACC_PUBLIC | ZEND_ACC_READONLY, NULL, type);
 	zend_string_release(key);
 }
 
@@ -107,12 +111,40 @@ bool altair_is_initialised(zend_object *object, const char *name, size_t len)
 
 /* ---- values, looked at without running code ---- */
 
-void altair_public_properties(zend_object *object, altair_each_property each, void *context)
+void altair_entries(zend_array *array, size_t max, altair_each each, void *context)
+{
+	zend_ulong index;
+	zend_string *key;
+	zval *value;
+	ZEND_HASH_FOREACH_KEY_VAL(array, index, key, value) {
+		if (max-- == 0) {
+			break;
+		}
+		each(context, key ? ZSTR_VAL(key) : NULL, key ? ZSTR_LEN(key) : 0, (zend_long) index, value);
+	} ZEND_HASH_FOREACH_END();
+}
+
+/* What a table of properties holds beyond the declared ones, private and protected ones left out. */
+static void dynamic_properties(zend_array *table, altair_each each, void *context)
+{
+	zend_ulong index;
+	zend_string *key;
+	zval *value;
+	ZEND_HASH_FOREACH_KEY_VAL(table, index, key, value) {
+		if (Z_TYPE_P(value) == IS_INDIRECT) {
+			continue; /* a declared one */
+		}
+		if (key == NULL || ZSTR_LEN(key) == 0 || ZSTR_VAL(key)[0] != '\0') {
+			each(context, key ? ZSTR_VAL(key) : NULL, key ? ZSTR_LEN(key) : 0, (zend_long) index, value);
+		}
+	} ZEND_HASH_FOREACH_END();
+}
+
+void altair_public_properties(zend_object *object, altair_each each, void *context)
 {
 	zend_string *key;
 	zend_property_info *info;
-	zval *value;
-	/* Straight from the slots: no handler, no hook, no initialiser of a lazy object runs. */
+	/* Straight from the slots: no hook, no initialiser of a lazy object runs. */
 	ZEND_HASH_FOREACH_STR_KEY_PTR(&object->ce->properties_info, key, info) {
 		if (key == NULL || (info->flags & ZEND_ACC_STATIC) || !(info->flags & ZEND_ACC_PUBLIC)) {
 			continue;
@@ -122,27 +154,20 @@ void altair_public_properties(zend_object *object, altair_each_property each, vo
 			continue;
 		}
 #endif
-		value = OBJ_PROP(object, info->offset);
+		zval *value = OBJ_PROP(object, info->offset);
 		if (Z_TYPE_P(value) != IS_UNDEF) {
-			each(context, ZSTR_VAL(key), ZSTR_LEN(key), value);
+			each(context, ZSTR_VAL(key), ZSTR_LEN(key), 0, value);
 		}
 	} ZEND_HASH_FOREACH_END();
-	if (object->properties == NULL) {
-		return;
+	if (object->handlers->get_properties != zend_std_get_properties) {
+		/* A built-in class that makes its properties up, as DateInterval does. No user code. */
+		zend_array *table = object->handlers->get_properties(object);
+		if (table != NULL) {
+			dynamic_properties(table, each, context);
+		}
+	} else if (object->properties != NULL) {
+		dynamic_properties(object->properties, each, context);
 	}
-	zend_ulong index;
-	ZEND_HASH_FOREACH_KEY_VAL(object->properties, index, key, value) {
-		if (Z_TYPE_P(value) == IS_INDIRECT) {
-			continue; /* a declared one, which has been seen above */
-		}
-		if (key == NULL) {
-			char digits[MAX_LENGTH_OF_LONG];
-			int len = snprintf(digits, sizeof digits, ZEND_LONG_FMT, (zend_long) index);
-			each(context, digits, (size_t) len, value);
-		} else if (ZSTR_LEN(key) == 0 || ZSTR_VAL(key)[0] != '\0') {
-			each(context, ZSTR_VAL(key), ZSTR_LEN(key), value);
-		}
-	} ZEND_HASH_FOREACH_END();
 }
 
 enum altair_kind altair_object_kind(zend_object *object)

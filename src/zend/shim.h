@@ -26,8 +26,8 @@ size_t altair_frames(altair_place *place, altair_frame *frames, size_t max);
 
 /* ---- classes ---- */
 
-/* Declares `public readonly <type> $name`; `mask` is a MAY_BE_* mask. */
-void altair_declare_readonly(zend_class_entry *ce, const char *name, size_t len, uint32_t mask);
+/* Declares `public readonly <type> $name`; `mask` is a MAY_BE_* mask, `class_name` NULL or a class. */
+void altair_declare_readonly(zend_class_entry *ce, const char *name, size_t len, uint32_t mask, const char *class_name);
 /* Initialises a readonly property of a new object; takes over the value. */
 void altair_init_property(zend_object *object, const char *name, size_t len, zval *value);
 /* The value of a property, as the class itself sees it; NULL where it is not initialised. */
@@ -37,8 +37,11 @@ bool altair_is_initialised(zend_object *object, const char *name, size_t len);
 
 /* ---- values, looked at without running code ---- */
 
-typedef void (*altair_each_property)(void *context, const char *name, size_t len, zval *value);
-void altair_public_properties(zend_object *object, altair_each_property each, void *context);
+/* `key` is NULL for an integer key. */
+typedef void (*altair_each)(void *context, const char *key, size_t len, zend_long index, zval *value);
+/* The first `max` entries of an array. */
+void altair_entries(zend_array *array, size_t max, altair_each each, void *context);
+void altair_public_properties(zend_object *object, altair_each each, void *context);
 /* The kinds of object that an encoder treats each in its own way. */
 enum altair_kind { ALTAIR_PLAIN, ALTAIR_ENUM, ALTAIR_DATE, ALTAIR_CLOSURE, ALTAIR_TRAVERSABLE };
 enum altair_kind altair_object_kind(zend_object *object);

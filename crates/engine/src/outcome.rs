@@ -152,7 +152,12 @@ impl Seen {
                 message: Some(format!("The child was ended by signal {signal}.")),
                 ..Verdict::new(Outcome::Signalled, EXIT_SIGNAL_BASE + signal)
             },
-            Status::Exited(code) => match self.heard.report.as_ref().and_then(reported) {
+            Status::Exited(code) => match self
+                .heard
+                .report
+                .as_ref()
+                .and_then(|report| reported(report, code))
+            {
                 Some(verdict) => verdict,
                 None => Verdict {
                     phase: Some(self.phase()),
@@ -173,8 +178,9 @@ impl Seen {
     }
 }
 
-/// The child's own account; `None` where it holds text that is no JSON.
-fn reported(report: &Report) -> Option<Verdict> {
+/// The child's own account, with the status that the kernel tells; `None` where it holds text that
+/// is no JSON.
+fn reported(report: &Report, code: i32) -> Option<Verdict> {
     let json = |text: &String| serde_json::from_str::<Value>(text).ok();
     let phase = Some(report.phase);
     Some(match &report.ending {
@@ -187,9 +193,9 @@ fn reported(report: &Report) -> Option<Verdict> {
             exception: Some(json(exception)?),
             ..Verdict::new(Outcome::Threw, 1)
         },
-        Ending::Exited(code) => Verdict {
+        Ending::Exited(_) => Verdict {
             phase,
-            ..Verdict::new(Outcome::Exited, (*code).into())
+            ..Verdict::new(Outcome::Exited, code)
         },
         Ending::Fatal { message, location } => Verdict {
             phase,

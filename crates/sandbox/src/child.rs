@@ -25,6 +25,12 @@ pub enum Status {
 pub(crate) const KEEPER_PATIENCE: Duration =
     sweep::SWEEP_LIMIT.saturating_add(Duration::from_secs(1));
 
+/// Milliseconds between two looks at whether the keeper was stopped, while the start is awaited.
+const STOP_CHECK_MS: u16 = 50;
+
+/// How long the report on the start is awaited from a keeper that was stopped.
+const STOPPED_PATIENCE: Duration = Duration::from_secs(1);
+
 /// What connects the host to a started process.
 pub(crate) struct Wired {
     pub(crate) pidfd: OwnedFd,
@@ -88,14 +94,14 @@ impl Child {
     /// Waits until the program runs or could not be run. `None` when the keeper ended without a
     /// word.
     pub(crate) fn await_start(&self) -> Option<Report> {
+        let mut give_up = None;
         loop {
             let mut fds = [
                 PollFd::new(self.lifeline.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN),
             ];
-            match poll(&mut fds, PollTimeout::NONE) {
-                Ok(_) => {}
-                Err(Errno::EINTR) => continue,
+            match poll(&mut fds, STOP_CHECK_MS) {
+                Ok(_) | Err(Errno::EINTR) => {}
                 Err(_) => return None,
             }
             let ended = fds[1].any() == Some(true);
@@ -110,7 +116,25 @@ impl Child {
                 // Somebody else may hold a copy of the keeper's end, but the keeper is gone.
                 Ok(_) | Err(_) => return None,
             }
+            if self.revive_keeper() && give_up.is_none() {
+                give_up = Some(Instant::now() + STOPPED_PATIENCE);
+            }
+            // Nothing before the program stops the keeper, so the program runs, and does so
+            // again and again.
+            if give_up.is_some_and(|until| Instant::now() >= until) {
+                return Some(Ok(()));
+            }
         }
+    }
+
+    /// Continues a keeper that was stopped, which a process of the same user can do where nothing
+    /// forbids it. Gives whether it was.
+    pub(crate) fn revive_keeper(&self) -> bool {
+        let stopped = sys::is_stopped(self.pidfd.as_fd());
+        if stopped {
+            sys::signal_pidfd(self.pidfd.as_fd(), nix::libc::SIGCONT);
+        }
+        stopped
     }
 
     /// Has the keeper send a signal to the process.

@@ -128,6 +128,20 @@ pub(crate) fn wait_pidfd(pidfd: BorrowedFd<'_>) -> Option<Status> {
     }
 }
 
+/// Whether the child behind `pidfd` is stopped by a signal.
+pub(crate) fn is_stopped(pidfd: BorrowedFd<'_>) -> bool {
+    let Ok(id) = libc::id_t::try_from(pidfd.as_raw_fd()) else {
+        return false;
+    };
+    // SAFETY: all zeros is a valid siginfo_t.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let options = libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    // SAFETY: `info` outlives the call.
+    let result = unsafe { libc::waitid(libc::P_PIDFD, id, &raw mut info, options) };
+    // Where there is nothing to tell, the call leaves zeros.
+    result == 0 && info.si_code == libc::CLD_STOPPED
+}
+
 /// Collects one child of the calling process that has ended, if any: its id and raw wait status.
 /// `ECHILD` when there is no child at all.
 pub(crate) fn reap_one() -> nix::Result<Option<(c_int, c_int)>> {

@@ -3,11 +3,11 @@
 
 mod common;
 
-use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use altair_sandbox::{Status, channel_pair};
-use common::{Count, LONG, Recorder, sh, stdout, supervision};
+use common::{Count, LONG, Recorder, fields, output_of, sh, stdout, supervision};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 #[test]
 fn packets_reach_the_process_and_come_back_whole() {
@@ -89,28 +89,12 @@ fn a_flooded_channel_starves_neither_the_output_nor_the_deadline() {
 
 #[test]
 fn the_processes_end_of_the_channel_blocks_whatever_it_did_before() {
-    let (host, process) = channel_pair().unwrap();
-    nix::fcntl::fcntl(
-        &process,
-        nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK),
-    )
-    .unwrap();
-    let mut launch = sh("dd bs=100 count=1 <&3");
+    let (_host, process) = channel_pair().unwrap();
+    fcntl(&process, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).unwrap();
+    let mut launch = sh("cat /proc/self/fdinfo/3");
     launch.channel = Some(process);
-    let child = launch.spawn().unwrap();
-    // Sent only when it waits already, or will: a socket that does not block would fail.
-    std::thread::scope(|scope| {
-        let host = &host;
-        scope.spawn(move || {
-            let packet = b"late";
-            nix::sys::socket::send(
-                host.as_raw_fd(),
-                packet,
-                nix::sys::socket::MsgFlags::empty(),
-            )
-            .unwrap();
-        });
-        let ended = child.supervise(supervision(LONG), &mut Count::default());
-        assert_eq!(stdout(&ended), "late");
-    });
+    let info = fields(&output_of(launch));
+    let flags = i32::from_str_radix(&info["flags"], 8).unwrap();
+    assert_eq!(flags & libc::O_NONBLOCK, 0, "{flags:o}");
+    assert_eq!(flags & libc::O_CLOEXEC, 0, "{flags:o}");
 }

@@ -148,3 +148,58 @@ fn a_stopped_keeper_does_not_hold_the_host_up() {
         ended.elapsed
     );
 }
+
+#[test]
+fn a_process_that_stops_its_keeper_gains_nothing() {
+    // At once, so that some stop it before it has told the host of the start.
+    for _ in 0..20 {
+        let ended = run(sh("kill -STOP $PPID; exit 3"));
+        assert_eq!(ended.status, Status::Exited(3));
+        assert!(!ended.timed_out);
+    }
+}
+
+#[test]
+fn a_writer_outside_the_run_does_not_keep_it_from_ending() {
+    let mut recorder = LetsAnotherWrite::default();
+    let child = sh("echo $$; sleep 0.2").spawn().unwrap();
+    let ended = child.supervise(supervision(LONG), &mut recorder);
+    assert_eq!(ended.status, Status::Exited(0));
+    // It writes until the host's end is closed, which it is now.
+    let written = recorder.writer.unwrap().join().unwrap();
+    assert!(written > 0);
+}
+
+#[derive(Default)]
+struct LetsAnotherWrite {
+    writer: Option<std::thread::JoinHandle<usize>>,
+}
+
+impl altair_sandbox::Observer for LetsAnotherWrite {
+    fn output(&mut self, _: altair_sandbox::Stream, chunk: &[u8]) -> std::ops::ControlFlow<()> {
+        use std::io::Write;
+        if self.writer.is_none() {
+            let pid = String::from_utf8_lossy(chunk).trim().to_owned();
+            let path = format!("/proc/{pid}/fd/1");
+            let mut copy = fs::OpenOptions::new().write(true).open(path).unwrap();
+            self.writer = Some(std::thread::spawn(move || {
+                let began = Instant::now();
+                let mut written = 0;
+                while began.elapsed() < LONG {
+                    match copy.write(&[b'x'; 4096]) {
+                        Ok(count) => written += count,
+                        Err(_) => return written,
+                    }
+                }
+                panic!("the run is still being read after {LONG:?}")
+            }));
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+
+    fn packet(&mut self, _: &[u8]) {}
+
+    fn tick(&mut self) -> std::ops::ControlFlow<()> {
+        std::ops::ControlFlow::Continue(())
+    }
+}

@@ -202,6 +202,36 @@ fn helper_runs_many() {
     println!("left nothing");
 }
 
+#[test]
+fn the_keeper_does_not_show_the_memory_of_the_host() {
+    let helper = helper("helper_is_an_ordinary_user", &[]);
+    let output = helper.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    // The files of a process that may not be traced belong to root.
+    assert!(text.contains("keeper 0, process its own"), "{text}");
+}
+
+#[test]
+#[ignore = "a helper that another test runs"]
+fn helper_is_an_ordinary_user() {
+    use nix::unistd::{Gid, Uid, geteuid, setgid, setuid};
+    if geteuid().is_root() {
+        setgid(Gid::from_raw(65534)).unwrap();
+        setuid(Uid::from_raw(65534)).unwrap();
+        // The change of user cleared it, for this host and what it makes.
+        nix::sys::prctl::set_dumpable(true).unwrap();
+    }
+    let owners = common::output_of(sh("stat -c %u /proc/$PPID/environ /proc/$$/environ"));
+    let own = geteuid().to_string();
+    let owners: Vec<&str> = owners.lines().collect();
+    let process = if owners[1] == own {
+        "its own"
+    } else {
+        owners[1]
+    };
+    println!("keeper {}, process {process}", owners[0]);
+}
+
 /// Runs one of the ignored tests of this file in a process of its own.
 fn helper(name: &str, env: &[(&str, &str)]) -> std::process::Child {
     Command::new(std::env::current_exe().unwrap())

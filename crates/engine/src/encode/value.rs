@@ -257,7 +257,11 @@ impl Encoder {
         let mut list = Vec::new();
         let mut object = Map::new();
         for (key, node) in entries.take(MAX_ENTRIES) {
-            let name = if is_list { String::new() } else { key.text() };
+            let name = if is_list {
+                String::new()
+            } else {
+                distinct(key.text(), &object)
+            };
             if !self.budget.take(2 + text_cost(&name)) || self.budget.left() < MARKS {
                 break;
             }
@@ -324,7 +328,7 @@ impl Encoder {
         let mut shown = Map::new();
         self.path.push(object.id);
         for (key, value) in properties.into_iter().take(MAX_ENTRIES) {
-            let name = key.text();
+            let name = distinct(key.text(), &shown);
             if !self.budget.take(2 + text_cost(&name)) || self.budget.left() < MARKS {
                 break;
             }
@@ -360,13 +364,9 @@ impl Encoder {
         if !self.open(&map) {
             return Ok(self.cut("iterable"));
         }
-        let mut thrown = match node.size_hint() {
-            UserCode::Gave(Some(size)) => {
-                map.insert("size_hint".into(), size.into());
-                None
-            }
-            UserCode::Gave(None) => None,
-            UserCode::Threw(thrown) => Some(thrown),
+        let (size_hint, mut thrown) = match node.size_hint() {
+            UserCode::Gave(size) => (size, None),
+            UserCode::Threw(thrown) => (None, Some(thrown)),
             UserCode::Ended => return Err(Ended),
         };
         let mut preview = Vec::new();
@@ -394,6 +394,9 @@ impl Encoder {
         self.path.pop();
         map.insert("preview".into(), preview.into());
         map.insert("exhausted".into(), exhausted.into());
+        if let Some(size) = size_hint {
+            map.insert("size_hint".into(), size.into());
+        }
         if full {
             map.insert("truncated".into(), true.into());
         }
@@ -449,6 +452,19 @@ impl Encoder {
             map.insert("truncated".into(), true.into());
         }
     }
+}
+
+/// `name`, or something like it where another key already looks the same: bytes that are not
+/// UTF-8 and names that were cut can come out alike.
+fn distinct(name: String, taken: &Map<String, Value>) -> String {
+    if !taken.contains_key(&name) {
+        return name;
+    }
+    let numbered = (2..).map(|n: u32| format!("{name}~{n}"));
+    numbered
+        .into_iter()
+        .find(|name| !taken.contains_key(name))
+        .unwrap_or(name.clone())
 }
 
 fn float(f: f64) -> Value {

@@ -1,0 +1,146 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests;
+
+use Altair\Eval\Tests\Support\EvaluationTestCase;
+
+/**
+ * Where a snippet runs: working directory, arguments, variables of the environment.
+ */
+final class EnvironmentTest extends EvaluationTestCase
+{
+    /** What steers a loader, an allocator or an interpreter, or holds cloud keys. */
+    private const STRIPPED = [
+        'LD_LIBRARY_PATH', 'LD_X', 'DYLD_INSERT_LIBRARIES', 'GCONV_PATH', 'GLIBC_TUNABLES', 'MALLOC_ARENA_MAX',
+        'USE_ZEND_ALLOC', 'USE_TRACKED_ALLOC', 'PHPRC', 'PHP_INI_SCAN_DIR', 'XDEBUG_MODE', 'XDEBUG_SESSION',
+        'ALTAIR_MCP_TOKEN', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN',
+        'GOOGLE_APPLICATION_CREDENTIALS', 'GCP_PROJECT', 'AZURE_CLIENT_ID', 'AZURE_CLIENT_SECRET', 'GEM_HOME',
+        'GEM_PATH', 'RUBYOPT', 'RUBYLIB', 'NODE_OPTIONS', 'NPM_TOKEN', 'NPM_CONFIG_PREFIX', 'PYTHONPATH',
+        'PYTHONSTARTUP', 'PIP_INDEX_URL',
+    ];
+
+    /** What looks like it and is the application's own. */
+    private const KEPT = ['APP_ENV', 'DATABASE_URL', 'AWS_REGION', 'LDAP_HOST', 'PHP_VALUE', 'AZURE_TENANT', 'GEM', 'PIPE'];
+
+    public function testTheWorkingDirectoryIsTheProjectRoot(): void
+    {
+        self::assertSame($this->application()->root, $this->value('getcwd()'));
+        self::assertSame(2, $this->value("strlen(file_get_contents('two'))", projectRoot: $this->withTwo()));
+    }
+
+    public function testTheRootIsFreeOfSymlinks(): void
+    {
+        symlink($this->application()->root, $this->application()->path('link'));
+
+        self::assertSame(
+            $this->application()->root,
+            $this->value('getcwd()', projectRoot: $this->application()->path('link')),
+        );
+    }
+
+    public function testARelativeRootIsRelativeToTheHost(): void
+    {
+        $before = (string) getcwd();
+        chdir(dirname($this->application()->root));
+        try {
+            $root = basename($this->application()->root);
+            self::assertSame($this->application()->root, $this->value('getcwd()', projectRoot: $root));
+        } finally {
+            chdir($before);
+        }
+    }
+
+    public function testThereAreNoArguments(): void
+    {
+        self::assertSame([[], 0, [], 0], $this->value(
+            'global $argv, $argc; return [$argv, $argc, $_SERVER["argv"], $_SERVER["argc"]];',
+        ));
+        self::assertSame([], $this->value('function f() { global $argv; return $argv; } return f();'));
+        self::assertSame([], $this->value('$argv'));
+    }
+
+    public function testStandardInputIsEmpty(): void
+    {
+        self::assertSame(['', true], $this->value('return [stream_get_contents(STDIN), feof(STDIN)];'));
+    }
+
+    public function testItIsToldWhatItIsAllowed(): void
+    {
+        $snippet = 'array_map(getenv(...),'
+            . ' ["ALTAIR_EVAL_ALLOW_WRITES", "ALTAIR_EVAL_ALLOW_NETWORK", "ALTAIR_EVAL_UNSAFE"])';
+        foreach (['ALTAIR_EVAL_ALLOW_WRITES', 'ALTAIR_EVAL_ALLOW_NETWORK', 'ALTAIR_EVAL_UNSAFE'] as $name) {
+            $this->setVariable($name, 'a lie of the host');
+        }
+
+        self::assertSame(['0', '0', '0'], $this->value($snippet));
+        self::assertSame(['1', '0', '0'], $this->value($snippet, allowWrites: true));
+        self::assertSame(['0', '1', '0'], $this->value($snippet, allowNetwork: true));
+        self::assertSame(['0', '0', '1'], $this->value($snippet, unsafe: true));
+    }
+
+    public function testBootIsToldToo(): void
+    {
+        $this->application(['vendor/autoload.php' => '<?php const TOLD = ["w", "n"]; define("SAID", getenv("ALTAIR_EVAL_UNSAFE"));']);
+
+        self::assertSame('0', $this->value('SAID'));
+    }
+
+    public function testItHasTheHostsEnvironmentAsItIsNow(): void
+    {
+        $this->setVariable('ALTAIR_TEST_LATE', "set by putenv()\nwith \xFF");
+
+        self::assertSame(bin2hex("set by putenv()\nwith \xFF"), $this->value('bin2hex(getenv("ALTAIR_TEST_LATE"))'));
+        $this->setVariable('ALTAIR_TEST_LATE', null);
+        self::assertFalse($this->value('getenv("ALTAIR_TEST_LATE")'));
+    }
+
+    public function testWhatSteersInterpretersOrHoldsKeysIsStripped(): void
+    {
+        foreach ([...self::STRIPPED, ...self::KEPT] as $name) {
+            $this->setVariable($name, $name === 'USE_ZEND_ALLOC' ? '1' : '/nowhere');
+        }
+
+        $environment = $this->value('getenv()');
+
+        self::assertSame([], array_values(array_intersect(self::STRIPPED, array_keys($environment))));
+        self::assertSame(self::KEPT, array_values(array_intersect(self::KEPT, array_keys($environment))));
+    }
+
+    public function testTheStrippedVariablesAreNotInTheProcessEither(): void
+    {
+        $this->setVariable('AWS_SECRET_ACCESS_KEY', 'hunter2hunter2');
+        $pid = null;
+        $environment = '';
+        $this->evaluateWatching(function (string $type, string $chunk) use (&$pid, &$environment): void {
+            $pid ??= (int) $chunk;
+            $environment = (string) file_get_contents("/proc/$pid/environ");
+        }, 'echo getmypid(), "\n"; usleep(100000);');
+
+        self::assertStringContainsString('ALTAIR_EVAL_UNSAFE=0', $environment);
+        self::assertStringNotContainsString('hunter2', $environment);
+    }
+
+    public function testAnUnsafeRunKeepsThem(): void
+    {
+        foreach (self::STRIPPED as $name) {
+            // Those of PHP itself would change which files it reads.
+            if (!str_contains($name, 'PHP') && $name !== 'USE_TRACKED_ALLOC') {
+                $this->setVariable($name, $name === 'USE_ZEND_ALLOC' ? '1' : '/nowhere');
+            }
+        }
+
+        $environment = $this->value('getenv()', unsafe: true);
+
+        self::assertSame('/nowhere', $environment['AWS_SECRET_ACCESS_KEY']);
+        self::assertSame('/nowhere', $environment['PYTHONPATH']);
+    }
+
+    private function withTwo(): string
+    {
+        $this->application()->write('two', '22');
+
+        return $this->application()->root;
+    }
+}

@@ -1,0 +1,154 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Support;
+
+use RuntimeException;
+
+/**
+ * A PHP program in a process of its own, with the extension, that a test talks to while it runs.
+ *
+ * `$root` is examples/shop in it, `say()` tells the test a line, and `request()` makes an EvalRequest for the shop.
+ */
+final class Script
+{
+    /** How long a line or the end is waited for before the test fails, in seconds. */
+    private const PATIENCE = 60;
+
+    private const PRELUDE = <<<'PHP'
+        use Altair\Eval\EvalRequest;
+        use Altair\Eval\EvalResult;
+        use Altair\Eval\Evaluator;
+        use Altair\Eval\Runner\SubprocessRunner;
+        $root = getenv('ALTAIR_TEST_SHOP');
+        function say(mixed $what): void { fwrite(STDOUT, (is_string($what) ? $what : json_encode($what)) . "\n"); }
+        function request(string $snippet, int $timeoutMs = 60000): EvalRequest {
+            return new EvalRequest($snippet, getenv('ALTAIR_TEST_SHOP'), $timeoutMs);
+        }
+        PHP;
+
+    /** @var resource */
+    private $process;
+
+    /** @var resource */
+    private $output;
+
+    /** @var resource */
+    private $errors;
+
+    private string $read = '';
+
+    /** Is in the environment of every process that it starts. */
+    public readonly string $mark;
+
+    public readonly int $pid;
+
+    /**
+     * @param list<string> $options of the `php` command
+     */
+    public function __construct(string $code, array $options = [])
+    {
+        $this->mark = 'ALTAIR_SCRIPT_MARK=' . bin2hex(random_bytes(12));
+        $extension = getenv('EXTENSION');
+        $this->errors = tmpfile() ?: throw new RuntimeException('No temporary file.');
+        [$name, $value] = explode('=', $this->mark);
+        $process = proc_open(
+            [
+                PHP_BINARY,
+                ...($extension === false ? [] : ['-d', "extension=$extension"]),
+                '-d', 'display_errors=stderr', '-d', 'log_errors=0', '-d', 'html_errors=0',
+                ...$options, '-r', self::PRELUDE . $code,
+            ],
+            [['file', '/dev/null', 'r'], ['pipe', 'w'], $this->errors],
+            $pipes,
+            null,
+            [$name => $value, 'ALTAIR_TEST_SHOP' => dirname(__DIR__, 2) . '/examples/shop'] + getenv(),
+        );
+        $this->process = $process ?: throw new RuntimeException('No process.');
+        $this->output = $pipes[1];
+        $this->pid = proc_get_status($process)['pid'];
+    }
+
+    public function __destruct()
+    {
+        if (is_resource($this->process)) {
+            proc_terminate($this->process, SIGKILL);
+            proc_close($this->process);
+        }
+    }
+
+    public function signal(int $signal): void
+    {
+        proc_terminate($this->process, $signal);
+    }
+
+    /**
+     * Waits for its next line.
+     */
+    public function line(): string
+    {
+        while (!str_contains($this->read, "\n")) {
+            $this->read .= $this->more() ?? throw new RuntimeException('It ended: ' . $this->errors());
+        }
+        [$line, $this->read] = explode("\n", $this->read, 2);
+
+        return $line;
+    }
+
+    /**
+     * Waits for its end.
+     *
+     * @return array{int, string, string} exit code or 128 + signal, the rest of the output, errors
+     */
+    public function end(): array
+    {
+        while (($more = $this->more()) !== null) {
+            $this->read .= $more;
+        }
+        // The pipe closes before the process has ended: its exit code is known only then.
+        $deadline = microtime(true) + self::PATIENCE;
+        while (($status = proc_get_status($this->process))['running'] && microtime(true) < $deadline) {
+            usleep(1000);
+        }
+        proc_close($this->process);
+
+        return [
+            $status['signaled'] ? 128 + $status['termsig'] : $status['exitcode'],
+            $this->read,
+            $this->errors(),
+        ];
+    }
+
+    /**
+     * @return list<string> what it has started and what still runs, itself left out
+     */
+    public function processes(): array
+    {
+        $own = $this->pid . ' ';
+
+        return array_values(array_filter(
+            Processes::startedWith($this->mark),
+            static fn (string $process): bool => !str_starts_with($process, $own),
+        ));
+    }
+
+    private function errors(): string
+    {
+        rewind($this->errors);
+
+        return (string) stream_get_contents($this->errors);
+    }
+
+    private function more(): ?string
+    {
+        $readable = [$this->output];
+        $none = null;
+        if (stream_select($readable, $none, $none, self::PATIENCE) !== 1) {
+            throw new RuntimeException('It says nothing: ' . $this->errors());
+        }
+        $more = fread($this->output, 65536);
+
+        return $more === '' || $more === false ? null : $more;
+    }
+}
