@@ -58,7 +58,7 @@ final class EnvironmentTest extends EvaluationTestCase
             'global $argv, $argc; return [$argv, $argc, $_SERVER["argv"], $_SERVER["argc"]];',
         ));
         self::assertSame([], $this->value('function f() { global $argv; return $argv; } return f();'));
-        self::assertSame([], $this->value('$argv'));
+        self::assertTrue($this->value('empty($argv)'));
     }
 
     public function testStandardInputIsEmpty(): void
@@ -111,12 +111,10 @@ final class EnvironmentTest extends EvaluationTestCase
     public function testTheStrippedVariablesAreNotInTheProcessEither(): void
     {
         $this->setVariable('AWS_SECRET_ACCESS_KEY', 'hunter2hunter2');
-        $pid = null;
         $environment = '';
-        $this->evaluateWatching(function (string $type, string $chunk) use (&$pid, &$environment): void {
-            $pid ??= (int) $chunk;
+        $this->lookWhileItRuns(function (int $pid) use (&$environment): void {
             $environment = (string) file_get_contents("/proc/$pid/environ");
-        }, 'echo getmypid(), "\n"; usleep(100000);');
+        });
 
         self::assertStringContainsString('ALTAIR_EVAL_UNSAFE=0', $environment);
         self::assertStringNotContainsString('hunter2', $environment);

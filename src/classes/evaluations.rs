@@ -2,18 +2,20 @@
 
 use std::collections::VecDeque;
 
-use altair_engine::encode::{Node, Step, UserCode};
+use altair_engine::encode::{Key, Step};
 use altair_engine::{EvalError, EvalResult, Evaluator};
 use ext_php_rs::convert::IntoZval;
 use ext_php_rs::prelude::*;
 use ext_php_rs::types::{ZendClassObject, Zval};
 use ext_php_rs::zend::ce;
 
+use super::eval_request::int;
 use super::watching::{Watched, wait_for};
 use super::{eval_request, eval_result, exceptions};
 use crate::zend::Bailout;
-use crate::zend::host::{self, Wants};
-use crate::zend::node::ZvalNode;
+use crate::zend::host::Wants;
+use crate::zend::json;
+use crate::zend::node::{ZvalNode, entries};
 
 /// Results of several evaluations, each under its request's key, in order of completion.
 #[php_class]
@@ -22,7 +24,7 @@ use crate::zend::node::ZvalNode;
 #[php(flags = ext_php_rs::flags::ClassFlags::Final)]
 pub struct Evaluations {
     evaluator: Evaluator,
-    requests: ZvalNode,
+    requests: Requests,
     concurrency: usize,
     /// Whether the requests have been asked for yet, and whether there are more of them.
     begun: bool,
@@ -31,6 +33,40 @@ pub struct Evaluations {
     /// Runs that ended before they began: their error is thrown in their turn.
     failed: VecDeque<EvalError>,
     current: Option<(Zval, Zval)>,
+}
+
+/// Where requests come from: asked one by one, as there is room for another run.
+enum Requests {
+    Array(VecDeque<(Key, ZvalNode)>),
+    Traversable(ZvalNode),
+}
+
+impl Requests {
+    fn of(requests: &Zval) -> Self {
+        match requests.array() {
+            Some(array) => Self::Array(entries(array, usize::MAX).into()),
+            None => Self::Traversable(ZvalNode::new(requests)),
+        }
+    }
+
+    /// The next request and its key.
+    fn next(&mut self, first: bool) -> Result<Option<(Zval, ZvalNode)>, Wants> {
+        match self {
+            Self::Array(requests) => Ok(match requests.pop_front() {
+                Some((Key::Int(n), request)) => Some((int(n), request)),
+                Some((Key::Bytes(key), request)) => {
+                    let key = json::string(&key).map_err(|Bailout| Wants::Bailout)?;
+                    Some((key, request))
+                }
+                None => None,
+            }),
+            // What the iterator throws stays pending: it is the caller's to hear.
+            Self::Traversable(requests) => match requests.step_of_host(first)? {
+                Step::Item(key, request) => Ok(Some((key.value().shallow_clone(), request))),
+                Step::Done => Ok(None),
+            },
+        }
+    }
 }
 
 /// A key and what came of its request.
@@ -45,7 +81,7 @@ impl Evaluations {
     ) -> Result<Zval, Bailout> {
         let this = Self {
             evaluator,
-            requests: ZvalNode::new(requests),
+            requests: Requests::of(requests),
             concurrency,
             begun: false,
             exhausted: false,
@@ -61,26 +97,15 @@ impl Evaluations {
     /// Starts runs until there are as many as may run side by side.
     fn fill(&mut self) -> Result<(), Wants> {
         while !self.exhausted && self.failed.is_empty() && self.running.len() < self.concurrency {
-            let (key, request) = match self.requests.step(!self.begun) {
-                UserCode::Gave(Step::Item(key, request)) => (key, request),
-                UserCode::Gave(Step::Done) => {
-                    self.exhausted = true;
-                    break;
-                }
-                UserCode::Threw(_) | UserCode::Ended => {
-                    self.exhausted = true;
-                    return Err(if host::has_exception() {
-                        Wants::Throw
-                    } else {
-                        Wants::Bailout
-                    });
-                }
-            };
+            let first = !self.begun;
             self.begun = true;
+            let Some((key, request)) = self.requests.next(first)? else {
+                self.exhausted = true;
+                break;
+            };
             let request = match eval_request::from_value(request.value()) {
                 Ok(Some(request)) => request,
                 Ok(None) => {
-                    self.exhausted = true;
                     return Err(Wants::Throw);
                 }
                 Err(Bailout) => return Err(Wants::Bailout),
@@ -90,7 +115,7 @@ impl Evaluations {
                     .map_err(|e| EvalError::Launch(format!("No thread could be started: {e}.")))
             });
             match started {
-                Ok(run) => self.running.push((key.value().shallow_clone(), run)),
+                Ok(run) => self.running.push((key, run)),
                 Err(error) => self.failed.push_back(error),
             }
         }

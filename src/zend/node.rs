@@ -11,8 +11,9 @@ use ext_php_rs::types::{ZendHashTable, ZendObject, Zval};
 
 use super::exception::{Exception, class_name, message};
 use super::ffi::{self, Kind, RawPlace};
+use super::host::{self, Wants};
 use super::object::string_bytes;
-use super::{attempt, text};
+use super::{Bailout, attempt, text};
 
 /// A value, held for as long as it is looked at.
 pub struct ZvalNode {
@@ -42,6 +43,47 @@ impl ZvalNode {
         &self.value
     }
 
+    /// One step of an iteration for the host itself, for which an exception is its own.
+    ///
+    /// # Errors
+    ///
+    /// What the host's code wants.
+    pub fn step_of_host(&self, first: bool) -> Result<Step<Self>, Wants> {
+        match self.advance(first) {
+            Ok(_) if host::has_exception() => Err(Wants::Throw),
+            Ok(step) => Ok(step),
+            Err(Bailout) => Err(Wants::Bailout),
+        }
+    }
+
+    /// Starts an iteration or goes on with it; an exception stays pending.
+    fn advance(&self, first: bool) -> Result<Step<Self>, Bailout> {
+        let Some(object) = self.object() else {
+            return Ok(Step::Done);
+        };
+        let mut key = ManuallyDrop::new(Zval::new());
+        let mut value = ManuallyDrop::new(Zval::new());
+        let (to_key, to_value) = (&raw mut *key, &raw mut *value);
+        // SAFETY: the object is held by `self`, the iterator by the object until it is freed; the
+        // engine writes the results.
+        let stepped = attempt(|| unsafe {
+            if first && self.iterator.get().is_null() {
+                self.iterator.set(ffi::altair_iterator(object));
+            }
+            match self.iterator.get() {
+                iterator if iterator.is_null() => 0,
+                iterator => ffi::altair_iterator_step(iterator, first, to_key, to_value),
+            }
+        });
+        let key = Self::holding(ManuallyDrop::into_inner(key));
+        let value = Self::holding(ManuallyDrop::into_inner(value));
+        Ok(if stepped? == 1 {
+            Step::Item(key, value)
+        } else {
+            Step::Done
+        })
+    }
+
     fn object(&self) -> Option<*mut zend_object> {
         self.value
             .object()
@@ -65,9 +107,14 @@ impl Drop for ZvalNode {
 
 /// Runs code of the application and tells what became of it.
 fn user_code<T>(call: impl FnOnce() -> T) -> UserCode<T> {
-    let Ok(value) = attempt(call) else {
-        return UserCode::Ended;
-    };
+    match attempt(call) {
+        Ok(value) => judge(value),
+        Err(Bailout) => UserCode::Ended,
+    }
+}
+
+/// What became of code of the application that has come back with `value`.
+fn judge<T>(value: T) -> UserCode<T> {
     match Exception::take() {
         None => UserCode::Gave(value),
         Some(exception) if exception.is_exit() => {
@@ -170,31 +217,10 @@ impl Node for ZvalNode {
     }
 
     fn step(&self, first: bool) -> UserCode<Step<Self>> {
-        let Some(object) = self.object() else {
-            return UserCode::Gave(Step::Done);
+        let Ok(step) = self.advance(first) else {
+            return UserCode::Ended;
         };
-        let mut key = ManuallyDrop::new(Zval::new());
-        let mut value = ManuallyDrop::new(Zval::new());
-        let (to_key, to_value) = (&raw mut *key, &raw mut *value);
-        // SAFETY: the object is held by `self`, the iterator by the object until it is freed; the
-        // engine writes the results.
-        let stepped = user_code(|| unsafe {
-            if first && self.iterator.get().is_null() {
-                self.iterator.set(ffi::altair_iterator(object));
-            }
-            match self.iterator.get() {
-                iterator if iterator.is_null() => 0,
-                iterator => ffi::altair_iterator_step(iterator, first, to_key, to_value),
-            }
-        });
-        let key = Self::holding(ManuallyDrop::into_inner(key));
-        let value = Self::holding(ManuallyDrop::into_inner(value));
-        match stepped {
-            UserCode::Gave(1) => UserCode::Gave(Step::Item(key, value)),
-            UserCode::Gave(_) => UserCode::Gave(Step::Done),
-            UserCode::Threw(thrown) => UserCode::Threw(thrown),
-            UserCode::Ended => UserCode::Ended,
-        }
+        judge(step)
     }
 }
 

@@ -93,6 +93,25 @@ abstract class EvaluationTestCase extends TestCase
         return $result;
     }
 
+    /** Calls `$look` with the process id of a run that is under way and has done what `$before` says. */
+    protected function lookWhileItRuns(callable $look, string $before = '', mixed ...$options): EvalResult
+    {
+        $pid = null;
+        $onOutput = static function (string $type, string $chunk) use (&$pid, $look): void {
+            if ($pid === null) {
+                $pid = (int) $chunk;
+                $look($pid);
+            }
+        };
+        // More than a pipe holds: the run cannot end before this process has looked and reads on.
+        $snippet = $before . ' echo getmypid() . "\n"; echo str_repeat(".", 1 << 20); return 1;';
+        $result = $this->evaluateWatching($onOutput, $snippet, ...$options);
+        self::assertOutcome('returned', $result, 0, value: true);
+        self::assertGreaterThan(1, $pid);
+
+        return $result;
+    }
+
     /** The plain value of a run that returned null, a scalar or arrays of them. */
     protected function value(string $snippet, mixed ...$options): mixed
     {

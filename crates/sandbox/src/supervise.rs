@@ -233,11 +233,9 @@ impl Run<'_> {
         }
         match ppoll(&mut fds, Some(TimeSpec::from_duration(timeout)), None) {
             // Time for a look at what no poll tells.
-            Ok(0) => {
-                self.child.revive_keeper();
-            }
+            Ok(0) => drop(self.child.revive_keeper()),
             Ok(_) | Err(Errno::EINTR) => {}
-            // ENOMEM, of all it may say, passes; the deadline holds meanwhile.
+            // ENOMEM, which passes; the deadline holds meanwhile.
             Err(_) => std::thread::yield_now(),
         }
         let found = |place: Option<usize>| {

@@ -69,6 +69,18 @@ fn everything_ends_when_the_host_is_killed() {
 }
 
 #[test]
+fn everything_ends_when_the_host_is_killed_though_the_keeper_was_stopped() {
+    let mark = fresh_mark("host-killed-stopped");
+    let mut host = helper(
+        "helper_hosts_until_killed",
+        &[("HELPER_MARK", &mark), ("HELPER_STOPS", "1")],
+    );
+    // It kills the host itself, right after it has stopped the keeper.
+    host.wait().unwrap();
+    wait_until("they are gone", || processes_with(&mark).is_empty());
+}
+
+#[test]
 fn everything_ends_with_the_host_though_a_fork_of_it_lives_on() {
     let mark = fresh_mark("host-forked");
     let mut host = helper(
@@ -112,7 +124,13 @@ fn fork_of(host: u32) -> i32 {
 fn helper_hosts_until_killed() {
     let mark = std::env::var("HELPER_MARK").unwrap();
     let script = "(setsid sleep 1000 &); (sleep 1000 &); trap '' TERM HUP; sleep 1000 & wait";
-    let child = marked(script, &mark).spawn().unwrap();
+    let own = std::process::id();
+    let first = match std::env::var_os("HELPER_STOPS") {
+        // The host, which would continue it, has no time to.
+        Some(_) => format!("(sleep 0.3; kill -STOP $PPID; kill -KILL {own}) & "),
+        None => String::new(),
+    };
+    let child = marked(&format!("{first}{script}"), &mark).spawn().unwrap();
     if std::env::var_os("HELPER_FORKS").is_some() {
         // SAFETY: the child only sleeps.
         #[allow(unsafe_code)]

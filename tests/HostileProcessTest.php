@@ -1,0 +1,169 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests;
+
+use Altair\Eval\Tests\Support\EvaluationTestCase;
+use Altair\Eval\Tests\Support\Processes;
+
+/**
+ * Nothing that a run starts outlives it, and a run that attacks its own process harms nobody else.
+ */
+final class HostileProcessTest extends EvaluationTestCase
+{
+    public function testAConfinedRunStartsNoProcess(): void
+    {
+        foreach (['pcntl_fork()', 'shell_exec("id")', 'popen("id", "r")', 'proc_open(["id"], [], $pipes)', '`id`'] as $call) {
+            $result = $this->evaluate("echo 'kept'; return $call;");
+
+            self::assertOutcome('threw', $result, 1, exception: true);
+            self::assertStringContainsString('is refused in a confined run', $result->exception['message']);
+            self::assertSame('kept', $result->stdout);
+        }
+    }
+
+    /**
+     * @dataProvider daemons
+     */
+    public function testWhatAnUnsafeRunLeavesRunningIsGoneWhenItReturns(string $start): void
+    {
+        $seen = [];
+        $onOutput = function (string $type, string $chunk) use (&$seen): void {
+            $seen = max($seen, $this->processes());
+        };
+        // More than a pipe holds: the run cannot end before this process has looked and reads on.
+        $result = $this->evaluateWatching(
+            $onOutput,
+            $start . ' echo str_repeat(".", 1 << 20); return "returned";',
+            unsafe: true,
+        );
+
+        self::assertOutcome('returned', $result, 0, value: true);
+        self::assertSame('returned', $result->result['value']);
+        self::assertGreaterThanOrEqual(2, count($seen), 'The run and what it has left running were there.');
+        self::assertSame([], $this->processes());
+    }
+
+    public static function daemons(): iterable
+    {
+        yield 'background shell' => ['shell_exec("sleep 1000 >/dev/null 2>&1 &");'];
+        yield 'background shell that keeps the output open' => ['proc_open("sleep 1000 &", [], $pipes);'];
+        yield 'own session' => ['exec("setsid sleep 1000 >/dev/null 2>&1 &");'];
+        yield 'ignoring signals' => ['exec("(trap \'\' TERM HUP INT; while :; do sleep 1000; done) >/dev/null 2>&1 &");'];
+        yield 'a process that it does not wait for' => ['$p = proc_open(["sleep", "1000"], [], $pipes);'];
+        yield 'fork' => ['if (pcntl_fork() === 0) { while (true) { sleep(1000); } }'];
+        yield 'double fork in a session of its own' => [
+            'if (($p = pcntl_fork()) === 0) { posix_setsid(); if (pcntl_fork() === 0) {'
+                . ' pcntl_sigprocmask(SIG_BLOCK, array_diff(range(1, 64), [9, 19, 32, 33]));'
+                . ' while (true) { sleep(1000); } } posix_kill(getmypid(), SIGKILL); } pcntl_waitpid($p, $status);',
+        ];
+        yield 'many' => ['for ($i = 0; $i < 50; $i++) { exec("setsid sleep 1000 >/dev/null 2>&1 &"); }'];
+    }
+
+    /**
+     * @dataProvider endings
+     */
+    public function testWhatItLeavesRunningIsGoneHoweverItEnds(string $ending, string $outcome): void
+    {
+        $result = $this->evaluate(
+            'exec("setsid sleep 1000 >/dev/null 2>&1 &"); exec("sleep 1000 >/dev/null 2>&1 &"); ' . $ending,
+            timeoutMs: self::SHORT_MS * 3,
+            unsafe: true,
+        );
+
+        self::assertSame($outcome, $result->diagnostics['outcome']);
+        self::assertSame([], $this->processes());
+    }
+
+    public static function endings(): iterable
+    {
+        yield 'exception' => ['throw new Exception();', 'threw'];
+        yield 'exit' => ['exit(1);', 'exited'];
+        yield 'kill' => ['posix_kill(getmypid(), SIGKILL);', 'signalled'];
+        yield 'native exit' => ['FFI::cdef("void _exit(int);")->_exit(0);', 'no_report'];
+        yield 'timeout' => ['sleep(1000);', 'timed_out'];
+    }
+
+    public function testAForkedCopyOfAnUnsafeRunDoesNotReport(): void
+    {
+        $result = $this->evaluate(
+            'if (pcntl_fork() === 0) { return "the copy"; } pcntl_wait($status); usleep(1000); return "the run";',
+            unsafe: true,
+        );
+
+        self::assertOutcome('returned', $result, 0, value: true);
+        self::assertSame('the run', $result->result['value']);
+    }
+
+    public function testAForkedCopyThatThrowsOrDiesDoesNotReportEither(): void
+    {
+        foreach (['throw new Exception("the copy");', 'trigger_error("x", E_USER_ERROR);', 'range(1, 1e9);', 'exit(9);'] as $end) {
+            $result = $this->evaluate(
+                "ini_set('memory_limit', '32M'); if (pcntl_fork() === 0) { $end } pcntl_wait(\$status); return 'the run';",
+                unsafe: true,
+            );
+
+            self::assertOutcome('returned', $result, 0, value: true);
+            self::assertSame('the run', $result->result['value']);
+        }
+    }
+
+    public function testARunThatKillsItsParentHarmsNobody(): void
+    {
+        $result = $this->evaluate('echo "kept"; posix_kill(posix_getppid(), SIGKILL); sleep(60); return 1;');
+
+        self::assertFalse($result->ok());
+        self::assertNull($result->result);
+        self::assertNotSame(0, $result->exitCode);
+        self::assertSame('kept', $result->stdout);
+    }
+
+    public function testARunThatStopsItsParentEndsAtItsDeadline(): void
+    {
+        $result = $this->evaluate('posix_kill(posix_getppid(), SIGSTOP); sleep(60);', timeoutMs: self::SHORT_MS);
+
+        self::assertTrue($result->timedOut);
+        self::assertLessThan(20000, $result->diagnostics['timings_ms']['total']);
+    }
+
+    public function testARunDiesWithItsHost(): void
+    {
+        $script = $this->application()->write('host.php', <<<'PHP'
+            <?php
+            $request = new Altair\Eval\EvalRequest('echo getmypid(); while (true) { sleep(1000); }', $argv[1], 60000);
+            (new Altair\Eval\Evaluator())->evaluate($request, function (string $type, string $pid) {
+                echo $pid, "\n";
+                fgets(STDIN);
+                posix_kill(getmypid(), SIGKILL);
+            });
+            PHP);
+        $host = proc_open(
+            [dirname(__DIR__) . '/scripts/php.sh', $script, $this->application()->root],
+            [['pipe', 'r'], ['pipe', 'w'], STDERR],
+            $pipes,
+            null,
+            getenv() + ['EXTENSION' => dirname(__DIR__) . '/target/release/libaltair_eval.so'],
+        );
+        $pid = (int) fgets($pipes[1]);
+        self::assertFileExists("/proc/$pid/stat");
+        fwrite($pipes[0], "now\n");
+        array_map(fclose(...), $pipes);
+        proc_close($host);
+
+        $until = hrtime(true) + 20e9;
+        while ($this->processes() !== [] && hrtime(true) < $until) {
+            usleep(10000);
+        }
+        self::assertSame([], $this->processes());
+        self::assertSame([], Processes::stat($pid));
+    }
+
+    public function testInsideASnippetThereIsNoEvaluator(): void
+    {
+        $result = $this->evaluate('return new Altair\Eval\Evaluator();');
+
+        self::assertOutcome('threw', $result, 1, exception: true);
+        self::assertStringContainsString('snippet', $result->exception['message']);
+    }
+}
