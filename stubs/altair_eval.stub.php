@@ -235,7 +235,7 @@ namespace Altair\Eval {
         /**
          * Not for callers: only the extension makes one.
          */
-        public function __construct()
+        private function __construct()
         {
         }
 

@@ -14,9 +14,9 @@ use PHPUnit\Framework\TestCase;
 final class LeakTest extends TestCase
 {
     /** Evaluations until a host has what it keeps: memory of its own, the allocator's pools. */
-    private const WARM_UP = 60;
+    private const WARM_UP = 100;
 
-    /** Far below a kilobyte an evaluation; a host that leaks nothing grows by nothing. */
+    /** A host that leaks nothing grows by nothing; one that leaks a buffer of output grows by megabytes. */
     private const GROWTH_BYTES = 256 << 10;
 
     /** Threads that read output have pools of their own, which settle later. */
@@ -33,14 +33,17 @@ final class LeakTest extends TestCase
             for ($i = 0; $i < $times; ++$i) {
                 [$snippet, $timeoutMs] = CASES[$i % count(CASES)];
                 $request = new EvalRequest($snippet, APPLICATION, $timeoutMs);
-                // By turns alone, which is this thread's work, and watched, which takes another one.
-                $watched = intdiv($i, count(CASES)) % 2 === 1;
+                // To be watched takes another thread.
+                $watched = WATCHED && intdiv($i, count(CASES)) % 2 === 1;
                 $result = $evaluator->evaluate($request, $watched ? $watch : null);
                 $outcome = $result->diagnostics['outcome'];
                 $outcomes[$outcome] = ($outcomes[$outcome] ?? 0) + 1;
+                say('one more');
             }
         };
         $repeat(WARM_UP);
+        // Twice: the first one pays for the code that takes it.
+        Footprint::take(APPLICATION);
         $before = Footprint::take(APPLICATION);
         $outcomes = [];
         $repeat(TIMES);
@@ -54,22 +57,24 @@ final class LeakTest extends TestCase
 
     public function testAHostDoesNotGrowWithEvaluations(): void
     {
-        $seen = $this->measure(240, [['return 1 + 1;', 60000]]);
+        $seen = $this->measure(200, [['return 1 + 1;', 60000]], watched: false);
 
-        self::assertSame(['returned' => 240], $seen['outcomes']);
+        self::assertSame(['returned' => 200], $seen['outcomes']);
         self::assertSame([], $seen['left'], 'No descriptor, process, thread or file is left.');
         self::assertLessThan(self::GROWTH_BYTES, $seen['growth']);
     }
 
     public function testAHostDoesNotGrowWithRunsThatTimeOutCrashOrFlood(): void
     {
-        $seen = $this->measure(120, [
+        $cases = [
             ['for (;;);', 100],
             ['posix_kill(posix_getpid(), SIGSEGV);', 60000],
-            ['for ($i = 0; $i < 48; ++$i) { echo str_repeat("x", 1 << 16); fwrite(STDERR, str_repeat("y", 1 << 12)); }', 60000],
-        ]);
+            ['for ($i = 0; $i < 48; ++$i) { fwrite($i % 2 ? STDOUT : STDERR, str_repeat("x", 1 << 16)); }', 60000],
+        ];
+        $seen = $this->measure(100, $cases, watched: true);
 
-        self::assertSame(['timed_out' => 40, 'signalled' => 40, 'returned' => 40], $seen['outcomes']);
+        self::assertEqualsCanonicalizing(['timed_out', 'signalled', 'returned'], array_keys($seen['outcomes']));
+        self::assertGreaterThanOrEqual(33, min($seen['outcomes']));
         self::assertSame([], $seen['left'], 'No descriptor, process, thread or file is left.');
         self::assertLessThan(self::GROWTH_WITH_THREADS_BYTES, $seen['growth']);
     }
@@ -80,7 +85,7 @@ final class LeakTest extends TestCase
      * @param list<array{string, int}> $cases snippet and timeout in milliseconds, taken in turns
      * @return array{outcomes: array<string, int>, growth: int, left: list<string>}
      */
-    private function measure(int $times, array $cases): array
+    private function measure(int $times, array $cases, bool $watched): array
     {
         $application = new TemporaryApplication();
         $application->write('tmp/.keep', '');
@@ -91,6 +96,7 @@ final class LeakTest extends TestCase
             'WARM_UP' => self::WARM_UP,
             'TIMES' => $times,
             'CASES' => $cases,
+            'WATCHED' => $watched,
         ];
         $code = 'putenv(' . var_export('TMPDIR=' . $application->path('tmp'), true) . ');';
         foreach ($constants as $name => $value) {
@@ -99,6 +105,8 @@ final class LeakTest extends TestCase
         [$exitCode, $output, $errors] = (new Script($code . self::LOOP))->end();
         self::assertSame(0, $exitCode, $output . $errors);
 
-        return json_decode($output, true, flags: JSON_THROW_ON_ERROR);
+        $lines = explode("\n", trim($output));
+
+        return json_decode(end($lines), true, flags: JSON_THROW_ON_ERROR);
     }
 }

@@ -19,7 +19,9 @@ final class PhpBinaryTest extends EvaluationTestCase
     {
         $this->setVariable('PATH', '/nowhere');
 
-        self::assertSame([realpath(PHP_BINARY), PHP_VERSION], $this->value('return [realpath(PHP_BINARY), PHP_VERSION];'));
+        [$binary, $version] = $this->value('[PHP_BINARY, PHP_VERSION]');
+
+        self::assertSame([realpath(PHP_BINARY), PHP_VERSION], [realpath($binary), $version]);
     }
 
     public function testAnotherNameIsLookedUpOnThePath(): void

@@ -78,8 +78,10 @@ fn cut_short(cut: Cut, what: &str) -> Ending {
             message: format!("{what} threw."),
             exception: Some(ending::encoded(&thrown)),
         },
-        Cut::Exited(status) => failed(format!("{what} called exit({status}).")),
-        Cut::Bailout => ending::of(Cut::Bailout),
+        other => match ending::of(other) {
+            Ending::Exited(status) => failed(format!("{what} called exit({status}).")),
+            ending => ending,
+        },
     }
 }
 

@@ -52,6 +52,9 @@ abstract class EvaluationTestCase extends TestCase
         self::assertSame([], Processes::children(), 'No child of the host is left.');
         self::assertSame($this->descriptors, Processes::descriptors(), 'No descriptor is left.');
         self::assertSame([], $this->temporaryFiles(), 'No temporary file is left.');
+        foreach (array_diff(array_keys($this->variables), [self::MARK, 'TMPDIR']) as $name) {
+            $this->resetVariable($name);
+        }
         $next = (new Evaluator())->evaluate(new EvalRequest('return 6 * 7;', $this->elsewhere->root));
         self::assertSame(['type' => 'int', 'value' => 42], $next->result, 'The host still evaluates.');
     }

@@ -63,7 +63,7 @@ final class Processes
      */
     public static function status(int $pid): array
     {
-        preg_match_all('/^(\w+):\s*(.*)$/m', (string) file_get_contents("/proc/$pid/status"), $fields);
+        preg_match_all('/^(\w+):[ \t]*(.*)$/m', (string) file_get_contents("/proc/$pid/status"), $fields);
 
         return array_combine($fields[1], $fields[2]);
     }

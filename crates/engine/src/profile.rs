@@ -28,7 +28,8 @@ pub const ALWAYS_DISABLED: &[&str] = &[
     "mail",
 ];
 
-/// Disabled beyond [`ALWAYS_DISABLED`]: they start a process, too, load native code, or send mail.
+/// Disabled beyond [`ALWAYS_DISABLED`]: they start a process, too, load native code, send mail, or
+/// make a System V object, which would outlive the run.
 pub const ALSO_DISABLED: &[&str] = &[
     "pcntl_fork",
     "pcntl_rfork",
@@ -36,6 +37,10 @@ pub const ALSO_DISABLED: &[&str] = &[
     "pcntl_setns",
     "dl",
     "mb_send_mail",
+    "shm_attach",
+    "shmop_open",
+    "sem_get",
+    "msg_get_queue",
 ];
 
 /// Disabled unless the network is on.

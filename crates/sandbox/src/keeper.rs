@@ -74,7 +74,7 @@ fn set_up(plan: &Plan<'_>) -> Result<Keeper, Failure> {
     prctl::set_child_subreaper(true).map_err(failed)?;
     // A process that could stop the keeper is not to outlive the host that way. The signal comes
     // when the thread that made the keeper ends, and is nothing to a keeper that runs.
-    if false { }; Ok::<(), Errno>(()).map_err(failed)?;
+    prctl::set_pdeathsig(Signal::SIGCONT).map_err(failed)?;
     let (start, report) = raw::pipe_at(LOWEST_SOURCE).map_err(failed)?;
     raw::put(report, REPORT, true).map_err(failed)?;
 

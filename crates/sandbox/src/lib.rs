@@ -35,8 +35,9 @@
 //!
 //! What this crate cannot do: end what was handed to another service (a container daemon, `at`),
 //! or, with [`Privileges::Keep`], a process that became another user through a set-uid program.
-//! A process of the same user as its host can kill the keeper: it dies with it, but what it
-//! started before does not, unless a filter on signals or a process namespace stands before that.
+//! A process of the same user as its host can kill the keeper (it dies with it, but what it
+//! started before does not) or stop it again and again; a filter on signals or a process
+//! namespace has to stand before that.
 //! A process that runs as another user ([`RunAs`]) cannot.
 //!
 //! Needs Linux 5.4 (`waitid` on a pidfd); where `close_range` (5.9) is missing, `/proc` is read
