@@ -87,7 +87,8 @@ final class BadRequestTest extends EvaluationTestCase
         symlink('../outside.php', "$root/link.php");
 
         foreach ([$outside, '../outside.php', 'vendor/../../outside.php', 'link.php'] as $bootstrap) {
-            $this->assertRefused([$bootstrap, 'outside the project root', $root], projectRoot: $root, bootstrap: $bootstrap);
+            $parts = [$bootstrap, 'outside the project root', $root];
+            $this->assertRefused($parts, projectRoot: $root, bootstrap: $bootstrap);
         }
     }
 

@@ -39,7 +39,9 @@ final class ContainerTest extends EvaluationTestCase
         self::assertSame('configured x', $this->value('return CONTAINER("x");'));
         self::assertSame('configured 7', $this->value('function f() { return container("7"); } return f();'));
         self::assertSame('configured x', $this->value('namespace A; return (fn () => container("x"))();'));
-        self::assertSame('configured x', $this->value('return (new class { function f() { return container("x"); } })->f();'));
+        self::assertSame('configured x', $this->value(
+            'return (new class { function f() { return container("x"); } })->f();',
+        ));
         self::assertSame(['configured a', 'configured b'], $this->value('array_map(container(...), ["a", "b"])'));
         self::assertTrue($this->value('container() === container()'));
     }
@@ -52,7 +54,9 @@ final class ContainerTest extends EvaluationTestCase
 
         self::assertOutcome('threw', $result, 1, exception: true);
         self::assertSame('no missing', $result->exception['message']);
-        self::assertSame('caught', $this->value('try { container("missing"); } catch (OutOfBoundsException) { return "caught"; }'));
+        self::assertSame('caught', $this->value(
+            'try { container("missing"); } catch (OutOfBoundsException) { return "caught"; }',
+        ));
     }
 
     public function testItRefusesWhatIsNoName(): void
@@ -68,7 +72,8 @@ final class ContainerTest extends EvaluationTestCase
     {
         $this->application([
             'config/container.php' => self::named('configured'),
-            'vendor/autoload.php' => '<?php function container(...$a) { return "own"; } function own() { return container(); }',
+            'vendor/autoload.php' => '<?php function container(...$a) { return "own"; }'
+                . ' function own() { return container(); }',
         ]);
 
         self::assertSame(['configured x', 'own'], $this->value('return [container("x"), own()];'));
@@ -147,7 +152,8 @@ final class ContainerTest extends EvaluationTestCase
         self::assertSame([true, false, false, false], $this->value(
             'array_map(container()->has(...), ["App\Plain", "App\Needy", "App\Absent", "App\None"])',
         ));
-        foreach (['Needy' => 'requires 1 argument', 'Absent' => 'instantiated', 'None' => 'no such class'] as $name => $why) {
+        $reasons = ['Needy' => 'requires 1 argument', 'Absent' => 'instantiated', 'None' => 'no such class'];
+        foreach ($reasons as $name => $why) {
             $result = $this->evaluate("container('App\\$name')");
             self::assertOutcome('threw', $result, 1, exception: true);
             self::assertStringContainsString("App\\$name", $result->exception['message']);

@@ -79,7 +79,8 @@ final class DisabledFunctionTest extends EvaluationTestCase
     public function testItIsRefusedInTheApplicationsCodeAndInClosuresMadeBeforeToo(): void
     {
         $this->application([
-            'src/Shell.php' => '<?php namespace App; class Shell { static function run() { return shell_exec("id"); } }',
+            'src/Shell.php' => '<?php namespace App;'
+                . ' class Shell { static function run() { return shell_exec("id"); } }',
             'config/container.php' => <<<'PHP'
                 <?php
                 App\Shell::class;
@@ -112,8 +113,8 @@ final class DisabledFunctionTest extends EvaluationTestCase
 
     public function testBootMayCallWhatTheSnippetMayNot(): void
     {
-        $this->application(['vendor/autoload.php' => '<?php ini_set("precision", "5"); putenv("BOOTED=yes"); assert(true);'
-            . ' eval("function evaluated() { return 4; }"); define("HAD", function_exists("shell_exec"));']);
+        $this->application(['vendor/autoload.php' => '<?php ini_set("precision", "5"); putenv("BOOTED=yes");'
+            . ' assert(true); eval("function evaluated() { return 4; }"); define("HAD", function_exists("shell_exec"));']);
 
         self::assertSame(['5', 'yes', 4, true], $this->value(
             'return [ini_get("precision"), getenv("BOOTED"), evaluated(), HAD];',
@@ -175,18 +176,26 @@ final class DisabledFunctionTest extends EvaluationTestCase
         yield 'fiber without any code' => ['(new Fiber("ini_set"))->start("precision", "5");'];
     }
 
-    public function testEvalIsRefusedInTheSnippet(): void
+    /**
+     * @dataProvider evals
+     */
+    public function testEvalIsRefusedInTheSnippet(string $snippet): void
     {
-        foreach (['return eval("return 1;");', '(fn () => eval("return 1;"))();', 'class A { function __destruct() { eval("1;"); } }'
-            . ' new A();', 'register_shutdown_function(function () { eval("1;"); });'] as $snippet) {
-            $result = $this->evaluate($snippet);
+        $result = $this->evaluate($snippet);
 
-            self::assertOutcome('threw', $result, 1, exception: true);
-            self::assertSame('Error', $result->exception['class']);
-            self::assertStringContainsString('eval() is refused', $result->exception['message']);
-            self::assertStringContainsString('--unsafe', $result->exception['message']);
-            self::assertSame('--unsafe', $result->diagnostics['blocked'][0]['lift']);
-        }
+        self::assertOutcome('threw', $result, 1, exception: true);
+        self::assertSame('Error', $result->exception['class']);
+        self::assertStringContainsString('eval() is refused', $result->exception['message']);
+        self::assertStringContainsString('--unsafe', $result->exception['message']);
+        self::assertSame('--unsafe', $result->diagnostics['blocked'][0]['lift']);
+    }
+
+    public static function evals(): iterable
+    {
+        yield 'at the top' => ['return eval("return 1;");'];
+        yield 'closure' => ['(fn () => eval("return 1;"))();'];
+        yield 'destructor' => ['class A { function __destruct() { eval("1;"); } } new A();'];
+        yield 'shutdown function' => ['register_shutdown_function(function () { eval("1;"); });'];
     }
 
     public function testARefusalThatTheSnippetCatchesIsStillReported(): void

@@ -40,7 +40,10 @@ final class ExitTest extends EvaluationTestCase
         yield 'fiber' => ['(new Fiber(fn () => exit(3)))->start(); return 1;', 3];
         yield 'in try and finally' => ['try { exit(3); } catch (Throwable) { exit(4); } finally { exit(5); }', 3];
         yield 'destructor' => ['class A { function __destruct() { exit(3); } } new A(); return 1;', 3];
-        yield 'destructor of a variable' => ['class A { function __destruct() { exit(3); } } $a = new A(); return 1;', 3];
+        yield 'destructor of a variable' => [
+            'class A { function __destruct() { exit(3); } } $a = new A(); return 1;',
+            3,
+        ];
         yield 'destructor of a static' => [
             'class A { static $a; function __destruct() { exit(3); } } A::$a = new A(); return 1;',
             3,

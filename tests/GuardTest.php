@@ -157,11 +157,13 @@ final class GuardTest extends EvaluationTestCase
     public function testItRunsWithoutWhatChangesHowPhpRuns(): void
     {
         $off = ['opcache.enable_cli', 'opcache.preload', 'html_errors'];
-        $this->application(['vendor/autoload.php' => '<?php ini_set("html_errors", "1"); ini_set("display_errors", "0");']);
+        $this->application(['vendor/autoload.php' => '<?php ini_set("html_errors", "1");'
+            . ' ini_set("display_errors", "0");']);
 
         self::assertSame(
             [['0', '', '0'], 'stderr', '0', '1', 64],
-            $this->value('$off = ' . var_export($off, true) . '; return [array_map(fn ($name) => (string) ini_get($name), $off),'
+            $this->value('$off = ' . var_export($off, true) . ';'
+                . ' return [array_map(fn ($name) => (string) ini_get($name), $off),'
                 . ' ini_get("display_errors"), ini_get("enable_dl"), ini_get("phar.readonly"),'
                 . ' ini_get("memory_limit") >> 20];', memoryLimitMb: 64),
         );

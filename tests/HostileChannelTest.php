@@ -64,9 +64,13 @@ final class HostileChannelTest extends EvaluationTestCase
             . ' "sapi" => "cli", "zts" => 0, "debug" => 0, "loaded" => false]));'];
         yield 'a message under guessed secrets' => ['for ($i = 0; $i < 256; $i++) {'
             . ' fwrite($channel, str_repeat(chr($i), 32) . "\0\3\0\x10{\"type\":\"forged\"}"); }'];
-        yield 'a flood' => ['$packet = str_repeat("x", 8192); for ($i = 0; $i < 5000; $i++) { fwrite($channel, $packet); }'];
-        yield 'a flood in large packets' => ['stream_set_write_buffer($channel, 0); stream_set_chunk_size($channel, 1 << 20);'
-            . ' for ($i = 0; $i < 50; $i++) { @fwrite($channel, str_repeat("x", 150000)); }'];
+        yield 'a flood' => [
+            '$packet = str_repeat("x", 8192); for ($i = 0; $i < 5000; $i++) { fwrite($channel, $packet); }',
+        ];
+        yield 'a flood in large packets' => [
+            'stream_set_write_buffer($channel, 0); stream_set_chunk_size($channel, 1 << 20);'
+                . ' for ($i = 0; $i < 50; $i++) { @fwrite($channel, str_repeat("x", 150000)); }',
+        ];
         yield 'non-blocking and full' => ['stream_set_blocking($channel, false); for ($i = 0; $i < 5000; $i++) {'
             . ' @fwrite($channel, str_repeat("x", 8192)); }'];
         yield 'non-blocking reads' => ['stream_set_blocking($channel, false); @fread($channel, 100000);'];
@@ -76,14 +80,16 @@ final class HostileChannelTest extends EvaluationTestCase
 
     public function testWhatTheHostSaidCannotBeReadAgain(): void
     {
-        $snippet = self::FIND . ' stream_set_blocking($channel, false); return bin2hex((string) @fread($channel, 1 << 20));';
+        $snippet = self::FIND . ' stream_set_blocking($channel, false);'
+            . ' return bin2hex((string) @fread($channel, 1 << 20));';
 
         self::assertSame('', $this->value($snippet));
     }
 
     public function testTheSecretIsNowhereInReachOfPhp(): void
     {
-        $snippet = 'return [ini_get_all("altair_eval", false), getenv(), $_SERVER, get_defined_constants(true)["user"] ?? []];';
+        $snippet = 'return [ini_get_all("altair_eval", false), getenv(), $_SERVER,'
+            . ' get_defined_constants(true)["user"] ?? []];';
         $one = json_encode($this->value($snippet), JSON_THROW_ON_ERROR);
         $two = json_encode($this->value($snippet), JSON_THROW_ON_ERROR);
 

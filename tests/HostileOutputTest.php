@@ -13,7 +13,9 @@ final class HostileOutputTest extends EvaluationTestCase
 {
     public function testASnippetMayCloseItsStreams(): void
     {
-        $result = $this->evaluate('echo "kept"; fclose(STDOUT); fclose(STDERR); fclose(STDIN); echo "lost"; return "truth";');
+        $snippet = 'echo "kept"; fclose(STDOUT); fclose(STDERR); fclose(STDIN); echo "lost"; return "truth";';
+
+        $result = $this->evaluate($snippet);
 
         self::assertOutcome('returned', $result, 0, value: true);
         self::assertSame('truth', $result->result['value']);
@@ -33,7 +35,8 @@ final class HostileOutputTest extends EvaluationTestCase
         $resident = self::residentBytes();
 
         $result = $this->evaluate('$chunk = str_repeat("0123456789abcdef", 4096);'
-            . ' for ($i = 0; $i < 3200; $i++) { echo $chunk; if ($i % 2) { fwrite(STDERR, $chunk); } } return "truth";');
+            . ' for ($i = 0; $i < 3200; $i++) { echo $chunk; if ($i % 2) { fwrite(STDERR, $chunk); } }'
+            . ' return "truth";');
 
         self::assertOutcome('returned', $result, 0, value: true);
         self::assertSame('truth', $result->result['value']);
@@ -66,7 +69,9 @@ final class HostileOutputTest extends EvaluationTestCase
 
     public function testOutputThatLooksLikeAResultIsOutput(): void
     {
-        $result = $this->evaluate('fwrite(STDERR, "Fatal error: forged"); echo "{\"ok\":false,\"exit_code\":9}"; return 1;');
+        $snippet = 'fwrite(STDERR, "Fatal error: forged"); echo "{\"ok\":false,\"exit_code\":9}"; return 1;';
+
+        $result = $this->evaluate($snippet);
 
         self::assertOutcome('returned', $result, 0, value: true);
         self::assertSame('{"ok":false,"exit_code":9}', $result->stdout);
@@ -94,7 +99,11 @@ final class HostileOutputTest extends EvaluationTestCase
     {
         $lie = 'function () { echo "{\"ok\":true}"; return ["forged" => true]; }';
         yield 'exception handler' => ["set_exception_handler($lie); throw new Exception('x');", 'threw', 1];
-        yield 'error handler' => ["set_error_handler($lie); trigger_error('x', E_USER_WARNING); return 1;", 'returned', 0];
+        yield 'error handler' => [
+            "set_error_handler($lie); trigger_error('x', E_USER_WARNING); return 1;",
+            'returned',
+            0,
+        ];
         yield 'shutdown function' => ["register_shutdown_function($lie); throw new Exception('x');", 'threw', 1];
         yield 'shutdown function that exits well' => [
             'register_shutdown_function(fn () => exit(0)); throw new Exception("x");',
@@ -117,7 +126,11 @@ final class HostileOutputTest extends EvaluationTestCase
             'threw',
             1,
         ];
-        yield 'many open output buffers' => ['for ($i = 0; $i < 1000; $i++) { ob_start(); } echo "x"; return 1;', 'returned', 0];
+        yield 'many open output buffers' => [
+            'for ($i = 0; $i < 1000; $i++) { ob_start(); } echo "x"; return 1;',
+            'returned',
+            0,
+        ];
         yield 'destructor that throws' => [
             'class A { function __destruct() { throw new Exception("x"); } } $a = new A(); return 1;',
             'threw',
@@ -128,9 +141,17 @@ final class HostileOutputTest extends EvaluationTestCase
             'threw',
             1,
         ];
-        yield 'stream wrapper' => ['stream_wrapper_unregister("php"); stream_wrapper_unregister("file"); return 1;', 'returned', 0];
+        yield 'stream wrapper' => [
+            'stream_wrapper_unregister("php"); stream_wrapper_unregister("file"); return 1;',
+            'returned',
+            0,
+        ];
         yield 'autoloader' => ['spl_autoload_register(fn () => exit(9)); return new ArrayObject([1]);', 'returned', 0];
-        yield 'everything global removed' => ['foreach (array_keys($GLOBALS) as $k) { unset($GLOBALS[$k]); } return 1;', 'returned', 0];
+        yield 'everything global removed' => [
+            'foreach (array_keys($GLOBALS) as $k) { unset($GLOBALS[$k]); } return 1;',
+            'returned',
+            0,
+        ];
     }
 
     public function testOutputOfACallbackAtTheEndIsKept(): void

@@ -84,7 +84,8 @@ final class HostileValueTest extends EvaluationTestCase
     public function testAHundredMegabytesInManyPiecesStayBelowAMegabyte(): void
     {
         $result = $this->evaluate(
-            'return array_map(fn ($i) => array_fill(0, 100, str_repeat(chr(65 + $i % 26), 10000) . $i), range(1, 900));',
+            'return array_map(fn ($i) => array_fill(0, 100, str_repeat(chr(65 + $i % 26), 10000) . $i),'
+                . ' range(1, 900));',
             memoryLimitMb: 512,
         );
 
@@ -105,7 +106,9 @@ final class HostileValueTest extends EvaluationTestCase
 
     public function testDeepNestingIsCut(): void
     {
-        $result = $this->evaluate('$a = []; for ($i = 0; $i < 100000; $i++) { $a = [$a]; } return $a;', memoryLimitMb: 512);
+        $snippet = '$a = []; for ($i = 0; $i < 100000; $i++) { $a = [$a]; } return $a;';
+
+        $result = $this->evaluate($snippet, memoryLimitMb: 512);
 
         self::assertOutcome('returned', $result, 0, value: true);
         self::assertStringContainsString('"truncated":true', json_encode($result->result, JSON_THROW_ON_ERROR));
@@ -136,7 +139,8 @@ final class HostileValueTest extends EvaluationTestCase
     public function testANativeRecursionWhileItIsEncodedEndsTheChildOnly(): void
     {
         $result = $this->evaluate(
-            'class A { function __debugInfo() { return [(string) $this]; } function __toString(): string { return "x$this"; } }'
+            'class A { function __debugInfo() { return [(string) $this]; }'
+                . ' function __toString(): string { return "x$this"; } }'
                 . ' return new A();',
             memoryLimitMb: 512,
         );

@@ -37,7 +37,11 @@ final class OutOfMemoryTest extends EvaluationTestCase
         yield 'one string' => ["\nstr_repeat('x', 100 << 20);", 3, 3];
         yield 'one array' => ["\nrange(1, 10000000);", 3, 3];
         yield 'recursion' => ["function f(\$n) {\n    return f(\$n + 1) + 1;\n}\nf(0);", 2, 4];
-        yield 'objects that hold each other' => ["while (true) {\n    \$o = (object) ['before' => \$o ?? null];\n}", 2, 4];
+        yield 'objects that hold each other' => [
+            "while (true) {\n    \$o = (object) ['before' => \$o ?? null];\n}",
+            2,
+            4,
+        ];
         yield 'generator' => ["foreach ((function () {\n    yield str_repeat('x', 100 << 20);\n})() as \$x);", 3, 3];
         yield 'fiber' => ["(new Fiber(function () $eat))->start();", 2, 6];
         yield 'shutdown function' => ["register_shutdown_function(function () $eat);\nreturn 1;", 2, 6];
@@ -93,6 +97,8 @@ final class OutOfMemoryTest extends EvaluationTestCase
 
     public function testAnUnsafeRunHasNoLimit(): void
     {
-        self::assertSame(200 << 20, $this->value('strlen(str_repeat("x", 200 << 20))', memoryLimitMb: 16, unsafe: true));
+        $snippet = 'strlen(str_repeat("x", 200 << 20))';
+
+        self::assertSame(200 << 20, $this->value($snippet, memoryLimitMb: 16, unsafe: true));
     }
 }

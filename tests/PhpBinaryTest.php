@@ -5,8 +5,10 @@ declare(strict_types=1);
 namespace Altair\Eval\Tests;
 
 use Altair\Eval\EvalRequest;
+use Altair\Eval\EvalResult;
 use Altair\Eval\Evaluator;
 use Altair\Eval\Exception\EvalException;
+use Altair\Eval\Exception\InvalidRequestException;
 use Altair\Eval\Exception\LaunchException;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
 
@@ -26,7 +28,8 @@ final class PhpBinaryTest extends EvaluationTestCase
 
     public function testAnotherNameIsLookedUpOnThePath(): void
     {
-        $this->application()->write('bin/my-php', "#!/bin/sh\nexec '" . PHP_BINARY . "' -d user_agent=mine \"\$@\"\n", 0755);
+        $script = "#!/bin/sh\nexec '" . PHP_BINARY . "' -d user_agent=mine \"\$@\"\n";
+        $this->application()->write('bin/my-php', $script, 0755);
         $this->setVariable('PATH', $this->application()->path('bin') . ':' . getenv('PATH'));
 
         self::assertSame('mine', $this->evaluateWith('my-php', 'ini_get("user_agent")')->result['value']);
@@ -126,7 +129,7 @@ final class PhpBinaryTest extends EvaluationTestCase
 
     public function testNothingIsAskedOfABinaryWhoseRequestIsBad(): void
     {
-        $this->expectException(\Altair\Eval\Exception\InvalidRequestException::class);
+        $this->expectException(InvalidRequestException::class);
 
         (new Evaluator(phpBinary: '/nowhere'))->evaluate(new EvalRequest('', $this->application()->root));
     }
@@ -150,7 +153,7 @@ final class PhpBinaryTest extends EvaluationTestCase
         self::assertSame([], $this->processes());
     }
 
-    private function evaluateWith(string $binary, string $snippet, int $timeoutMs = self::LONG_MS): \Altair\Eval\EvalResult
+    private function evaluateWith(string $binary, string $snippet, int $timeoutMs = self::LONG_MS): EvalResult
     {
         $request = new EvalRequest($snippet, $this->application()->root, $timeoutMs);
 

@@ -30,7 +30,9 @@ final class SnippetTest extends EvaluationTestCase
         $this->application(['vendor/autoload.php' => '<?php $seen = 1; $GLOBALS["booted"] = 2;']);
 
         self::assertSame([false, 2], $this->value('return [isset($seen), $GLOBALS["booted"]];'));
-        self::assertSame([false, 2], $this->value('$own = 1; global $booted; return [isset($GLOBALS["own"]), $booted];'));
+        self::assertSame([false, 2], $this->value(
+            '$own = 1; global $booted; return [isset($GLOBALS["own"]), $booted];',
+        ));
         self::assertSame(3, $this->value('static $n = 2; return ++$n;'));
     }
 
@@ -92,7 +94,10 @@ final class SnippetTest extends EvaluationTestCase
         yield 'namespace block' => ['namespace A { const X = 3; } namespace { return \A\X; }', 3];
         yield 'tag and namespace' => ["<?php\ndeclare(strict_types=1);\nnamespace A;\nreturn __NAMESPACE__;", 'A'];
         yield 'imports' => ["use ArrayObject as A;\nuse function strlen as len;\nreturn len(A::class);", 11];
-        yield 'class used before it is declared' => ['return (new B())->x(); class B { function x() { return 4; } }', 4];
+        yield 'class used before it is declared' => [
+            'return (new B())->x(); class B { function x() { return 4; } }',
+            4,
+        ];
         yield 'constant' => ['const FOUR = 4; return FOUR;', 4];
         yield 'goto' => ['$i = 0; a: if (++$i < 3) goto a; return $i;', 3];
         yield 'invalid UTF-8' => ["return strlen('a\xFF\xFE');", 3];
@@ -146,8 +151,11 @@ final class SnippetTest extends EvaluationTestCase
     {
         yield 'warning' => ["\nreturn \$nothing;", 'Warning: Undefined variable $nothing in snippet on line 2'];
         yield 'notice' => ['trigger_error("<b>"); return 1;', 'Notice: <b> in snippet on line 1'];
-        yield 'deprecation' => ['error_reporting(-1); return strlen(null);', 'Deprecated: strlen(): Passing null to parameter #1'
-            . ' ($string) of type string is deprecated in snippet on line 1'];
+        yield 'deprecation' => [
+            'error_reporting(-1); return strlen(null);',
+            'Deprecated: strlen(): Passing null to parameter #1 ($string) of type string is deprecated'
+                . ' in snippet on line 1',
+        ];
     }
 
     public function testAnExceptionsTraceShowsNoFrameOfTheWrapper(): void
@@ -160,7 +168,8 @@ final class SnippetTest extends EvaluationTestCase
 
     public function testEvaluationsShareNoState(): void
     {
-        $snippet = 'define("ONCE", 1); function once() {} $GLOBALS["x"] = ($GLOBALS["x"] ?? 0) + 1; return $GLOBALS["x"];';
+        $snippet = 'define("ONCE", 1); function once() {} $GLOBALS["x"] = ($GLOBALS["x"] ?? 0) + 1;'
+            . ' return $GLOBALS["x"];';
 
         self::assertSame([1, 1], [$this->value($snippet), $this->value($snippet)]);
     }

@@ -152,7 +152,11 @@ final class TimeoutTest extends EvaluationTestCase
             'snippet',
             3,
         ];
-        yield 'output callback' => ["ob_start(function () {\n    sleep(60);\n    return '';\n});\necho 1;", 'snippet', 2];
+        yield 'output callback' => [
+            "ob_start(function () {\n    sleep(60);\n    return '';\n});\necho 1;",
+            'snippet',
+            2,
+        ];
         yield '__debugInfo' => [
             "return new class {\n    function __debugInfo() {\n        sleep(60);\n    }\n};",
             'encode',
@@ -185,7 +189,8 @@ final class TimeoutTest extends EvaluationTestCase
 
     public function testItNamesTheApplicationsCodeThatTheSnippetWaitedFor(): void
     {
-        $class = "<?php\nnamespace App;\nclass Slow\n{\n    public function work(): void\n    {\n        sleep(60);\n    }\n}";
+        $class = "<?php\nnamespace App;\nclass Slow\n{\n    public function work(): void\n    {\n"
+            . "        sleep(60);\n    }\n}";
         $this->application(['src/Slow.php' => $class]);
 
         $result = $this->evaluatePlaced("\n(new App\\Slow())->work();");
@@ -209,7 +214,9 @@ final class TimeoutTest extends EvaluationTestCase
 
     public static function deafSnippets(): iterable
     {
-        yield 'signals ignored' => ['foreach (array_diff(range(1, 64), [9, 19, 32, 33]) as $s) { pcntl_signal($s, SIG_IGN); }'];
+        yield 'signals ignored' => [
+            'foreach (array_diff(range(1, 64), [9, 19, 32, 33]) as $s) { pcntl_signal($s, SIG_IGN); }',
+        ];
         yield 'signals handled' => ['pcntl_async_signals(true); for ($s = 1; $s < 65; $s++) {'
             . ' in_array($s, [9, 19, 32, 33]) || pcntl_signal($s, function () { echo "no"; }); }'];
         yield 'signals blocked' => ['pcntl_sigprocmask(SIG_BLOCK, array_diff(range(1, 64), [9, 19, 32, 33]));'];

@@ -123,6 +123,12 @@ impl Watched {
         &mut self,
         on_output: &mut OnOutput<'_>,
     ) -> Result<Option<Result<EvalResult, EvalError>>, Wants> {
+        if self.owner != std::process::id() {
+            return Ok(Some(Err(EvalError::Launch(
+                "The run was started by the process that this one is a fork of, and only that one can wait for it."
+                    .into(),
+            ))));
+        }
         loop {
             let _ = read(&self.bell, &mut [0]);
             match self.events.try_recv() {

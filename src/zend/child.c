@@ -546,6 +546,15 @@ static zend_op_array *refuse_eval(zend_string *code, const char *name, zend_comp
 	return next_compile_string(code, name, at);
 }
 
+/* A closure as Zend/zend_closures.c has it, which keeps it to itself; the same from 8.0 to 8.5. */
+typedef struct {
+	zend_object std;
+	zend_function func;
+	zval this_ptr;
+	zend_class_entry *called_scope;
+	zif_handler orig_internal_handler;
+} closure;
+
 void altair_refuse_everywhere(void)
 {
 	for (uint32_t i = 1; i < EG(objects_store).top; i++) {
@@ -553,14 +562,16 @@ void altair_refuse_everywhere(void)
 		if (!IS_OBJ_VALID(object) || object->ce != zend_ce_closure) {
 			continue;
 		}
-		/* A closure of a built-in function holds a copy of it. */
-		zend_function *function = (zend_function *) zend_get_closure_method_def(object);
-		if (function->type != ZEND_INTERNAL_FUNCTION || function->common.scope != NULL) {
+		/* A closure of a built-in function holds a copy of it, and calls the handler that the
+		 * function had when the closure was made. */
+		closure *of = (closure *) object;
+		if (of->func.type != ZEND_INTERNAL_FUNCTION || of->func.common.scope != NULL) {
 			continue;
 		}
 		for (uint32_t j = 0; j < refused_count; j++) {
-			if (function->internal_function.handler == refused[j].handler) {
-				function->internal_function.handler = refuse;
+			if (of->orig_internal_handler == refused[j].handler
+				&& zend_string_equals(of->func.common.function_name, refused[j].function->common.function_name)) {
+				of->orig_internal_handler = refuse;
 			}
 		}
 	}

@@ -336,7 +336,11 @@ void altair_array_push(zval *array, zval *item)
 
 void altair_array_set(zval *array, const char *key, size_t len, zval *item)
 {
-	zend_symtable_str_update(Z_ARRVAL_P(array), key, len, item);
+	if (len == 0) { /* Rust's pointer of an empty text may not be read, not even its first byte */
+		zend_hash_update(Z_ARRVAL_P(array), ZSTR_EMPTY_ALLOC(), item);
+	} else {
+		zend_symtable_str_update(Z_ARRVAL_P(array), key, len, item);
+	}
 }
 
 void altair_keep_as_object(zval *array)

@@ -1,0 +1,86 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Benches\Support;
+
+use Closure;
+
+/**
+ * Times a subject and its reference by turns, so that what else the machine does hits both.
+ */
+final class Comparison
+{
+    /** Rounds that are not counted: files come into the page cache, code is compiled. */
+    private const WARM_UP = 3;
+
+    /**
+     * @param list<float> $subject milliseconds, by round
+     * @param list<float> $reference milliseconds, by round
+     */
+    private function __construct(private readonly array $subject, private readonly array $reference)
+    {
+    }
+
+    /**
+     * @param Closure(): void $subject
+     * @param Closure(): void $reference
+     */
+    public static function of(Closure $subject, Closure $reference, int $rounds): self
+    {
+        $times = [[], []];
+        for ($round = -self::WARM_UP; $round < $rounds; ++$round) {
+            // Each goes first in every second round: what the one before leaves behind hits both.
+            foreach ($round % 2 === 0 ? [0, 1] : [1, 0] as $which) {
+                $time = self::time($which === 0 ? $subject : $reference);
+                if ($round >= 0) {
+                    $times[$which][] = $time;
+                }
+            }
+        }
+
+        return new self(...$times);
+    }
+
+    public function subjectMs(): float
+    {
+        return self::median($this->subject);
+    }
+
+    public function referenceMs(): float
+    {
+        return self::median($this->reference);
+    }
+
+    public function ratio(): float
+    {
+        return $this->subjectMs() / $this->referenceMs();
+    }
+
+    /** The median of what the subject took longer in the same round. */
+    public function differenceMs(): float
+    {
+        $difference = static fn (float $subject, float $reference): float => $subject - $reference;
+
+        return self::median(array_map($difference, $this->subject, $this->reference));
+    }
+
+    private static function time(Closure $run): float
+    {
+        $began = hrtime(true);
+        $run();
+
+        return (hrtime(true) - $began) / 1e6;
+    }
+
+    /**
+     * @param list<float> $values
+     */
+    private static function median(array $values): float
+    {
+        sort($values);
+        $middle = intdiv(count($values), 2);
+
+        return count($values) % 2 === 1 ? $values[$middle] : ($values[$middle - 1] + $values[$middle]) / 2;
+    }
+}

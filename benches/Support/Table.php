@@ -1,0 +1,119 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Benches\Support;
+
+/**
+ * The figures of one run, against their limits.
+ */
+final class Table
+{
+    /** @var list<array<string, mixed>> as they go into JSON */
+    private array $rows = [];
+
+    /** @var list<list<string>> as they are printed */
+    private array $lines = [['', 'median', 'reference', 'ratio', 'limit', '']];
+
+    /** How often as long as its reference something may take. */
+    public function ratio(string $name, Comparison $seen, float $limit): void
+    {
+        $this->rows[] = [
+            'name' => $name,
+            'median_ms' => $seen->subjectMs(),
+            'reference_ms' => $seen->referenceMs(),
+            'ratio' => $seen->ratio(),
+            'limit' => $limit,
+            'pass' => $seen->ratio() <= $limit,
+        ];
+        $this->timed($name, $seen, sprintf('%.3f', $seen->ratio()), sprintf('%.2f', $limit));
+    }
+
+    /** How much longer than its reference something may take. */
+    public function difference(string $name, Comparison $seen, float $limitMs): void
+    {
+        $this->rows[] = [
+            'name' => $name,
+            'median_ms' => $seen->subjectMs(),
+            'reference_ms' => $seen->referenceMs(),
+            'ratio' => $seen->ratio(),
+            'difference_ms' => $seen->differenceMs(),
+            'limit_ms' => $limitMs,
+            'pass' => $seen->differenceMs() <= $limitMs,
+        ];
+        $this->timed($name, $seen, '+' . self::ms($seen->differenceMs()), '+' . self::ms($limitMs));
+    }
+
+    /** How much memory something must stay below. */
+    public function bytes(string $name, int $bytes, int $limit): void
+    {
+        $this->rows[] = ['name' => $name, 'bytes' => $bytes, 'limit_bytes' => $limit, 'pass' => $bytes < $limit];
+        $this->line($name, self::kib($bytes), '', '', '< ' . self::kib($limit));
+    }
+
+    /**
+     * What must not be there.
+     *
+     * @param list<string> $things
+     */
+    public function count(string $name, array $things): void
+    {
+        $this->rows[] = ['name' => $name, 'left' => $things, 'limit' => 0, 'pass' => $things === []];
+        $this->line($name, (string) count($things), '', '', '0');
+    }
+
+    public function passes(): bool
+    {
+        return !in_array(false, array_column($this->rows, 'pass'), true);
+    }
+
+    public function render(): string
+    {
+        $widths = array_map(
+            fn (int $column): int => max(array_map(mb_strlen(...), array_column($this->lines, $column))),
+            array_keys($this->lines[0]),
+        );
+        $text = '';
+        foreach ($this->lines as $cells) {
+            foreach ($cells as $column => $cell) {
+                $space = str_repeat(' ', $widths[$column] - mb_strlen($cell));
+                // Names to the left, figures to the right.
+                $cells[$column] = $column === 0 ? $cell . $space : $space . $cell;
+            }
+            $text .= rtrim(implode('  ', $cells)) . "\n";
+        }
+
+        return $text;
+    }
+
+    /**
+     * @param array<string, mixed> $about the machine and the run
+     */
+    public function json(array $about): string
+    {
+        $flags = JSON_PRETTY_PRINT | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_THROW_ON_ERROR;
+
+        return json_encode([...$about, 'pass' => $this->passes(), 'rows' => $this->rows], $flags) . "\n";
+    }
+
+    private function timed(string $name, Comparison $seen, string $value, string $limit): void
+    {
+        $this->line($name, self::ms($seen->subjectMs()), self::ms($seen->referenceMs()), $value, $limit);
+    }
+
+    private function line(string ...$cells): void
+    {
+        $last = $this->rows[array_key_last($this->rows)];
+        $this->lines[] = [...$cells, $last['pass'] ? '✓' : '✗'];
+    }
+
+    private static function ms(float $ms): string
+    {
+        return sprintf('%.2f ms', $ms);
+    }
+
+    private static function kib(int $bytes): string
+    {
+        return sprintf('%d KiB', intdiv($bytes, 1024));
+    }
+}
