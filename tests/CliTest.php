@@ -38,18 +38,18 @@ final class CliTest extends TestCase
      */
     public static function headlines(): iterable
     {
-        yield ['$a = 1;', '✓ null', 0];
+        yield ['$a = 1; $b = 2;', '✓ null', 0];
         yield ['1 + 1', '✓ int = 2', 0];
         yield ['return 1.5;', '✓ float = 1.5', 0];
         yield ['return true;', '✓ bool = true', 0];
         yield ['return "x";', "✓ string = 'x'", 0];
         yield ['return [1, 2];', '✓ array(2)', 0];
-        yield ['return new ArrayIterator([]);', '✓ iterable ArrayIterator', 0];
+        yield ['return new ArrayIterator([]);', '✓ iterable ArrayIterator (0)', 0];
         yield ['return new stdClass();', '✓ object stdClass', 0];
         yield ['throw new RuntimeException("boom");', '✗ RuntimeException: boom', 1];
         yield ['trigger_error("bad", E_USER_ERROR);', '✗ Fatal: bad', 1];
         yield ['exit(3);', '✗ Exited 3.', 1];
-        yield ['exit(0);', '✓ null', 0];
+        yield ['exit(0);', '✓ Exited 0.', 0];
     }
 
     public function testATimeoutSaysAfterHowLong(): void
@@ -161,9 +161,15 @@ final class CliTest extends TestCase
         }
     }
 
-    public function testThereIsNoColourUnlessOnATerminal(): void
+    public function testThereIsColourOnATerminalOnly(): void
     {
-        self::assertStringNotContainsString("\x1b", $this->eval('throw new Exception("x");')->output);
+        $snippet = 'throw new Exception("x\x07");';
+
+        self::assertStringContainsString("\x1b[", $this->onATerminal($snippet, []));
+        self::assertStringNotContainsString("\x1b", $this->onATerminal($snippet, ['NO_COLOR' => '1']));
+        self::assertStringNotContainsString("\x1b", $this->onATerminal($snippet, ['TERM' => 'dumb']));
+        self::assertStringNotContainsString("\x1b", $this->eval($snippet)->output);
+        self::assertStringNotContainsString("\x07", $this->onATerminal($snippet, []));
     }
 
     public function testItEvaluatesTheApplicationOfTheWorkingDirectory(): void
@@ -195,5 +201,29 @@ final class CliTest extends TestCase
         $arguments = str_starts_with($argument, '--') ? [$argument] : [$option, $argument];
 
         return Command::run(['eval', ...$arguments], $this->application->root, $input);
+    }
+
+    /**
+     * @param array<string, string> $environment
+     */
+    private function onATerminal(string $snippet, array $environment): string
+    {
+        $environment += ['TERM' => 'xterm'] + getenv();
+        $terminal = proc_open(
+            [dirname(__DIR__) . '/bin/altair', 'eval', $snippet],
+            [['file', '/dev/null', 'r'], ['pty'], ['file', '/dev/null', 'w']],
+            $pipes,
+            $this->application->root,
+            $environment,
+        );
+        self::assertIsResource($terminal);
+        $output = '';
+        // A terminal without a program on it cannot be read: that is an error, and its end.
+        while (($more = @fread($pipes[1], 65536)) !== false && $more !== '') {
+            $output .= $more;
+        }
+        self::assertSame(1, proc_close($terminal));
+
+        return $output;
     }
 }

@@ -31,7 +31,10 @@ pub fn boot(task: &Task) -> Result<Zval, Ending> {
             root.display()
         ))
     })?;
-    engine::require(path_bytes(&autoload)).map_err(|cut| cut_short(cut, "The autoloader"))?;
+    let loader =
+        engine::require(path_bytes(&autoload)).map_err(|cut| cut_short(cut, "The autoloader"))?;
+    // What boot made is not destroyed, here or later: a destructor is the application's code.
+    std::mem::forget(loader);
     let Some(bootstrap) = &task.bootstrap else {
         return discovered();
     };
@@ -46,9 +49,10 @@ pub fn boot(task: &Task) -> Result<Zval, Ending> {
     let container = engine::require(path_bytes(&bootstrap))
         .map_err(|cut| cut_short(cut, &format!("The container bootstrap {shown}")))?;
     if !engine::is_container(&container) {
+        let found = describe(&container);
+        std::mem::forget(container);
         return Err(failed(format!(
-            "The container bootstrap {shown} returned {}, which is no container: an object with get() and has() is needed.",
-            describe(&container)
+            "The container bootstrap {shown} returned {found}, which is no container: an object with get() and has() is needed."
         )));
     }
     Ok(container)

@@ -32,6 +32,8 @@ static INI_SCAN_DIR: OnceLock<Option<OsString>> = OnceLock::new();
 /// Registers the class.
 pub fn register() {
     INI_SCAN_DIR.get_or_init(|| std::env::var_os("PHP_INI_SCAN_DIR"));
+    // Now, because the path may be relative to a directory that the application leaves.
+    extension_path();
     Class::readonly("Altair\\Eval\\Evaluator")
         .not_serializable()
         .property("phpBinary", Type::STRING)

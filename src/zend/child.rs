@@ -26,11 +26,12 @@ pub enum Cut {
 ///
 /// How it was cut short.
 pub fn run<R>(call: impl FnOnce() -> R) -> Result<R, Cut> {
+    // SAFETY: no code is running now. A bailout, this one's or one in a destructor before, has left
+    // pointers into frames that are gone.
+    let recover = || unsafe { ffi::altair_recover() };
+    recover();
     let result = attempt(call);
-    if result.is_err() {
-        // SAFETY: the frames above are gone; this resets what points into them.
-        unsafe { ffi::altair_recover() };
-    }
+    recover();
     match (result, Exception::take()) {
         (_, Some(exception)) if exception.is_exit() => Err(Cut::Exited(exit_status())),
         (Err(Bailout), _) => Err(Cut::Bailout),

@@ -7,7 +7,7 @@ use ext_php_rs::ffi::zend_object;
 use ext_php_rs::types::{ZendObject, Zval};
 
 use super::object::string_bytes;
-use super::{ffi, text};
+use super::{attempt, ffi, text};
 
 /// An exception that has been taken away from the engine; released when dropped.
 pub struct Exception(*mut zend_object);
@@ -45,12 +45,16 @@ impl Exception {
 
 impl Drop for Exception {
     fn drop(&mut self) {
-        let mut zval = Zval::new();
-        // SAFETY: `set_object` adds a reference, which `zval` gives back together with ours.
-        unsafe {
-            zval.set_object(&mut *self.0);
-            (*self.0).gc.refcount -= 1;
-        }
+        let object = self.0;
+        // A trace holds the arguments of its frames, and their destructors are code.
+        let _ = attempt(|| {
+            let mut zval = Zval::new();
+            // SAFETY: `set_object` adds a reference, which `zval` gives back together with ours.
+            unsafe {
+                zval.set_object(&mut *object);
+                (*object).gc.refcount -= 1;
+            }
+        });
     }
 }
 
@@ -95,8 +99,16 @@ fn summary(exception: &ZendObject) -> Previous {
 #[must_use]
 pub fn class_name(object: &ZendObject) -> String {
     // SAFETY: the class of a live object and its name.
-    let name = unsafe { text((*object.ce).name) };
-    name.split('\0').next().unwrap_or_default().to_owned()
+    readable(unsafe { text((*object.ce).name) })
+}
+
+/// A class name up to a NUL.
+#[must_use]
+pub fn readable(class: String) -> String {
+    match class.split_once('\0') {
+        Some((name, _)) => name.to_owned(),
+        None => class,
+    }
 }
 
 /// The message of an exception.
@@ -120,7 +132,7 @@ fn frames(exception: &ZendObject) -> Vec<Frame> {
             let line = frame.get("line").and_then(Zval::long).unwrap_or_default();
             let function = format!(
                 "{}{}{}",
-                string("class").unwrap_or_default(),
+                string("class").map(readable).unwrap_or_default(),
                 string("type").unwrap_or_default(),
                 string("function").unwrap_or_default()
             );

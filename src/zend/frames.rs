@@ -6,6 +6,7 @@ use altair_engine::Location;
 use altair_engine::channel::LocationRef;
 use altair_engine::encode::{Frame, MAX_TRACE_FRAMES, TRUNCATED, format_frames};
 
+use super::exception::readable;
 use super::ffi::{RawFrame, RawPlace, altair_frames};
 use super::{bytes, text};
 
@@ -86,7 +87,7 @@ unsafe fn frame(raw: &RawFrame) -> Frame {
     unsafe {
         let mut function = String::new();
         if !raw.class_name.is_null() {
-            function = text(raw.class_name) + if raw.is_static { "::" } else { "->" };
+            function = readable(text(raw.class_name)) + if raw.is_static { "::" } else { "->" };
         }
         function += if raw.function_name.is_null() {
             "include"
@@ -178,7 +179,9 @@ impl Arena {
         // SAFETY: the caller's promise.
         unsafe {
             if !raw.class_name.is_null() {
-                self.lossy(bytes(raw.class_name))?;
+                // Up to the NUL that stands in the name of an anonymous class.
+                let name = bytes(raw.class_name).split(|byte| *byte == 0).next();
+                self.lossy(name.unwrap_or_default())?;
                 self.write_str(if raw.is_static { "::" } else { "->" })?;
             }
             if raw.function_name.is_null() {
