@@ -114,7 +114,8 @@ final class DisabledFunctionTest extends EvaluationTestCase
     public function testBootMayCallWhatTheSnippetMayNot(): void
     {
         $this->application(['vendor/autoload.php' => '<?php ini_set("precision", "5"); putenv("BOOTED=yes");'
-            . ' assert(true); eval("function evaluated() { return 4; }"); define("HAD", function_exists("shell_exec"));']);
+            . ' assert(true); eval("function evaluated() { return 4; }");'
+            . ' define("HAD", function_exists("shell_exec"));']);
 
         self::assertSame(['5', 'yes', 4, true], $this->value(
             'return [ini_get("precision"), getenv("BOOTED"), evaluated(), HAD];',

@@ -106,8 +106,9 @@ abstract class EvaluationTestCase extends TestCase
                 $look($pid);
             }
         };
-        // More than a pipe holds: the run cannot end before this process has looked and reads on.
-        $snippet = $before . ' echo getmypid() . "\n"; echo str_repeat(".", 1 << 20); return 1;';
+        // More than a pipe can hold (1 MiB by default, pipe-max-size): the run cannot end before this process has
+        // looked and reads on.
+        $snippet = $before . ' echo getmypid() . "\n"; echo str_repeat(".", 1 << 22); return 1;';
         $result = $this->evaluateWatching($onOutput, $snippet, ...$options);
         self::assertOutcome('returned', $result, 0, value: true);
         self::assertGreaterThan(1, $pid);

@@ -12,10 +12,10 @@ use nix::sys::socket::{
 
 use crate::sys;
 
-/// Bytes of the largest packet that is taken from a process, 1 MiB. The kernel's own bound
-/// (`net.core.wmem_max`, 208 KiB by default, see socket(7)) is lower unless an administrator
-/// raised it. A larger packet is dropped.
-pub const MAX_PACKET_BYTES: usize = 1 << 20;
+/// Bytes of the largest packet that is taken from a process, 64 KiB. A larger one is dropped.
+/// The buffer for it is made anew for each run: a much larger one would cost more in page faults
+/// than all the rest of the host's part.
+pub const MAX_PACKET_BYTES: usize = 64 * 1024;
 
 /// Packets that are taken in one round, so that a flooded channel starves neither the output nor
 /// the deadline.

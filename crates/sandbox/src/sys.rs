@@ -51,26 +51,52 @@ pub(crate) unsafe fn clone_unnoticed() -> nix::Result<Cloned> {
     }
 }
 
+/// Bytes of the stack on which a new process takes its guards. They need a few KiB.
+const CHILD_STACK_BYTES: usize = 256 * 1024;
+
 /// Makes an ordinary child of the calling process, which must have one thread only, and gives its
 /// id. `child` is what the new process does; it cannot return.
-pub(crate) fn clone_plain(child: impl FnOnce() -> Infallible) -> nix::Result<c_int> {
-    // SAFETY: without CLONE_VM the child has a copy of all memory, the stack included, and with
-    // a single thread there is no lock that another one could hold.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_clone,
-            c_long::from(libc::SIGCHLD),
-            0 as c_long,
-            0 as c_long,
-            0 as c_long,
-            0 as c_long,
+///
+/// The child has the caller's memory, not a copy, and the caller stands still until the child has
+/// become its program or ended (`CLONE_VFORK`): to copy the page tables of a large host a second
+/// time, only to throw them away, would cost more than all guards together. So `child` may change
+/// nothing that the caller goes by.
+pub(crate) fn clone_plain<F: FnOnce() -> Infallible>(child: F) -> nix::Result<c_int> {
+    extern "C" fn run<F: FnOnce() -> Infallible>(child: *mut libc::c_void) -> c_int {
+        // SAFETY: what the caller passes below, and stands still to keep.
+        let child = unsafe { (*child.cast::<Option<F>>()).take() };
+        child.map(|child| child()).map_or(0, |never| match never {})
+    }
+    // SAFETY: a new mapping of our own.
+    let stack = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            CHILD_STACK_BYTES,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK,
+            -1,
+            0,
         )
     };
-    let pid = Errno::result(result)?;
-    if pid == 0 {
-        child();
+    if stack == libc::MAP_FAILED {
+        return Err(Errno::last());
     }
-    c_int::try_from(pid).map_err(|_| Errno::EOVERFLOW)
+    let mut child = std::mem::ManuallyDrop::new(Some(child));
+    // SAFETY: stacks grow downwards, from the mapping's end; with CLONE_VFORK the mapping and
+    // `child` outlive the use that is made of them. With a single thread there is no lock that
+    // another one could hold.
+    let result = unsafe {
+        libc::clone(
+            run::<F>,
+            stack.byte_add(CHILD_STACK_BYTES),
+            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+            (&raw mut *child).cast(),
+        )
+    };
+    let pid = Errno::result(result);
+    // SAFETY: the mapping from above, which nobody uses any more.
+    unsafe { libc::munmap(stack, CHILD_STACK_BYTES) };
+    pid
 }
 
 /// A descriptor for the calling process, for others to see it end.

@@ -75,7 +75,9 @@ fn a_channel_that_the_process_closes_is_no_error() {
 #[test]
 fn a_flooded_channel_starves_neither_the_output_nor_the_deadline() {
     let (host, process) = channel_pair().unwrap();
-    let mut launch = sh("cat /dev/zero >&3 & cat /dev/zero >&3 & echo heard; wait");
+    let mut launch = sh(
+        "dd if=/dev/zero bs=32k >&3 2>/dev/null & dd if=/dev/zero bs=32k >&3 2>/dev/null & echo heard; wait",
+    );
     launch.channel = Some(process);
     let mut settings = supervision(Duration::from_millis(500));
     settings.channel = Some(host);
