@@ -143,11 +143,19 @@ foreach ($cases as $name => [$times, $snippets]) {
 // ----------------------------------------------------------------------------------------------
 
 echo $table->render();
+// By turns or not: on a busy machine what takes more processes waits more often.
+[$load] = sys_getloadavg();
+$cores = substr_count((string) file_get_contents('/proc/cpuinfo'), "processor\t");
+if ($load > $cores) {
+    printf("The machine was busy (load %.1f on %d cores): take the figures on an idle one.\n", $load, $cores);
+}
 file_put_contents(__DIR__ . '/results.json', $table->json([
     'taken_at' => date(DATE_ATOM),
     'php' => PHP_VERSION,
     'kernel' => php_uname('r'),
     'machine' => php_uname('m'),
+    'cores' => $cores,
+    'load' => $load,
     'rounds' => $rounds,
     'seconds' => round((hrtime(true) - $began) / 1e9, 1),
 ]));

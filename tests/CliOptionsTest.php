@@ -97,7 +97,10 @@ final class CliOptionsTest extends TestCase
 
     public function testBootstrapReturnsTheContainer(): void
     {
-        $container = '<?php return new class { function get($id) { return "%s:$id"; } function has($id) { return 1; } };';
+        $container = '<?php return new class {
+            function get($id) { return "%s:$id"; }
+            function has($id) { return true; }
+        };';
         $this->application->write('config/container.php', sprintf($container, 'usual'));
         $other = $this->application->write('boot/other.php', sprintf($container, 'other'));
 

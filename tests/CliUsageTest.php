@@ -154,7 +154,8 @@ final class CliUsageTest extends TestCase
         foreach (
             [
                 '--file=<path>', '--timeout-ms=<n>', '--memory-mb=<n>', '--writes', '--network', '--unsafe',
-                '--bootstrap=<path>', '--root=<dir>', '--php=<path>', '--cold', '--require=<guard>', '--format=<format>',
+                '--bootstrap=<path>', '--root=<dir>', '--php=<path>', '--cold', '--require=<guard>',
+                '--format=<format>',
             ] as $option
         ) {
             self::assertMatchesRegularExpression(

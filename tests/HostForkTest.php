@@ -113,7 +113,8 @@ final class HostForkTest extends TestCase
                 say('the fork ended with ' . pcntl_wexitstatus($status));
             };
             try {
-                say((new Evaluator())->evaluate(request('echo "x"; usleep(200000); return 5;'), $fork)->result['value']);
+                $request = request('echo "x"; usleep(200000); return 5;');
+                say((new Evaluator())->evaluate($request, $fork)->result['value']);
             } catch (LogicException $e) {
                 exit(getmypid() === $parent ? 1 : 6);
             }

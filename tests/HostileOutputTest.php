@@ -50,6 +50,28 @@ final class HostileOutputTest extends EvaluationTestCase
         self::assertLessThan($resident + (32 << 20), self::residentBytes());
     }
 
+    public function testASlowListenerDoesNotMakeTheHostHoldTheFlood(): void
+    {
+        $resident = self::residentBytes();
+        $most = 0;
+        $bytes = 0;
+        $onOutput = function (string $type, string $chunk) use (&$most, &$bytes): void {
+            if ($bytes === 0) {
+                // Time in which the snippet could print all of it, many times over.
+                usleep(1000000);
+            }
+            $bytes += strlen($chunk);
+            $most = max($most, self::residentBytes());
+        };
+        $snippet = '$chunk = str_repeat("x", 65536); for ($i = 0; $i < 3200; $i++) { echo $chunk; } return "truth";';
+
+        $result = $this->evaluateWatching($onOutput, $snippet);
+
+        self::assertOutcome('returned', $result, 0, value: true);
+        self::assertSame(3200 * 65536, $bytes);
+        self::assertLessThan($resident + (64 << 20), $most);
+    }
+
     public function testAnEndlessFloodEndsAtTheDeadline(): void
     {
         $result = $this->evaluate('while (true) { echo str_repeat("x", 65536); }', timeoutMs: self::SHORT_MS);

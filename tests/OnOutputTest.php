@@ -187,7 +187,8 @@ final class OnOutputTest extends EvaluationTestCase
     {
         $script = new Script(<<<'PHP'
             register_shutdown_function(fn () => say('shutdown'));
-            (new Evaluator())->evaluate(request('echo "x"; sleep(50);'), fn () => eval('class A extends B implements C'));
+            $fatal = fn () => eval('abstract class A { abstract function f(); } class B extends A {}');
+            (new Evaluator())->evaluate(request('echo "x"; sleep(50);'), $fatal);
             PHP);
 
         [$exitCode, $output] = $script->end();

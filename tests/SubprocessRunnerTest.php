@@ -135,7 +135,8 @@ final class SubprocessRunnerTest extends TestCase
         $result = (new SubprocessRunner())->run(
             [
                 'sh', '-c',
-                'trap "" TERM; echo begun; setsid sleep 50 & (sleep 50 & sleep 50) & nohup sh -c "sleep 50 & :" & sleep 50',
+                'trap "" TERM; echo begun; setsid sleep 50 & (sleep 50 & sleep 50) &'
+                    . ' nohup sh -c "sleep 50 & :" & sleep 50',
             ],
             null,
             [$name => $value] + getenv(),

@@ -3,10 +3,11 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use altair_engine::{EvalError, EvalResult, Observer, Prepared};
 use altair_sandbox::Stream;
@@ -20,6 +21,11 @@ use crate::zend::host::{self, Wants};
 /// How long a wait lasts at most before the host's own code is looked after, in milliseconds:
 /// with more than one thread in the host a signal may have interrupted another one.
 const LOOK_AFTER_MS: u16 = 100;
+
+/// Bytes of output that wait for the host at most. While there are that many, the run's streams
+/// are not read on and the snippet waits: a flood is not to fill the host's memory because its
+/// callback is slow.
+const BACKLOG_BYTES: usize = 256 * 1024;
 
 /// What the thread tells.
 enum Event {
@@ -35,17 +41,53 @@ pub struct Watched {
     events: Receiver<Event>,
     /// Has a byte in it for each event that waits.
     bell: OwnedFd,
-    cancelled: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     /// The process that started it. In a fork there is no such thread.
     owner: u32,
 }
 
+/// What both sides look at.
+#[derive(Default)]
+struct Shared {
+    cancelled: AtomicBool,
+    /// Bytes of output that wait for the host.
+    backlog: Mutex<usize>,
+    taken: Condvar,
+}
+
+impl Shared {
+    fn backlog(&self) -> MutexGuard<'_, usize> {
+        self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_off(&self, bytes: usize) {
+        *self.backlog() -= bytes;
+        self.taken.notify_one();
+    }
+
+    /// Waits until there is room in the backlog. `false` where the run ends before there is.
+    fn wait_for_room(&self, deadline: Instant) -> bool {
+        let mut backlog = self.backlog();
+        while *backlog >= BACKLOG_BYTES {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.cancelled.load(Ordering::Relaxed) {
+                return false;
+            }
+            let look_up = Duration::from_millis(LOOK_AFTER_MS.into());
+            let waited = self.taken.wait_timeout(backlog, left.min(look_up));
+            backlog = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+}
+
 struct Teller {
     events: Sender<Event>,
     bell: OwnedFd,
-    cancelled: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     tells_output: bool,
+    deadline: Instant,
 }
 
 impl Teller {
@@ -58,14 +100,15 @@ impl Teller {
 
 impl Observer for Teller {
     fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
-        if self.tells_output {
+        if self.tells_output && self.shared.wait_for_room(self.deadline) {
+            *self.shared.backlog() += chunk.len();
             self.tell(Event::Output(stream, chunk.to_vec()));
         }
         self.tick()
     }
 
     fn tick(&mut self) -> ControlFlow<()> {
-        if self.cancelled.load(Ordering::Relaxed) {
+        if self.shared.cancelled.load(Ordering::Relaxed) {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
@@ -78,12 +121,13 @@ impl Watched {
     pub fn start(prepared: Prepared, tells_output: bool) -> io::Result<Self> {
         let (bell, ringer) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
         let (sender, events) = channel();
-        let cancelled = Arc::new(AtomicBool::new(false));
+        let shared = Arc::new(Shared::default());
         let mut teller = Teller {
             events: sender,
             bell: ringer,
-            cancelled: Arc::clone(&cancelled),
+            shared: Arc::clone(&shared),
             tells_output,
+            deadline: prepared.deadline(),
         };
         // The host's signal handlers are PHP's: none of them may run on this thread, which
         // inherits the mask it is started under.
@@ -103,7 +147,7 @@ impl Watched {
         Ok(Self {
             events,
             bell,
-            cancelled,
+            shared,
             thread: Some(thread?),
             owner: std::process::id(),
         })
@@ -132,7 +176,10 @@ impl Watched {
         loop {
             let _ = read(&self.bell, &mut [0]);
             match self.events.try_recv() {
-                Ok(Event::Output(stream, chunk)) => on_output(stream, &chunk)?,
+                Ok(Event::Output(stream, chunk)) => {
+                    self.shared.take_off(chunk.len());
+                    on_output(stream, &chunk)?;
+                }
                 Ok(Event::Done(result)) => return Ok(Some(*result)),
                 Err(std::sync::mpsc::TryRecvError::Empty) => return Ok(None),
                 // The thread has panicked.
@@ -171,7 +218,7 @@ pub fn wait_for(runs: &[&Watched]) -> Result<(), Wants> {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.shared.cancelled.store(true, Ordering::Relaxed);
         match self.thread.take() {
             Some(thread) if self.owner == std::process::id() => {
                 let _ = thread.join();

@@ -31,7 +31,8 @@ final class Command
         string $input = '',
         array $environment = [],
     ): self {
-        $streams = array_map(static fn () => tmpfile() ?: throw new RuntimeException('No temporary file.'), range(0, 2));
+        $file = static fn () => tmpfile() ?: throw new RuntimeException('No temporary file.');
+        $streams = [$file(), $file(), $file()];
         fwrite($streams[0], $input);
         rewind($streams[0]);
         $process = proc_open(

@@ -96,22 +96,21 @@ abstract class EvaluationTestCase extends TestCase
         return $result;
     }
 
-    /** Calls `$look` with the process id of a run that is under way and has done what `$before` says. */
+    /** Calls `$look` with the process id of a run that has done what `$before` says and waits for that to return. */
     protected function lookWhileItRuns(callable $look, string $before = '', mixed ...$options): EvalResult
     {
+        $looked = $this->elsewhere->path('tmp/looked');
         $pid = null;
-        $onOutput = static function (string $type, string $chunk) use (&$pid, $look): void {
-            if ($pid === null) {
-                $pid = (int) $chunk;
-                $look($pid);
-            }
+        $onOutput = static function (string $type, string $chunk) use (&$pid, $look, $looked): void {
+            $pid = (int) $chunk;
+            $look($pid);
+            touch($looked);
         };
-        // More than a pipe can hold (1 MiB by default, pipe-max-size): the run cannot end before this process has
-        // looked and reads on.
-        $snippet = $before . ' echo getmypid() . "\n"; echo str_repeat(".", 1 << 22); return 1;';
+        $snippet = "$before echo getmypid(); while (!file_exists('$looked')) { usleep(1000); } return 1;";
         $result = $this->evaluateWatching($onOutput, $snippet, ...$options);
         self::assertOutcome('returned', $result, 0, value: true);
-        self::assertGreaterThan(1, $pid);
+        self::assertSame((string) $pid, $result->stdout);
+        unlink($looked);
 
         return $result;
     }

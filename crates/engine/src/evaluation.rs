@@ -227,6 +227,12 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// When the run has to be done.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        self.started + Duration::from_millis(self.request.timeout_ms().into())
+    }
+
     /// Runs it and waits for its end.
     ///
     /// # Errors
@@ -263,6 +269,7 @@ impl Prepared {
     }
 
     fn run_child(self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
+        let deadline = self.deadline();
         let Self {
             evaluator,
             request,
@@ -296,7 +303,7 @@ impl Prepared {
         };
         let ended = child.supervise(
             Supervision {
-                deadline: started + Duration::from_millis(request.timeout_ms().into()),
+                deadline,
                 stop_signal: Some(stop_signal()),
                 grace: GRACE,
                 output_limit: OUTPUT_LIMIT,
