@@ -105,14 +105,19 @@ extern "C" fn on_exit(status: i32) {
     }
 }
 
+/// The fatal error that was reported and has not been told yet.
+pub fn fatal() -> Option<Ending> {
+    lock(&FATAL).take()
+}
+
 /// The ending that a cut means.
 pub fn of(cut: Cut) -> Ending {
     match cut {
         Cut::Threw(thrown) => Ending::Threw(encoded(&thrown)),
         // Some fatal errors unwind as `exit` does, so that what PHP holds is freed on the way.
-        Cut::Exited(EXIT_FATAL) => lock(&FATAL).take().unwrap_or(Ending::Exited(EXIT_FATAL)),
+        Cut::Exited(EXIT_FATAL) => fatal().unwrap_or(Ending::Exited(EXIT_FATAL)),
         Cut::Exited(status) => Ending::Exited(status),
-        Cut::Bailout => lock(&FATAL).take().unwrap_or_else(|| Ending::Fatal {
+        Cut::Bailout => fatal().unwrap_or_else(|| Ending::Fatal {
             message: "PHP ended without saying why.".into(),
             location: Location {
                 file: String::new(),

@@ -116,9 +116,14 @@ impl Run {
     /// Shutdown functions and destructors of what the snippet made. One of them can still turn a
     /// snippet that returned into one that ended otherwise; it does not make good one that failed.
     fn shut_down(&mut self, ending: Ending) -> Ending {
-        match engine::shut_down() {
-            Err(cut) if matches!(ending, Ending::Returned(_)) => ending::of(cut),
-            _ => ending,
+        let ended = engine::shut_down();
+        if !matches!(ending, Ending::Returned(_)) {
+            return ending;
+        }
+        match ended {
+            Err(cut) => ending::of(cut),
+            // PHP's own loop over shutdown functions ends at a fatal error and does not pass it on.
+            Ok(()) => ending::fatal().unwrap_or(ending),
         }
     }
 }
