@@ -8,6 +8,7 @@ use Altair\Eval\EvalRequest;
 use Altair\Eval\Exception\InvalidRequestException;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
 use Altair\Eval\Tests\Support\ManyEvaluations;
+use Altair\Eval\Tests\Support\Processes;
 use Altair\Eval\Tests\Support\Refusals;
 use Error;
 use Generator;
@@ -35,18 +36,18 @@ final class EvaluateManyEndTest extends EvaluationTestCase
             break;
         }
 
-        self::assertSame([], $this->processes());
+        self::assertSame([], Processes::children());
     }
 
     public function testTheResultsThatAreKeptHoldTheirRunsUntilTheyAreLetGo(): void
     {
         $results = $this->many([$this->request('1'), $this->request(self::FOREVER)], 2);
         $results->rewind();
-        self::assertNotSame([], $this->processes());
+        self::assertNotSame([], Processes::children());
 
         unset($results);
 
-        self::assertSame([], $this->processes());
+        self::assertSame([], Processes::children());
     }
 
     public function testAnExceptionInTheLoopEndsWhatRuns(): void
@@ -57,7 +58,7 @@ final class EvaluateManyEndTest extends EvaluationTestCase
             }
         });
 
-        self::assertSame([], $this->processes());
+        self::assertSame([], Processes::children());
     }
 
     public function testAnExceptionOfTheGeneratorGoesOnToTheCallerAndEndsWhatRuns(): void
@@ -70,7 +71,7 @@ final class EvaluateManyEndTest extends EvaluationTestCase
         $results = $this->many($requests(), 2);
         $this->assertRefused(LogicException::class, 'no more', static fn () => $results->rewind());
 
-        self::assertSame([], $this->processes());
+        self::assertSame([], Processes::children());
         self::assertFalse($results->valid());
     }
 
@@ -85,7 +86,7 @@ final class EvaluateManyEndTest extends EvaluationTestCase
             fn () => iterator_to_array($this->many([$this->request(self::FOREVER), $item], 2)),
         );
 
-        self::assertSame([], $this->processes());
+        self::assertSame([], Processes::children());
     }
 
     /**

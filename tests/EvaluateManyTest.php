@@ -9,6 +9,7 @@ use Altair\Eval\EvalResult;
 use Altair\Eval\Evaluator;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
 use Altair\Eval\Tests\Support\ManyEvaluations;
+use Altair\Eval\Tests\Support\Processes;
 use Altair\Eval\Tests\Support\Refusals;
 use Exception;
 use Generator;
@@ -102,7 +103,7 @@ final class EvaluateManyTest extends EvaluationTestCase
         $asked = 0;
         $results = $this->many($this->counted($asked, 5), 2);
 
-        self::assertSame([0, []], [$asked, $this->processes()]);
+        self::assertSame([0, []], [$asked, Processes::children()]);
         $results->rewind();
         self::assertGreaterThan(0, $asked);
         unset($results);

@@ -6,6 +6,7 @@ namespace Altair\Eval\Tests;
 
 use Altair\Eval\EvalResult;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
+use Altair\Eval\Tests\Support\Processes;
 use Altair\Eval\Tests\Support\Script;
 use Fiber;
 use LogicException;
@@ -109,7 +110,7 @@ final class OnOutputTest extends EvaluationTestCase
         self::assertSame($exception, $caught);
         self::assertSame(1, $calls);
         self::assertLessThan(40, microtime(true) - $begun);
-        self::assertSame([], $this->processes(), 'The child is gone when the caller has the exception.');
+        self::assertSame([], Processes::children(), 'The child is gone when the caller has the exception.');
     }
 
     public function testASlowCallbackDoesNotTurnAFinishedRunIntoATimeout(): void
@@ -163,11 +164,11 @@ final class OnOutputTest extends EvaluationTestCase
             'echo "x"; sleep(50);',
         ));
         $fiber->start();
-        self::assertNotSame([], $this->processes());
+        self::assertNotSame([], Processes::children());
 
         unset($fiber);
 
-        self::assertSame([], $this->processes());
+        self::assertSame([], Processes::children());
     }
 
     public function testExitInItEndsTheHostAndTheChild(): void

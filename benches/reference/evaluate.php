@@ -13,8 +13,8 @@ use RuntimeException;
 
 /** Functions that the child goes without; the flag is all that such a runner has. */
 const DISABLED = 'exec,shell_exec,passthru,system,proc_open,proc_close,proc_terminate,proc_nice,popen,pclose,'
-    . 'pcntl_exec,assert,symlink,link,ini_set,ini_alter,ini_restore,putenv,mail,fsockopen,pfsockopen,stream_socket_client,'
-    . 'curl_exec,curl_multi_exec';
+    . 'pcntl_exec,assert,symlink,link,ini_set,ini_alter,ini_restore,putenv,mail,'
+    . 'fsockopen,pfsockopen,stream_socket_client,curl_exec,curl_multi_exec';
 
 /** Bytes that are kept of each stream. */
 const OUTPUT_LIMIT = 16384;

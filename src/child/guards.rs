@@ -37,7 +37,7 @@ pub fn apply(restrictions: &Restrictions, root: &[u8]) -> Result<Refusals, Endin
             exception: None,
         });
     }
-    engine::set_ini("memory_limit", limit.to_string().as_bytes());
+    engine::set_ini("memory_limit", format!("{}M", limit >> 20).as_bytes());
     // Nothing else of this user's may look into the process, nor it into itself by way of /proc.
     let _ = nix::sys::prctl::set_dumpable(false);
     Ok(refusals)

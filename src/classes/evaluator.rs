@@ -234,7 +234,7 @@ extern "C" fn evaluate_many(ex: &mut ExecuteData, returned: &mut Zval) {
         if !parse(
             ex,
             1,
-            &mut [Arg::Value(&mut requests), Arg::Int(&mut concurrency)],
+            &mut [Arg::Iterable(&mut requests), Arg::Int(&mut concurrency)],
         ) {
             return Ok(());
         }
@@ -244,10 +244,6 @@ extern "C" fn evaluate_many(ex: &mut ExecuteData, returned: &mut Zval) {
         let Some(requests) = requests else {
             return Ok(());
         };
-        if !requests.is_iterable() {
-            host::throw_type_error(1, "requests", "iterable", requests);
-            return Ok(());
-        }
         let concurrency = match usize::try_from(concurrency) {
             Ok(0) => std::thread::available_parallelism().map_or(1, usize::from),
             Ok(n) => n,

@@ -80,14 +80,6 @@ pub fn method(body: impl FnOnce() -> Result<(), Bailout>) {
     }));
 }
 
-/// Throws what the engine throws for an argument of a wrong type.
-pub fn throw_type_error(number: u32, name: &str, expected: &str, given: &Zval) {
-    throw_type_error_message(&format!(
-        "Argument #{number} (${name}) must be of type {expected}, {} given",
-        given.get_type()
-    ));
-}
-
 /// Throws a `TypeError`.
 pub fn throw_type_error_message(message: &str) {
     PhpException::new(message.to_owned(), 0, ce::type_error()).throw();

@@ -33,6 +33,8 @@ pub enum Arg<'t, 'a> {
     Of(&'static ClassEntry, &'t mut Option<&'a ZendObject>),
     /// `?callable`
     CallableOrNull(&'t mut Option<&'a Zval>),
+    /// `iterable`
+    Iterable(&'t mut Option<&'a Zval>),
     /// `mixed`
     Value(&'t mut Option<&'a Zval>),
 }
@@ -59,6 +61,18 @@ pub fn parse(ex: &ExecuteData, required: usize, args: &mut [Arg<'_, '_>]) -> boo
 
 impl<'a> Arg<'_, 'a> {
     fn take(&mut self, number: u32, value: &'a mut Zval) -> bool {
+        // A built-in function takes null for a scalar and only complains; a hand-written one throws.
+        let scalar = match self {
+            Self::Bytes(_) => Some(c"string"),
+            Self::Int(_) => Some(c"int"),
+            Self::Bool(_) => Some(c"bool"),
+            _ => None,
+        };
+        if let Some(expected) = scalar
+            && value.is_null()
+        {
+            return wrong_type(number, expected, value);
+        }
         let value = &raw mut *value;
         let mut found: *mut Zval = std::ptr::null_mut();
         match self {
@@ -125,6 +139,17 @@ impl<'a> Arg<'_, 'a> {
                 **target = unsafe { value.as_ref() }.filter(|value| !value.is_null());
                 ok
             }
+            Self::Iterable(target) => {
+                // SAFETY: the argument.
+                let Some(value) = (unsafe { value.as_mut() }) else {
+                    return false;
+                };
+                if !value.is_iterable() {
+                    return wrong_type(number, c"iterable", value);
+                }
+                **target = Some(value);
+                true
+            }
             Self::Value(target) => {
                 // SAFETY: the argument.
                 **target = unsafe { value.as_ref() };
@@ -132,6 +157,12 @@ impl<'a> Arg<'_, 'a> {
             }
         }
     }
+}
+
+fn wrong_type(number: u32, expected: &CStr, given: &mut Zval) -> bool {
+    // SAFETY: throws.
+    unsafe { ffi::altair_wrong_type(number, expected.as_ptr(), given) };
+    false
 }
 
 /// Parses what `spec`, the letter of a value, wants.

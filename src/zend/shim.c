@@ -465,6 +465,11 @@ bool altair_interrupts(void)
 	return true;
 }
 
+void altair_wrong_type(uint32_t number, const char *expected, zval *given)
+{
+	zend_argument_type_error(number, "must be of type %s, %s given", expected, zend_zval_type_name(given));
+}
+
 bool altair_parse_callable(uint32_t number, zval *value)
 {
 	char *error = NULL;

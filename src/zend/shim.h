@@ -109,6 +109,8 @@ bool altair_php_is_zts(void);
 /* Runs what is pending for the virtual machine: max_execution_time, signal handlers of pcntl.
  * Can bail out; an exception stays in EG(exception). False where nothing was pending. */
 bool altair_interrupts(void);
+/* Throws what the engine throws for an argument of a wrong type. */
+void altair_wrong_type(uint32_t number, const char *expected, zval *given);
 /* Whether a parameter is null or callable; throws where it is neither. */
 bool altair_parse_callable(uint32_t number, zval *value);
 /* Calls a callable with `count` arguments; false where an exception is now pending. */

@@ -138,7 +138,11 @@ abstract class EvaluationTestCase extends TestCase
      */
     protected function processes(): array
     {
-        return Processes::startedWith(self::MARK . '=' . $this->mark);
+        return array_values(array_unique([
+            ...Processes::startedWith(self::MARK . '=' . $this->mark),
+            // Where the child is not ours to look into, it is still ours by descent.
+            ...Processes::children(),
+        ]));
     }
 
     /**

@@ -39,20 +39,22 @@ final class Script
 
     private string $read = '';
 
-    /** Is in the environment of every process that it starts. */
-    public readonly string $mark;
+    /** @var array<int, string|null> what it was seen to start, each with its identity */
+    private array $seen = [];
 
-    public readonly int $pid;
+    private readonly int $pid;
+
+    /** Is in the environment of every process that it starts. */
+    private readonly string $mark;
 
     /**
      * @param list<string> $options of the `php` command
      */
     public function __construct(string $code, array $options = [])
     {
-        $this->mark = 'ALTAIR_SCRIPT_MARK=' . bin2hex(random_bytes(12));
+        $this->mark = bin2hex(random_bytes(12));
         $extension = getenv('EXTENSION');
         $this->errors = tmpfile() ?: throw new RuntimeException('No temporary file.');
-        [$name, $value] = explode('=', $this->mark);
         $process = proc_open(
             [
                 PHP_BINARY,
@@ -63,7 +65,10 @@ final class Script
             [['file', '/dev/null', 'r'], ['pipe', 'w'], $this->errors],
             $pipes,
             null,
-            [$name => $value, 'ALTAIR_TEST_SHOP' => dirname(__DIR__, 2) . '/examples/shop'] + getenv(),
+            [
+                'ALTAIR_TEST_MARK' => $this->mark,
+                'ALTAIR_TEST_SHOP' => dirname(__DIR__, 2) . '/examples/shop',
+            ] + getenv(),
         );
         $this->process = $process ?: throw new RuntimeException('No process.');
         $this->output = $pipes[1];
@@ -121,16 +126,44 @@ final class Script
     }
 
     /**
-     * @return list<string> what it has started and what still runs, itself left out
+     * By its environment, where this user may read it, by parentage, and by what was seen before.
+     *
+     * @return list<int> what it has started and what still runs
      */
     public function processes(): array
     {
-        $own = $this->pid . ' ';
+        $parents = [];
+        foreach (array_filter(scandir('/proc'), ctype_digit(...)) as $pid) {
+            $parents[(int) $pid] = (int) (Processes::stat($pid)[1] ?? 0);
+        }
+        $family = [$this->pid];
+        do {
+            $known = count($family);
+            $family = array_values(array_unique([...$family, ...array_keys(array_filter(
+                $parents,
+                static fn (int $parent): bool => in_array($parent, $family, true),
+            ))]));
+        } while (count($family) > $known);
+        $marked = array_map(intval(...), Processes::startedWith($this->mark));
+        foreach (array_diff([...$family, ...$marked], [$this->pid]) as $pid) {
+            $this->seen[$pid] ??= $this->identity($pid);
+        }
 
-        return array_values(array_filter(
-            Processes::startedWith($this->mark),
-            static fn (string $process): bool => !str_starts_with($process, $own),
+        return array_keys(array_filter(
+            $this->seen,
+            fn (?string $identity, int $pid): bool => $identity !== null && $identity === $this->identity($pid),
+            ARRAY_FILTER_USE_BOTH,
         ));
+    }
+
+    /** When a process was started, which tells it from a later one of the same number; null once it has ended. */
+    private function identity(int $pid): ?string
+    {
+        $stat = Processes::stat($pid) + ['gone', ''];
+        // A zombie of the script's own is a leak; one that has lost its parent waits for the system's init.
+        $hasEnded = $stat[0] === 'Z' && (int) $stat[1] !== $this->pid;
+
+        return $hasEnded ? null : $stat[19] ?? null;
     }
 
     private function errors(): string
