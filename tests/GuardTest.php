@@ -161,11 +161,11 @@ final class GuardTest extends EvaluationTestCase
             . ' ini_set("display_errors", "0");']);
 
         self::assertSame(
-            [['0', '', '0'], 'stderr', '0', '1', 64],
+            [['0', '', '0'], 'stderr', '0', '1', '64M'],
             $this->value('$off = ' . var_export($off, true) . ';'
                 . ' return [array_map(fn ($name) => (string) ini_get($name), $off),'
                 . ' ini_get("display_errors"), ini_get("enable_dl"), ini_get("phar.readonly"),'
-                . ' ini_get("memory_limit") >> 20];', memoryLimitMb: 64),
+                . ' ini_get("memory_limit")];', memoryLimitMb: 64),
         );
     }
 

@@ -56,6 +56,8 @@ pub fn is_terminal() -> bool {
 /// Whether standard output takes colour: a terminal that can, and no `NO_COLOR`.
 pub fn takes_color() -> bool {
     let stdout = io::stdout();
-    // `choice` also honours CLICOLOR_FORCE, which would colour a file: the terminal decides first.
-    stdout.is_terminal() && anstream::AutoStream::choice(&stdout) != ColorChoice::Never
+    // `choice` also honours CLICOLOR_FORCE, which would colour a file, and takes any terminal of a
+    // CI service for one that can: the terminal decides first.
+    let can = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    stdout.is_terminal() && can && anstream::AutoStream::choice(&stdout) != ColorChoice::Never
 }
