@@ -1,8 +1,7 @@
 //! The child's end of the channel.
 
-use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use altair_engine::channel::{
     Message, PACKET_BYTES, SECRET_BYTES, Secret, Task, TaskReader, encode_message,
@@ -14,33 +13,23 @@ use nix::sys::socket::{MsgFlags, recv, send};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, getpid};
 
-use crate::zend::ffi;
+use crate::zend::child::Build;
+use crate::zend::process::take_descriptor;
 
-/// The channel, and what makes our messages genuine on it.
+/// The channel before the task has come.
 pub struct Link {
     socket: OwnedFd,
-    secret: Option<Secret>,
-    /// The process that the host has started. A fork of it (an unsafe run may fork) has the same
-    /// memory, but nothing to say.
-    owner: Pid,
 }
 
 impl Link {
     /// Takes the descriptor over and keeps it from whatever this process starts.
-    #[allow(unsafe_code)]
     pub fn open(descriptor: RawFd) -> io::Result<Self> {
         if descriptor < 0 {
             return Err(Errno::EBADF.into());
         }
-        // SAFETY: the host has put the channel under this descriptor, and nothing else in this
-        // process knows of it.
-        let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        let socket = take_descriptor(descriptor);
         fcntl(&socket, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
-        Ok(Self {
-            socket,
-            secret: None,
-            owner: getpid(),
-        })
+        Ok(Self { socket })
     }
 
     /// Waits for the task.
@@ -61,60 +50,69 @@ impl Link {
         }
     }
 
-    /// Sets what makes messages genuine.
-    pub fn authenticate(&mut self, secret: Secret) {
-        self.secret = Some(secret);
+    /// Tells a host of another version what it has started, as a PHP without the extension would.
+    pub fn say_who_we_are(&self) {
+        let build = Build::get();
+        let facts = serde_json::json!({
+            "version": build.version,
+            "sapi": "cli",
+            "zts": i32::from(build.zts),
+            "debug": i32::from(build.debug),
+            "loaded": true,
+        });
+        send_packet(&self.socket, facts.to_string().as_bytes());
     }
 
-    /// The secret, once there is one.
-    pub fn secret(&self) -> Option<&Secret> {
-        self.secret.as_ref()
+    /// The channel with what makes messages genuine on it. It lasts as long as the process: the
+    /// last to use it are a signal handler and an exit handler.
+    pub fn with_secret(self, secret: Secret) -> &'static Voice {
+        Box::leak(Box::new(Voice {
+            socket: self.socket,
+            secret,
+            owner: getpid(),
+        }))
     }
+}
 
-    /// The socket.
-    pub fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+/// What the child says things with.
+pub struct Voice {
+    socket: OwnedFd,
+    secret: Secret,
+    /// The process that the host has started. A fork of it (an unsafe run may fork) has the same
+    /// memory, but nothing to say.
+    owner: Pid,
+}
+
+impl Voice {
+    /// What makes a message genuine.
+    pub fn secret(&self) -> &Secret {
+        &self.secret
     }
 
     /// Sends a message. Where that fails there is no host left to hear it.
     pub fn send(&self, message: &Message) {
-        if getpid() != self.owner {
-            return;
-        }
-        let packets = self
-            .secret
-            .as_ref()
-            .map(|secret| encode_message(secret, message));
-        for packet in packets.into_iter().flatten().flatten() {
-            send_packet(self.socket(), &packet);
+        for packet in encode_message(&self.secret, message).unwrap_or_default() {
+            self.send_packet(&packet);
         }
     }
 
-    /// Tells a host of another version what it has started, as a PHP without the extension would.
-    #[allow(unsafe_code)]
-    pub fn say_who_we_are(&self) {
-        // SAFETY: a constant of the shim's.
-        let version = unsafe { CStr::from_ptr(ffi::altair_php_version()) }.to_string_lossy();
-        // SAFETY: reads a constant.
-        let zts = i32::from(unsafe { ffi::altair_php_is_zts() });
-        let facts = serde_json::json!({
-            "version": version, "sapi": "cli", "zts": zts, "debug": 0, "loaded": true,
-        });
-        send_packet(self.socket(), facts.to_string().as_bytes());
+    /// Sends one packet. Usable in a signal handler.
+    pub fn send_packet(&self, packet: &[u8]) {
+        if getpid() == self.owner {
+            send_packet(&self.socket, packet);
+        }
     }
 }
 
 /// Sends one packet, waiting where there is no room: a snippet may have made the socket
-/// non-blocking. Usable in a signal handler.
-pub fn send_packet(socket: BorrowedFd<'_>, packet: &[u8]) {
+/// non-blocking.
+fn send_packet(socket: &OwnedFd, packet: &[u8]) {
     loop {
         match send(socket.as_raw_fd(), packet, MsgFlags::MSG_NOSIGNAL) {
             Err(Errno::EINTR) => {}
             Err(Errno::EAGAIN) => {
-                let _ = poll(
-                    &mut [PollFd::new(socket, PollFlags::POLLOUT)],
-                    PollTimeout::NONE,
-                );
+                let room = PollFd::new(socket.as_fd(), PollFlags::POLLOUT);
+                let _ = poll(&mut [room], PollTimeout::NONE);
             }
             _ => return,
         }
@@ -126,11 +124,4 @@ pub fn monotonic_ns() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
         now.tv_sec().unsigned_abs() * 1_000_000_000 + now.tv_nsec().unsigned_abs()
     })
-}
-
-/// Ends the process at once.
-#[allow(unsafe_code)]
-pub fn leave(status: i32) -> ! {
-    // SAFETY: does not return.
-    unsafe { nix::libc::_exit(status) }
 }

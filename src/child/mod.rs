@@ -16,6 +16,7 @@ use altair_engine::channel::{Ending, Message, PROTOCOL};
 
 use crate::zend::child as engine;
 use crate::zend::params::ini;
+use crate::zend::process::leave;
 use link::Link;
 
 /// The ini setting by which a host tells a process that it is a child, and on which descriptor
@@ -44,13 +45,13 @@ pub fn install() {
 extern "C" fn entry() {
     let status = catch_unwind(main).unwrap_or(EXIT_BROKEN);
     // Everything that has to run has run; module shutdown would only cost time.
-    link::leave(status)
+    leave(status)
 }
 
 /// One evaluation, from the task to the report. Gives the exit status.
 fn main() -> i32 {
     let entered_ns = link::monotonic_ns();
-    let mut link = match Link::open(ini(CHANNEL_INI).parse().unwrap_or(-1)) {
+    let link = match Link::open(ini(CHANNEL_INI).parse().unwrap_or(-1)) {
         Ok(link) => link,
         Err(_) => return EXIT_BROKEN,
     };
@@ -61,14 +62,14 @@ fn main() -> i32 {
             return EXIT_BROKEN;
         }
     };
-    link.authenticate(task.secret.clone());
-    link.send(&Message::Entered { at_ns: entered_ns });
-    ending::prepare(&link, task.restrictions.is_some());
-    stop::arm(&link);
-    let run = run::run(&task, &link);
+    let voice = link.with_secret(task.secret.clone());
+    voice.send(&Message::Entered { at_ns: entered_ns });
+    ending::prepare(voice, task.restrictions.is_some());
+    stop::arm(voice);
+    let run = run::run(&task, voice);
     stop::note_phase(run.report.phase);
     let status = exit_status(&run.report.ending);
-    link.send(&Message::Report(run.report));
+    voice.send(&Message::Report(run.report));
     status
 }
 

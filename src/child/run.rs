@@ -6,7 +6,7 @@ use altair_engine::channel::{Ending, Message, Report, Task};
 use altair_engine::encode::encode_value;
 use altair_engine::{IN_FORCE, Phase};
 
-use super::link::Link;
+use super::link::Voice;
 use super::{boot, ending, guards, stop};
 use crate::zend::child::{self as engine, Refusals, memory_peak};
 use crate::zend::node::ZvalNode;
@@ -24,7 +24,7 @@ const OWN_INI: &[(&str, &str)] = &[("error_log", ""), ("ignore_user_abort", "1")
 const SNIPPET_INI: &[(&str, &str)] = &[("display_errors", "stderr"), ("html_errors", "0")];
 
 /// Runs a task to its end.
-pub fn run(task: &Task, link: &Link) -> Run {
+pub fn run(task: &Task, voice: &Voice) -> Run {
     let mut run = Run {
         report: Report {
             ending: Ending::Exited(0),
@@ -35,7 +35,7 @@ pub fn run(task: &Task, link: &Link) -> Run {
             refused: Vec::new(),
         },
     };
-    run.report.ending = match run.complete(task, link) {
+    run.report.ending = match run.complete(task, voice) {
         Ok(ending) | Err(ending) => ending,
     };
     run.report.memory_peak_bytes = memory_peak();
@@ -43,8 +43,8 @@ pub fn run(task: &Task, link: &Link) -> Run {
 }
 
 impl Run {
-    fn complete(&mut self, task: &Task, link: &Link) -> Result<Ending, Ending> {
-        let refusals = self.boot(task, link)?;
+    fn complete(&mut self, task: &Task, voice: &Voice) -> Result<Ending, Ending> {
+        let refusals = self.boot(task, voice)?;
         self.enter(Phase::Snippet);
         let ending = self.snippet(task);
         let ending = self.shut_down(ending);
@@ -57,7 +57,7 @@ impl Run {
         stop::note_phase(phase);
     }
 
-    fn boot(&mut self, task: &Task, link: &Link) -> Result<Refusals, Ending> {
+    fn boot(&mut self, task: &Task, voice: &Voice) -> Result<Refusals, Ending> {
         let began = Instant::now();
         for (name, value) in OWN_INI {
             engine::set_ini(name, value.as_bytes());
@@ -77,7 +77,7 @@ impl Run {
         };
         // The container belongs to `container()` from here on.
         std::mem::forget(container);
-        link.send(&Message::Ready {
+        voice.send(&Message::Ready {
             boot_us: micros(began),
             guards,
         });

@@ -4,34 +4,27 @@
 //! machine to look up would let the snippet run on after a `sleep`, or come late out of a long
 //! native call.
 
-use std::cell::UnsafeCell;
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, OnceLock};
 
-use altair_engine::channel::{SECRET_BYTES, Secret, StoppedRef, encode_stopped};
+use altair_engine::channel::{StoppedRef, encode_stopped};
 use altair_engine::{Phase, stop_signal};
-use nix::sys::signal::SigSet;
-use nix::unistd::{Pid, getpid};
 
-use super::link::{Link, leave, send_packet};
+use super::link::Voice;
 use crate::zend::child::memory_peak;
 use crate::zend::frames::Arena;
+use crate::zend::process::{leave, on_signal};
 
 /// Bytes of the packet that says where the code was.
 const PACKET_BYTES: usize = 24 * 1024;
-/// Bytes of the handler's own stack: the snippet's may be used up.
-const STACK_BYTES: usize = 128 * 1024;
 /// The exit status of a child that stopped at the deadline; what `timeout(1)` uses.
 const EXIT_STOPPED: i32 = 124;
 
-/// What the handler needs, made beforehand.
+/// What the handler needs, made beforehand: it cannot allocate.
 struct Stopper {
-    socket: RawFd,
-    secret: Secret,
-    room: UnsafeCell<Room>,
-    /// As in [`Link`].
-    owner: Pid,
+    voice: &'static Voice,
+    /// For the first thread that comes; the handler takes it without waiting.
+    room: Mutex<Room>,
 }
 
 struct Room {
@@ -39,12 +32,7 @@ struct Room {
     packet: Box<[u8; PACKET_BYTES]>,
 }
 
-// SAFETY: the room is used by the one thread that `ENTERED` lets in.
-#[allow(unsafe_code)]
-unsafe impl Sync for Stopper {}
-
 static STOPPER: OnceLock<Stopper> = OnceLock::new();
-static ENTERED: AtomicBool = AtomicBool::new(false);
 static PHASE: AtomicU8 = AtomicU8::new(0);
 const PHASES: [Phase; 3] = [Phase::Boot, Phase::Snippet, Phase::Encode];
 
@@ -60,64 +48,38 @@ pub fn phase() -> Phase {
 }
 
 /// Installs the handler.
-#[allow(unsafe_code)]
-pub fn arm(link: &Link) {
-    let Some(secret) = link.secret() else {
-        return;
-    };
+pub fn arm(voice: &'static Voice) {
     let room = Room {
         arena: Arena::new(),
         packet: Box::new([0; PACKET_BYTES]),
     };
     let _ = STOPPER.set(Stopper {
-        socket: link.socket().as_raw_fd(),
-        secret: secret.clone(),
-        room: UnsafeCell::new(room),
-        owner: getpid(),
+        voice,
+        room: Mutex::new(room),
     });
-    let stack = Box::leak(vec![0_u8; STACK_BYTES].into_boxed_slice());
-    // SAFETY: the stack lives as long as the process; the handler is async-signal-safe: it reads
-    // the engine's frames, formats into room of its own, sends, and ends the process.
-    unsafe {
-        let alternate = nix::libc::stack_t {
-            ss_sp: stack.as_mut_ptr().cast(),
-            ss_flags: 0,
-            ss_size: STACK_BYTES,
-        };
-        nix::libc::sigaltstack(&raw const alternate, std::ptr::null_mut());
-        let mut action: nix::libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = on_stop as *const () as usize;
-        action.sa_flags = nix::libc::SA_ONSTACK;
-        action.sa_mask = *SigSet::all().as_ref();
-        nix::libc::sigaction(stop_signal(), &raw const action, std::ptr::null_mut());
-    }
+    on_signal(stop_signal(), on_stop);
 }
 
-#[allow(unsafe_code)]
+/// Async-signal-safe: reads the engine's frames, formats into room of its own, sends, and ends the
+/// process.
 extern "C" fn on_stop(_signal: i32) {
-    if ENTERED.swap(true, Ordering::AcqRel) {
-        return;
-    }
-    if let Some(stopper) = STOPPER.get()
-        && stopper.owner == getpid()
-    {
-        // SAFETY: `ENTERED` lets one thread in, once.
-        let Room { arena, packet } = unsafe { &mut *stopper.room.get() };
-        let phase = phase();
-        arena.with_current(|location| {
-            let stopped = StoppedRef {
-                phase,
-                location,
-                memory_peak_bytes: memory_peak(),
-            };
-            // SAFETY: the descriptor stays open as long as the process lives.
-            let socket = unsafe { BorrowedFd::borrow_raw(stopper.socket) };
-            if let Some(packet) = encode_stopped(&stopper.secret, &stopped, &mut packet[..]) {
-                send_packet(socket, packet);
-            }
-        });
-    }
+    let Some(stopper) = STOPPER.get() else {
+        leave(EXIT_STOPPED);
+    };
+    let Ok(mut room) = stopper.room.try_lock() else {
+        return; // another thread is at it
+    };
+    let Room { arena, packet } = &mut *room;
+    let phase = phase();
+    arena.with_current(|location| {
+        let stopped = StoppedRef {
+            phase,
+            location,
+            memory_peak_bytes: memory_peak(),
+        };
+        if let Some(packet) = encode_stopped(stopper.voice.secret(), &stopped, &mut packet[..]) {
+            stopper.voice.send_packet(packet);
+        }
+    });
     leave(EXIT_STOPPED)
 }
-
-const _: () = assert!(PACKET_BYTES > SECRET_BYTES + 1);

@@ -1,7 +1,6 @@
 //! `Altair\Eval\EvalResult`.
 
 use altair_engine::EvalResult;
-use ext_php_rs::ffi::zend_objects_new;
 use ext_php_rs::types::{ZendObject, Zval};
 use ext_php_rs::zend::ExecuteData;
 use serde_json::Value;
@@ -9,7 +8,7 @@ use serde_json::Value;
 use super::eval_request::{boolean, int};
 use super::exceptions::throw_error;
 use crate::zend::class::{Class, Param, Slot, Type};
-use crate::zend::object::{self, init, property, this};
+use crate::zend::object::{self, init, new_object, property, this};
 use crate::zend::params::{Arg, parse};
 use crate::zend::{Bailout, host, json};
 
@@ -136,21 +135,6 @@ pub fn write(result: &EvalResult) -> Result<Zval, Bailout> {
         fill(object, values);
     }
     Ok(zval)
-}
-
-/// A new object of a class of ours, its properties not yet initialised.
-#[allow(unsafe_code)]
-pub fn new_object(class: &Slot) -> Zval {
-    let mut zval = Zval::new();
-    // SAFETY: a class without a creator of its own; `set_object` takes a second reference, so the
-    // first is given back.
-    unsafe {
-        let object = zend_objects_new((&raw const *class.get()).cast_mut());
-        ext_php_rs::ffi::object_properties_init(object, (*object).ce);
-        zval.set_object(&mut *object);
-        (*object).gc.refcount -= 1;
-    }
-    zval
 }
 
 fn is_ok(result: &ZendObject) -> bool {

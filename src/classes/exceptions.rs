@@ -4,8 +4,7 @@ use altair_engine::EvalError;
 use ext_php_rs::exception::PhpException;
 use ext_php_rs::zend::{ClassEntry, ce};
 
-use crate::zend::class::{Class, Slot};
-use crate::zend::ffi::{spl_ce_InvalidArgumentException, spl_ce_RuntimeException};
+use crate::zend::class::{Class, Slot, invalid_argument_exception, runtime_exception};
 
 static EVAL_EXCEPTION: Slot = Slot::new();
 static INVALID_REQUEST: Slot = Slot::new();
@@ -19,13 +18,13 @@ pub fn register() {
     let interface = (eval_exception as fn() -> &'static ClassEntry, INTERFACE);
     Class::extending(
         "Altair\\Eval\\Exception\\InvalidRequestException",
-        (invalid_argument, "InvalidArgumentException"),
+        (invalid_argument_exception, "InvalidArgumentException"),
         interface,
     )
     .register(&INVALID_REQUEST);
     Class::extending(
         "Altair\\Eval\\Exception\\LaunchException",
-        (runtime, "RuntimeException"),
+        (runtime_exception, "RuntimeException"),
         interface,
     )
     .register(&LAUNCH);
@@ -33,18 +32,6 @@ pub fn register() {
 
 fn eval_exception() -> &'static ClassEntry {
     EVAL_EXCEPTION.get()
-}
-
-#[allow(unsafe_code)]
-fn invalid_argument() -> &'static ClassEntry {
-    // SAFETY: SPL is always there and has started before any other extension.
-    unsafe { &*spl_ce_InvalidArgumentException }
-}
-
-#[allow(unsafe_code)]
-fn runtime() -> &'static ClassEntry {
-    // SAFETY: as above.
-    unsafe { &*spl_ce_RuntimeException }
 }
 
 /// Throws what an evaluation could not be started for.

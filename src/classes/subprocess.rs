@@ -11,12 +11,11 @@ use ext_php_rs::types::Zval;
 use ext_php_rs::zend::ExecuteData;
 
 use super::eval_request::{boolean, int};
-use super::eval_result::new_object;
 use super::exceptions::throw_error;
 use crate::zend::class::{Class, Param, Slot, Type};
 use crate::zend::host::{self, Wants};
 use crate::zend::node::entries;
-use crate::zend::object::{init, property, string_bytes, this};
+use crate::zend::object::{init, new_object, property, string_bytes, this};
 use crate::zend::params::{Arg, parse};
 use crate::zend::{Bailout, json};
 

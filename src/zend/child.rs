@@ -1,14 +1,73 @@
 //! What the child asks of the engine.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::mem::ManuallyDrop;
+use std::sync::OnceLock;
 
+use ext_php_rs::ffi::zend_string;
 use ext_php_rs::types::Zval;
 
 use super::exception::Exception;
-use super::{Bailout, attempt, ffi};
+use super::{Bailout, attempt, ffi, text};
 
-pub use super::ffi::FatalHook;
+/// A fatal error as the engine reports it.
+pub struct FatalError {
+    /// Whether it is memory that ran out.
+    pub out_of_memory: bool,
+    /// The file it is said to be in.
+    pub file: String,
+    /// The line.
+    pub line: u32,
+    /// What PHP says.
+    pub message: String,
+}
+
+static FATAL_HOOK: OnceLock<fn(FatalError)> = OnceLock::new();
+
+extern "C" fn on_fatal(
+    out_of_memory: bool,
+    file: *const zend_string,
+    line: u32,
+    message: *const zend_string,
+) {
+    // SAFETY: the engine's strings, for the time of the call.
+    let (file, message) = unsafe { (text(file), text(message)) };
+    if let Some(hook) = FATAL_HOOK.get() {
+        hook(FatalError {
+            out_of_memory,
+            file,
+            line,
+            message,
+        });
+    }
+}
+
+/// The PHP that this was built for.
+pub struct Build {
+    /// `PHP_VERSION`.
+    pub version: String,
+    /// Whether it is thread-safe.
+    pub zts: bool,
+    /// Whether it is a debug build.
+    pub debug: bool,
+}
+
+impl Build {
+    /// Reads what the shim was compiled with.
+    #[must_use]
+    pub fn get() -> Self {
+        // SAFETY: constants of the shim's.
+        unsafe {
+            Self {
+                version: CStr::from_ptr(ffi::altair_php_version())
+                    .to_string_lossy()
+                    .into_owned(),
+                zts: ffi::altair_php_is_zts(),
+                debug: ffi::altair_php_is_debug(),
+            }
+        }
+    }
+}
 
 /// How a piece of PHP code ended that did not come to its end.
 pub enum Cut {
@@ -73,11 +132,12 @@ pub fn take_over(entry: extern "C" fn()) {
 }
 
 /// Prepares the engine for code that is run from outside of any code.
-pub fn begin(fatal: FatalHook) {
+pub fn begin(fatal: fn(FatalError)) {
+    let _ = FATAL_HOOK.set(fatal);
     // SAFETY: called once, before any other code runs.
     unsafe {
         ffi::altair_begin();
-        ffi::altair_on_fatal(fatal);
+        ffi::altair_on_fatal(on_fatal);
     }
 }
 

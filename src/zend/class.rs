@@ -284,3 +284,17 @@ impl Class {
 
 /// The class that `ClassBuilder::register` has just registered; its hook cannot capture.
 static REGISTERED: Slot = Slot::new();
+
+/// `InvalidArgumentException`.
+#[must_use]
+pub fn invalid_argument_exception() -> &'static ClassEntry {
+    // SAFETY: SPL is always there and has started before any other extension.
+    unsafe { &*ffi::spl_ce_InvalidArgumentException }
+}
+
+/// `RuntimeException`.
+#[must_use]
+pub fn runtime_exception() -> &'static ClassEntry {
+    // SAFETY: as above.
+    unsafe { &*ffi::spl_ce_RuntimeException }
+}

@@ -130,6 +130,7 @@ unsafe extern "C" {
     pub fn altair_memory_usage() -> usize;
     pub fn altair_php_version() -> *const c_char;
     pub fn altair_php_is_zts() -> bool;
+    pub fn altair_php_is_debug() -> bool;
 
     pub fn altair_wrong_type(number: u32, expected: *const c_char, given: *mut zval);
     pub fn altair_parse_callable(number: u32, value: *mut zval) -> bool;

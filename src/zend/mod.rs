@@ -16,6 +16,7 @@ pub mod json;
 pub mod node;
 pub mod object;
 pub mod params;
+pub mod process;
 
 use std::panic::AssertUnwindSafe;
 

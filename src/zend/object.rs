@@ -1,8 +1,10 @@
 //! Reading and filling the properties of native objects.
 
+use ext_php_rs::ffi::{object_properties_init, zend_objects_new};
 use ext_php_rs::types::{ZendObject, Zval};
 use ext_php_rs::zend::ExecuteData;
 
+use super::class::Slot;
 use super::ffi;
 
 /// A property's value, without running any code; `None` where it is not initialised.
@@ -71,5 +73,19 @@ pub fn share(object: &ZendObject) -> Zval {
     let mut zval = Zval::new();
     // SAFETY: a live object, of which `set_object` takes a reference; only its count changes.
     unsafe { zval.set_object(&mut *(&raw const *object).cast_mut()) };
+    zval
+}
+
+/// A new object of a class of ours, its properties not yet initialised.
+pub fn new_object(class: &Slot) -> Zval {
+    let mut zval = Zval::new();
+    // SAFETY: a class without a creator of its own; `set_object` takes a second reference, so the
+    // first is given back.
+    unsafe {
+        let object = zend_objects_new((&raw const *class.get()).cast_mut());
+        object_properties_init(object, (*object).ce);
+        zval.set_object(&mut *object);
+        (*object).gc.refcount -= 1;
+    }
     zval
 }

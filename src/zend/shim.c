@@ -449,6 +449,11 @@ bool altair_php_is_zts(void)
 #endif
 }
 
+bool altair_php_is_debug(void)
+{
+	return ZEND_DEBUG;
+}
+
 /* ---- the host's side ---- */
 
 bool altair_interrupts(void)

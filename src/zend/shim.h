@@ -103,6 +103,7 @@ size_t altair_memory_usage(void);
 
 const char *altair_php_version(void);
 bool altair_php_is_zts(void);
+bool altair_php_is_debug(void);
 
 /* ---- the host's side ---- */
 

@@ -1,0 +1,44 @@
+//! The process itself: descriptors that it was given, signals, its end.
+
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+use nix::libc;
+use nix::sys::signal::SigSet;
+
+/// Bytes of the stack that a handler runs on: the one it interrupts may be used up.
+const HANDLER_STACK_BYTES: usize = 128 * 1024;
+
+/// Takes over a descriptor that whoever started this process has put there for it.
+#[must_use]
+pub fn take_descriptor(descriptor: RawFd) -> OwnedFd {
+    // SAFETY: called once, before any other code could have made a descriptor of that number its own.
+    unsafe { OwnedFd::from_raw_fd(descriptor) }
+}
+
+/// Has `handler` called on `signal`, on a stack of its own, with all other signals held back.
+///
+/// `handler` has to be async-signal-safe.
+pub fn on_signal(signal: i32, handler: extern "C" fn(i32)) {
+    let stack = Box::leak(vec![0_u8; HANDLER_STACK_BYTES].into_boxed_slice());
+    // SAFETY: the stack lives as long as the process; all zeros is an action without a handler,
+    // and the rest of it is filled in.
+    unsafe {
+        let alternate = libc::stack_t {
+            ss_sp: stack.as_mut_ptr().cast(),
+            ss_flags: 0,
+            ss_size: HANDLER_STACK_BYTES,
+        };
+        libc::sigaltstack(&raw const alternate, std::ptr::null_mut());
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_ONSTACK;
+        action.sa_mask = *SigSet::all().as_ref();
+        libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+    }
+}
+
+/// Ends the process at once: no destructor, no exit handler, no module shutdown.
+pub fn leave(status: i32) -> ! {
+    // SAFETY: does not return.
+    unsafe { libc::_exit(status) }
+}
