@@ -2,18 +2,24 @@
 
 use std::process::Command;
 
+/// The shim, a file for each thing it does.
+const SOURCES: [&str; 4] = [
+    "src/zend/shim.c",
+    "src/zend/child.c",
+    "src/zend/snippet.c",
+    "src/zend/refuse.c",
+];
+
 fn main() {
-    println!("cargo:rerun-if-changed=src/zend/shim.c");
-    println!("cargo:rerun-if-changed=src/zend/child.c");
+    for source in SOURCES {
+        println!("cargo:rerun-if-changed={source}");
+    }
     println!("cargo:rerun-if-changed=src/zend/shim.h");
     println!("cargo:rerun-if-env-changed=PHP_CONFIG");
     println!("cargo:rerun-if-env-changed=PATH");
     let php_config = std::env::var("PHP_CONFIG").unwrap_or_else(|_| "php-config".into());
     let mut shim = cc::Build::new();
-    shim.file("src/zend/shim.c")
-        .file("src/zend/child.c")
-        .warnings(true)
-        .extra_warnings(true);
+    shim.files(SOURCES).warnings(true).extra_warnings(true);
     for flag in ask(&php_config, "--includes").split_whitespace() {
         match flag.strip_prefix("-I") {
             // The engine's headers have warnings of their own under -Wextra.

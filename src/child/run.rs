@@ -19,7 +19,13 @@ pub struct Run {
 
 /// ini settings of the child's that hold from its first own code on: what PHP says goes to
 /// standard error, and output that nobody reads any more (a snippet may close it) is no reason to end.
-const OWN_INI: &[(&str, &str)] = &[("error_log", ""), ("ignore_user_abort", "1")];
+const OWN_INI: &[(&str, &str)] = &[
+    ("error_log", ""),
+    ("ignore_user_abort", "1"),
+    // PHP would end the process where `set_time_limit` is missed by a long native call; the
+    // deadline does, and says where the call was.
+    ("hard_timeout", "0"),
+];
 /// ini settings that boot may have changed for its own ends, and that hold for the snippet.
 const SNIPPET_INI: &[(&str, &str)] = &[("display_errors", "stderr"), ("html_errors", "0")];
 

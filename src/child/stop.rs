@@ -13,7 +13,7 @@ use altair_engine::{Phase, stop_signal};
 use super::link::Voice;
 use crate::zend::child::memory_peak;
 use crate::zend::frames::Arena;
-use crate::zend::process::{leave, on_signal};
+use crate::zend::process::{leave, on_signal_of_parent};
 
 /// Bytes of the packet that says where the code was.
 const PACKET_BYTES: usize = 24 * 1024;
@@ -57,12 +57,12 @@ pub fn arm(voice: &'static Voice) {
         voice,
         room: Mutex::new(room),
     });
-    on_signal(stop_signal(), on_stop);
+    on_signal_of_parent(stop_signal(), on_stop);
 }
 
 /// Async-signal-safe: reads the engine's frames, formats into room of its own, sends, and ends the
 /// process.
-extern "C" fn on_stop(_signal: i32) {
+fn on_stop() {
     let Some(stopper) = STOPPER.get() else {
         leave(EXIT_STOPPED);
     };

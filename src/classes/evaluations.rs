@@ -1,5 +1,6 @@
 //! The iterator that `Evaluator::evaluateMany()` returns.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use altair_engine::encode::{Key, Step};
@@ -13,7 +14,7 @@ use super::eval_request::int;
 use super::watching::{Watched, wait_for};
 use super::{eval_request, eval_result, exceptions};
 use crate::zend::Bailout;
-use crate::zend::host::Wants;
+use crate::zend::host::{self, Wants};
 use crate::zend::json;
 use crate::zend::node::{ZvalNode, entries};
 
@@ -23,6 +24,12 @@ use crate::zend::node::{ZvalNode, entries};
 #[php(implements(ce = ce::iterator, stub = "\\Iterator"))]
 #[php(flags = ext_php_rs::flags::ClassFlags::Final)]
 pub struct Evaluations {
+    /// Borrowed while it goes on: code of the host's that runs meanwhile (a signal handler, the
+    /// requests' own iterator) may ask it to go on, too.
+    state: RefCell<State>,
+}
+
+struct State {
     evaluator: Evaluator,
     requests: Requests,
     concurrency: usize,
@@ -79,7 +86,7 @@ impl Evaluations {
         requests: &Zval,
         concurrency: usize,
     ) -> Result<Zval, Bailout> {
-        let this = Self {
+        let state = State {
             evaluator,
             requests: Requests::of(requests),
             concurrency,
@@ -89,11 +96,32 @@ impl Evaluations {
             failed: VecDeque::new(),
             current: None,
         };
+        let this = Self {
+            state: RefCell::new(state),
+        };
         ZendClassObject::new(this)
             .into_zval(false)
             .map_err(|_| Bailout)
     }
 
+    /// Looks at the state, unless the iteration is just going on.
+    fn look<R>(&self, at: impl FnOnce(&State) -> R) -> Option<R> {
+        self.state.try_borrow().ok().map(|state| at(&state))
+    }
+
+    /// Goes on with the iteration.
+    fn advance(&self) {
+        let Ok(mut state) = self.state.try_borrow_mut() else {
+            exceptions::throw_error("The iterator over evaluations is already running");
+            return;
+        };
+        let ended = state.advance();
+        drop(state);
+        host::send_on(ended);
+    }
+}
+
+impl State {
     /// Starts runs until there are as many as may run side by side.
     fn fill(&mut self) -> Result<(), Wants> {
         while !self.exhausted && self.failed.is_empty() && self.running.len() < self.concurrency {
@@ -143,19 +171,28 @@ impl Evaluations {
         }
     }
 
-    fn advance(&mut self) {
+    fn advance(&mut self) -> Result<(), Bailout> {
         self.current = None;
         match self.turn() {
             Ok(None) => {}
-            Ok(Some((key, Ok(result)))) => {
-                self.current = eval_result::write(&result).ok().map(|result| (key, result));
-            }
+            Ok(Some((key, Ok(result)))) => self.current = Some((key, eval_result::write(&result)?)),
             Ok(Some((_, Err(error)))) => {
                 self.stop();
                 exceptions::throw(&error);
             }
-            Err(_) => self.stop(),
+            Err(wants) => {
+                self.stop();
+                if wants == Wants::Bailout {
+                    return Err(Bailout);
+                }
+            }
         }
+        Ok(())
+    }
+
+    fn shown(&self, part: impl FnOnce(&(Zval, Zval)) -> &Zval) -> Zval {
+        let current = self.current.as_ref();
+        current.map_or_else(Zval::null, |current| part(current).shallow_clone())
     }
 
     /// Ends what still runs.
@@ -176,37 +213,38 @@ impl Evaluations {
 
     /// The result that has just come.
     pub fn current(&self) -> Zval {
-        self.current
-            .as_ref()
-            .map_or_else(Zval::null, |(_, result)| result.shallow_clone())
+        self.look(|state| state.shown(|(_, result)| result))
+            .unwrap_or_else(Zval::null)
     }
 
     /// The key of its request.
     pub fn key(&self) -> Zval {
-        self.current
-            .as_ref()
-            .map_or_else(Zval::null, |(key, _)| key.shallow_clone())
+        self.look(|state| state.shown(|(key, _)| key))
+            .unwrap_or_else(Zval::null)
     }
 
     /// Waits for the next result.
-    pub fn next(&mut self) {
+    pub fn next(&self) {
         self.advance();
     }
 
     /// Waits for the first result; an iteration that has begun is not begun again.
-    pub fn rewind(&mut self) -> PhpResult<()> {
-        if self.begun {
-            if self.current.is_none() {
-                return Err("The results have been gone through and cannot be again".into());
+    pub fn rewind(&self) -> PhpResult<()> {
+        match self.look(|state| (state.begun, state.current.is_some())) {
+            Some((true, false)) => {
+                Err("The results have been gone through and cannot be again".into())
             }
-            return Ok(());
+            Some((true, true)) => Ok(()),
+            _ => {
+                self.advance();
+                Ok(())
+            }
         }
-        self.advance();
-        Ok(())
     }
 
     /// Whether there is a result.
     pub fn valid(&self) -> bool {
-        self.current.is_some()
+        self.look(|state| state.current.is_some())
+            .unwrap_or_default()
     }
 }

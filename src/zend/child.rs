@@ -8,7 +8,7 @@ use ext_php_rs::ffi::zend_string;
 use ext_php_rs::types::Zval;
 
 use super::exception::Exception;
-use super::{Bailout, attempt, ffi, text};
+use super::{Bailout, attempt, ffi, take_bailout, text};
 
 /// A fatal error as the engine reports it.
 pub struct FatalError {
@@ -89,6 +89,7 @@ pub fn run<R>(call: impl FnOnce() -> R) -> Result<R, Cut> {
     // pointers into frames that are gone.
     let recover = || unsafe { ffi::altair_recover() };
     recover();
+    take_bailout();
     let result = attempt(call);
     recover();
     match (result, Exception::take()) {
@@ -102,6 +103,7 @@ pub fn run<R>(call: impl FnOnce() -> R) -> Result<R, Cut> {
 /// How code was cut short that was run elsewhere and left it at that.
 #[must_use]
 pub fn pending_cut() -> Cut {
+    take_bailout();
     // SAFETY: as in `run`.
     unsafe { ffi::altair_recover() };
     match Exception::take() {
@@ -286,13 +288,13 @@ impl Refusals {
     pub fn tried(&self) -> Vec<(String, String)> {
         // SAFETY: reads a flag.
         let was = |index: u32| unsafe { ffi::altair_was_refused(index) };
-        let eval = (
-            ffi::EVAL_INDEX,
-            ("eval()".to_owned(), "--unsafe".to_owned()),
-        );
+        let always = |index, what: &str| (index, (what.to_owned(), "--unsafe".to_owned()));
         (0..)
             .zip(self.0.iter().cloned())
-            .chain([eval])
+            .chain([
+                always(ffi::EVAL_INDEX, "eval()"),
+                always(ffi::MAIL_INDEX, "error_log()"),
+            ])
             .filter(|(at, _)| was(*at))
             .map(|(_, what)| what)
             .collect()

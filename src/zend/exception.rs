@@ -7,7 +7,7 @@ use ext_php_rs::ffi::zend_object;
 use ext_php_rs::types::{ZendObject, Zval};
 
 use super::object::string_bytes;
-use super::{attempt, ffi, text};
+use super::{attempt_drop, ffi, text};
 
 /// An exception that has been taken away from the engine; released when dropped.
 pub struct Exception(*mut zend_object);
@@ -47,7 +47,7 @@ impl Drop for Exception {
     fn drop(&mut self) {
         let object = self.0;
         // A trace holds the arguments of its frames, and their destructors are code.
-        let _ = attempt(|| {
+        attempt_drop(|| {
             let mut zval = Zval::new();
             // SAFETY: `set_object` adds a reference, which `zval` gives back together with ours.
             unsafe {

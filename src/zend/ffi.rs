@@ -55,6 +55,7 @@ pub type OpArray = c_void;
 
 pub const REFUSED_MAX: u32 = 128;
 pub const EVAL_INDEX: u32 = REFUSED_MAX;
+pub const MAIL_INDEX: u32 = REFUSED_MAX + 1;
 
 unsafe extern "C" {
     pub fn altair_frames(place: *mut RawPlace, frames: *mut RawFrame, max: usize) -> usize;
@@ -75,7 +76,12 @@ unsafe extern "C" {
     pub fn altair_property(object: *mut zend_object, name: *const c_char, len: usize) -> *mut zval;
 
     pub fn altair_entries(array: *mut zend_array, max: usize, each: Each, context: *mut c_void);
-    pub fn altair_public_properties(object: *mut zend_object, each: Each, context: *mut c_void);
+    pub fn altair_public_properties(
+        object: *mut zend_object,
+        max: usize,
+        each: Each,
+        context: *mut c_void,
+    );
     pub fn altair_object_kind(object: *mut zend_object) -> Kind;
     pub fn altair_is_countable(object: *mut zend_object) -> bool;
     pub fn altair_array_is_list(array: *mut zend_array) -> bool;

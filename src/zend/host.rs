@@ -9,7 +9,7 @@ use ext_php_rs::exception::PhpException;
 use ext_php_rs::types::Zval;
 use ext_php_rs::zend::{ExecutorGlobals, ce, run_handler};
 
-use super::{Bailout, attempt, ffi};
+use super::{Bailout, attempt, ffi, take_bailout};
 
 /// Why the host's own code wants a blocking call to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,11 +73,17 @@ pub fn has_exception() -> bool {
 /// engine's own bailout goes on once everything of Rust's is cleaned up.
 pub fn method(body: impl FnOnce() -> Result<(), Bailout>) {
     run_handler(std::panic::AssertUnwindSafe(|| {
-        if body() == Err(Bailout) {
-            // SAFETY: nothing in this frame has a destructor left to run.
-            unsafe { ext_php_rs::zend::bailout() };
-        }
+        send_on(body());
     }));
+}
+
+/// Lets the engine's bailout go on where there was one: the last thing that a method does, with
+/// nothing of Rust's left that has a destructor to run.
+pub fn send_on(ended: Result<(), Bailout>) {
+    if take_bailout() || ended == Err(Bailout) {
+        // SAFETY: the method's wrapper catches it, and sends it on from there.
+        unsafe { ext_php_rs::zend::bailout() };
+    }
 }
 
 /// Throws a `TypeError`.

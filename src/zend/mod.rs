@@ -18,6 +18,7 @@ pub mod object;
 pub mod params;
 pub mod process;
 
+use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
 
 use ext_php_rs::ffi::zend_string;
@@ -38,6 +39,28 @@ pub fn attempt<R>(call: impl FnOnce() -> R) -> Result<R, Bailout> {
         Err(CatchError::Panic(message)) => panic!("{message}"),
         Err(_) => Err(Bailout),
     }
+}
+
+thread_local! {
+    static BAILED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a destructor, which cannot say that the engine bailed out in it: [`take_bailout`] does.
+pub fn attempt_drop(call: impl FnOnce()) {
+    if attempt(call).is_err() {
+        BAILED.set(true);
+    }
+}
+
+/// Whether the engine has bailed out in a destructor, after which no more code is to be run.
+#[must_use]
+pub fn has_bailed() -> bool {
+    BAILED.get()
+}
+
+/// The same, once.
+pub fn take_bailout() -> bool {
+    BAILED.take()
 }
 
 /// The bytes of a string of the engine; empty for none.

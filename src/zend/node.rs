@@ -13,7 +13,7 @@ use super::exception::{Exception, class_name, message};
 use super::ffi::{self, Kind, RawPlace};
 use super::host::{self, Wants};
 use super::object::string_bytes;
-use super::{Bailout, attempt, text};
+use super::{Bailout, attempt, attempt_drop, has_bailed, text};
 
 /// A value, held for as long as it is looked at.
 pub struct ZvalNode {
@@ -58,6 +58,9 @@ impl ZvalNode {
 
     /// Starts an iteration or goes on with it; an exception stays pending.
     fn advance(&self, first: bool) -> Result<Step<Self>, Bailout> {
+        if has_bailed() {
+            return Err(Bailout);
+        }
         let Some(object) = self.object() else {
             return Ok(Step::Done);
         };
@@ -96,7 +99,7 @@ impl Drop for ZvalNode {
         let iterator = self.iterator.get();
         // SAFETY: dropped once; nothing reads the value afterwards. A bailout or an exception of
         // a destructor has been met before or will be met by the caller's own check.
-        let _ = attempt(|| unsafe {
+        attempt_drop(|| unsafe {
             if !iterator.is_null() {
                 ffi::altair_iterator_free(iterator);
             }
@@ -107,6 +110,9 @@ impl Drop for ZvalNode {
 
 /// Runs code of the application and tells what became of it.
 fn user_code<T>(call: impl FnOnce() -> T) -> UserCode<T> {
+    if has_bailed() {
+        return UserCode::Ended;
+    }
     match attempt(call) {
         Ok(value) => judge(value),
         Err(Bailout) => UserCode::Ended,
@@ -175,7 +181,14 @@ impl Node for ZvalNode {
         if !has {
             let mut found = Vec::new();
             // SAFETY: as above; `found` outlives the call.
-            unsafe { ffi::altair_public_properties(object, collect, (&raw mut found).cast()) };
+            unsafe {
+                ffi::altair_public_properties(
+                    object,
+                    MAX_ENTRIES + 1,
+                    collect,
+                    (&raw mut found).cast(),
+                )
+            };
             return UserCode::Gave(found);
         }
         let mut info = ManuallyDrop::new(Zval::new());

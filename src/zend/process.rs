@@ -1,6 +1,7 @@
 //! The process itself: descriptors that it was given, signals, its end.
 
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
 
 use nix::libc;
 use nix::sys::signal::SigSet;
@@ -15,10 +16,25 @@ pub fn take_descriptor(descriptor: RawFd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
-/// Has `handler` called on `signal`, on a stack of its own, with all other signals held back.
+static HANDLER: OnceLock<fn()> = OnceLock::new();
+
+/// Passes on what the parent sends, and nothing that the process sends itself.
+extern "C" fn on_delivery(_signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    // SAFETY: the kernel's, for the time of the call; a signal of kill(2) has a sender.
+    let sender = unsafe { (*info).si_pid() };
+    if sender == nix::unistd::getppid().as_raw()
+        && let Some(handler) = HANDLER.get()
+    {
+        handler();
+    }
+}
+
+/// Has `handler` called when the parent sends `signal`, on a stack of its own, with all other
+/// signals held back. Once for the process.
 ///
 /// `handler` has to be async-signal-safe.
-pub fn on_signal(signal: i32, handler: extern "C" fn(i32)) {
+pub fn on_signal_of_parent(signal: i32, handler: fn()) {
+    let _ = HANDLER.set(handler);
     let stack = Box::leak(vec![0_u8; HANDLER_STACK_BYTES].into_boxed_slice());
     // SAFETY: the stack lives as long as the process; all zeros is an action without a handler,
     // and the rest of it is filled in.
@@ -30,8 +46,8 @@ pub fn on_signal(signal: i32, handler: extern "C" fn(i32)) {
         };
         libc::sigaltstack(&raw const alternate, std::ptr::null_mut());
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = handler as *const () as usize;
-        action.sa_flags = libc::SA_ONSTACK;
+        action.sa_sigaction = on_delivery as *const () as usize;
+        action.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO | libc::SA_RESTART;
         action.sa_mask = *SigSet::all().as_ref();
         libc::sigaction(signal, &raw const action, std::ptr::null_mut());
     }

@@ -125,7 +125,7 @@ void altair_entries(zend_array *array, size_t max, altair_each each, void *conte
 }
 
 /* What a table of properties holds beyond the declared ones, private and protected ones left out. */
-static void dynamic_properties(zend_array *table, altair_each each, void *context)
+static void dynamic_properties(zend_array *table, size_t max, altair_each each, void *context)
 {
 	zend_ulong index;
 	zend_string *key;
@@ -134,13 +134,17 @@ static void dynamic_properties(zend_array *table, altair_each each, void *contex
 		if (Z_TYPE_P(value) == IS_INDIRECT) {
 			continue; /* a declared one */
 		}
+		if (max == 0) {
+			break;
+		}
 		if (key == NULL || ZSTR_LEN(key) == 0 || ZSTR_VAL(key)[0] != '\0') {
+			max--;
 			each(context, key ? ZSTR_VAL(key) : NULL, key ? ZSTR_LEN(key) : 0, (zend_long) index, value);
 		}
 	} ZEND_HASH_FOREACH_END();
 }
 
-void altair_public_properties(zend_object *object, altair_each each, void *context)
+void altair_public_properties(zend_object *object, size_t max, altair_each each, void *context)
 {
 	zend_string *key;
 	zend_property_info *info;
@@ -155,7 +159,8 @@ void altair_public_properties(zend_object *object, altair_each each, void *conte
 		}
 #endif
 		zval *value = OBJ_PROP(object, info->offset);
-		if (Z_TYPE_P(value) != IS_UNDEF) {
+		if (Z_TYPE_P(value) != IS_UNDEF && max > 0) {
+			max--;
 			each(context, ZSTR_VAL(key), ZSTR_LEN(key), 0, value);
 		}
 	} ZEND_HASH_FOREACH_END();
@@ -163,10 +168,10 @@ void altair_public_properties(zend_object *object, altair_each each, void *conte
 		/* A built-in class that makes its properties up, as DateInterval does. No user code. */
 		zend_array *table = object->handlers->get_properties(object);
 		if (table != NULL) {
-			dynamic_properties(table, each, context);
+			dynamic_properties(table, max, each, context);
 		}
 	} else if (object->properties != NULL) {
-		dynamic_properties(object->properties, each, context);
+		dynamic_properties(object->properties, max, each, context);
 	}
 }
 

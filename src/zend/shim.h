@@ -41,7 +41,8 @@ bool altair_is_initialised(zend_object *object, const char *name, size_t len);
 typedef void (*altair_each)(void *context, const char *key, size_t len, zend_long index, zval *value);
 /* The first `max` entries of an array. */
 void altair_entries(zend_array *array, size_t max, altair_each each, void *context);
-void altair_public_properties(zend_object *object, altair_each each, void *context);
+/* The first `max` public properties of an object. */
+void altair_public_properties(zend_object *object, size_t max, altair_each each, void *context);
 /* The kinds of object that an encoder treats each in its own way. */
 enum altair_kind { ALTAIR_PLAIN, ALTAIR_ENUM, ALTAIR_DATE, ALTAIR_CLOSURE, ALTAIR_TRAVERSABLE };
 enum altair_kind altair_object_kind(zend_object *object);
@@ -117,7 +118,12 @@ bool altair_parse_callable(uint32_t number, zval *value);
 /* Calls a callable with `count` arguments; false where an exception is now pending. */
 bool altair_call(zval *callable, uint32_t count, zval *arguments, zval *result);
 
-/* ---- the child's side: child.c ---- */
+/* ---- the child's side: child.c, snippet.c, refuse.c ---- */
+
+/* The name that the snippet is compiled under. */
+#define ALTAIR_SNIPPET "snippet"
+/* The function-table key of `container()`. No PHP source can name it: it starts with a NUL. */
+#define ALTAIR_CONTAINER_KEY "\0altair\\container"
 
 /* Has `entry` called in place of the first string that is compiled: the code of `php -r`. */
 void altair_on_first_compile(void (*entry)(void));
@@ -136,6 +142,8 @@ void altair_require(const char *path, size_t len, zval *result);
 void altair_run_own(const char *code, size_t len, zval *result);
 /* Compiles the snippet; NULL with an exception pending where that fails. */
 zend_op_array *altair_compile_snippet(const char *code, size_t len);
+/* After a bailout: takes back what compiling the snippet has hooked. */
+void altair_leave_compiler(void);
 /* Runs it in a scope of its own. Its variables are still there until altair_release_scope(). */
 void altair_run_snippet(zend_op_array *code, zval *result);
 void altair_release_scope(void);
@@ -154,9 +162,11 @@ zend_long altair_exit_status(void);
 bool altair_refuse(const char *name, size_t len, bool snippet_only, const char *lift);
 /* Refuses them in the closures that exist already, and string-compiled code in the snippet. */
 void altair_refuse_everywhere(void);
-/* Whether function number `index` was tried and refused; ALTAIR_EVAL_INDEX is `eval`. */
+/* Whether function number `index` was tried and refused; ALTAIR_EVAL_INDEX is `eval`,
+ * ALTAIR_MAIL_INDEX `error_log` that sends mail. */
 #define ALTAIR_REFUSED_MAX 128
 #define ALTAIR_EVAL_INDEX (ALTAIR_REFUSED_MAX)
+#define ALTAIR_MAIL_INDEX (ALTAIR_REFUSED_MAX + 1)
 bool altair_was_refused(uint32_t index);
 
 #endif

@@ -55,6 +55,11 @@ pub const NETWORK_DISABLED: &[&str] = &[
 /// Disabled beyond [`NETWORK_DISABLED`]: they connect, listen, or ask a name server.
 pub const NETWORK_ALSO_DISABLED: &[&str] = &[
     "socket_connect",
+    "socket_bind",
+    "socket_addrinfo_lookup",
+    "socket_addrinfo_connect",
+    "socket_addrinfo_bind",
+    "stream_socket_sendto",
     "socket_sendto",
     "socket_sendmsg",
     "socket_create_listen",
