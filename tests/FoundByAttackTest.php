@@ -1,0 +1,155 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests;
+
+use Altair\Eval\Tests\Support\EvaluationTestCase;
+use Altair\Eval\Tests\Support\Script;
+
+/**
+ * What attacks on earlier builds have found, each as the behaviour that it was missing.
+ */
+final class FoundByAttackTest extends EvaluationTestCase
+{
+    /**
+     * @dataProvider importsOfAClass
+     */
+    public function testAnImportedClassOfThatNameDoesNotHideTheContainer(string $import): void
+    {
+        self::assertTrue($this->value("$import return is_object(container());"));
+    }
+
+    /**
+     * @return iterable<string, array{string}>
+     */
+    public function importsOfAClass(): iterable
+    {
+        yield 'by its own name' => ['use Shop\Container;'];
+        yield 'as an alias' => ['use Shop\Mailer as Container;'];
+        yield 'in a group' => ['use Shop\{Container, Mailer};'];
+        yield 'in a mixed group' => ['use Shop\{Container, function money};'];
+    }
+
+    /**
+     * @dataProvider functionsOfThatName
+     */
+    public function testAFunctionOfThatNameIsTheSnippetsOwn(string $call): void
+    {
+        $result = $this->evaluate($call);
+
+        self::assertStringContainsString('Call to undefined function Own\container()', $result->exception['message']);
+    }
+
+    /**
+     * @return iterable<string, array{string}>
+     */
+    public function functionsOfThatName(): iterable
+    {
+        yield 'imported' => ['use function Own\container; return container();'];
+        yield 'imported in a mixed group' => ['use Own\{A, function container}; return container();'];
+        yield 'imported in a group' => ['use function Own\{a, container}; return container();'];
+        yield 'of the namespace' => ['namespace Own; return namespace\container();'];
+    }
+
+    public function testErrorLogDoesNotSendMailAndStillLogs(): void
+    {
+        $mail = $this->evaluate('error_log("x", 1, "root@localhost"); return 1;');
+        self::assertStringContainsString('refused', $mail->exception['message']);
+        self::assertSame('error_log()', $mail->diagnostics['blocked'][0]['what']);
+
+        $log = $this->evaluate('error_log("logged"); return 1;');
+        self::assertTrue($log->ok());
+        self::assertStringContainsString('logged', $log->stderr);
+    }
+
+    public function testNoFunctionOfTheSocketsExtensionConnects(): void
+    {
+        $result = $this->evaluate('return socket_addrinfo_lookup("127.0.0.1", "1");');
+
+        self::assertSame('--network', $result->diagnostics['blocked'][0]['lift']);
+    }
+
+    public function testATimeLimitOfTheSnippetsOwnDoesNotEndItWithoutAWord(): void
+    {
+        $result = $this->evaluate(
+            'set_time_limit(1); hash_pbkdf2("sha512", "a", "b", 2000000000);',
+            timeoutMs: 5000,
+        );
+
+        self::assertSame('timed_out', $result->diagnostics['outcome']);
+    }
+
+    public function testASnippetCannotStopItselfInTheHostsName(): void
+    {
+        // SIGRTMIN + 15, with which the host tells it that the deadline has passed.
+        $result = $this->evaluate('posix_kill(posix_getpid(), 49); return "still here";');
+
+        self::assertSame('still here', self::plain($result->result));
+    }
+
+    public function testAFatalErrorInADestructorEndsTheEncoding(): void
+    {
+        $result = $this->evaluate(
+            'class G { function __destruct() { trigger_error("end", E_USER_ERROR); } }'
+            . ' class D { function __debugInfo() { echo "i"; return [new G()]; } } return [new D(), new D()];',
+        );
+
+        self::assertSame(['fatal', 'encode', 'i'], [
+            $result->diagnostics['outcome'],
+            $result->diagnostics['phase'],
+            $result->stdout,
+        ]);
+    }
+
+    public function testAFatalErrorWhileTheHostEncodesEndsTheHostsScript(): void
+    {
+        $script = new Script(<<<'PHP'
+            class G { function __destruct() { trigger_error('end', E_USER_ERROR); } }
+            class D { function __debugInfo() { return [new G()]; } }
+            say('before');
+            Altair\Eval\Encoder\ValueEncoder::encode(new D());
+            say('after');
+            PHP);
+
+        self::assertSame('before', $script->line());
+        self::assertStringNotContainsString('after', implode('', array_filter($script->end(), is_string(...))));
+    }
+
+    public function testAnIterationThatGoesOnIsNotGoneOnWithFromWithin(): void
+    {
+        $script = new Script(<<<'PHP'
+            $results = null;
+            $requests = (function () use (&$results) {
+                yield 'a' => request('return 1;');
+                try {
+                    $results->next();
+                } catch (Error $error) {
+                    say($error->getMessage());
+                }
+                yield 'b' => request('return 2;');
+            })();
+            $results = (new Altair\Eval\Evaluator())->evaluateMany($requests, 1);
+            foreach ($results as $key => $result) {
+                say($key);
+            }
+            PHP);
+
+        self::assertSame('a', $script->line());
+        self::assertSame('The iterator over evaluations is already running', $script->line());
+        self::assertSame('b', $script->line());
+    }
+
+    public function testAnObjectOfVeryManyPropertiesIsLookedAtAsFarAsItIsShown(): void
+    {
+        $result = $this->evaluate(
+            '$o = new stdClass(); for ($i = 0; $i < 500000; $i++) { $o->{"p$i"} = $i; } return $o;',
+            memoryLimitMb: 256,
+            timeoutMs: 20000,
+        );
+
+        self::assertTrue($result->ok());
+        self::assertCount(1000, (array) $result->result['properties']);
+        self::assertTrue($result->result['truncated']);
+    }
+}
