@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use altair_engine::Phase;
 use altair_engine::channel::{Ending, Message, Report, Task};
 use altair_engine::encode::encode_value;
-use altair_engine::{IN_FORCE, Phase};
+use altair_engine::guards::IN_FORCE;
 
 use super::link::Voice;
 use super::{boot, ending, guards, stop};

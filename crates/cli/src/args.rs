@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::num::IntErrorKind;
 use std::path::PathBuf;
 
-use altair_engine::launch::GUARDS;
+use altair_engine::guards::GUARDS;
 use altair_engine::{
     DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, MAX_MEMORY_MB, MAX_TIMEOUT_MS,
     MIN_MEMORY_MB, MIN_TIMEOUT_MS,

@@ -160,7 +160,7 @@ mod tests {
             condensed(&["eval", "--require=luck", "x"]),
             format!(
                 "invalid value 'luck' for '--require <guard>'; use one of: {} (see altair eval --help)",
-                altair_engine::launch::GUARDS.join(", ")
+                altair_engine::guards::GUARDS.join(", ")
             )
         );
         assert_eq!(

@@ -1,21 +1,21 @@
 //! One evaluation, from request to result.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Child, GuardState, Status, Stream, Supervision, channel_pair};
+use altair_sandbox::{Stream, Supervision, channel_pair};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::audit::{self, Actor};
 use crate::channel::{self, Message, MessageReader, PROTOCOL, Secret, Task};
-use crate::launch::{self, GUARDS, HostContext, NOT_BUILT};
+use crate::diagnosis::never_entered;
+use crate::launch::{self, HostContext};
 use crate::outcome::{Heard, Seen};
 use crate::profile::SecurityProfile;
 use crate::request::{BOOTSTRAP_VARIABLE, Bootstrap, EvalRequest, Target};
-use crate::{EvalError, EvalResult, php};
+use crate::{EvalError, EvalResult, guards, php};
 
 /// Bytes of each stream that are kept: some hundred lines, what a reader still reads.
 pub const OUTPUT_LIMIT: usize = 16_384;
@@ -101,7 +101,7 @@ impl Evaluator {
         self
     }
 
-    /// Sets the guards without which nothing runs, by their names in [`GUARDS`].
+    /// Sets the guards without which nothing runs, by their names in [`GUARDS`](guards::GUARDS).
     #[must_use]
     pub fn with_required_guards(mut self, guards: Vec<String>) -> Self {
         self.required = guards;
@@ -133,7 +133,7 @@ impl Evaluator {
         let started = Instant::now();
         let started_ns = monotonic_ns();
         let target = request.resolve(std::env::var_os(BOOTSTRAP_VARIABLE))?;
-        self.check_required(request)?;
+        guards::check_required(&self.required, request)?;
         let php = php::resolve(
             &self.php,
             self.running.as_deref(),
@@ -148,69 +148,6 @@ impl Evaluator {
             started,
             started_ns,
         })
-    }
-
-    fn check_required(&self, request: &EvalRequest) -> Result<(), EvalError> {
-        for name in &self.required {
-            if !GUARDS.contains(&name.as_str()) {
-                return Err(EvalError::Launch(format!(
-                    "There is no guard `{name}`: the guards are {}.",
-                    GUARDS.join(", ")
-                )));
-            }
-            if NOT_BUILT.contains(&name.as_str()) {
-                return Err(EvalError::Launch(format!(
-                    "The guard `{name}` is required, but this version does not have it."
-                )));
-            }
-            if request.unconfined && !ALWAYS_ON.contains(&name.as_str()) {
-                return Err(EvalError::Launch(format!(
-                    "The guard `{name}` is required, but an unsafe run lifts it."
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// Why the extension did not take over in the process that was started.
-    fn never_entered(&self, php: &Path, heard: &Heard, ended: &altair_sandbox::Ended) -> String {
-        let php = php.display();
-        let Some(found) = &heard.unloaded else {
-            let said = String::from_utf8_lossy(&ended.stderr.head);
-            let said = said.trim();
-            let said = if said.is_empty() {
-                String::new()
-            } else {
-                format!(" and said: {}", said.replace('\n', " "))
-            };
-            return format!(
-                "{php} is no PHP command line: it {} before the extension took over{said}. Name a PHP command line (--php=<path>).",
-                match ended.status {
-                    Status::Exited(code) => format!("ended with status {code}"),
-                    Status::Signalled(signal) => format!("was ended by signal {signal}"),
-                }
-            );
-        };
-        let build = format!(
-            "PHP {} ({}{}, {})",
-            found.version,
-            if found.zts == 1 { "ZTS" } else { "NTS" },
-            if found.debug == 1 { ", debug" } else { "" },
-            found.sapi
-        );
-        match &self.extension {
-            _ if found.loaded => format!(
-                "{php} is {build} and loads another version of the extension altair_eval than this one ({PROTOCOL}): build and install both from one version."
-            ),
-            Some(extension) => format!(
-                "{php} is {build} and does not load {}: the extension must be built for this PHP (`make build`) and be readable for the owner of the project. `{php} -d extension={} -v` shows why.",
-                extension.display(),
-                extension.display()
-            ),
-            None => format!(
-                "{php} is {build} and does not have the extension altair_eval: `make install` installs it."
-            ),
-        }
     }
 }
 
@@ -295,7 +232,7 @@ impl Prepared {
         let child = launch::plan(&request, &target, host, theirs)
             .spawn()
             .map_err(|e| EvalError::Launch(format!("No child could be started: {e}")))?;
-        let guards = guards(&child, &request);
+        let guards = guards::states(&child, &request);
         let mut listener = Listener {
             observer,
             reader: MessageReader::new(secret),
@@ -317,9 +254,12 @@ impl Prepared {
             return Err(EvalError::Interrupted);
         }
         if heard.entered_ns.is_none() && !ended.timed_out {
-            return Err(EvalError::Launch(
-                evaluator.never_entered(&php, &heard, &ended),
-            ));
+            return Err(EvalError::Launch(never_entered(
+                evaluator.extension.as_deref(),
+                &php,
+                &heard,
+                &ended,
+            )));
         }
         Ok(Seen {
             ended,
@@ -331,9 +271,6 @@ impl Prepared {
         .into_result())
     }
 }
-
-/// The guards that stay in an unsafe run.
-const ALWAYS_ON: &[&str] = &["process", "deadline"];
 
 fn task(request: &EvalRequest, target: &Target, secret: Secret) -> Task {
     use std::os::unix::ffi::OsStrExt;
@@ -350,32 +287,6 @@ fn task(request: &EvalRequest, target: &Target, secret: Secret) -> Task {
         restrictions: SecurityProfile::from(request).restrictions(),
     }
 }
-
-/// The state of every guard as the host knows it before the run.
-fn guards(child: &Child, request: &EvalRequest) -> BTreeMap<String, String> {
-    let lifted = "lifted: the run is unsafe";
-    let sandbox = child.guards();
-    GUARDS
-        .iter()
-        .map(|name| {
-            let state = match sandbox.get(name) {
-                _ if request.unconfined && !ALWAYS_ON.contains(name) => lifted.to_owned(),
-                _ if NOT_BUILT.contains(name) => {
-                    "missing: this version does not have it".to_owned()
-                }
-                Some(GuardState::Degraded { to }) => format!("degraded to {to}"),
-                Some(GuardState::Missing { because }) => format!("missing: {because}"),
-                Some(GuardState::InForce) => IN_FORCE.to_owned(),
-                None if *name == "ini" => "missing: boot was not over".to_owned(),
-                None => IN_FORCE.to_owned(),
-            };
-            ((*name).to_owned(), state)
-        })
-        .collect()
-}
-
-/// How a guard that is on is reported.
-pub const IN_FORCE: &str = "in force";
 
 /// Now, in nanoseconds of the clock that the child reads, too.
 fn monotonic_ns() -> u64 {

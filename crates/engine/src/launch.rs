@@ -12,22 +12,6 @@ use crate::channel;
 use crate::profile::SecurityProfile;
 use crate::request::{EvalRequest, Target};
 
-/// The guards by name, outermost first: the keys of `diagnostics.guards` and what `--require` takes.
-pub const GUARDS: &[&str] = &[
-    "process",
-    "environment",
-    "ini",
-    "limits",
-    "privileges",
-    "filesystem",
-    "landlock",
-    "seccomp",
-    "deadline",
-];
-
-/// The guards that this version does not have yet.
-pub const NOT_BUILT: &[&str] = &["filesystem", "landlock", "seccomp"];
-
 /// What the process may use beyond `memory_limit` before the kernel refuses it, in bytes: PHP's
 /// own data, the stacks of threads, native libraries.
 pub const HARD_CAP_HEADROOM_BYTES: u64 = 128 << 20;

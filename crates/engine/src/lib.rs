@@ -7,9 +7,11 @@
 pub mod audit;
 pub mod channel;
 pub mod command;
+mod diagnosis;
 pub mod encode;
 mod error;
 mod evaluation;
+pub mod guards;
 pub mod launch;
 mod outcome;
 pub mod php;
@@ -19,8 +21,7 @@ mod result;
 
 pub use error::EvalError;
 pub use evaluation::{
-    Evaluator, GRACE, IN_FORCE, OUTPUT_LIMIT, Observer, Prepared, STOP_SIGNAL_OFFSET, Silent,
-    stop_signal,
+    Evaluator, GRACE, OUTPUT_LIMIT, Observer, Prepared, STOP_SIGNAL_OFFSET, Silent, stop_signal,
 };
 pub use request::{
     Bootstrap, DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, EvalRequest,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use altair_engine::{Blocked, EvalResult, IN_FORCE, Outcome, Phase};
+use altair_engine::guards::IN_FORCE;
+use altair_engine::{Blocked, EvalResult, Outcome, Phase};
 use serde_json::Value;
 
 use super::{Theme, exception, field, line};
