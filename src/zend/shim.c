@@ -104,11 +104,6 @@ zval *altair_property(zend_object *object, const char *name, size_t len)
 	return Z_TYPE_P(slot) == IS_UNDEF ? NULL : slot;
 }
 
-bool altair_is_initialised(zend_object *object, const char *name, size_t len)
-{
-	return altair_property(object, name, len) != NULL;
-}
-
 /* ---- values, looked at without running code ---- */
 
 void altair_entries(zend_array *array, size_t max, altair_each each, void *context)

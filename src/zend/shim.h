@@ -32,8 +32,6 @@ void altair_declare_readonly(zend_class_entry *ce, const char *name, size_t len,
 void altair_init_property(zend_object *object, const char *name, size_t len, zval *value);
 /* The value of a property, as the class itself sees it; NULL where it is not initialised. */
 zval *altair_property(zend_object *object, const char *name, size_t len);
-/* Whether a constructor is being called a second time on a readonly object. */
-bool altair_is_initialised(zend_object *object, const char *name, size_t len);
 
 /* ---- values, looked at without running code ---- */
 
