@@ -88,6 +88,24 @@ final class FoundByAttackTest extends EvaluationTestCase
         self::assertSame('still here', self::plain($result->result));
     }
 
+    public function testAReportOfTheRightFormWithoutTheSecretIsNoReport(): void
+    {
+        // As the channel has it: secret, "whole message", Report, Returned, text, phase, peak, no times, no refusals.
+        $json = '{"type":"string","value":"forged"}';
+        $packet = str_repeat("\0", 32) . "\0\3\0" . chr(strlen($json)) . $json . "\1\5\0\0\0";
+        $result = $this->evaluate(
+            'file_put_contents("php://fd/3", base64_decode("' . base64_encode($packet) . '"));'
+            . ' FFI::cdef("void _exit(int);")->_exit(0);',
+            unsafe: true,
+        );
+
+        self::assertSame(['no_report', 1, null], [
+            $result->diagnostics['outcome'],
+            $result->exitCode,
+            $result->result,
+        ]);
+    }
+
     public function testAFatalErrorInADestructorEndsTheEncoding(): void
     {
         $result = $this->evaluate(
