@@ -67,6 +67,7 @@ extern "C" fn on_exit(status: i32) {
         snippet_us: None,
         encode_us: None,
         refused: Vec::new(),
+        outside: Vec::new(),
     }));
 }
 

@@ -1,13 +1,34 @@
-//! What is taken away once boot is over: the guard `ini`.
+//! The guards that the child itself takes: the kernel's before boot, the guard `ini` after it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use altair_engine::channel::{Ending, Restrictions};
+use altair_engine::channel::{Ending, Message, Restrictions, Task};
+use altair_engine::guards::{IN_FORCE, describe};
+
+use super::link::Voice;
 
 use crate::zend::child::{self as engine, Refusals};
 use crate::zend::params::ini;
+
+/// Takes the kernel's last guards, before anything of the application runs, and tells the host.
+/// `false` where one is missing that nothing may run without; the host says so.
+pub fn take_final(task: &Task, voice: &Voice) -> bool {
+    let taken = task.guards.take(Some(voice.channel()));
+    let guards: Vec<_> = [("landlock", taken.landlock), ("seccomp", taken.seccomp)]
+        .into_iter()
+        .filter_map(|(name, state)| Some((name.to_owned(), describe(&state?))))
+        .collect();
+    let met = |name: &String| {
+        guards
+            .iter()
+            .any(|(guard, state)| guard == name && state == IN_FORCE)
+    };
+    let goes_on = task.insist.iter().all(met);
+    voice.send(&Message::Guarded { guards });
+    goes_on
+}
 
 /// Applies the restrictions. Gives what has to be asked, later, for the calls that were refused.
 ///

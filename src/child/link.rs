@@ -1,7 +1,7 @@
 //! The child's end of the channel.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use altair_engine::channel::{
     Message, PACKET_BYTES, SECRET_BYTES, Secret, Task, TaskReader, encode_message,
@@ -87,6 +87,11 @@ impl Voice {
     /// What makes a message genuine.
     pub fn secret(&self) -> &Secret {
         &self.secret
+    }
+
+    /// The channel itself.
+    pub fn channel(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 
     /// Sends a message. Where that fails there is no host left to hear it.

@@ -64,6 +64,9 @@ fn main() -> i32 {
     };
     let voice = link.with_secret(task.secret.clone());
     voice.send(&Message::Entered { at_ns: entered_ns });
+    if !guards::take_final(&task, voice) {
+        return EXIT_BROKEN;
+    }
     ending::prepare(voice, task.restrictions.is_some());
     stop::arm(voice);
     let run = run::run(&task, voice);

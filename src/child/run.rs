@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use altair_engine::Phase;
 use altair_engine::channel::{Ending, Message, Report, Task};
 use altair_engine::encode::encode_value;
 use altair_engine::guards::IN_FORCE;
+use altair_engine::{Blocked, Phase};
 
 use super::link::Voice;
 use super::{boot, ending, guards, stop};
@@ -40,6 +40,7 @@ pub fn run(task: &Task, voice: &Voice) -> Run {
             snippet_us: None,
             encode_us: None,
             refused: Vec::new(),
+            outside: Vec::new(),
         },
     };
     run.report.ending = match run.complete(task, voice) {
@@ -55,7 +56,15 @@ impl Run {
         self.enter(Phase::Snippet);
         let ending = self.snippet(task);
         let ending = self.shut_down(ending);
-        self.report.refused = refusals.tried();
+        self.report.refused = refusals
+            .tried()
+            .into_iter()
+            .map(|(what, lift)| Blocked {
+                what,
+                guard: "ini".into(),
+                lift: Some(lift),
+            })
+            .collect();
         Ok(ending)
     }
 

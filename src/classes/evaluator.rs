@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use altair_engine::audit::Actor;
+use altair_engine::guards::Selection;
 use altair_engine::{EvalError, EvalRequest, EvalResult, Evaluator, Observer, php};
 use altair_sandbox::Stream;
 use ext_php_rs::types::Zval;
@@ -103,6 +104,14 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
     });
 }
 
+fn ini_list(name: &CStr) -> Vec<String> {
+    ini(name)
+        .split([',', ' '])
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
 fn ini_flag(name: &CStr) -> bool {
     !matches!(
         ini(name).to_ascii_lowercase().as_str(),
@@ -118,18 +127,16 @@ fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
         throw_error("The Evaluator was never constructed");
         return None;
     }
-    let required = ini(c"altair_eval.require");
-    let required = required
-        .split([',', ' '])
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned);
     let mut evaluator = Evaluator::new(
         OsStr::from_bytes(object::bytes(object, "phpBinary")),
         Actor::Script,
     )
     .with_running(host::running_binary())
     .with_ini_scan_dir(INI_SCAN_DIR.get().cloned().flatten())
-    .with_required_guards(required.collect());
+    .with_guards(Selection::new(
+        ini_list(c"altair_eval.require"),
+        ini_list(c"altair_eval.omit"),
+    ));
     if let Some(path) = extension_path() {
         evaluator = evaluator.with_extension(path.clone());
     }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use altair_engine::audit::Actor;
+use altair_engine::guards::Selection;
 use altair_engine::{EvalError, EvalRequest, EvalResult, Evaluator};
 use serde::Serialize;
 use serde_json::ser::PrettyFormatter;
@@ -54,8 +55,8 @@ pub fn run(args: EvalArgs) -> Result<ExitCode, Failure> {
 }
 
 fn evaluator(args: &EvalArgs) -> Result<Evaluator, Failure> {
-    let evaluator =
-        Evaluator::new(&args.php, Actor::Cli).with_required_guards(args.require.clone());
+    let evaluator = Evaluator::new(&args.php, Actor::Cli)
+        .with_guards(Selection::new(args.require.clone(), Vec::new()));
     Ok(match extension::find()? {
         Some(path) => evaluator.with_extension(path),
         None => evaluator,

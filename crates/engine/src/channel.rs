@@ -5,9 +5,10 @@
 //! can find the descriptor and write to it) is dropped packet by packet and disturbs nothing:
 //! that is why the socket keeps packet borders.
 
+use altair_sandbox::FinalGuards;
 use serde::{Deserialize, Serialize};
 
-use crate::result::{Location, Phase};
+use crate::result::{Blocked, Location, Phase};
 
 /// The descriptor under which the child finds its end.
 pub const DESCRIPTOR: i32 = 3;
@@ -69,6 +70,10 @@ pub struct Task {
     pub bootstrap: Option<Vec<u8>>,
     /// The code.
     pub snippet: Vec<u8>,
+    /// The guards to take before boot.
+    pub guards: FinalGuards,
+    /// The names of those of them without which nothing may run.
+    pub insist: Vec<String>,
     /// What is taken away once boot is over; `None` for an unsafe run.
     pub restrictions: Option<Restrictions>,
 }
@@ -121,6 +126,16 @@ pub enum Message {
     },
     /// How it ended. The last message.
     Report(Report),
+    /// The guards that were taken before boot.
+    Guarded {
+        /// Guard → state.
+        guards: Vec<(String, String)>,
+    },
+    /// There is a second thread, which would stay free of the guards. The child waits for its end.
+    SecondThread {
+        /// The child's process id.
+        pid: i32,
+    },
 }
 
 /// How a run ended, as the child saw it.
@@ -136,8 +151,19 @@ pub struct Report {
     pub snippet_us: Option<u64>,
     /// How long encoding took, in microseconds, if it began.
     pub encode_us: Option<u64>,
-    /// Calls that were refused: name, flag that lifts it.
-    pub refused: Vec<(String, String)>,
+    /// What the child itself refused, in order.
+    pub refused: Vec<Blocked>,
+    /// Files that PHP's own file functions could not open, outside of what is there to be opened.
+    pub outside: Vec<Outside>,
+}
+
+/// A file outside of what a run may touch, that it tried to open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outside {
+    /// The path, absolute.
+    pub path: Vec<u8>,
+    /// Whether it was to be written, made or removed.
+    pub write: bool,
 }
 
 /// The ways in which a child can end and still say so.
@@ -351,6 +377,8 @@ mod tests {
             root: b"/srv/shop".to_vec(),
             bootstrap: None,
             snippet,
+            guards: FinalGuards::default(),
+            insist: Vec::new(),
             restrictions: None,
         }
     }
@@ -362,7 +390,12 @@ mod tests {
             memory_peak_bytes: 1,
             snippet_us: Some(2),
             encode_us: None,
-            refused: vec![("exec".into(), "--unsafe".into())],
+            refused: vec![Blocked {
+                what: "exec()".into(),
+                guard: "ini".into(),
+                lift: Some("--unsafe".into()),
+            }],
+            outside: Vec::new(),
         })
     }
 

@@ -5,17 +5,18 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Stream, Supervision, channel_pair};
+use altair_sandbox::{FinalGuards, Refusal, Stream, Supervision};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::audit::{self, Actor};
 use crate::channel::{self, Message, MessageReader, PROTOCOL, Secret, Task};
 use crate::diagnosis::never_entered;
-use crate::launch::{self, HostContext};
+use crate::guards::Selection;
 use crate::outcome::{Heard, Seen};
 use crate::profile::SecurityProfile;
 use crate::request::{BOOTSTRAP_VARIABLE, Bootstrap, EvalRequest, Target};
-use crate::{EvalError, EvalResult, guards, php};
+use crate::start::{Started, start};
+use crate::{EvalError, EvalResult, php};
 
 /// Bytes of each stream that are kept: some hundred lines, what a reader still reads.
 pub const OUTPUT_LIMIT: usize = 16_384;
@@ -60,9 +61,10 @@ impl Observer for Silent {
 pub struct Evaluator {
     php: OsString,
     running: Option<PathBuf>,
-    extension: Option<PathBuf>,
-    ini_scan_dir: Option<OsString>,
-    required: Vec<String>,
+    pub(crate) extension: Option<PathBuf>,
+    pub(crate) ini_scan_dir: Option<OsString>,
+    pub(crate) selection: Selection,
+    pub(crate) known_paths: Vec<PathBuf>,
     actor: Actor,
 }
 
@@ -75,7 +77,8 @@ impl Evaluator {
             running: None,
             extension: None,
             ini_scan_dir: std::env::var_os("PHP_INI_SCAN_DIR"),
-            required: Vec::new(),
+            selection: Selection::default(),
+            known_paths: Vec::new(),
             actor,
         }
     }
@@ -101,10 +104,18 @@ impl Evaluator {
         self
     }
 
-    /// Sets the guards without which nothing runs, by their names in [`GUARDS`](guards::GUARDS).
+    /// Sets the guards without which nothing runs, and those that are left out.
     #[must_use]
-    pub fn with_required_guards(mut self, guards: Vec<String>) -> Self {
-        self.required = guards;
+    pub fn with_guards(mut self, selection: Selection) -> Self {
+        self.selection = selection;
+        self
+    }
+
+    /// Sets what a confined PHP needs to read, as far as the host knows: the directory of its
+    /// extensions, those of its include path.
+    #[must_use]
+    pub fn with_known_paths(mut self, paths: Vec<PathBuf>) -> Self {
+        self.known_paths = paths;
         self
     }
 
@@ -133,7 +144,7 @@ impl Evaluator {
         let started = Instant::now();
         let started_ns = monotonic_ns();
         let target = request.resolve(std::env::var_os(BOOTSTRAP_VARIABLE))?;
-        guards::check_required(&self.required, request)?;
+        self.selection.check(request)?;
         let php = php::resolve(
             &self.php,
             self.running.as_deref(),
@@ -220,19 +231,20 @@ impl Prepared {
             EvalError::Launch(format!("No child could be started: {e}."))
         };
         let secret = Secret::generate().map_err(|e| system(&e))?;
-        let (ours, theirs) = channel_pair().map_err(|e| system(&e))?;
-        let outbox = channel::encode_task(&task(&request, &target, secret.clone()))
-            .map_err(|e| system(&e))?;
-        let host = HostContext {
-            php: php.clone(),
-            extension: evaluator.extension.as_deref(),
-            ini_scan_dir: evaluator.ini_scan_dir.as_deref(),
-            environment,
+        let Started {
+            child,
+            channel,
+            final_guards,
+            insist,
+            guards,
+            directories: _directories,
+        } = start(&evaluator, &request, &target, &php, &environment)?;
+        let task = Task {
+            guards: final_guards,
+            insist: insist.clone(),
+            ..task(&evaluator, &request, &target, secret.clone())
         };
-        let child = launch::plan(&request, &target, host, theirs)
-            .spawn()
-            .map_err(|e| EvalError::Launch(format!("No child could be started: {e}")))?;
-        let guards = guards::states(&child, &request);
+        let outbox = channel::encode_task(&task).map_err(|e| system(&e))?;
         let mut listener = Listener {
             observer,
             reader: MessageReader::new(secret),
@@ -245,11 +257,12 @@ impl Prepared {
                 grace: GRACE,
                 output_limit: OUTPUT_LIMIT,
                 outbox,
-                channel: Some(ours),
+                channel: Some(channel),
             },
             &mut listener,
         );
         let heard = listener.heard;
+        heard.check_guards(&insist)?;
         if ended.interrupted {
             return Err(EvalError::Interrupted);
         }
@@ -265,6 +278,7 @@ impl Prepared {
             ended,
             heard,
             guards,
+            file_changes: None,
             started_ns,
             elapsed: started.elapsed(),
         }
@@ -272,7 +286,7 @@ impl Prepared {
     }
 }
 
-fn task(request: &EvalRequest, target: &Target, secret: Secret) -> Task {
+fn task(evaluator: &Evaluator, request: &EvalRequest, target: &Target, secret: Secret) -> Task {
     use std::os::unix::ffi::OsStrExt;
     let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
     Task {
@@ -284,7 +298,13 @@ fn task(request: &EvalRequest, target: &Target, secret: Secret) -> Task {
             Bootstrap::Discover => None,
         },
         snippet: request.snippet.clone(),
-        restrictions: SecurityProfile::from(request).restrictions(),
+        guards: FinalGuards::default(),
+        insist: Vec::new(),
+        restrictions: evaluator
+            .selection
+            .takes("ini", request)
+            .then(|| SecurityProfile::from(request).restrictions())
+            .flatten(),
     }
 }
 
@@ -320,6 +340,10 @@ impl altair_sandbox::Observer for Listener<'_> {
                 self.heard.stopped = Some((phase, location, memory_peak_bytes));
             }
             Some(Message::Report(report)) => self.heard.report = Some(report),
+            Some(Message::Guarded { guards }) => self.heard.guarded = Some(guards),
+            Some(Message::SecondThread { pid }) => {
+                self.heard.threads = Some(thread_names(pid));
+            }
             // Only before the child's own code has begun can this be anything but noise.
             None if self.heard.entered_ns.is_none() => {
                 self.heard.unloaded = serde_json::from_slice(packet).ok();
@@ -328,7 +352,33 @@ impl altair_sandbox::Observer for Listener<'_> {
         }
     }
 
+    fn refused(&mut self, refusal: Refusal) {
+        if self.heard.refused.len() < REFUSALS_MAX && !self.heard.refused.contains(&refusal) {
+            self.heard.refused.push(refusal);
+        }
+    }
+
     fn tick(&mut self) -> ControlFlow<()> {
+        if self.heard.threads.is_some() {
+            return ControlFlow::Break(());
+        }
         self.observer.tick()
     }
+}
+
+/// Different refusals that are kept; more than are shown, as some come to the same words.
+const REFUSALS_MAX: usize = 64;
+
+/// The names of all threads of a process but its first.
+fn thread_names(pid: i32) -> Vec<String> {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let own = pid.to_string();
+    tasks
+        .flatten()
+        .filter(|task| task.file_name() != own.as_str())
+        .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
+        .map(|name| name.trim_end().to_owned())
+        .collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use altair_sandbox::{Child, GuardState};
+use altair_sandbox::{GuardState, Guards};
 
 use crate::{EvalError, EvalRequest};
 
@@ -19,57 +19,161 @@ pub const GUARDS: &[&str] = &[
     "deadline",
 ];
 
-/// The guards that this version does not have yet.
-pub const NOT_BUILT: &[&str] = &["filesystem", "landlock", "seccomp"];
+/// The guards that stay in an unsafe run, and that cannot be left out.
+pub const ALWAYS_ON: &[&str] = &["process", "deadline"];
 
-/// The guards that stay in an unsafe run.
-const ALWAYS_ON: &[&str] = &["process", "deadline"];
+/// How a guard that is on is reported.
+pub const IN_FORCE: &str = "in force";
 
-/// Checks that the guards that a run insists on are to be had.
-pub(crate) fn check_required(required: &[String], request: &EvalRequest) -> Result<(), EvalError> {
-    for name in required {
-        if !GUARDS.contains(&name.as_str()) {
-            return Err(EvalError::Launch(format!(
-                "There is no guard `{name}`: the guards are {}.",
-                GUARDS.join(", ")
-            )));
-        }
-        if NOT_BUILT.contains(&name.as_str()) {
-            return Err(EvalError::Launch(format!(
-                "The guard `{name}` is required, but this version does not have it."
-            )));
-        }
-        if request.unconfined && !ALWAYS_ON.contains(&name.as_str()) {
-            return Err(EvalError::Launch(format!(
-                "The guard `{name}` is required, but an unsafe run lifts it."
-            )));
-        }
-    }
-    Ok(())
+/// The guard that is PHP's own: a run that requires it by name may do without the kernel's.
+const INI: &str = "ini";
+
+/// Which guards a run takes, and which it insists on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    required: Vec<String>,
+    omitted: Vec<String>,
 }
 
+impl Selection {
+    /// Without the guards `required` nothing runs; those of `omitted` are left out, for tests of
+    /// one guard at a time. Names of [`GUARDS`].
+    #[must_use]
+    pub fn new(required: Vec<String>, omitted: Vec<String>) -> Self {
+        Self { required, omitted }
+    }
+
+    /// Whether a guard is to be taken.
+    #[must_use]
+    pub fn takes(&self, guard: &str, request: &EvalRequest) -> bool {
+        ALWAYS_ON.contains(&guard)
+            || !request.unconfined && !self.omitted.iter().any(|name| name == guard)
+    }
+
+    /// Checks that the guards that a run insists on are not lifted from the start.
+    ///
+    /// # Errors
+    ///
+    /// [`EvalError::Launch`], naming the guard.
+    pub(crate) fn check(&self, request: &EvalRequest) -> Result<(), EvalError> {
+        for name in self.required.iter().chain(&self.omitted) {
+            if !GUARDS.contains(&name.as_str()) {
+                return Err(EvalError::Launch(format!(
+                    "There is no guard `{name}`: the guards are {}.",
+                    GUARDS.join(", ")
+                )));
+            }
+        }
+        for name in &self.omitted {
+            if ALWAYS_ON.contains(&name.as_str()) {
+                return Err(EvalError::Launch(format!(
+                    "The guard `{name}` cannot be left out (altair_eval.omit)."
+                )));
+            }
+        }
+        for name in &self.required {
+            if request.unconfined && !ALWAYS_ON.contains(&name.as_str()) {
+                return Err(EvalError::Launch(format!(
+                    "The guard `{name}` is required, but an unsafe run lifts it."
+                )));
+            }
+            if self.omitted.contains(name) {
+                return Err(EvalError::Launch(format!(
+                    "The guard `{name}` is required, but left out (altair_eval.omit)."
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a run may go on without a guard, as far as that guard alone decides.
+    fn insists_on(&self, guard: &str) -> bool {
+        self.required.iter().any(|name| name == guard)
+    }
+
+    /// Whether PHP's own switches are enough for the caller.
+    fn is_content_with_ini(&self) -> bool {
+        self.insists_on(INI)
+    }
+
+    /// The names of the final guards without which the child must not boot.
+    pub(crate) fn insisted_final(&self, request: &EvalRequest, has_view: bool) -> Vec<String> {
+        if request.unconfined {
+            return Vec::new();
+        }
+        let ini = self.is_content_with_ini();
+        let mut names = Vec::new();
+        // Without a private root Landlock is all that guards the files.
+        if self.insists_on("landlock") || !has_view && !ini {
+            names.push("landlock".to_owned());
+        }
+        if self.insists_on("seccomp") || !ini {
+            names.push("seccomp".to_owned());
+        }
+        names
+    }
+
+    /// Checks the states of the guards that the host itself has put on.
+    ///
+    /// # Errors
+    ///
+    /// [`EvalError::Launch`] for a guard that is required and less than in force.
+    pub(crate) fn check_states(&self, states: &BTreeMap<String, String>) -> Result<(), EvalError> {
+        for name in &self.required {
+            match states.get(name).map(String::as_str) {
+                None | Some(IN_FORCE | PENDING) => {}
+                Some(state) => return Err(unmet(name, state)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A guard that nothing may run without is not in force.
+pub(crate) fn unmet(name: &str, state: &str) -> EvalError {
+    EvalError::Launch(format!(
+        "Nothing was run: the guard `{name}` is needed and {}. `altair doctor` says how to get it; `--require=ini` accepts a run that PHP alone guards.",
+        match state.strip_prefix("missing: ") {
+            Some(because) => format!("is missing ({because})"),
+            None => format!("is {state}"),
+        }
+    ))
+}
+
+/// The state of a guard that the child takes, until it says what became of it.
+const PENDING: &str = "missing: the child did not come to take it";
+
 /// The state of every guard as the host knows it before the run.
-pub(crate) fn states(child: &Child, request: &EvalRequest) -> BTreeMap<String, String> {
-    let lifted = "lifted: the run is unsafe";
-    let sandbox = child.guards();
+pub(crate) fn states(
+    sandbox: &Guards,
+    selection: &Selection,
+    request: &EvalRequest,
+) -> BTreeMap<String, String> {
     GUARDS
         .iter()
         .map(|name| {
-            let state = match sandbox.get(name) {
-                _ if request.unconfined && !ALWAYS_ON.contains(name) => lifted.to_owned(),
-                _ if NOT_BUILT.contains(name) => {
-                    "missing: this version does not have it".to_owned()
+            let state = if request.unconfined && !ALWAYS_ON.contains(name) {
+                "lifted: the run is unsafe".to_owned()
+            } else if !selection.takes(name, request) {
+                "missing: left out (altair_eval.omit)".to_owned()
+            } else {
+                match (*name, sandbox.get(name)) {
+                    (_, Some(state)) => describe(state),
+                    ("ini" | "landlock" | "seccomp", None) => PENDING.to_owned(),
+                    (_, None) => IN_FORCE.to_owned(),
                 }
-                Some(GuardState::Degraded { to }) => format!("degraded to {to}"),
-                Some(GuardState::Missing { because }) => format!("missing: {because}"),
-                Some(GuardState::InForce) => IN_FORCE.to_owned(),
-                None if *name == "ini" => "missing: boot was not over".to_owned(),
-                None => IN_FORCE.to_owned(),
             };
             ((*name).to_owned(), state)
         })
         .collect()
 }
 
-/// How a guard that is on is reported.
-pub const IN_FORCE: &str = "in force";
+/// A state in words: `in force`, `degraded to …`, `missing: …`.
+#[must_use]
+pub fn describe(state: &GuardState) -> String {
+    match state {
+        GuardState::InForce => IN_FORCE.to_owned(),
+        GuardState::Degraded { to } => format!("degraded to {to}"),
+        GuardState::Missing { because } => format!("missing: {because}"),
+    }
+}

@@ -3,24 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use altair_sandbox::{Launch, Limits, Policy, Privileges, RunAs};
+use altair_sandbox::{Launch, Policy};
 
 use crate::channel;
+use crate::confinement::Confinement;
 use crate::profile::SecurityProfile;
-use crate::request::{EvalRequest, Target};
-
-/// What the process may use beyond `memory_limit` before the kernel refuses it, in bytes: PHP's
-/// own data, the stacks of threads, native libraries.
-pub const HARD_CAP_HEADROOM_BYTES: u64 = 128 << 20;
-/// The largest file a confined run may write, in bytes.
-pub const FILE_SIZE_BYTES: u64 = 256 << 20;
-/// Descriptors a confined run may hold.
-pub const DESCRIPTORS: u64 = 256;
-/// CPU seconds beyond the deadline after which the kernel ends the process, should the host fail to.
-pub const CPU_BACKSTOP_SECONDS: u64 = 2;
 
 /// Environment variables that a confined run does not get: they steer a loader, an allocator or
 /// an interpreter, or hold cloud keys. A trailing `*` stands for any rest.
@@ -97,34 +86,40 @@ pub(crate) struct HostContext<'a> {
 
 /// Everything that is needed to start the child of one evaluation.
 pub(crate) fn plan(
-    request: &EvalRequest,
-    target: &Target,
+    confinement: &Confinement<'_>,
     host: HostContext<'_>,
     channel: OwnedFd,
 ) -> Launch {
-    let profile = SecurityProfile::from(request);
+    let request = confinement.request;
+    let temp = (!request.unconfined).then(|| confinement.temp());
+    let strip = confinement.selection.takes("environment", request);
     let env = environment(
         host.environment,
         host.ini_scan_dir,
-        &profile,
-        request.unconfined,
+        &SecurityProfile::from(request),
+        strip,
+        temp,
     );
     Launch {
         program: host.php,
-        args: arguments(host.extension),
+        args: arguments(host.extension, temp.is_some()),
         env,
-        cwd: target.root.clone(),
+        cwd: confinement.target.root.clone(),
         channel: Some(channel),
         policy: if request.unconfined {
             Policy::unconfined()
         } else {
-            policy(request, &target.root)
+            confinement.policy()
         },
     }
 }
 
-fn arguments(extension: Option<&Path>) -> Vec<OsString> {
+fn arguments(extension: Option<&Path>, own_temp: bool) -> Vec<OsString> {
     let mut settings: Vec<OsString> = START_INI.iter().map(OsString::from).collect();
+    if own_temp {
+        // What the ini files say of it would go before the variable.
+        settings.push("sys_temp_dir=".into());
+    }
     settings.push("memory_limit=-1".into());
     settings.push(format!("altair_eval.channel={}", channel::DESCRIPTOR).into());
     if let Some(path) = extension {
@@ -139,50 +134,30 @@ fn arguments(extension: Option<&Path>) -> Vec<OsString> {
     args
 }
 
-fn policy(request: &EvalRequest, root: &Path) -> Policy {
-    let memory = u64::from(request.memory_limit_mb()) << 20;
-    Policy {
-        limits: Limits {
-            data_bytes: Some(memory + HARD_CAP_HEADROOM_BYTES),
-            cpu_seconds: Some(
-                u64::from(request.timeout_ms()).div_ceil(1000) + CPU_BACKSTOP_SECONDS,
-            ),
-            file_size_bytes: Some(FILE_SIZE_BYTES),
-            descriptors: Some(DESCRIPTORS),
-        },
-        privileges: Privileges::Drop {
-            run_as: run_as(root),
-        },
-    }
-}
-
-/// Whom the child of a root host runs as: the owner of the project, so that it can read it.
-fn run_as(root: &Path) -> Option<RunAs> {
-    if !nix::unistd::geteuid().is_root() {
-        return None;
-    }
-    root.metadata().ok().map(|meta| RunAs {
-        uid: meta.uid(),
-        gid: meta.gid(),
-    })
-}
+/// The variable that names the directory for temporary files.
+const TEMP_VARIABLE: &str = "TMPDIR";
 
 fn environment(
     host: Vec<(OsString, OsString)>,
     ini_scan_dir: Option<&OsStr>,
     profile: &SecurityProfile,
-    unconfined: bool,
+    strip: bool,
+    temp: Option<&Path>,
 ) -> Vec<(OsString, OsString)> {
     let own = profile.env_vars();
     let mut env: Vec<_> = host
         .into_iter()
-        .filter(|(name, _)| unconfined || !is_stripped(name))
+        .filter(|(name, _)| !strip || !is_stripped(name))
         .filter(|(name, _)| own.iter().all(|(own, _)| name != own))
+        .filter(|(name, _)| temp.is_none() || name != TEMP_VARIABLE)
         .collect();
     if let Some(dir) = ini_scan_dir
-        && !unconfined
+        && strip
     {
         env.push(("PHP_INI_SCAN_DIR".into(), dir.to_owned()));
+    }
+    if let Some(temp) = temp {
+        env.push((TEMP_VARIABLE.into(), temp.into()));
     }
     env.extend(own.map(|(name, value)| (name.into(), value.into())));
     env
@@ -201,6 +176,7 @@ fn is_stripped(name: &OsStr) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::EvalRequest;
 
     fn environment_of(names: &[&str], unconfined: bool) -> Vec<String> {
         let mut request = EvalRequest::new("1", "/srv");
@@ -209,10 +185,16 @@ mod tests {
             .iter()
             .map(|name| (OsString::from(name), OsString::from("x")))
             .collect();
-        environment(host, None, &SecurityProfile::from(&request), unconfined)
-            .into_iter()
-            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
-            .collect()
+        environment(
+            host,
+            None,
+            &SecurityProfile::from(&request),
+            !unconfined,
+            None,
+        )
+        .into_iter()
+        .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+        .collect()
     }
 
     #[test]
@@ -253,17 +235,13 @@ mod tests {
         let request = EvalRequest::new("1", "/srv");
         let host = vec![("PHP_INI_SCAN_DIR".into(), "/put/there/later".into())];
         let dir = OsStr::new("/from/the/start");
-        let env = environment(host, Some(dir), &SecurityProfile::from(&request), false);
+        let env = environment(
+            host,
+            Some(dir),
+            &SecurityProfile::from(&request),
+            true,
+            None,
+        );
         assert_eq!(env[0], ("PHP_INI_SCAN_DIR".into(), dir.to_owned()));
-    }
-
-    #[test]
-    fn the_hard_cap_follows_the_memory_limit() {
-        let request = EvalRequest::new("1", "/srv")
-            .with_memory_limit_mb(16)
-            .with_timeout_ms(1001);
-        let limits = policy(&request, Path::new("/")).limits;
-        assert_eq!(limits.data_bytes, Some(144 << 20));
-        assert_eq!(limits.cpu_seconds, Some(4));
     }
 }

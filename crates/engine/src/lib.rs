@@ -5,8 +5,10 @@
 //! talks to it over the [`channel`] and turns how it ended into a result.
 
 pub mod audit;
+mod blocked;
 pub mod channel;
 pub mod command;
+mod confinement;
 mod diagnosis;
 pub mod encode;
 mod error;
@@ -16,8 +18,10 @@ pub mod launch;
 mod outcome;
 pub mod php;
 pub mod profile;
+mod readable;
 mod request;
 mod result;
+mod start;
 
 pub use error::EvalError;
 pub use evaluation::{
@@ -28,5 +32,6 @@ pub use request::{
     MAX_MEMORY_MB, MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS, Target,
 };
 pub use result::{
-    Blocked, Diagnostics, EvalResult, Location, Outcome, OutputTruncated, Phase, Timings,
+    Blocked, Diagnostics, EvalResult, FileChange, FileChanges, Location, Outcome, OutputTruncated,
+    Phase, Timings,
 };

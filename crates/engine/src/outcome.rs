@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use altair_sandbox::{Captured, Ended, Status};
+use altair_sandbox::{Captured, Ended, Refusal, Status};
 use serde_json::Value;
 
+use crate::EvalError;
+use crate::blocked;
 use crate::channel::{Ending, Report};
 use crate::encode::TRUNCATED;
+use crate::guards::{IN_FORCE, unmet};
 use crate::launch::Unloaded;
 use crate::result::{
-    Blocked, Diagnostics, EvalResult, Location, Outcome, OutputTruncated, Phase, Timings,
+    Diagnostics, EvalResult, FileChanges, Location, Outcome, OutputTruncated, Phase, Timings,
 };
 
 /// The exit code of a run that the deadline ended; what `timeout(1)` uses.
@@ -29,7 +32,39 @@ pub(crate) struct Heard {
     pub ready: Option<(u64, Vec<(String, String)>)>,
     pub stopped: Option<(Phase, Option<Location>, u64)>,
     pub report: Option<Report>,
+    /// The guards that the child took before boot.
+    pub guarded: Option<Vec<(String, String)>>,
+    /// The child's process id, where it has a second thread, with the names of the others.
+    pub threads: Option<Vec<String>>,
+    /// What its filter refused, in order.
+    pub refused: Vec<Refusal>,
     pub unloaded: Option<Unloaded>,
+}
+
+impl Heard {
+    /// Checks that the child has taken what it may not do without.
+    ///
+    /// # Errors
+    ///
+    /// [`EvalError::Launch`], naming the guard and what is wrong.
+    pub(crate) fn check_guards(&self, insist: &[String]) -> Result<(), EvalError> {
+        if let Some(names) = &self.threads {
+            return Err(EvalError::Launch(format!(
+                "Nothing was run: the child has a second thread ({}) before its guards are on, which would stay free of them. An extension starts it; leave that extension out of the child's ini files.",
+                if names.is_empty() {
+                    "its name could not be read".to_owned()
+                } else {
+                    names.join(", ")
+                }
+            )));
+        }
+        for (name, state) in self.guarded.iter().flatten() {
+            if state != IN_FORCE && insist.contains(name) {
+                return Err(unmet(name, state));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// All that is known of a run that has ended.
@@ -37,6 +72,7 @@ pub(crate) struct Seen {
     pub ended: Ended,
     pub heard: Heard,
     pub guards: BTreeMap<String, String>,
+    pub file_changes: Option<FileChanges>,
     pub started_ns: u64,
     pub elapsed: Duration,
 }
@@ -75,12 +111,14 @@ impl Seen {
             ended,
             heard,
             mut guards,
+            file_changes,
             started_ns,
             elapsed,
         } = self;
         let report = heard.report.as_ref();
         let (boot_us, child_guards) = heard.ready.unzip();
-        guards.extend(child_guards.into_iter().flatten());
+        let taken = heard.guarded.into_iter().chain(child_guards).flatten();
+        guards.extend(taken);
         let memory_peak_bytes = match (report, &heard.stopped) {
             (Some(report), _) => report.memory_peak_bytes,
             (None, Some((_, _, peak))) => *peak,
@@ -124,7 +162,8 @@ impl Seen {
                 signal: verdict.signal,
                 timings_ms,
                 start: "cold",
-                blocked: heard.report.map(blocked).unwrap_or_default(),
+                blocked: blocked::list(heard.refused, heard.report),
+                file_changes,
                 output_truncated,
                 guards,
             },
@@ -219,15 +258,6 @@ fn reported(report: &Report, code: i32) -> Option<Verdict> {
             ..Verdict::new(Outcome::BootFailed, EXIT_BOOT_FAILED)
         },
     })
-}
-
-fn blocked(report: Report) -> Vec<Blocked> {
-    let refused = |(what, lift)| Blocked {
-        what,
-        guard: "ini".into(),
-        lift: Some(lift),
-    };
-    report.refused.into_iter().map(refused).collect()
 }
 
 /// The head of a stream as text, and whether it was cut.

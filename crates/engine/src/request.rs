@@ -48,6 +48,8 @@ pub struct EvalRequest {
     pub unconfined: bool,
     /// The file that returns the container, absolute or relative to the root.
     pub bootstrap: Option<PathBuf>,
+    /// Files and directories that may be read beside the project and what PHP needs; absolute.
+    pub readable_paths: Vec<PathBuf>,
 }
 
 impl EvalRequest {
@@ -62,6 +64,7 @@ impl EvalRequest {
             allow_network: false,
             unconfined: false,
             bootstrap: None,
+            readable_paths: Vec::new(),
         }
     }
 

@@ -81,7 +81,7 @@ pub struct OutputTruncated {
 }
 
 /// Something the run tried and was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct Blocked {
     /// What was tried: `shell_exec()`.
     pub what: String,
@@ -89,6 +89,29 @@ pub struct Blocked {
     pub guard: String,
     /// The command line's flag that allows it, if any does.
     pub lift: Option<String>,
+}
+
+/// A file that a run made, changed or removed in its layer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileChange {
+    /// Relative to the project root; a directory's ends with a slash.
+    pub path: String,
+    /// Bytes; of what was there, for one that was removed.
+    pub size: u64,
+}
+
+/// What a run did to its throwaway layer, each list sorted by path. The first hundred in all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct FileChanges {
+    /// Files and directories that were not there before.
+    pub created: Vec<FileChange>,
+    /// Files whose content, mode or kind is another.
+    pub modified: Vec<FileChange>,
+    /// Files and directories that are gone.
+    pub deleted: Vec<FileChange>,
+    /// How many more there are, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<u64>,
 }
 
 /// What else is known of a run. Serialises to `diagnostics`; keys appear as they apply.
@@ -115,6 +138,9 @@ pub struct Diagnostics {
     /// What was refused, in order, each thing once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<Blocked>,
+    /// What the run did to its throwaway layer; nothing of it is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_changes: Option<FileChanges>,
     /// Streams that were cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_truncated: Option<OutputTruncated>,

@@ -29,6 +29,18 @@ pub enum Step {
     FileSizeLimit,
     /// `RLIMIT_NOFILE` is set.
     DescriptorLimit,
+    /// A mount namespace of its own is made, in a user namespace where that is needed.
+    Namespace,
+    /// The user and group are mapped into the user namespace.
+    IdMaps,
+    /// What may be read is mounted in the private root.
+    PrivateRoot,
+    /// The throwaway layer is mounted over the project.
+    ProjectLayer,
+    /// The project is mounted as it is.
+    Project,
+    /// The private root becomes the root.
+    PivotRoot,
     /// The secure bits are set and locked.
     SecureBits,
     /// The bounding set of capabilities is emptied.
@@ -54,7 +66,7 @@ pub enum Step {
 }
 
 impl Step {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 27] = [
         Self::Keeper,
         Self::Clone,
         Self::Session,
@@ -65,6 +77,12 @@ impl Step {
         Self::CpuLimit,
         Self::FileSizeLimit,
         Self::DescriptorLimit,
+        Self::Namespace,
+        Self::IdMaps,
+        Self::PrivateRoot,
+        Self::ProjectLayer,
+        Self::Project,
+        Self::PivotRoot,
         Self::SecureBits,
         Self::BoundingSet,
         Self::AmbientSet,
@@ -83,6 +101,20 @@ impl Step {
         Failure { step: self, errno }
     }
 
+    /// Whether it is one of those that make the [`View`](crate::View).
+    #[must_use]
+    pub fn is_of_view(self) -> bool {
+        matches!(
+            self,
+            Self::Namespace
+                | Self::IdMaps
+                | Self::PrivateRoot
+                | Self::ProjectLayer
+                | Self::Project
+                | Self::PivotRoot
+        )
+    }
+
     fn describe(self) -> &'static str {
         match self {
             Self::Keeper => "set up its keeper",
@@ -95,6 +127,12 @@ impl Step {
             Self::CpuLimit => "set the limit for processor time (RLIMIT_CPU)",
             Self::FileSizeLimit => "set the limit for file size (RLIMIT_FSIZE)",
             Self::DescriptorLimit => "set the limit for open descriptors (RLIMIT_NOFILE)",
+            Self::Namespace => "make a mount namespace of its own",
+            Self::IdMaps => "map its user into a user namespace",
+            Self::PrivateRoot => "mount what it may read in a private root",
+            Self::ProjectLayer => "mount a throwaway layer over the project",
+            Self::Project => "mount the project",
+            Self::PivotRoot => "make the private root its root",
             Self::SecureBits => "set the secure bits",
             Self::BoundingSet => "empty the bounding set of capabilities",
             Self::AmbientSet => "empty the ambient set of capabilities",

@@ -1,6 +1,6 @@
 //! What a process may do, as plain data.
 
-use crate::{Limits, Privileges};
+use crate::{Limits, Privileges, View};
 
 /// What one process may do. The guards are derived from it; nothing else decides.
 ///
@@ -12,6 +12,8 @@ pub struct Policy {
     pub limits: Limits,
     /// Whether the process keeps what its host may do.
     pub privileges: Privileges,
+    /// The files that are there; `None`: those of the host.
+    pub view: Option<View>,
 }
 
 impl Policy {
@@ -21,6 +23,7 @@ impl Policy {
         Self {
             limits: Limits::default(),
             privileges: Privileges::Keep,
+            view: None,
         }
     }
 }

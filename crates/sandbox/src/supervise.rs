@@ -8,6 +8,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
+use crate::Refusal;
 use crate::channel::Channel;
 use crate::child::{Child, KEEPER_PATIENCE, Status};
 use crate::output::{Captured, Read, Stream, Tap};
@@ -49,6 +50,12 @@ pub trait Observer {
 
     /// One packet from the channel.
     fn packet(&mut self, packet: &[u8]);
+
+    /// A system call that the process's filter refused. Only what is of interest to a user is
+    /// told, and a call that is made again and again may be left out.
+    fn refused(&mut self, refusal: Refusal) {
+        let _ = refusal;
+    }
 
     /// Called after every wake-up, a signal to the host included, and at least every 100 ms.
     /// `Break` ends the process.

@@ -32,6 +32,7 @@ fn result(outcome: Outcome) -> EvalResult {
             timings_ms: Timings::default(),
             start: "cold",
             blocked: Vec::new(),
+            file_changes: None,
             output_truncated: None,
             guards: BTreeMap::new(),
         },

@@ -29,6 +29,7 @@ fn result(outcome: Outcome, exit_code: i32) -> EvalResult {
             timings_ms: Timings::default(),
             start: "cold",
             blocked: Vec::new(),
+            file_changes: None,
             output_truncated: None,
             guards: Default::default(),
         },

@@ -1,0 +1,189 @@
+//! What a request's policy means for the kernel: limits, privileges, view, final guards.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use altair_sandbox::{
+    FinalGuards, Landlock, Limits, Policy, Privileges, Project, RunAs, Seccomp, Temp, View, Writes,
+};
+
+use crate::guards::Selection;
+use crate::request::{EvalRequest, Target};
+
+/// What the process may use beyond `memory_limit` before the kernel refuses it, in bytes: PHP's
+/// own data, the stacks of threads, native libraries.
+pub const HARD_CAP_HEADROOM_BYTES: u64 = 128 << 20;
+/// The largest file a confined run may write, in bytes.
+pub const FILE_SIZE_BYTES: u64 = 256 << 20;
+/// Descriptors a confined run may hold.
+pub const DESCRIPTORS: u64 = 256;
+/// CPU seconds beyond the deadline after which the kernel ends the process, should the host fail to.
+pub const CPU_BACKSTOP_SECONDS: u64 = 2;
+/// Bytes that a run may write into the throwaway layer: room for a copy of a middling database.
+pub const LAYER_BYTES: u64 = 256 << 20;
+/// Bytes that a run may write into its directory for temporary files.
+pub const TEMP_BYTES: u64 = 64 << 20;
+
+/// The directory of the audit log, below the root: never writable by a snippet.
+pub const AUDIT_DIR: &str = ".altair";
+
+/// Where a run finds its directory for temporary files.
+const TEMP: &str = "/tmp";
+/// The same for a project that is [`TEMP`] itself.
+const TEMP_ELSEWHERE: &str = "/var/tmp";
+
+/// Device files that every program may expect. Only the first may be written: a shared mapping of
+/// a writable `/dev/zero` would be memory that no limit counts (mem(4), `drivers/char/mem.c`).
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];
+/// Of these, what may be written.
+const WRITABLE_DEVICES: &[&str] = &["/dev/null"];
+
+/// How much of the filesystem guard is to be had; the engine goes down this list where the kernel
+/// refuses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// A private root, the project under a layer in memory.
+    Full,
+    /// A private root, the project under a layer in this directory on disk.
+    LayerOnDisk(PathBuf),
+    /// A private root, the project read-only.
+    ReadOnly,
+    /// No private root; this directory for temporary files.
+    None(PathBuf),
+}
+
+/// What of a run is derived from its policy.
+pub(crate) struct Confinement<'a> {
+    pub request: &'a EvalRequest,
+    pub target: &'a Target,
+    pub selection: &'a Selection,
+    pub level: &'a Level,
+    /// What may be read beside the project.
+    pub readable: &'a [PathBuf],
+}
+
+impl Confinement<'_> {
+    fn takes(&self, guard: &str) -> bool {
+        self.selection.takes(guard, self.request)
+    }
+
+    fn has_view(&self) -> bool {
+        !matches!(self.level, Level::None(_))
+    }
+
+    /// The directory for temporary files as the run sees it.
+    pub fn temp(&self) -> &Path {
+        match self.level {
+            Level::None(dir) => dir,
+            _ if self.target.root == Path::new(TEMP) => Path::new(TEMP_ELSEWHERE),
+            _ => Path::new(TEMP),
+        }
+    }
+
+    /// What the process gets before its program.
+    pub fn policy(&self) -> Policy {
+        Policy {
+            limits: if self.takes("limits") {
+                self.limits()
+            } else {
+                Limits::default()
+            },
+            privileges: if self.takes("privileges") {
+                Privileges::Drop {
+                    run_as: run_as(&self.target.root),
+                }
+            } else {
+                Privileges::Keep
+            },
+            view: self.has_view().then(|| self.view()),
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let memory = u64::from(self.request.memory_limit_mb()) << 20;
+        Limits {
+            data_bytes: Some(memory + HARD_CAP_HEADROOM_BYTES),
+            cpu_seconds: Some(
+                u64::from(self.request.timeout_ms()).div_ceil(1000) + CPU_BACKSTOP_SECONDS,
+            ),
+            file_size_bytes: Some(FILE_SIZE_BYTES),
+            descriptors: Some(DESCRIPTORS),
+        }
+    }
+
+    fn writes(&self) -> Writes {
+        match self.level {
+            _ if self.request.allow_writes => Writes::Real,
+            Level::Full => Writes::Layer {
+                bytes: LAYER_BYTES,
+                on_disk: None,
+            },
+            Level::LayerOnDisk(dir) => Writes::Layer {
+                bytes: LAYER_BYTES,
+                on_disk: Some(dir.clone()),
+            },
+            Level::ReadOnly | Level::None(_) => Writes::Refused,
+        }
+    }
+
+    fn view(&self) -> View {
+        View {
+            readable: self.readable.to_vec(),
+            devices: DEVICES.iter().map(PathBuf::from).collect(),
+            project: Project {
+                root: self.target.root.clone(),
+                writes: self.writes(),
+                sealed: Some(AUDIT_DIR.into()),
+            },
+            temp: Temp {
+                path: self.temp().to_owned(),
+                bytes: TEMP_BYTES,
+            },
+        }
+    }
+
+    /// What the child takes before it boots.
+    pub fn final_guards(&self) -> FinalGuards {
+        FinalGuards {
+            landlock: self.takes("landlock").then(|| self.landlock()),
+            seccomp: self.takes("seccomp").then(|| Seccomp {
+                network: self.request.allow_network,
+                metadata: self.has_view(),
+            }),
+        }
+    }
+
+    fn landlock(&self) -> Landlock {
+        let mut writable = vec![self.temp().to_owned()];
+        if self.writes() != Writes::Refused {
+            writable.push(self.target.root.clone());
+        }
+        Landlock {
+            // What else is there in a private root may be read; without one, this is the list.
+            readable: if self.has_view() {
+                vec!["/".into()]
+            } else {
+                let own = [self.target.root.clone()];
+                let devices = DEVICES.iter().map(PathBuf::from);
+                own.into_iter()
+                    .chain(self.readable.iter().cloned())
+                    .chain(devices)
+                    .collect()
+            },
+            writable,
+            devices: WRITABLE_DEVICES.iter().map(PathBuf::from).collect(),
+            network: self.request.allow_network,
+        }
+    }
+}
+
+/// Whom the child of a root host runs as: the owner of the project, so that it can read it.
+pub(crate) fn run_as(root: &Path) -> Option<RunAs> {
+    if !nix::unistd::geteuid().is_root() {
+        return None;
+    }
+    root.metadata().ok().map(|meta| RunAs {
+        uid: meta.uid(),
+        gid: meta.gid(),
+    })
+}

@@ -1,0 +1,211 @@
+//! From a prepared evaluation to a running child, with as much of the filesystem guard as the
+//! kernel gives.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use altair_sandbox::{Child, FinalGuards, SpawnError, Step, channel_pair};
+use tempfile::TempDir;
+
+use crate::confinement::{Confinement, Level, run_as};
+use crate::evaluation::Evaluator;
+use crate::launch::{self, HostContext};
+use crate::readable::Sources;
+use crate::request::{EvalRequest, Target};
+use crate::{EvalError, guards};
+
+/// A child that runs and waits for its task.
+pub(crate) struct Started {
+    pub child: Child,
+    /// The host's end of the channel.
+    pub channel: OwnedFd,
+    /// What the child is to take before boot.
+    pub final_guards: FinalGuards,
+    /// Of these, what it may not do without.
+    pub insist: Vec<String>,
+    /// The state of each guard so far.
+    pub guards: BTreeMap<String, String>,
+    /// Directories of the run on disk, where there are any.
+    pub directories: Directories,
+}
+
+/// Directories of a run on disk. Removed when this is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Directories(Vec<TempDir>);
+
+impl Directories {
+    fn make(&mut self, root: &Path) -> std::io::Result<PathBuf> {
+        let dir = tempfile::Builder::new().prefix("altair-").tempdir()?;
+        if let Some(owner) = run_as(root) {
+            chown(dir.path(), Some(owner.uid), Some(owner.gid))?;
+        }
+        let path = dir.path().canonicalize()?;
+        self.0.push(dir);
+        Ok(path)
+    }
+}
+
+impl Drop for Directories {
+    fn drop(&mut self) {
+        for dir in self.0.drain(..) {
+            altair_sandbox::remove_directory(&dir.keep());
+        }
+    }
+}
+
+/// What is tried, from the best on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    Full,
+    LayerOnDisk,
+    ReadOnly,
+    NoView,
+}
+
+/// The best that worked for a project, and why not more: so that a host that evaluates again and
+/// again does not try in vain each time.
+static KNOWN: LazyLock<Mutex<HashMap<PathBuf, (Attempt, String)>>> = LazyLock::new(Mutex::default);
+/// Projects that are remembered.
+const KNOWN_MAX: usize = 256;
+
+impl Attempt {
+    /// What is tried next when this failed at `step`.
+    fn after(self, step: Step, writes: bool) -> Option<Self> {
+        match self {
+            Self::NoView => None,
+            Self::Full if step == Step::ProjectLayer && !writes => Some(Self::LayerOnDisk),
+            Self::LayerOnDisk if step == Step::ProjectLayer => Some(Self::ReadOnly),
+            _ if step.is_of_view() => Some(Self::NoView),
+            _ => None,
+        }
+    }
+}
+
+/// Starts the child.
+///
+/// # Errors
+///
+/// [`EvalError::Launch`] where it could not be started, or where a guard that it must have is
+/// not to be had.
+pub(crate) fn start(
+    evaluator: &Evaluator,
+    request: &EvalRequest,
+    target: &Target,
+    php: &Path,
+    environment: &[(OsString, OsString)],
+) -> Result<Started, EvalError> {
+    let readable = if request.unconfined {
+        Vec::new()
+    } else {
+        Sources {
+            php,
+            extension: evaluator.extension.as_deref(),
+            ini_scan_dir: evaluator.ini_scan_dir.as_deref(),
+            known: &evaluator.known_paths,
+            root: &target.root,
+            named_root: &request.project_root,
+            requested: &request.readable_paths,
+        }
+        .paths()
+    };
+    let selection = &evaluator.selection;
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let (mut attempt, mut why) = if selection.takes("filesystem", request) {
+        known()
+            .get(&target.root)
+            .cloned()
+            .unwrap_or((Attempt::Full, String::new()))
+    } else {
+        (Attempt::NoView, String::new())
+    };
+    if request.allow_writes && matches!(attempt, Attempt::LayerOnDisk | Attempt::ReadOnly) {
+        attempt = Attempt::Full; // there is no layer that could fail
+    }
+    loop {
+        let mut directories = Directories::default();
+        let mut directory = || {
+            directories
+                .make(&target.root)
+                .map_err(|e| system(&format!("no temporary directory could be made: {e}")))
+        };
+        let level = match attempt {
+            _ if request.unconfined => Level::Full,
+            Attempt::Full => Level::Full,
+            Attempt::LayerOnDisk => Level::LayerOnDisk(directory()?),
+            Attempt::ReadOnly => Level::ReadOnly,
+            Attempt::NoView => Level::None(directory()?),
+        };
+        let confinement = Confinement {
+            request,
+            target,
+            selection,
+            level: &level,
+            readable: &readable,
+        };
+        if request.allow_writes
+            && !request.unconfined
+            && attempt == Attempt::NoView
+            && selection.takes("filesystem", request)
+        {
+            return Err(EvalError::Launch(format!(
+                "Writes cannot be allowed here: the audit log can only be kept from them by a private root, and that is not to be had ({why}). `altair doctor` says how to get it."
+            )));
+        }
+        let (ours, theirs) = channel_pair().map_err(|e| system(&e))?;
+        let host = HostContext {
+            php: php.to_owned(),
+            extension: evaluator.extension.as_deref(),
+            ini_scan_dir: evaluator.ini_scan_dir.as_deref(),
+            environment: environment.to_vec(),
+        };
+        let child = match launch::plan(&confinement, host, theirs).spawn() {
+            Ok(child) => child,
+            Err(SpawnError::Step { step, source, .. })
+                if let Some(next) = attempt.after(step, request.allow_writes) =>
+            {
+                why = format!("the kernel does not let the process {step}: {source}");
+                attempt = next;
+                continue;
+            }
+            Err(error) => return Err(system(&error)),
+        };
+        let mut guards = guards::states(child.guards(), selection, request);
+        if !request.unconfined && selection.takes("filesystem", request) {
+            if attempt != Attempt::Full {
+                let mut known = known();
+                if known.len() >= KNOWN_MAX {
+                    known.clear();
+                }
+                known.insert(target.root.clone(), (attempt, why.clone()));
+            }
+            let state = match attempt {
+                Attempt::ReadOnly => Some(format!("degraded to a read-only project: {why}")),
+                Attempt::NoView => Some(format!("missing: {why}")),
+                Attempt::Full | Attempt::LayerOnDisk => None,
+            };
+            guards.extend(state.map(|state| ("filesystem".to_owned(), state)));
+        }
+        selection.check_states(&guards)?;
+        let has_view = attempt != Attempt::NoView;
+        return Ok(Started {
+            child,
+            channel: ours,
+            final_guards: if request.unconfined {
+                FinalGuards::default()
+            } else {
+                confinement.final_guards()
+            },
+            insist: selection.insisted_final(request, has_view),
+            guards,
+            directories,
+        });
+    }
+}
+
+fn system(what: &dyn std::fmt::Display) -> EvalError {
+    EvalError::Launch(format!("No child could be started: {what}"))
+}

@@ -1,0 +1,76 @@
+//! Guard: the filesystem view. A private root in a private mount namespace, in which only what
+//! may be read is there.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// What is there for a process, everything under the path that it has outside. What is not named
+/// does not exist for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Files, and directories with all below, that are there to be read. A symbolic link on the
+    /// way to one is made anew; one that does not exist is passed over.
+    pub readable: Vec<PathBuf>,
+    /// Device files, as they are outside. One that does not exist is passed over.
+    pub devices: Vec<PathBuf>,
+    /// The directory that the process works on.
+    pub project: Project,
+    /// The directory for temporary files: made for the process, empty, gone when it has ended.
+    pub temp: Temp,
+}
+
+/// The directory that a process works on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// Absolute, and free of symbolic links.
+    pub root: PathBuf,
+    /// What writes to it do.
+    pub writes: Writes,
+    /// The name of a directory in it that cannot be written, whatever `writes` is.
+    pub sealed: Option<OsString>,
+}
+
+/// What writes to the project do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// They fail.
+    Refused,
+    /// They go to a layer that only the process sees and that is gone afterwards.
+    Layer {
+        /// Bytes that the layer may hold.
+        bytes: u64,
+        /// An empty directory on disk for the layer; `None`: in memory.
+        on_disk: Option<PathBuf>,
+    },
+    /// They are real.
+    Real,
+}
+
+/// The directory for temporary files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Temp {
+    /// Absolute.
+    pub path: PathBuf,
+    /// Bytes that it may hold.
+    pub bytes: u64,
+}
+
+/// Removes a directory with all in it, whatever modes a process has left there. Nothing may be
+/// using it any more. What cannot be removed stays.
+pub fn remove_directory(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    if std::fs::remove_dir_all(path).is_ok() {
+        return;
+    }
+    let mut pending = vec![path.to_owned()];
+    while let Some(dir) = pending.pop() {
+        let _ = std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700));
+        let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten();
+        pending.extend(
+            entries
+                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+                .map(|entry| entry.path()),
+        );
+    }
+    let _ = std::fs::remove_dir_all(path);
+}
