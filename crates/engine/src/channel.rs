@@ -87,6 +87,8 @@ pub struct Restrictions {
     pub ini: Vec<(String, String)>,
     /// Functions and who may not call them.
     pub functions: Vec<Restricted>,
+    /// Paths beside the project that PHP's own file functions may read.
+    pub readable: Vec<Vec<u8>>,
 }
 
 /// A function that is refused.
@@ -131,6 +133,11 @@ pub enum Message {
         /// Guard → state.
         guards: Vec<(String, String)>,
     },
+    /// The child itself has refused something. Said once for each thing, as it happens.
+    Refused(Blocked),
+    /// One of PHP's own file functions could not open a file outside of what is there to be
+    /// opened. Said once for each file, as it happens.
+    Outside(Outside),
     /// There is a second thread, which would stay free of the guards. The child waits for its end.
     SecondThread {
         /// The child's process id.
@@ -151,10 +158,6 @@ pub struct Report {
     pub snippet_us: Option<u64>,
     /// How long encoding took, in microseconds, if it began.
     pub encode_us: Option<u64>,
-    /// What the child itself refused, in order.
-    pub refused: Vec<Blocked>,
-    /// Files that PHP's own file functions could not open, outside of what is there to be opened.
-    pub outside: Vec<Outside>,
 }
 
 /// A file outside of what a run may touch, that it tried to open.
@@ -390,12 +393,6 @@ mod tests {
             memory_peak_bytes: 1,
             snippet_us: Some(2),
             encode_us: None,
-            refused: vec![Blocked {
-                what: "exec()".into(),
-                guard: "ini".into(),
-                lift: Some("--unsafe".into()),
-            }],
-            outside: Vec::new(),
         })
     }
 

@@ -9,6 +9,8 @@ use altair_sandbox::{FinalGuards, Refusal, Stream, Supervision};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::audit::{self, Actor};
+use crate::blocked::Context;
+use crate::changes;
 use crate::channel::{self, Message, MessageReader, PROTOCOL, Secret, Task};
 use crate::diagnosis::never_entered;
 use crate::guards::Selection;
@@ -181,6 +183,13 @@ impl Prepared {
         self.started + Duration::from_millis(self.request.timeout_ms().into())
     }
 
+    /// Adds a variable to the environment that the child's is made from.
+    #[must_use]
+    pub(crate) fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
     /// Runs it and waits for its end.
     ///
     /// # Errors
@@ -232,19 +241,30 @@ impl Prepared {
         };
         let secret = Secret::generate().map_err(|e| system(&e))?;
         let Started {
-            child,
+            mut child,
             channel,
             final_guards,
             insist,
             guards,
+            readable,
             directories: _directories,
         } = start(&evaluator, &request, &target, &php, &environment)?;
+        let mut restrictions = evaluator
+            .selection
+            .takes("ini", &request)
+            .then(|| SecurityProfile::from(&request).restrictions())
+            .flatten();
+        if let Some(restrictions) = &mut restrictions {
+            restrictions.readable = readable;
+        }
         let task = Task {
+            restrictions,
             guards: final_guards,
             insist: insist.clone(),
-            ..task(&evaluator, &request, &target, secret.clone())
+            ..task(&request, &target, secret.clone())
         };
         let outbox = channel::encode_task(&task).map_err(|e| system(&e))?;
+        let layer = child.take_layer();
         let mut listener = Listener {
             observer,
             reader: MessageReader::new(secret),
@@ -278,7 +298,11 @@ impl Prepared {
             ended,
             heard,
             guards,
-            file_changes: None,
+            context: Context {
+                root: target.root,
+                writable: layer.is_some() || request.allow_writes,
+            },
+            file_changes: layer.as_ref().and_then(changes::list),
             started_ns,
             elapsed: started.elapsed(),
         }
@@ -286,7 +310,7 @@ impl Prepared {
     }
 }
 
-fn task(evaluator: &Evaluator, request: &EvalRequest, target: &Target, secret: Secret) -> Task {
+fn task(request: &EvalRequest, target: &Target, secret: Secret) -> Task {
     use std::os::unix::ffi::OsStrExt;
     let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
     Task {
@@ -300,11 +324,7 @@ fn task(evaluator: &Evaluator, request: &EvalRequest, target: &Target, secret: S
         snippet: request.snippet.clone(),
         guards: FinalGuards::default(),
         insist: Vec::new(),
-        restrictions: evaluator
-            .selection
-            .takes("ini", request)
-            .then(|| SecurityProfile::from(request).restrictions())
-            .flatten(),
+        restrictions: None,
     }
 }
 
@@ -341,6 +361,13 @@ impl altair_sandbox::Observer for Listener<'_> {
             }
             Some(Message::Report(report)) => self.heard.report = Some(report),
             Some(Message::Guarded { guards }) => self.heard.guarded = Some(guards),
+            Some(Message::Refused(blocked)) if self.heard.refused.by_child.len() < REFUSALS_MAX => {
+                self.heard.refused.by_child.push(blocked);
+            }
+            Some(Message::Outside(outside)) if self.heard.refused.outside.len() < REFUSALS_MAX => {
+                self.heard.refused.outside.push(outside);
+            }
+            Some(Message::Refused(_) | Message::Outside(_)) => {}
             Some(Message::SecondThread { pid }) => {
                 self.heard.threads = Some(thread_names(pid));
             }
@@ -353,8 +380,9 @@ impl altair_sandbox::Observer for Listener<'_> {
     }
 
     fn refused(&mut self, refusal: Refusal) {
-        if self.heard.refused.len() < REFUSALS_MAX && !self.heard.refused.contains(&refusal) {
-            self.heard.refused.push(refusal);
+        let calls = &mut self.heard.refused.calls;
+        if calls.len() < REFUSALS_MAX && !calls.contains(&refusal) {
+            calls.push(refusal);
         }
     }
 

@@ -110,6 +110,8 @@ impl Selection {
         if self.insists_on("seccomp") || !ini {
             names.push("seccomp".to_owned());
         }
+        // Who leaves a guard out does not insist on it.
+        names.retain(|name| !self.omitted.contains(name));
         names
     }
 

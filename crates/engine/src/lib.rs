@@ -6,6 +6,7 @@
 
 pub mod audit;
 mod blocked;
+mod changes;
 pub mod channel;
 pub mod command;
 mod confinement;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use altair_sandbox::{Captured, Ended, Refusal, Status};
+use altair_sandbox::{Captured, Ended, Status};
 use serde_json::Value;
 
 use crate::EvalError;
-use crate::blocked;
+use crate::blocked::{Context, Refused};
 use crate::channel::{Ending, Report};
 use crate::encode::TRUNCATED;
 use crate::guards::{IN_FORCE, unmet};
@@ -36,8 +36,8 @@ pub(crate) struct Heard {
     pub guarded: Option<Vec<(String, String)>>,
     /// The child's process id, where it has a second thread, with the names of the others.
     pub threads: Option<Vec<String>>,
-    /// What its filter refused, in order.
-    pub refused: Vec<Refusal>,
+    /// What was refused.
+    pub refused: Refused,
     pub unloaded: Option<Unloaded>,
 }
 
@@ -73,6 +73,7 @@ pub(crate) struct Seen {
     pub heard: Heard,
     pub guards: BTreeMap<String, String>,
     pub file_changes: Option<FileChanges>,
+    pub context: Context,
     pub started_ns: u64,
     pub elapsed: Duration,
 }
@@ -112,6 +113,7 @@ impl Seen {
             heard,
             mut guards,
             file_changes,
+            context,
             started_ns,
             elapsed,
         } = self;
@@ -162,7 +164,7 @@ impl Seen {
                 signal: verdict.signal,
                 timings_ms,
                 start: "cold",
-                blocked: blocked::list(heard.refused, heard.report),
+                blocked: heard.refused.list(&context),
                 file_changes,
                 output_truncated,
                 guards,

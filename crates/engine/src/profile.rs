@@ -202,6 +202,7 @@ impl SecurityProfile {
         };
         Some(Restrictions {
             memory_limit_bytes: u64::from(self.memory_limit_mb) << 20,
+            readable: Vec::new(),
             ini: self
                 .ini()
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))

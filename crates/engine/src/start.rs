@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -29,6 +30,8 @@ pub(crate) struct Started {
     pub insist: Vec<String>,
     /// The state of each guard so far.
     pub guards: BTreeMap<String, String>,
+    /// What PHP's own file functions may read beside the project.
+    pub readable: Vec<Vec<u8>>,
     /// Directories of the run on disk, where there are any.
     pub directories: Directories,
 }
@@ -98,6 +101,11 @@ pub(crate) fn start(
     php: &Path,
     environment: &[(OsString, OsString)],
 ) -> Result<Started, EvalError> {
+    if !request.unconfined && target.root == Path::new("/") {
+        return Err(EvalError::InvalidRequest(
+            "The project root is `/`, and a confined run shows all of its project: name the directory of the application.".into(),
+        ));
+    }
     let readable = if request.unconfined {
         Vec::new()
     } else {
@@ -201,6 +209,10 @@ pub(crate) fn start(
             },
             insist: selection.insisted_final(request, has_view),
             guards,
+            readable: readable
+                .iter()
+                .map(|path| path.as_os_str().as_bytes().to_vec())
+                .collect(),
             directories,
         });
     }

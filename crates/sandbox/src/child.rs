@@ -5,11 +5,31 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{MsgFlags, Shutdown, recv, send, shutdown};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, Shutdown, recvmsg, send, shutdown};
 
 use crate::error::{REPORT_BYTES, Report, decode};
 use crate::guard::Guards;
+use crate::view::{Layer, Layers};
 use crate::{sweep, sys};
+
+/// Receives one packet with the descriptor that came with it, if any, without waiting.
+fn receive(lifeline: &OwnedFd, bytes: &mut [u8]) -> nix::Result<(usize, Option<OwnedFd>)> {
+    let mut control = nix::cmsg_space!(std::os::fd::RawFd);
+    let mut parts = [std::io::IoSliceMut::new(bytes)];
+    let received = recvmsg::<()>(
+        lifeline.as_raw_fd(),
+        &mut parts,
+        Some(&mut control),
+        MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC,
+    )?;
+    let mut descriptor = None;
+    for message in received.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(fds) = message {
+            descriptor = fds.into_iter().map(sys::own_descriptor).next();
+        }
+    }
+    Ok((received.bytes, descriptor))
+}
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,19 +72,29 @@ pub struct Child {
     streams: Option<(OwnedFd, OwnedFd)>,
     started: Instant,
     guards: Guards,
+    /// What is under a layer, until the layer itself has come.
+    layers: Option<Layers>,
+    layer: Option<Layer>,
     /// The process that made this one.
     host: u32,
     collected: bool,
 }
 
 impl Child {
-    pub(crate) fn new(wired: Wired, started: Instant, guards: Guards) -> Self {
+    pub(crate) fn new(
+        wired: Wired,
+        started: Instant,
+        guards: Guards,
+        layers: Option<Layers>,
+    ) -> Self {
         Self {
             pidfd: wired.pidfd,
             lifeline: wired.lifeline,
             streams: Some((wired.stdout, wired.stderr)),
             started,
             guards,
+            layers,
+            layer: None,
             host: std::process::id(),
             collected: false,
         }
@@ -74,6 +104,11 @@ impl Child {
     #[must_use]
     pub fn guards(&self) -> &Guards {
         &self.guards
+    }
+
+    /// The process's throwaway layer, where it has one; once.
+    pub fn take_layer(&mut self) -> Option<Layer> {
+        self.layer.take()
     }
 
     /// When it was started.
@@ -93,7 +128,7 @@ impl Child {
 
     /// Waits until the program runs or could not be run. `None` when the keeper ended without a
     /// word.
-    pub(crate) fn await_start(&self) -> Option<Report> {
+    pub(crate) fn await_start(&mut self) -> Option<Report> {
         let mut give_up = None;
         loop {
             let mut fds = [
@@ -106,12 +141,16 @@ impl Child {
             }
             let ended = fds[1].any() == Some(true);
             let mut bytes = [0; REPORT_BYTES];
-            match recv(
-                self.lifeline.as_raw_fd(),
-                &mut bytes,
-                MsgFlags::MSG_DONTWAIT,
-            ) {
-                Ok(REPORT_BYTES) => return decode(bytes),
+            match receive(&self.lifeline, &mut bytes) {
+                Ok((REPORT_BYTES, _)) => return decode(bytes),
+                // The layer, which comes before the report.
+                Ok((_, Some(directory))) if self.layers.is_some() => {
+                    self.layer = self
+                        .layers
+                        .take()
+                        .map(|layers| Layer::new(directory, layers));
+                    continue;
+                }
                 Err(Errno::EAGAIN | Errno::EINTR) if !ended => {}
                 // Somebody else may hold a copy of the keeper's end, but the keeper is gone.
                 Ok(_) | Err(_) => return None,

@@ -236,6 +236,14 @@ pub enum SpawnError {
         /// What the system said.
         source: io::Error,
     },
+    /// The directory of the project that no process may write cannot be kept from it.
+    #[error("{} cannot be kept from being written: {source}", .path.display())]
+    Sealed {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: io::Error,
+    },
     /// The host could not make what the start needs.
     #[error("cannot start a process: {what}: {source}")]
     Host {

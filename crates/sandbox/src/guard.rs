@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Policy, limits, privileges, procfs};
+use crate::{Policy, limits, privileges, procfs, view};
 
 /// What a guard does for one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,8 @@ pub enum GuardState {
     },
 }
 
-/// Each guard of this crate by name: `process`, `limits`, `privileges`, `deadline`.
+/// Each guard of this crate by name: `process`, `limits`, `privileges`, `filesystem`,
+/// `deadline`.
 pub type Guards = BTreeMap<&'static str, GuardState>;
 
 /// The guards of a process that was started with `policy`.
@@ -33,6 +34,7 @@ pub(crate) fn states(policy: &Policy) -> Guards {
         ("process", GuardState::InForce),
         ("limits", limits::state(&policy.limits)),
         ("privileges", privileges::state(&policy.privileges)),
+        ("filesystem", view::state(policy.view.as_ref())),
         ("deadline", deadline()),
     ])
 }

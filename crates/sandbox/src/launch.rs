@@ -8,7 +8,7 @@ use std::ptr;
 
 use nix::libc::c_char;
 
-use crate::{Policy, SpawnError, limits, privileges};
+use crate::{Policy, SpawnError, limits, privileges, view};
 
 /// Everything that is needed to start one process. Plain data.
 #[derive(Debug)]
@@ -41,6 +41,7 @@ pub(crate) struct Prepared {
     envp: Vec<*const c_char>,
     pub(crate) limits: limits::Prepared,
     pub(crate) privileges: privileges::Prepared,
+    pub(crate) view: Option<view::Prepared>,
 }
 
 impl Prepared {
@@ -51,6 +52,16 @@ impl Prepared {
             .map_err(host("the program's path cannot be resolved"))?;
         let limits = limits::Prepared::new(&launch.policy.limits)
             .map_err(|errno| host("the host's own limits cannot be read")(errno.into()))?;
+        let user_namespace = launch.policy.view.is_some() && !privileges::may_mount();
+        let view = launch
+            .policy
+            .view
+            .as_ref()
+            .map(|view| {
+                let user = privileges::user(&launch.policy.privileges);
+                view::Prepared::new(view, user_namespace.then_some(user))
+            })
+            .transpose()?;
         let mut strings = vec![c_string(launch.program.as_os_str(), || {
             "the program's path".into()
         })?];
@@ -74,7 +85,8 @@ impl Prepared {
             envp: pointers(envp),
             _strings: strings,
             limits,
-            privileges: privileges::Prepared::new(&launch.policy.privileges),
+            privileges: privileges::Prepared::new(&launch.policy.privileges, user_namespace),
+            view,
         })
     }
 

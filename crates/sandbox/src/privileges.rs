@@ -36,6 +36,8 @@ pub(crate) enum Prepared {
     Keep,
     Drop {
         run_as: Option<RunAs>,
+        /// Whether the process is in a user namespace of its own by then.
+        user_namespace: bool,
         /// Whether the bounding set and the secure bits may be changed. Where they may not,
         /// there is nothing to gain either: with `no_new_privs` a program that is executed has
         /// at most the capabilities of before, which are none (capabilities(7)).
@@ -44,25 +46,62 @@ pub(crate) enum Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn new(privileges: &Privileges) -> Self {
+    pub(crate) fn new(privileges: &Privileges, user_namespace: bool) -> Self {
         match privileges {
             Privileges::Keep => Self::Keep,
             Privileges::Drop { run_as } => Self::Drop {
                 run_as: *run_as,
-                setpcap: caps::has_cap(
-                    None,
-                    caps::CapSet::Effective,
-                    caps::Capability::CAP_SETPCAP,
-                )
-                .unwrap_or(false),
+                user_namespace,
+                // Its maker has all capabilities in a user namespace.
+                setpcap: user_namespace || has(caps::Capability::CAP_SETPCAP),
             },
         }
     }
 }
 
+fn has(capability: caps::Capability) -> bool {
+    caps::has_cap(None, caps::CapSet::Effective, capability).unwrap_or(false)
+}
+
+/// Whether the host may mount without a user namespace.
+pub(crate) fn may_mount() -> bool {
+    has(caps::Capability::CAP_SYS_ADMIN)
+}
+
+/// The user and group that the process will have.
+pub(crate) fn user(privileges: &Privileges) -> (u32, u32) {
+    match privileges {
+        Privileges::Drop {
+            run_as: Some(run_as),
+        } => (run_as.uid, run_as.gid),
+        Privileges::Drop { run_as: None } | Privileges::Keep => (
+            nix::unistd::geteuid().as_raw(),
+            nix::unistd::getegid().as_raw(),
+        ),
+    }
+}
+
+/// Becomes the process's own user where that has to be before its user namespace is made, which
+/// can only map that one user.
+pub(crate) fn become_user_early(prepared: &Prepared) -> Result<(), Failure> {
+    match prepared {
+        Prepared::Drop {
+            run_as: Some(run_as),
+            user_namespace: true,
+            ..
+        } => become_user(*run_as),
+        Prepared::Drop { .. } | Prepared::Keep => Ok(()),
+    }
+}
+
 /// Drops the privileges of the calling process. Async-signal-safe: nothing but system calls.
 pub(crate) fn apply(prepared: &Prepared) -> Result<(), Failure> {
-    let Prepared::Drop { run_as, setpcap } = prepared else {
+    let Prepared::Drop {
+        run_as,
+        user_namespace,
+        setpcap,
+    } = prepared
+    else {
         return Ok(());
     };
     // What needs CAP_SETPCAP first, then what needs CAP_SETUID and CAP_SETGID, then the rest.
@@ -71,7 +110,9 @@ pub(crate) fn apply(prepared: &Prepared) -> Result<(), Failure> {
         empty_bounding_set().map_err(|e| Step::BoundingSet.failed(e))?;
     }
     empty_ambient_set().map_err(|e| Step::AmbientSet.failed(e))?;
-    if let Some(run_as) = run_as {
+    if let Some(run_as) = run_as
+        && !user_namespace
+    {
         become_user(*run_as)?;
     }
     empty_capability_sets().map_err(|e| Step::Capabilities.failed(e))?;

@@ -16,6 +16,8 @@ use crate::{raw, sys};
 const CHANNEL: RawFd = 3;
 /// Where a failed step is reported until `exec`, which closes it. The keeper puts it there.
 pub(crate) const REPORT: RawFd = 4;
+/// Where the process finds the lifeline until `exec`, which closes it.
+pub(crate) const LIFELINE: RawFd = 5;
 /// What becomes the process's descriptors must lie at or above this before, so that putting one
 /// in place cannot overwrite another.
 pub(crate) const LOWEST_SOURCE: RawFd = 10;
@@ -30,6 +32,8 @@ pub(crate) struct Descriptors {
     pub(crate) stdout: RawFd,
     pub(crate) stderr: RawFd,
     pub(crate) channel: Option<RawFd>,
+    /// The keeper's end of the lifeline, over which the host gets what the process makes for it.
+    pub(crate) lifeline: RawFd,
 }
 
 /// Separates the calling process from its host. Async-signal-safe.
@@ -53,7 +57,8 @@ fn arrange(descriptors: &Descriptors) -> nix::Result<()> {
         Some(channel) => raw::put(channel, CHANNEL, false)?,
         None => raw::close(CHANNEL),
     }
-    raw::close_from(REPORT + 1)
+    raw::put(descriptors.lifeline, LIFELINE, true)?;
+    raw::close_from(LIFELINE + 1)
 }
 
 /// Has the kernel kill the calling process when its keeper ends. After any change of user, which

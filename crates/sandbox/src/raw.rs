@@ -28,6 +28,42 @@ pub(crate) fn close_from(first: RawFd) -> nix::Result<()> {
     }
 }
 
+/// Sends a descriptor in a packet of one byte.
+pub(crate) fn send_descriptor(socket: RawFd, fd: RawFd) -> nix::Result<()> {
+    /// Bytes of a control message with one descriptor, with room to spare.
+    const CONTROL_BYTES: usize = 64;
+    /// As control messages have to lie.
+    #[repr(align(16))]
+    struct Control([u8; CONTROL_BYTES]);
+    let mut control = Control([0; CONTROL_BYTES]);
+    let mut byte = [0u8; 1];
+    let mut part = libc::iovec {
+        iov_base: byte.as_mut_ptr().cast(),
+        iov_len: byte.len(),
+    };
+    let length = size_of::<RawFd>() as libc::c_uint;
+    // SAFETY: all zeros is a valid msghdr; the buffers outlive the call and are as large as said;
+    // the control message fits its buffer, which is aligned for it.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = libc::CMSG_SPACE(length) as _;
+        let head = libc::CMSG_FIRSTHDR(&raw const message);
+        (*head).cmsg_level = libc::SOL_SOCKET;
+        (*head).cmsg_type = libc::SCM_RIGHTS;
+        (*head).cmsg_len = libc::CMSG_LEN(length) as _;
+        libc::CMSG_DATA(head).cast::<RawFd>().write_unaligned(fd);
+        Errno::result(libc::sendmsg(
+            socket,
+            &raw const message,
+            libc::MSG_NOSIGNAL,
+        ))
+        .map(drop)
+    }
+}
+
 /// Closes one descriptor, open or not.
 pub(crate) fn close(fd: RawFd) {
     // SAFETY: no pointer is passed.

@@ -18,7 +18,7 @@ use crate::error::{Failure, Step};
 use crate::launch::{self, Launch, Prepared};
 use crate::process::{self, Descriptors, LOWEST_SOURCE};
 use crate::sys::Cloned;
-use crate::{SpawnError, guard, keeper, limits, privileges, sys};
+use crate::{SpawnError, guard, keeper, limits, privileges, sys, view};
 
 impl Launch {
     /// Starts the process and returns when its program runs.
@@ -49,7 +49,8 @@ impl Launch {
         };
         drop(ends.theirs);
         drop(channel);
-        let child = Child::new(wired, started, guard::states(&policy));
+        let layers = prepared.view.and_then(|view| view.layers);
+        let mut child = Child::new(wired, started, guard::states(&policy), layers);
         match child.await_start() {
             Some(Ok(())) => Ok(child),
             Some(Err(failure)) => Err(explain(failure, program, cwd)),
@@ -65,14 +66,18 @@ impl Launch {
 fn confine(prepared: &Prepared, descriptors: &Descriptors, keeper: Pid) -> Result<(), Failure> {
     process::isolate(descriptors)?;
     limits::apply(&prepared.limits)?;
-    // Here: the filesystem view. Mounting needs the capabilities that the next step drops.
+    // Mounting needs the capabilities that the step after it drops.
+    if let Some(view) = &prepared.view {
+        privileges::become_user_early(&prepared.privileges)?;
+        view::apply(view, process::LIFELINE)?;
+    }
     privileges::apply(&prepared.privileges)?;
     // After the change of user, which would clear it.
     process::die_with(keeper)?;
     // As the process's own user, who must be permitted to.
     chdir(prepared.cwd.as_c_str()).map_err(|e| Step::WorkingDirectory.failed(e))?;
-    // Here: Landlock, which forbids mounts, and last seccomp, which forbids most of the above.
-    // Both need no privilege but the `no_new_privs` of before.
+    // Landlock, which forbids mounts, and seccomp, which forbids most of the above, are for the
+    // program to take ([`FinalGuards`](crate::FinalGuards)): it has to be executed first.
     sys::unblock_signals().map_err(|e| Step::Signals.failed(e))
 }
 
@@ -171,6 +176,7 @@ fn clone_keeper(prepared: &Prepared, ends: &Ends) -> nix::Result<OwnedFd> {
             stdout: theirs.stdout.as_raw_fd(),
             stderr: theirs.stderr.as_raw_fd(),
             channel: theirs.channel.as_ref().map(AsRawFd::as_raw_fd),
+            lifeline: theirs.lifeline.as_raw_fd(),
         },
         lifeline: theirs.lifeline.as_raw_fd(),
         host: theirs.host.as_ref().map(AsRawFd::as_raw_fd),

@@ -240,6 +240,30 @@ pub(crate) unsafe fn exec(
     Errno::last()
 }
 
+/// Takes over a descriptor that the kernel has just made for this process.
+pub(crate) fn own_descriptor(fd: RawFd) -> OwnedFd {
+    // SAFETY: received in a control message, which makes a new descriptor each time.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+/// Whether an extended attribute of a file has this value.
+pub(crate) fn attribute_is(file: BorrowedFd<'_>, name: &std::ffi::CStr, value: &[u8]) -> bool {
+    let mut buffer = [0u8; 16];
+    // SAFETY: the name is a C string, pointer and length are of one buffer.
+    let length = unsafe {
+        libc::fgetxattr(
+            file.as_raw_fd(),
+            name.as_ptr(),
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+        )
+    };
+    usize::try_from(length)
+        .ok()
+        .and_then(|length| buffer.get(..length))
+        == Some(value)
+}
+
 /// Whether the peer of a socket will send nothing after what it has sent already.
 pub(crate) fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
     let mut fds = [libc::pollfd {

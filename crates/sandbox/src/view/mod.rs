@@ -1,8 +1,18 @@
 //! Guard: the filesystem view. A private root in a private mount namespace, in which only what
 //! may be read is there.
 
+mod changes;
+mod mount;
+mod plan;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+pub use changes::{Change, ChangeKind, Layer};
+pub(crate) use mount::apply;
+pub(crate) use plan::{Layers, Prepared};
+
+use crate::GuardState;
 
 /// What is there for a process, everything under the path that it has outside. What is not named
 /// does not exist for it.
@@ -53,6 +63,16 @@ pub struct Temp {
     pub path: PathBuf,
     /// Bytes that it may hold.
     pub bytes: u64,
+}
+
+/// Whether the view is in force once the process runs.
+pub(crate) fn state(view: Option<&View>) -> GuardState {
+    match view {
+        Some(_) => GuardState::InForce,
+        None => GuardState::Missing {
+            because: "the policy shows the files of the host".into(),
+        },
+    }
 }
 
 /// Removes a directory with all in it, whatever modes a process has left there. Nothing may be

@@ -1,0 +1,189 @@
+//! What a line of the table of system calls says.
+
+use nix::errno::Errno;
+use nix::libc::c_long;
+
+/// One line of the table: a system call and what becomes of it. What has no line is refused with
+/// `EPERM`.
+pub(super) struct Call {
+    pub(super) name: &'static str,
+    /// Its number on this architecture.
+    pub(super) number: c_long,
+    pub(super) answer: Answer,
+    /// Why it is answered so.
+    pub(super) why: &'static str,
+}
+
+/// What becomes of a system call.
+pub(super) enum Answer {
+    /// It is made.
+    Allow,
+    /// It is made under a condition.
+    AllowIf(When, Refuse),
+    /// It is never made.
+    Refuse(Refuse),
+}
+
+/// When a call is made.
+pub(super) enum When {
+    /// The policy has the network on.
+    Network,
+    /// The same, and one of the rules holds for the arguments.
+    NetworkAnd(Rules),
+    /// The policy permits changes of metadata.
+    Metadata,
+    /// The same, and one of the rules holds for the arguments.
+    MetadataAnd(Rules),
+    /// One of the rules holds for the arguments.
+    Args(Rules),
+    /// The argument with this index is the process's own id.
+    Own(u8),
+    /// The argument with this index is the process's own id, or 0, which means the caller.
+    OwnOrZero(u8),
+}
+
+/// Rules, one of which must hold; each is a list of tests that must all hold.
+pub(super) type Rules = &'static [&'static [Arg]];
+
+/// A test of one argument's lower 32 bits: all that the kernel looks at for the arguments that
+/// are tested here (`int`, `unsigned int`, and flags of which only lower bits exist).
+#[derive(Clone, Copy)]
+pub(super) struct Arg {
+    /// Which one, from 0.
+    pub(super) index: u8,
+    pub(super) test: Test,
+}
+
+/// A test of a value.
+#[derive(Clone, Copy)]
+pub(super) enum Test {
+    Is(u32),
+    AtMost(u32),
+    AtLeast(u32),
+    /// The bits of `mask` have the value `value`.
+    Masked {
+        mask: u32,
+        value: u32,
+    },
+}
+
+/// How a call is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refuse {
+    /// `EPERM`.
+    Quietly,
+    /// `ENOSYS`: libraries probe for the call and then do without it. `EPERM` would be an error to
+    /// them.
+    AsAbsent,
+    /// `EPERM`, and the host learns of it.
+    Told(Kind),
+    /// `ENOSYS`, and the host learns of it.
+    ToldAsAbsent(Kind),
+}
+
+impl Refuse {
+    /// What the caller gets.
+    pub(super) fn errno(self) -> Errno {
+        match self {
+            Self::Quietly | Self::Told(_) => Errno::EPERM,
+            Self::AsAbsent | Self::ToldAsAbsent(_) => Errno::ENOSYS,
+        }
+    }
+
+    /// What the host learns, if anything.
+    pub(super) fn told(self) -> Option<Kind> {
+        match self {
+            Self::Quietly | Self::AsAbsent => None,
+            Self::Told(kind) | Self::ToldAsAbsent(kind) => Some(kind),
+        }
+    }
+}
+
+/// What the host makes of a refused call: which of the arguments tell what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `socket(family, type, …)`.
+    Socket,
+    /// `connect(_, address, length)`.
+    Connect,
+    /// `bind(_, address, length)`.
+    Bind,
+    /// `listen`, `accept`.
+    Listen,
+    /// A program's path, in the argument with this index.
+    Execute(u8),
+    /// A new process.
+    Process,
+    /// A signal: the indexes of the process and of the signal.
+    Signal(u8, u8),
+    /// A link.
+    Link,
+    /// A look into another process.
+    Inspect,
+    /// Another attempt on the system.
+    Kernel,
+}
+
+impl Call {
+    /// How it is refused, where it is.
+    pub(super) fn refuse(&self) -> Option<Refuse> {
+        match self.answer {
+            Answer::Allow => None,
+            Answer::AllowIf(_, refuse) | Answer::Refuse(refuse) => Some(refuse),
+        }
+    }
+}
+
+pub(super) const fn is(index: u8, value: u32) -> Arg {
+    Arg {
+        index,
+        test: Test::Is(value),
+    }
+}
+
+pub(super) const fn at_most(index: u8, value: u32) -> Arg {
+    Arg {
+        index,
+        test: Test::AtMost(value),
+    }
+}
+
+pub(super) const fn at_least(index: u8, value: u32) -> Arg {
+    Arg {
+        index,
+        test: Test::AtLeast(value),
+    }
+}
+
+/// The bits of `mask` in an argument have the value `value`.
+pub(super) const fn bits(index: u8, mask: u32, value: u32) -> Arg {
+    Arg {
+        index,
+        test: Test::Masked { mask, value },
+    }
+}
+
+/// None of `bits` is set in an argument.
+pub(super) const fn without(index: u8, bits: u32) -> Arg {
+    Arg {
+        index,
+        test: Test::Masked {
+            mask: bits,
+            value: 0,
+        },
+    }
+}
+
+/// Lines of the table: `call_name: answer, "why";`, with `number =>` where the C library's
+/// bindings do not have it.
+macro_rules! calls {
+    ($($name:literal $number:expr => $answer:expr, $why:literal;)*) => {
+        &[$($crate::seccomp::call::Call {
+            name: $name,
+            number: $number,
+            answer: $answer,
+            why: $why,
+        }),*]
+    };
+}
+pub(super) use calls;

@@ -1,0 +1,504 @@
+//! What has to be made in the private root, worked out in the host: the process that makes it may
+//! not allocate.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
+use std::path::{Component, Path, PathBuf};
+
+use super::{Project, View, Writes};
+use crate::SpawnError;
+
+/// Symbolic links that are followed on the way to one file, as the kernel does it
+/// (path_resolution(7)).
+const LINKS_MAX: usize = 40;
+
+/// Files that one layer, or the directory for temporary files, may hold for each MiB of its size:
+/// a file costs the kernel about 1 KiB beside its content.
+const FILES_A_MIB: u64 = 256;
+
+/// Modes of the private root's own directories.
+const DIRECTORY_MODE: u32 = 0o755;
+
+/// One thing to make in the private root. Paths `at` are relative to it.
+pub(super) enum Entry {
+    Directory {
+        at: CString,
+    },
+    /// The directory for temporary files, on what is there.
+    Temp {
+        at: CString,
+    },
+    Link {
+        at: CString,
+        target: CString,
+    },
+    /// A bind mount of a file or a directory with all below, read-only.
+    Bind {
+        source: CString,
+        at: CString,
+        directory: bool,
+        device: bool,
+    },
+}
+
+/// How the project is mounted.
+pub(super) enum Mount {
+    /// As it is, read-only or not, with everything that is mounted below it.
+    Bind { writable: bool },
+    /// Each of these under a layer of its own; the first is the project itself, the others are
+    /// mounted below it.
+    Layers(Vec<LayerMount>),
+}
+
+pub(super) struct LayerMount {
+    pub source: CString,
+    pub at: CString,
+    /// In the layer's directory: `upper0`, `work0`, …
+    pub upper: CString,
+    pub work: CString,
+    /// The data of mount(2).
+    pub options: CString,
+    /// Of the directory, which its upper directory has to show.
+    pub mode: u32,
+    pub uid: u32,
+    pub gid: u32,
+    /// A directory to make in the upper one.
+    pub make: Option<CString>,
+}
+
+/// Where the layer's files are.
+pub(super) enum Store {
+    /// A file system in memory, with these options of mount(2).
+    Memory(CString),
+    /// A directory.
+    Disk(CString),
+}
+
+/// A view in the form of system calls.
+pub(crate) struct Prepared {
+    pub(super) entries: Vec<Entry>,
+    pub(super) temp_options: CString,
+    pub(super) project_source: CString,
+    pub(super) project_at: CString,
+    pub(super) project: Mount,
+    pub(super) store: Option<Store>,
+    /// The sealed directory, in the private root.
+    pub(super) sealed: Option<CString>,
+    /// The user and group to map, where a user namespace is needed.
+    pub(super) user_namespace: Option<IdMaps>,
+    /// What the host needs to tell what happened in the layers.
+    pub(crate) layers: Option<Layers>,
+}
+
+/// The contents of `/proc/self/uid_map` and `gid_map`.
+pub(super) struct IdMaps {
+    pub uid: CString,
+    pub gid: CString,
+}
+
+/// The layers of a run, for the host.
+#[derive(Debug, Clone)]
+pub(crate) struct Layers {
+    /// The project.
+    pub root: PathBuf,
+    /// What is under each layer, relative to the project; the first is the project itself.
+    pub mounts: Vec<PathBuf>,
+    /// The name of the sealed directory.
+    pub sealed: Option<OsString>,
+}
+
+impl Prepared {
+    /// Works out what has to be made. `user_namespace`: the user and group of the process, where
+    /// it has to make a user namespace first.
+    pub(crate) fn new(view: &View, user_namespace: Option<(u32, u32)>) -> Result<Self, SpawnError> {
+        let project = &view.project;
+        let mut tree = Tree::new(&project.root, &view.temp.path);
+        for path in &view.readable {
+            tree.show(path);
+        }
+        for path in &view.devices {
+            tree.show_device(path);
+        }
+        tree.make_way(&project.root);
+        let below = match project.writes {
+            Writes::Layer { .. } => mounts_below(&project.root),
+            Writes::Refused | Writes::Real => Vec::new(),
+        };
+        let (mount, layers) = layers(project, &below, user_namespace.is_some())?;
+        let seals = match project.writes {
+            Writes::Refused => None,
+            Writes::Layer { .. } => project.sealed.as_ref(),
+            Writes::Real => {
+                make_sealed(project)?;
+                project.sealed.as_ref()
+            }
+        };
+        Ok(Self {
+            entries: tree.entries()?,
+            temp_options: memory_options(view.temp.bytes, "1777")?,
+            project_source: c_string(project.root.as_os_str())?,
+            project_at: inside(&project.root)?,
+            project: mount,
+            store: store(&project.writes)?,
+            sealed: seals
+                .map(|name| inside(&project.root.join(name)))
+                .transpose()?,
+            user_namespace: user_namespace
+                .map(|(uid, gid)| -> Result<_, SpawnError> {
+                    Ok(IdMaps {
+                        uid: c_string(OsStr::new(&format!("{uid} {uid} 1\n")))?,
+                        gid: c_string(OsStr::new(&format!("{gid} {gid} 1\n")))?,
+                    })
+                })
+                .transpose()?,
+            layers,
+        })
+    }
+}
+
+fn c_string(text: &OsStr) -> Result<CString, SpawnError> {
+    CString::new(text.as_bytes()).map_err(|_| SpawnError::NulByte {
+        what: format!("the path {}", text.display()),
+    })
+}
+
+/// An absolute path as one relative to the private root.
+fn inside(path: &Path) -> Result<CString, SpawnError> {
+    c_string(path.strip_prefix("/").unwrap_or(path).as_os_str())
+}
+
+fn memory_options(bytes: u64, mode: &str) -> Result<CString, SpawnError> {
+    let files = (bytes >> 20).saturating_mul(FILES_A_MIB).max(FILES_A_MIB);
+    c_string(OsStr::new(&format!(
+        "size={bytes},nr_inodes={files},mode={mode}"
+    )))
+}
+
+fn store(writes: &Writes) -> Result<Option<Store>, SpawnError> {
+    Ok(match writes {
+        Writes::Layer {
+            on_disk: Some(dir), ..
+        } => Some(Store::Disk(c_string(dir.as_os_str())?)),
+        Writes::Layer { bytes, .. } => Some(Store::Memory(memory_options(*bytes, "0700")?)),
+        Writes::Refused | Writes::Real => None,
+    })
+}
+
+fn layers(
+    project: &Project,
+    below: &[PathBuf],
+    in_user_namespace: bool,
+) -> Result<(Mount, Option<Layers>), SpawnError> {
+    match project.writes {
+        Writes::Refused => return Ok((Mount::Bind { writable: false }, None)),
+        Writes::Real => return Ok((Mount::Bind { writable: true }, None)),
+        Writes::Layer { .. } => {}
+    }
+    let mut mounts = Vec::new();
+    for (index, path) in [&project.root].into_iter().chain(below).enumerate() {
+        let facts = path.metadata().map_err(|source| SpawnError::Host {
+            what: "the project cannot be looked at",
+            source,
+        })?;
+        let (upper, work) = (format!("upper{index}"), format!("work{index}"));
+        // Relative to the private root under construction, so that no character of a path can
+        // be mistaken. The rest as overlayfs would otherwise choose by how it was built; with
+        // `userxattr` it takes no other `redirect_dir` than `nofollow`.
+        let user = if in_user_namespace { ",userxattr" } else { "" };
+        let options = format!(
+            "lowerdir=.lower,upperdir=.layer/{upper},workdir=.layer/{work},index=off,metacopy=off,redirect_dir=nofollow{user}"
+        );
+        // What stands in the lower one under this name and is no directory is hidden by it.
+        let make = match &project.sealed {
+            Some(name) if index == 0 && !is_directory(&path.join(name)) => Some(c_string(name)?),
+            _ => None,
+        };
+        mounts.push(LayerMount {
+            source: c_string(path.as_os_str())?,
+            at: inside(path)?,
+            upper: c_string(OsStr::new(&upper))?,
+            work: c_string(OsStr::new(&work))?,
+            options: c_string(OsStr::new(&options))?,
+            mode: facts.mode() & 0o7777,
+            uid: facts.uid(),
+            gid: facts.gid(),
+            make,
+        });
+    }
+    let relative = |path: &PathBuf| {
+        path.strip_prefix(&project.root)
+            .unwrap_or(path)
+            .to_path_buf()
+    };
+    let layers = Layers {
+        root: project.root.clone(),
+        mounts: [&project.root]
+            .into_iter()
+            .chain(below)
+            .map(relative)
+            .collect(),
+        sealed: project.sealed.clone(),
+    };
+    Ok((Mount::Layers(mounts), Some(layers)))
+}
+
+/// Whether there is a directory, not a link to one.
+fn is_directory(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
+}
+
+/// Makes the sealed directory, so that it can be mounted read-only.
+fn make_sealed(project: &Project) -> Result<(), SpawnError> {
+    let Some(name) = &project.sealed else {
+        return Ok(());
+    };
+    let path = project.root.join(name);
+    let failed = |source| SpawnError::Sealed {
+        path: path.clone(),
+        source,
+    };
+    match std::fs::DirBuilder::new().mode(0o775).create(&path) {
+        // As the audit log has it: the project's owner's.
+        Ok(()) => project
+            .root
+            .metadata()
+            .and_then(|root| chown(&path, Some(root.uid()), Some(root.gid())))
+            .or_else(|e| match e.kind() {
+                io::ErrorKind::PermissionDenied => Ok(()),
+                _ => Err(e),
+            })
+            .map_err(failed),
+        Err(_) if is_directory(&path) => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            Err(failed(io::ErrorKind::NotADirectory.into()))
+        }
+        Err(e) => Err(failed(e)),
+    }
+}
+
+/// Directories on which something is mounted below `root`, each before what is below it. A file
+/// that is mounted is part of what a layer shows of its directory only where it cannot be helped:
+/// the file underneath is shown.
+fn mounts_below(root: &Path) -> Vec<PathBuf> {
+    let Ok(text) = std::fs::read("/proc/self/mountinfo") else {
+        return Vec::new();
+    };
+    let found: BTreeSet<PathBuf> = text
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
+        .map(unescape)
+        .filter(|path| path != root && path.starts_with(root) && path.is_dir())
+        .collect();
+    found.into_iter().collect()
+}
+
+/// Undoes the octal escapes of `/proc/self/mountinfo`: space, tab, newline and backslash.
+fn unescape(field: &[u8]) -> PathBuf {
+    let mut path = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&byte, tail)) = rest.split_first() {
+        rest = tail;
+        if byte == b'\\'
+            && let Some((digits, after)) = tail.split_at_checked(3)
+            && let Some(value) = std::str::from_utf8(digits)
+                .ok()
+                .and_then(|digits| u8::from_str_radix(digits, 8).ok())
+        {
+            path.push(value);
+            rest = after;
+        } else {
+            path.push(byte);
+        }
+    }
+    PathBuf::from(OsString::from_vec(path))
+}
+
+/// What stands at a path of the private root.
+#[derive(Debug, PartialEq, Eq)]
+enum Node {
+    Directory,
+    Link(PathBuf),
+    Bind { directory: bool, device: bool },
+}
+
+/// The private root as it is put together.
+struct Tree<'a> {
+    nodes: BTreeMap<PathBuf, Node>,
+    /// What is mounted later, over whatever is there.
+    project: &'a Path,
+    temp: &'a Path,
+}
+
+impl<'a> Tree<'a> {
+    fn new(project: &'a Path, temp: &'a Path) -> Self {
+        let mut tree = Self {
+            nodes: BTreeMap::new(),
+            project,
+            temp,
+        };
+        tree.make_way(temp);
+        tree
+    }
+
+    /// Whether what is outside at `path` is there inside already.
+    fn covers(&self, path: &Path) -> bool {
+        path.starts_with(self.project)
+            || path.ancestors().any(|dir| {
+                matches!(
+                    self.nodes.get(dir),
+                    Some(Node::Bind {
+                        directory: true,
+                        ..
+                    })
+                )
+            })
+    }
+
+    /// Puts a node in place, unless what is there already shows as much or more.
+    fn put(&mut self, path: &Path, node: Node) {
+        if self.covers(path) || path == self.temp {
+            return;
+        }
+        match (&node, self.nodes.get(path)) {
+            (_, Some(Node::Link(_) | Node::Bind { .. })) => return,
+            (Node::Directory, Some(Node::Directory)) => return,
+            _ => {}
+        }
+        if let Node::Bind {
+            directory: true, ..
+        } = node
+        {
+            // Shown by the directory as a whole, but for where something is mounted over it.
+            let (project, temp) = (self.project, self.temp);
+            self.nodes.retain(|other, kept| {
+                !other.starts_with(path)
+                    || other == path
+                    || matches!(kept, Node::Directory)
+                        && (project.starts_with(other) || temp.starts_with(other))
+            });
+        }
+        self.nodes.insert(path.to_owned(), node);
+    }
+
+    /// Makes the directories down to `path`, which something else is mounted on.
+    fn make_way(&mut self, path: &Path) {
+        let mut dirs: Vec<&Path> = path.ancestors().collect();
+        dirs.pop(); // `/` itself
+        for dir in dirs.into_iter().rev() {
+            if !matches!(self.nodes.get(dir), Some(Node::Link(_) | Node::Bind { .. })) {
+                self.nodes.entry(dir.to_owned()).or_insert(Node::Directory);
+            }
+        }
+    }
+
+    fn show(&mut self, path: &Path) {
+        self.walk(path, false);
+    }
+
+    fn show_device(&mut self, path: &Path) {
+        self.walk(path, true);
+    }
+
+    /// Shows what `path` leads to, by way of the same links as outside.
+    fn walk(&mut self, path: &Path, device: bool) {
+        let mut rest: VecDeque<OsString> = normal_components(path);
+        let mut current = PathBuf::from("/");
+        let mut links = 0;
+        while let Some(name) = rest.pop_front() {
+            if name == ".." {
+                current.pop();
+                continue;
+            }
+            let next = current.join(&name);
+            let Ok(meta) = next.symlink_metadata() else {
+                return;
+            };
+            if meta.is_symlink() {
+                links += 1;
+                let Ok(target) = next.read_link() else { return };
+                if links > LINKS_MAX {
+                    return;
+                }
+                if target.is_absolute() {
+                    current = PathBuf::from("/");
+                }
+                for name in normal_components(&target).into_iter().rev() {
+                    rest.push_front(name);
+                }
+                self.put(&next, Node::Link(target));
+            } else if rest.is_empty() {
+                let directory = meta.is_dir();
+                self.put(&next, Node::Bind { directory, device });
+                return;
+            } else if meta.is_dir() {
+                self.put(&next, Node::Directory);
+                current = next;
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// The entries, each after the directory that it is in.
+    fn entries(self) -> Result<Vec<Entry>, SpawnError> {
+        let mut entries = Vec::with_capacity(self.nodes.len());
+        for (path, node) in &self.nodes {
+            let at = inside(path)?;
+            // A directory that is only there to be mounted on, below one that is shown as it is.
+            let is_temp = path == self.temp;
+            let is_shown = path.ancestors().skip(1).any(|dir| {
+                matches!(
+                    self.nodes.get(dir),
+                    Some(Node::Bind {
+                        directory: true,
+                        ..
+                    })
+                )
+            });
+            if is_shown {
+                if is_temp {
+                    entries.push(Entry::Temp { at });
+                }
+                continue;
+            }
+            if is_temp {
+                entries.push(Entry::Directory { at: at.clone() });
+                entries.push(Entry::Temp { at });
+                continue;
+            }
+            entries.push(match node {
+                Node::Directory => Entry::Directory { at },
+                Node::Link(target) => Entry::Link {
+                    at,
+                    target: c_string(target.as_os_str())?,
+                },
+                Node::Bind { directory, device } => Entry::Bind {
+                    source: c_string(path.as_os_str())?,
+                    at,
+                    directory: *directory,
+                    device: *device,
+                },
+            });
+        }
+        Ok(entries)
+    }
+}
+
+/// The names in a path, `..` among them.
+fn normal_components(path: &Path) -> VecDeque<OsString> {
+    path.components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some("..".into()),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+        })
+        .collect()
+}
+
+/// The mode of the private root's own directories.
+pub(super) const fn directory_mode() -> u32 {
+    DIRECTORY_MODE
+}
