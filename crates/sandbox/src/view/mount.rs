@@ -70,6 +70,13 @@ fn build(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {
     for entry in &prepared.entries {
         make(entry, prepared).map_err(root)?;
     }
+    // One call for all of them; what may be written is set free, or mounted, after it.
+    set_attributes(libc::AT_FDCWD, c".", READ_ONLY, 0, true).map_err(root)?;
+    let unlocked = libc::MOUNT_ATTR_RDONLY;
+    set_attributes(libc::AT_FDCWD, c".", 0, unlocked, false).map_err(root)?;
+    for entry in &prepared.entries {
+        release(entry).map_err(root)?;
+    }
     match &prepared.project {
         Mount::Bind { writable } => {
             bind(
@@ -94,7 +101,7 @@ fn build(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {
         bind(sealed, sealed, READ_ONLY, false).map_err(|e| Step::Project.failed(e))?;
     }
     let pivot = |e| Step::PivotRoot.failed(e);
-    set_attributes(libc::AT_FDCWD, c".", libc::MOUNT_ATTR_RDONLY, false).map_err(pivot)?;
+    set_attributes(libc::AT_FDCWD, c".", libc::MOUNT_ATTR_RDONLY, 0, false).map_err(pivot)?;
     become_root().map_err(pivot)
 }
 
@@ -120,19 +127,17 @@ fn make(entry: &Entry, prepared: &Prepared) -> nix::Result<()> {
             source,
             at,
             directory,
-            device,
+            device: _,
         } => {
+            let mut flags = libc::MS_BIND;
             if *directory {
                 make_directory(libc::AT_FDCWD, at, plan::directory_mode())?;
+                // Without what is mounted below, a user namespace refuses.
+                flags |= libc::MS_REC;
             } else {
                 make_file(at)?;
             }
-            let attributes = if *device {
-                libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC
-            } else {
-                READ_ONLY
-            };
-            match bind(source, at, attributes, *directory) {
+            match mount(Some(source), at, None, flags, None) {
                 // What the process's user could not reach outside either, or what is gone by now:
                 // an empty place is left.
                 Err(Errno::EACCES | Errno::ENOENT | Errno::ENOTDIR) => Ok(()),
@@ -142,10 +147,26 @@ fn make(entry: &Entry, prepared: &Prepared) -> nix::Result<()> {
     }
 }
 
+/// Takes back what is too strict for an entry.
+fn release(entry: &Entry) -> nix::Result<()> {
+    let (at, cleared) = match entry {
+        Entry::Temp { at } => (at, libc::MOUNT_ATTR_RDONLY),
+        Entry::Bind {
+            at, device: true, ..
+        } => (at, libc::MOUNT_ATTR_NODEV),
+        Entry::Bind { .. } | Entry::Directory { .. } | Entry::Link { .. } => return Ok(()),
+    };
+    match set_attributes(libc::AT_FDCWD, at, libc::MOUNT_ATTR_NOEXEC, cleared, false) {
+        // Not mounted, because it could not be.
+        Err(Errno::EINVAL) => Ok(()),
+        other => other,
+    }
+}
+
 /// Mounts a copy of `source`, with all below it where `whole`, at `at`.
 fn bind(source: &CStr, at: &CStr, attributes: u64, whole: bool) -> nix::Result<()> {
     let tree = clone_tree(source, whole)?;
-    let result = set_attributes(tree, c"", attributes, whole).and_then(|()| attach(tree, at));
+    let result = set_attributes(tree, c"", attributes, 0, whole).and_then(|()| attach(tree, at));
     raw::close(tree);
     result
 }
@@ -181,11 +202,11 @@ fn attach(tree: RawFd, at: &CStr) -> nix::Result<()> {
     Errno::result(result).map(drop)
 }
 
-fn set_attributes(at: RawFd, path: &CStr, attributes: u64, whole: bool) -> nix::Result<()> {
+fn set_attributes(at: RawFd, path: &CStr, set: u64, cleared: u64, whole: bool) -> nix::Result<()> {
     let recursive = if whole { libc::AT_RECURSIVE } else { 0 };
     let wanted = libc::mount_attr {
-        attr_set: attributes,
-        attr_clr: 0,
+        attr_set: set,
+        attr_clr: cleared,
         propagation: 0,
         userns_fd: 0,
     };

@@ -283,7 +283,8 @@ fn make_sealed(project: &Project) -> Result<(), SpawnError> {
 /// that is mounted is part of what a layer shows of its directory only where it cannot be helped:
 /// the file underneath is shown.
 fn mounts_below(root: &Path) -> Vec<PathBuf> {
-    let Ok(text) = std::fs::read("/proc/self/mountinfo") else {
+    // A thread may have a mount namespace of its own; the process will have a copy of that one.
+    let Ok(text) = std::fs::read("/proc/thread-self/mountinfo") else {
         return Vec::new();
     };
     let found: BTreeSet<PathBuf> = text
