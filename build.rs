@@ -3,18 +3,24 @@
 use std::process::Command;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 4] = [
+const SOURCES: [&str; 8] = [
     "src/zend/shim.c",
     "src/zend/child.c",
     "src/zend/snippet.c",
     "src/zend/refuse.c",
+    "src/zend/compile.c",
+    "src/zend/target.c",
+    "src/zend/outside.c",
+    "src/zend/blocked.c",
 ];
 
 fn main() {
     for source in SOURCES {
         println!("cargo:rerun-if-changed={source}");
     }
-    println!("cargo:rerun-if-changed=src/zend/shim.h");
+    for header in ["src/zend/shim.h", "src/zend/confine.h"] {
+        println!("cargo:rerun-if-changed={header}");
+    }
     println!("cargo:rerun-if-env-changed=PHP_CONFIG");
     println!("cargo:rerun-if-env-changed=PATH");
     let php_config = std::env::var("PHP_CONFIG").unwrap_or_else(|_| "php-config".into());

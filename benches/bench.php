@@ -13,6 +13,7 @@ declare(strict_types=1);
 namespace Altair\Eval\Benches;
 
 use Altair\Eval\Benches\Support\Comparison;
+use Altair\Eval\Benches\Support\Host;
 use Altair\Eval\Benches\Support\Leaks;
 use Altair\Eval\Benches\Support\Table;
 use Altair\Eval\EvalRequest;
@@ -21,6 +22,7 @@ use Altair\Eval\Tests\Support\TemporaryApplication;
 use RuntimeException;
 
 require __DIR__ . '/Support/Comparison.php';
+require __DIR__ . '/Support/Host.php';
 require __DIR__ . '/Support/Leaks.php';
 require __DIR__ . '/Support/Table.php';
 require __DIR__ . '/reference/evaluate.php';
@@ -32,6 +34,10 @@ const SNIPPET = 'return 1 + 1;';
 const MIB = 1 << 20;
 /** Milliseconds for runs that are not to meet their deadline. */
 const PATIENT = 60000;
+/** The guards that can be left out. */
+const GUARDS = ['environment', 'ini', 'limits', 'privileges', 'filesystem', 'landlock', 'seccomp'];
+/** Files of the large project. */
+const MANY_FILES = 100_000;
 
 if (array_diff(array_slice($argv, 1), ['--quick']) !== [] || getenv('EXTENSION') === false) {
     fwrite(STDERR, "Usage: EXTENSION=<path> scripts/php.sh benches/bench.php [--quick], or `make bench`.\n");
@@ -85,12 +91,8 @@ $began = hrtime(true);
 
 // --- One evaluation ---------------------------------------------------------------------------
 
-$evaluator = new Evaluator(warm: false);
-$request = new EvalRequest(SNIPPET, $shop, PATIENT);
-$native = static function () use ($evaluator, $request): void {
-    $result = $evaluator->evaluate($request);
-    expect($result->result === ['type' => 'int', 'value' => 2], $result);
-};
+// Without guards: what is compared has none. What they cost has rows of its own.
+$bare = new Host(SNIPPET, $shop, PATIENT, GUARDS);
 $boot = "require '$shop/vendor/autoload.php'; require '$shop/config/container.php';";
 $plain = [PHP_BINARY, ...childSwitches($application), '-r', $boot];
 $today = static function () use ($shop): void {
@@ -98,8 +100,8 @@ $today = static function () use ($shop): void {
     expect($result['ok'] && ($result['result']['value'] ?? null) === 2, $result);
 };
 $comparisons = [
-    ['cold evaluate() / php -r with the same boot', 1.15, $native, static fn () => run($plain)],
-    ['cold evaluate() / the same in plain PHP', 1.0, $native, $today],
+    ['cold evaluate(), guards off / php -r with the same boot', 1.15, $bare->evaluate(...), static fn () => run($plain)],
+    ['cold evaluate(), guards off / the same in plain PHP', 1.0, $bare->evaluate(...), $today],
     [
         'bin/altair eval / php -r ""',
         2.2,
@@ -111,6 +113,27 @@ $table = new Table();
 foreach ($comparisons as [$name, $limit, $subject, $reference]) {
     $table->ratio($name, Comparison::of($subject, $reference, $rounds), $limit);
 }
+
+// --- The guards -------------------------------------------------------------------------------
+
+$guarded = new Host(SNIPPET, $shop, PATIENT);
+$all = Comparison::of($guarded->evaluate(...), $bare->evaluate(...), $rounds * 2);
+$table->difference('all guards, cold evaluate()', $all, 3.0);
+foreach (['filesystem', 'landlock', 'seccomp'] as $guard) {
+    $one = new Host(SNIPPET, $shop, PATIENT, array_values(array_diff(GUARDS, [$guard])));
+    $table->difference("$guard alone", Comparison::of($one->evaluate(...), $bare->evaluate(...), $rounds), 3.0);
+}
+$large = new TemporaryApplication();
+for ($file = 0; $file < MANY_FILES; ++$file) {
+    $directory = $large->path('data/' . intdiv($file, 1000));
+    $file % 1000 === 0 && mkdir($directory, 0755, true);
+    touch("$directory/$file");
+}
+$small = new TemporaryApplication();
+[$inLarge, $inSmall] = [new Host(SNIPPET, $large->root, PATIENT), new Host(SNIPPET, $small->root, PATIENT)];
+$size = Comparison::of($inLarge->evaluate(...), $inSmall->evaluate(...), $rounds * 2);
+$table->difference('a project of ' . MANY_FILES . ' files rather than one', $size, 0.5);
+unset($large, $small, $inLarge, $inSmall);
 
 // --- Loading the extension --------------------------------------------------------------------
 

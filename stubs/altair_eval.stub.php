@@ -55,6 +55,20 @@ namespace Altair\Eval {
         public ?string $bootstrap;
 
         /**
+         * Services that the run may connect to while the network is off. Not supported by this version: null or [].
+         *
+         * @var list<string>|null
+         */
+        public ?array $services;
+
+        /**
+         * Files and directories, absolute, that may be read beside the project and what PHP needs to run.
+         *
+         * @var list<string>
+         */
+        public array $readablePaths;
+
+        /**
          * @param string $snippet PHP code; a leading `<?php` is accepted. The last `return` is the result, and a
          *     snippet that is one expression needs none. `container()` is the application's container.
          * @param string $projectRoot the directory of the application
@@ -64,6 +78,8 @@ namespace Altair\Eval {
          * @param bool $allowNetwork open outbound connections
          * @param bool $unsafe run without guards; audited
          * @param string|null $bootstrap the file that returns the container, below the project root
+         * @param list<string>|null $services services that the run may connect to; not supported by this version
+         * @param list<string> $readablePaths absolute paths of files and directories that may be read, too
          */
         public function __construct(
             string $snippet,
@@ -74,6 +90,8 @@ namespace Altair\Eval {
             bool $allowNetwork = false,
             bool $unsafe = false,
             ?string $bootstrap = null,
+            ?array $services = null,
+            array $readablePaths = [],
         ) {
         }
     }

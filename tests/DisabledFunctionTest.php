@@ -177,28 +177,6 @@ final class DisabledFunctionTest extends EvaluationTestCase
         yield 'fiber without any code' => ['(new Fiber("ini_set"))->start("precision", "5");'];
     }
 
-    /**
-     * @dataProvider evals
-     */
-    public function testEvalIsRefusedInTheSnippet(string $snippet): void
-    {
-        $result = $this->evaluate($snippet);
-
-        self::assertOutcome('threw', $result, 1, exception: true);
-        self::assertSame('Error', $result->exception['class']);
-        self::assertStringContainsString('eval() is refused', $result->exception['message']);
-        self::assertStringContainsString('--unsafe', $result->exception['message']);
-        self::assertSame('--unsafe', $result->diagnostics['blocked'][0]['lift']);
-    }
-
-    public static function evals(): iterable
-    {
-        yield 'at the top' => ['return eval("return 1;");'];
-        yield 'closure' => ['(fn () => eval("return 1;"))();'];
-        yield 'destructor' => ['class A { function __destruct() { eval("1;"); } } new A();'];
-        yield 'shutdown function' => ['register_shutdown_function(function () { eval("1;"); });'];
-    }
-
     public function testARefusalThatTheSnippetCatchesIsStillReported(): void
     {
         $result = $this->evaluate('try { shell_exec("id"); } catch (Error) { } return "went on";');

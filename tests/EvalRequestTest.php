@@ -5,8 +5,11 @@ declare(strict_types=1);
 namespace Altair\Eval\Tests;
 
 use Altair\Eval\EvalRequest;
+use Altair\Eval\EvalResult;
 use Altair\Eval\Evaluator;
+use Altair\Eval\Exception\InvalidRequestException;
 use Altair\Eval\Tests\Support\Refusals;
+use Altair\Eval\Tests\Support\TemporaryApplication;
 use ArgumentCountError;
 use Error;
 use Exception;
@@ -20,6 +23,8 @@ use TypeError;
 final class EvalRequestTest extends TestCase
 {
     use Refusals;
+
+    private const SHOP = __DIR__ . '/../examples/shop';
 
     public function testItNamesItsDefaultsAndBounds(): void
     {
@@ -38,14 +43,14 @@ final class EvalRequestTest extends TestCase
 
     public function testEveryParameterIsAPropertyOfThatName(): void
     {
-        $given = ['return 1;', '/srv/app', 700, 64, true, false, true, 'boot.php'];
+        $given = ['return 1;', '/srv/app', 700, 64, true, false, true, 'boot.php', ['db:3306'], ['/srv/shared']];
         $request = new EvalRequest(...$given);
 
         self::assertSame(
             array_combine(
                 [
                     'snippet', 'projectRoot', 'timeoutMs', 'memoryLimitMb',
-                    'allowWrites', 'allowNetwork', 'unsafe', 'bootstrap',
+                    'allowWrites', 'allowNetwork', 'unsafe', 'bootstrap', 'services', 'readablePaths',
                 ],
                 $given,
             ),
@@ -56,7 +61,7 @@ final class EvalRequestTest extends TestCase
     public function testWhatIsLeftOutHasItsDefault(): void
     {
         self::assertEquals(
-            new EvalRequest('1', '/', 5000, 128, false, false, false, null),
+            new EvalRequest('1', '/', 5000, 128, false, false, false, null, null, []),
             new EvalRequest('1', '/'),
         );
     }
@@ -173,10 +178,12 @@ final class EvalRequestTest extends TestCase
         var_dump($request);
         $dump = (string) ob_get_clean();
 
-        self::assertStringContainsString('(8) {', $dump);
+        self::assertStringContainsString('(10) {', $dump);
         self::assertMatchesRegularExpression('/\["snippet"\]=>\s+string\(11\) "return \'x\';"/', $dump);
         self::assertMatchesRegularExpression('/\["unsafe"\]=>\s+bool\(true\)/', $dump);
         self::assertMatchesRegularExpression('/\["bootstrap"\]=>\s+NULL/', $dump);
+        self::assertMatchesRegularExpression('/\["services"\]=>\s+NULL/', $dump);
+        self::assertMatchesRegularExpression('/\["readablePaths"\]=>\s+array\(0\)/', $dump);
         self::assertStringContainsString('[timeoutMs] => 5000', print_r($request, true));
         self::assertSame(get_object_vars($request), json_decode((string) json_encode($request), true));
     }
@@ -205,6 +212,16 @@ final class EvalRequestTest extends TestCase
             'Altair\Eval\EvalRequest::__construct(): Argument #8 ($bootstrap) must be of type ?string, int given',
             static fn () => new EvalRequest('1', '/', bootstrap: 1), // @phpstan-ignore-line
         );
+        $this->assertRefused(
+            TypeError::class,
+            'Altair\Eval\EvalRequest::__construct(): Argument #9 ($services) must be of type ?array, string given',
+            static fn () => new EvalRequest('1', '/', services: 'db:3306'), // @phpstan-ignore-line
+        );
+        $this->assertRefused(
+            TypeError::class,
+            'Altair\Eval\EvalRequest::__construct(): Argument #10 ($readablePaths) must be of type array, null given',
+            static fn () => new EvalRequest('1', '/', readablePaths: null), // @phpstan-ignore-line
+        );
     }
 
     public function testMissingAndSurplusArgumentsAreRefused(): void
@@ -216,8 +233,9 @@ final class EvalRequestTest extends TestCase
         );
         $this->assertRefused(
             ArgumentCountError::class,
-            'at most 8 arguments, 9 given',
-            static fn () => new EvalRequest('1', '/', 1, 1, false, false, false, null, 1), // @phpstan-ignore-line
+            'at most 10 arguments, 11 given',
+            // @phpstan-ignore-next-line
+            static fn () => new EvalRequest('1', '/', 1, 1, false, false, false, null, null, [], 1),
         );
     }
 
@@ -226,6 +244,71 @@ final class EvalRequestTest extends TestCase
         $snippet = "\xff\0\r\n<?php";
 
         self::assertSame($snippet, (new EvalRequest($snippet, '/'))->snippet);
+    }
+
+    public function testServicesCannotBeDeclaredYet(): void
+    {
+        $evaluator = new Evaluator();
+        $this->assertRefused(
+            InvalidRequestException::class,
+            'services are not supported',
+            static fn () => $evaluator->evaluate(new EvalRequest('return 1;', self::SHOP, services: ['127.0.0.1:1'])),
+        );
+
+        self::assertTrue($evaluator->evaluate(new EvalRequest('return 1;', self::SHOP, services: []))->ok());
+        self::assertTrue($evaluator->evaluate(new EvalRequest('return 1;', self::SHOP, services: null))->ok());
+    }
+
+    /**
+     * @dataProvider unreadable
+     */
+    public function testAReadablePathThatCannotBeAllowedIsRefusedByName(mixed $path, string ...$parts): void
+    {
+        $request = new EvalRequest('echo "ran";', self::SHOP, readablePaths: [__DIR__, $path]);
+        $refusal = $this->assertRefused(
+            InvalidRequestException::class,
+            'readable path',
+            static fn () => (new Evaluator())->evaluate($request),
+        );
+
+        foreach ($parts as $part) {
+            self::assertStringContainsString($part, $refusal->getMessage());
+        }
+        self::assertStringNotContainsString('os error', $refusal->getMessage());
+    }
+
+    /**
+     * @return iterable<string, array{mixed}>
+     */
+    public static function unreadable(): iterable
+    {
+        yield 'relative' => ['src', 'src', 'not absolute'];
+        yield 'empty' => ['', 'not absolute'];
+        yield 'with a NUL byte' => ["/srv\0", 'NUL byte'];
+        yield 'missing' => ['/nowhere/at/all', '/nowhere/at/all', 'no such file'];
+        yield 'the whole disk' => ['/', 'whole disk'];
+        yield 'the whole disk by a detour' => ['/usr/..', 'whole disk'];
+        yield 'processes' => ['/proc', 'processes'];
+        yield 'one process' => ['/proc/self/environ', 'processes'];
+        yield 'devices' => ['/dev/shm', 'devices'];
+        yield 'all temporary files' => ['/tmp', 'directory of its own'];
+        yield 'no string' => [1, 'a string'];
+        yield 'an array' => [['/srv'], 'a string'];
+    }
+
+    public function testAReadablePathCanBeRead(): void
+    {
+        $elsewhere = new TemporaryApplication(['notes/file.txt' => 'elsewhere', 'single.txt' => 'alone']);
+        $read = static fn (string $path): string => sprintf('return file_get_contents(%s);', var_export($path, true));
+        $evaluate = static fn (string $path, array $readable): EvalResult => (new Evaluator())->evaluate(
+            new EvalRequest($read($path), self::SHOP, readablePaths: $readable),
+        );
+        [$below, $single] = [$elsewhere->path('notes/file.txt'), $elsewhere->path('single.txt')];
+
+        self::assertFalse($evaluate($below, [])->result['value']);
+        self::assertSame('elsewhere', $evaluate($below, [$elsewhere->path('notes')])->result['value']);
+        self::assertSame('alone', $evaluate($single, [$single])->result['value']);
+        self::assertFalse($evaluate($single, [$elsewhere->path('notes')])->result['value']);
     }
 
     public function testOneThatWasNeverConstructedIsToldFromOthers(): void

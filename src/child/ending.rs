@@ -1,5 +1,6 @@
 //! Ends that PHP code does not come to by itself: fatal errors, memory that ran out.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use altair_engine::Location;
@@ -8,11 +9,16 @@ use altair_engine::encode::{STRING_MAX, encode_exception, shorten};
 
 use super::link::Voice;
 use super::stop;
+use crate::zend::allocator::on_exhausted;
 use crate::zend::child::{self as engine, Cut, FatalError, memory_peak};
+use crate::zend::process::leave;
 use crate::zend::{exception, frames};
 
 /// Memory that is given back when memory has run out, so that there is some to say so with.
 const BALLAST_BYTES: usize = 4 << 20;
+
+/// The status of a process that cannot have the memory it needs; what PHP's own allocator uses.
+const EXIT_EXHAUSTED: i32 = 1;
 
 /// The status of a PHP that a fatal error has ended.
 const EXIT_FATAL: u8 = 255;
@@ -28,6 +34,7 @@ pub fn prepare(voice: &'static Voice, capped: bool) {
     if capped {
         let _ = LAST_WORDS.set(voice);
         engine::on_exit(on_exit);
+        on_exhausted(last_words);
     }
 }
 
@@ -52,10 +59,27 @@ fn on_fatal(error: FatalError) {
 /// Something called libc's `exit`. PHP does so where `malloc` fails under it, with status 1 and
 /// without any hook (`zend_out_of_memory` in `Zend/zend_alloc.c`).
 extern "C" fn on_exit(status: i32) {
-    let Some(voice) = LAST_WORDS.get().filter(|_| status == 1) else {
+    if status == EXIT_EXHAUSTED {
+        say_exhausted();
+    }
+}
+
+/// Rust's own memory has run out.
+fn last_words() {
+    static SPEAKING: AtomicBool = AtomicBool::new(false);
+    // The second time, not even the last words can be had.
+    if !SPEAKING.swap(true, Ordering::Relaxed) {
+        say_exhausted();
+    }
+    leave(EXIT_EXHAUSTED)
+}
+
+fn say_exhausted() {
+    let Some(voice) = LAST_WORDS.get() else {
         return;
     };
-    lock(&BALLAST).take();
+    // Whoever holds it is giving it back.
+    drop(BALLAST.try_lock().ok().and_then(|mut ballast| ballast.take()));
     let location: Option<Location> = frames::current();
     voice.send(&Message::Report(Report {
         ending: Ending::OutOfMemory {
@@ -66,8 +90,6 @@ extern "C" fn on_exit(status: i32) {
         memory_peak_bytes: memory_peak(),
         snippet_us: None,
         encode_us: None,
-        refused: Vec::new(),
-        outside: Vec::new(),
     }));
 }
 

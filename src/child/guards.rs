@@ -6,45 +6,83 @@ use std::path::{Path, PathBuf};
 
 use altair_engine::channel::{Ending, Message, Restrictions, Task};
 use altair_engine::guards::{IN_FORCE, describe};
+use altair_sandbox::FinalGuards;
+use nix::unistd::{getpid, pause};
 
 use super::link::Voice;
-
-use crate::zend::child::{self as engine, Refusals};
+use super::refusals;
+use crate::zend::child as engine;
 use crate::zend::params::ini;
+use crate::zend::refusals::{refuse, seal};
+use crate::zend::threads;
 
 /// Takes the kernel's last guards, before anything of the application runs, and tells the host.
 /// `false` where one is missing that nothing may run without; the host says so.
 pub fn take_final(task: &Task, voice: &Voice) -> bool {
-    let taken = task.guards.take(Some(voice.channel()));
+    let wanted = &task.guards;
+    if (wanted.landlock.is_some() || wanted.seccomp.is_some()) && threads::is_there_a_second() {
+        voice.send(&Message::SecondThread {
+            pid: getpid().as_raw(),
+        });
+        // The host looks at the thread's name, and ends the process.
+        loop {
+            pause();
+        }
+    }
+    // What the filter forbids from then on. Behind a private root nothing is there that could look
+    // into the process, and the host has to: it reads what a refused call was about.
+    if wanted.seccomp.is_some() && !has_private_root(wanted) {
+        hide();
+    }
+    let taken = wanted.take(Some(voice.channel()));
     let guards: Vec<_> = [("landlock", taken.landlock), ("seccomp", taken.seccomp)]
         .into_iter()
         .filter_map(|(name, state)| Some((name.to_owned(), describe(&state?))))
         .collect();
-    let met = |name: &String| {
+    let goes_on = task.insist.iter().all(|insisted| {
         guards
             .iter()
-            .any(|(guard, state)| guard == name && state == IN_FORCE)
-    };
-    let goes_on = task.insist.iter().all(met);
+            .any(|(guard, state)| *guard == insisted.guard && insisted.is_met_by(state))
+    });
     voice.send(&Message::Guarded { guards });
     goes_on
 }
 
-/// Applies the restrictions. Gives what has to be asked, later, for the calls that were refused.
+/// Whether nothing is there that is not to be read, as far as the last guards tell.
+fn has_private_root(guards: &FinalGuards) -> bool {
+    let everything = [PathBuf::from("/")];
+    guards.seccomp.as_ref().is_some_and(|filter| filter.metadata)
+        || guards.landlock.as_ref().is_some_and(|rules| rules.readable == everything)
+}
+
+/// Nothing else of this user's may look into the process, nor it into itself by way of /proc.
+fn hide() {
+    // Never fails for this value (prctl(2), PR_SET_DUMPABLE).
+    let _ = nix::sys::prctl::set_dumpable(false);
+}
+
+/// Applies the restrictions, and has `voice` told of what they refuse. Gives the guard's state.
 ///
 /// # Errors
 ///
 /// The ending of a run whose boot has used more than the request allows.
-pub fn apply(restrictions: &Restrictions, root: &[u8]) -> Result<Refusals, Ending> {
-    engine::set_ini("open_basedir", &open_basedir(root));
+pub fn apply(
+    task: &Task,
+    restrictions: &Restrictions,
+    voice: &'static Voice,
+) -> Result<String, Ending> {
+    if task.guards.seccomp.is_none() {
+        hide();
+    }
+    let state = restrict_paths(task, restrictions);
     for (name, value) in &restrictions.ini {
         engine::set_ini(name, value.as_bytes());
     }
-    let mut refusals = Refusals::default();
+    refusals::report_to(voice);
     for function in &restrictions.functions {
-        refusals.add(&function.name, function.snippet_only, &function.lift);
+        refuse(&function.name, function.snippet_only, &function.lift);
     }
-    refusals.seal();
+    seal(&task.root);
     let limit = restrictions.memory_limit_bytes;
     if !engine::set_memory_limit(limit) {
         let used = engine::memory_usage();
@@ -59,14 +97,31 @@ pub fn apply(restrictions: &Restrictions, root: &[u8]) -> Result<Refusals, Endin
         });
     }
     engine::set_ini("memory_limit", format!("{}M", limit >> 20).as_bytes());
-    // Nothing else of this user's may look into the process, nor it into itself by way of /proc.
-    let _ = nix::sys::prctl::set_dumpable(false);
-    Ok(refusals)
+    Ok(state)
+}
+
+/// Keeps PHP's own file functions to what may be read, where there is anything else to be named.
+/// Gives the guard's state.
+fn restrict_paths(task: &Task, restrictions: &Restrictions) -> String {
+    if has_private_root(&task.guards) {
+        return IN_FORCE.into();
+    }
+    match open_basedir(&task.root, &restrictions.readable) {
+        Some(dirs) => {
+            engine::set_ini("open_basedir", &dirs);
+            IN_FORCE.into()
+        }
+        None => "degraded: open_basedir cannot name a project with a colon in its path".into(),
+    }
 }
 
 /// Where PHP's own file functions may go: the project, what PHP itself includes from, devices,
-/// the temp directory.
-fn open_basedir(root: &[u8]) -> Vec<u8> {
+/// the temp directory, and what else of the disk is there for the run. `None` where a colon, which
+/// parts them, is in the project's own path.
+fn open_basedir(root: &[u8], readable: &[Vec<u8>]) -> Option<Vec<u8>> {
+    if root.contains(&b':') {
+        return None;
+    }
     let root = Path::new(OsStr::from_bytes(root));
     let mut dirs = vec![root.to_owned()];
     dirs.extend(root.join("vendor").canonicalize());
@@ -77,6 +132,11 @@ fn open_basedir(root: &[u8]) -> Vec<u8> {
             .map(PathBuf::from),
     );
     dirs.extend([std::env::temp_dir(), PathBuf::from("/dev")]);
-    let dirs: Vec<&[u8]> = dirs.iter().map(|dir| dir.as_os_str().as_bytes()).collect();
-    dirs.join(&b':')
+    let dirs = dirs.iter().map(|dir| dir.as_os_str().as_bytes());
+    let dirs: Vec<&[u8]> = dirs
+        .chain(readable.iter().map(Vec::as_slice))
+        // PHP names all of them in each warning.
+        .filter(|dir| !dir.contains(&b':') && Path::new(OsStr::from_bytes(dir)).exists())
+        .collect();
+    Some(dirs.join(&b':'))
 }

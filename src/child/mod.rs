@@ -5,6 +5,7 @@ mod boot;
 mod ending;
 mod guards;
 mod link;
+mod refusals;
 mod run;
 mod stop;
 
@@ -64,11 +65,12 @@ fn main() -> i32 {
     };
     let voice = link.with_secret(task.secret.clone());
     voice.send(&Message::Entered { at_ns: entered_ns });
+    // These set up what the last guards forbid.
+    ending::prepare(voice, task.restrictions.is_some());
+    stop::arm(voice);
     if !guards::take_final(&task, voice) {
         return EXIT_BROKEN;
     }
-    ending::prepare(voice, task.restrictions.is_some());
-    stop::arm(voice);
     let run = run::run(&task, voice);
     stop::note_phase(run.report.phase);
     let status = exit_status(&run.report.ending);

@@ -4,12 +4,11 @@ use std::time::Instant;
 
 use altair_engine::channel::{Ending, Message, Report, Task};
 use altair_engine::encode::encode_value;
-use altair_engine::guards::IN_FORCE;
-use altair_engine::{Blocked, Phase};
+use altair_engine::Phase;
 
 use super::link::Voice;
 use super::{boot, ending, guards, stop};
-use crate::zend::child::{self as engine, Refusals, memory_peak};
+use crate::zend::child::{self as engine, memory_peak};
 use crate::zend::node::ZvalNode;
 
 /// A run that has come to its end.
@@ -31,7 +30,7 @@ const OWN_INI: &[(&str, &str)] = &[
 const SNIPPET_INI: &[(&str, &str)] = &[("display_errors", "stderr"), ("html_errors", "0")];
 
 /// Runs a task to its end.
-pub fn run(task: &Task, voice: &Voice) -> Run {
+pub fn run(task: &Task, voice: &'static Voice) -> Run {
     let mut run = Run {
         report: Report {
             ending: Ending::Exited(0),
@@ -39,8 +38,6 @@ pub fn run(task: &Task, voice: &Voice) -> Run {
             memory_peak_bytes: 0,
             snippet_us: None,
             encode_us: None,
-            refused: Vec::new(),
-            outside: Vec::new(),
         },
     };
     run.report.ending = match run.complete(task, voice) {
@@ -51,21 +48,11 @@ pub fn run(task: &Task, voice: &Voice) -> Run {
 }
 
 impl Run {
-    fn complete(&mut self, task: &Task, voice: &Voice) -> Result<Ending, Ending> {
-        let refusals = self.boot(task, voice)?;
+    fn complete(&mut self, task: &Task, voice: &'static Voice) -> Result<Ending, Ending> {
+        self.boot(task, voice)?;
         self.enter(Phase::Snippet);
         let ending = self.snippet(task);
-        let ending = self.shut_down(ending);
-        self.report.refused = refusals
-            .tried()
-            .into_iter()
-            .map(|(what, lift)| Blocked {
-                what,
-                guard: "ini".into(),
-                lift: Some(lift),
-            })
-            .collect();
-        Ok(ending)
+        Ok(self.shut_down(ending))
     }
 
     fn enter(&mut self, phase: Phase) {
@@ -73,7 +60,7 @@ impl Run {
         stop::note_phase(phase);
     }
 
-    fn boot(&mut self, task: &Task, voice: &Voice) -> Result<Refusals, Ending> {
+    fn boot(&mut self, task: &Task, voice: &'static Voice) -> Result<(), Ending> {
         let began = Instant::now();
         for (name, value) in OWN_INI {
             engine::set_ini(name, value.as_bytes());
@@ -84,12 +71,11 @@ impl Run {
         for (name, value) in SNIPPET_INI {
             engine::set_ini(name, value.as_bytes());
         }
-        let (refusals, guards) = match &task.restrictions {
-            Some(restrictions) => (
-                guards::apply(restrictions, &task.root)?,
-                vec![("ini".to_owned(), IN_FORCE.to_owned())],
-            ),
-            None => (Refusals::default(), Vec::new()),
+        let guards = match &task.restrictions {
+            Some(restrictions) => {
+                vec![("ini".to_owned(), guards::apply(task, restrictions, voice)?)]
+            }
+            None => Vec::new(),
         };
         // The container belongs to `container()` from here on.
         std::mem::forget(container);
@@ -97,7 +83,7 @@ impl Run {
             boot_us: micros(began),
             guards,
         });
-        Ok(refusals)
+        Ok(())
     }
 
     fn snippet(&mut self, task: &Task) -> Ending {

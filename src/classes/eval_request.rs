@@ -4,14 +4,15 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use altair_engine::{
-    DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, EvalRequest, MAX_MEMORY_MB, MAX_TIMEOUT_MS,
+    DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, EvalError, EvalRequest, MAX_MEMORY_MB, MAX_TIMEOUT_MS,
     MIN_MEMORY_MB, MIN_TIMEOUT_MS,
 };
 use ext_php_rs::types::{ZendObject, Zval};
 use ext_php_rs::zend::ExecuteData;
 
-use super::exceptions::throw_error;
+use super::exceptions::{throw, throw_error};
 use crate::zend::class::{Class, Param, Slot, Type};
+use crate::zend::node::{ZvalNode, entries};
 use crate::zend::object::{self, init, property, this};
 use crate::zend::params::{Arg, parse};
 use crate::zend::{Bailout, host, json};
@@ -41,6 +42,8 @@ pub fn register() {
         .property("allowNetwork", Type::BOOL)
         .property("unsafe", Type::BOOL)
         .property("bootstrap", Type::STRING.or_null())
+        .property("services", Type::ARRAY.or_null())
+        .property("readablePaths", Type::ARRAY)
         .constructor(
             construct,
             vec![
@@ -52,6 +55,8 @@ pub fn register() {
                 Param::optional("allowNetwork", Type::BOOL, "false"),
                 Param::optional("unsafe", Type::BOOL, "false"),
                 Param::optional("bootstrap", Type::STRING.or_null(), "null"),
+                Param::optional("services", Type::ARRAY.or_null(), "null"),
+                Param::optional("readablePaths", Type::ARRAY, "[]"),
             ],
         )
         .register(&CLASS);
@@ -64,6 +69,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         let mut memory = DEFAULT_MEMORY_MB;
         let (mut writes, mut network, mut unconfined) = (false, false, false);
         let mut bootstrap = None;
+        let (mut services, mut readable) = (None, None);
         let mut args = [
             Arg::Bytes(&mut snippet),
             Arg::Bytes(&mut root),
@@ -73,6 +79,8 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
             Arg::Bool(&mut network),
             Arg::Bool(&mut unconfined),
             Arg::BytesOrNull(&mut bootstrap),
+            Arg::ArrayOrNull(&mut services),
+            Arg::Array(&mut readable),
         ];
         if !parse(ex, 2, &mut args) {
             return Ok(());
@@ -83,6 +91,10 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         let snippet = json::string(snippet)?;
         let root = json::string(root)?;
         let bootstrap = bootstrap.map_or_else(|| Ok(Zval::null()), json::string)?;
+        let readable = match readable {
+            Some(paths) => paths.shallow_clone(),
+            None => json::array(Vec::new())?,
+        };
         let object = this(ex);
         if property(object, "snippet").is_some() {
             throw_error("Cannot modify readonly property Altair\\Eval\\EvalRequest::$snippet");
@@ -96,6 +108,9 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         init(object, "allowNetwork", boolean(network));
         init(object, "unsafe", boolean(unconfined));
         init(object, "bootstrap", bootstrap);
+        let services = services.map_or_else(Zval::null, Zval::shallow_clone);
+        init(object, "services", services);
+        init(object, "readablePaths", readable);
         Ok(())
     });
 }
@@ -114,11 +129,36 @@ pub fn boolean(b: bool) -> Zval {
     zval
 }
 
-/// The request that an object describes; an `Error` is pending where it was never constructed.
+/// Why a request that declares services cannot run.
+const NO_SERVICES: &str = "Declared services are not supported by this version: leave `services` out, or open the network (allowNetwork).";
+
+/// The values of an array property; none where it is null.
+fn items(request: &ZendObject, name: &str) -> Vec<ZvalNode> {
+    let array = property(request, name).and_then(Zval::array);
+    let entries = array.map_or_else(Vec::new, |array| entries(array, usize::MAX));
+    entries.into_iter().map(|(_, value)| value).collect()
+}
+
+/// The request that an object describes; an exception is pending where it was never constructed, or
+/// where it asks for what there is not.
 pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
-    if property(request, "bootstrap").is_none() {
+    if property(request, "readablePaths").is_none() {
         throw_error("The EvalRequest was never constructed");
         return Ok(None);
+    }
+    if !items(request, "services").is_empty() {
+        throw(&EvalError::InvalidRequest(NO_SERVICES.into()));
+        return Ok(None);
+    }
+    let mut readable = Vec::new();
+    for path in items(request, "readablePaths") {
+        let Some(path) = path.value().zend_str() else {
+            throw(&EvalError::InvalidRequest(
+                "Each of the readable paths has to be a string.".into(),
+            ));
+            return Ok(None);
+        };
+        readable.push(OsStr::from_bytes(path.as_bytes()).into());
     }
     let path = |name| OsStr::from_bytes(object::bytes(request, name));
     let mut read = EvalRequest::new(object::bytes(request, "snippet"), path("projectRoot"))
@@ -130,6 +170,7 @@ pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
     read.bootstrap = property(request, "bootstrap")
         .filter(|value| value.is_string())
         .map(|_| path("bootstrap").into());
+    read.readable_paths = readable;
     Ok(Some(read))
 }
 

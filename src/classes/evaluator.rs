@@ -22,7 +22,7 @@ use crate::zend::class::{Class, Param, Slot, Type};
 use crate::zend::host::{self, Wants};
 use crate::zend::object::{self, init, property, this};
 use crate::zend::params::{Arg, ini, parse};
-use crate::zend::{Bailout, json};
+use crate::zend::{Bailout, json, startup};
 
 static CLASS: Slot = Slot::new();
 
@@ -133,6 +133,7 @@ fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
     )
     .with_running(host::running_binary())
     .with_ini_scan_dir(INI_SCAN_DIR.get().cloned().flatten())
+    .with_known_paths(startup::paths().to_vec())
     .with_guards(Selection::new(
         ini_list(c"altair_eval.require"),
         ini_list(c"altair_eval.omit"),

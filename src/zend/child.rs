@@ -1,6 +1,6 @@
 //! What the child asks of the engine.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
@@ -260,45 +260,6 @@ pub fn memory_peak() -> u64 {
 pub fn memory_usage() -> u64 {
     // SAFETY: reads a number.
     unsafe { ffi::altair_memory_usage() as u64 }
-}
-
-/// Functions that are refused from now on, in the order in which [`Refusals::tried`] counts.
-#[derive(Default)]
-pub struct Refusals(Vec<(String, String)>);
-
-impl Refusals {
-    /// Refuses a function, if there is one of that name.
-    pub fn add(&mut self, name: &str, snippet_only: bool, lift: &str) {
-        // The engine side keeps the text for as long as the process lives.
-        let kept = CString::new(lift).unwrap_or_default().into_raw();
-        // SAFETY: the name is looked up now, the text stays.
-        if unsafe { ffi::altair_refuse(name.as_ptr().cast(), name.len(), snippet_only, kept) } {
-            self.0.push((format!("{name}()"), lift.to_owned()));
-        }
-    }
-
-    /// Refuses them in closures that exist already, too, and `eval` in the snippet.
-    pub fn seal(&self) {
-        // SAFETY: called once, when all have been added.
-        unsafe { ffi::altair_refuse_everywhere() };
-    }
-
-    /// What was tried and refused, with the flag that lifts it.
-    #[must_use]
-    pub fn tried(&self) -> Vec<(String, String)> {
-        // SAFETY: reads a flag.
-        let was = |index: u32| unsafe { ffi::altair_was_refused(index) };
-        let always = |index, what: &str| (index, (what.to_owned(), "--unsafe".to_owned()));
-        (0..)
-            .zip(self.0.iter().cloned())
-            .chain([
-                always(ffi::EVAL_INDEX, "eval()"),
-                always(ffi::MAIL_INDEX, "error_log()"),
-            ])
-            .filter(|(at, _)| was(*at))
-            .map(|(_, what)| what)
-            .collect()
-    }
 }
 
 /// Whether a value is an object that can be used as a container.

@@ -50,12 +50,11 @@ pub type FatalHook = extern "C" fn(
     message: *const zend_string,
 );
 
+pub type RefusedHook = extern "C" fn(what: *const c_char, lift: *const c_char);
+pub type MissedHook = extern "C" fn(path: *const c_char, write: bool, error: c_int);
+
 /// `zend_op_array`, only ever handed through.
 pub type OpArray = c_void;
-
-pub const REFUSED_MAX: u32 = 128;
-pub const EVAL_INDEX: u32 = REFUSED_MAX;
-pub const MAIL_INDEX: u32 = REFUSED_MAX + 1;
 
 unsafe extern "C" {
     pub fn altair_frames(place: *mut RawPlace, frames: *mut RawFrame, max: usize) -> usize;
@@ -169,9 +168,9 @@ unsafe extern "C" {
         len: usize,
         snippet_only: bool,
         lift: *const c_char,
-    ) -> bool;
-    pub fn altair_refuse_everywhere();
-    pub fn altair_was_refused(index: u32) -> bool;
+    );
+    pub fn altair_refuse_everywhere(root: *const c_char, len: usize);
+    pub fn altair_on_refusal(refused: RefusedHook, missed: MissedHook);
 
     /// `Zend/zend_API.h`.
     pub fn zend_parse_parameter(
@@ -188,4 +187,11 @@ unsafe extern "C" {
     pub static spl_ce_InvalidArgumentException: *mut ClassEntry;
     /// `ext/spl/spl_exceptions.h`.
     pub static spl_ce_RuntimeException: *mut ClassEntry;
+
+    /// `main/php_ini.h`.
+    pub static php_ini_opened_path: *const c_char;
+    /// `main/php_ini.h`.
+    pub static php_ini_scanned_path: *const c_char;
+    /// `main/php_ini.h`.
+    pub static php_ini_scanned_files: *const c_char;
 }

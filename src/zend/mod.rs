@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code)]
 
+pub mod allocator;
 pub mod child;
 pub mod class;
 pub mod exception;
@@ -17,6 +18,9 @@ pub mod node;
 pub mod object;
 pub mod params;
 pub mod process;
+pub mod refusals;
+pub mod startup;
+pub mod threads;
 
 use std::cell::Cell;
 use std::panic::AssertUnwindSafe;

@@ -1,133 +1,67 @@
-/* Functions that are refused once boot is over, and eval() in the snippet. */
+/* Functions that are refused once boot is over. */
 
-#include "shim.h"
+#include "confine.h"
 #include "zend_closures.h"
 #include "zend_exceptions.h"
 
-static zend_op_array *(*next_compile_string)(zend_string *, const char *, zend_compile_position);
+/* A handler that was replaced. In place: compiled code keeps pointers to the function itself. */
+typedef struct {
+	const zend_function *function;
+	zif_handler was;
+	zif_handler is;
+} replaced_function;
 
 typedef struct {
-	zend_function *function; /* the one in the function table */
-	zif_handler handler;     /* what it did */
+	const zend_function *function; /* the one in the function table */
+	zif_handler handler;           /* what it did */
 	bool snippet_only;
 	const char *lift;
 } refused_function;
 
+#define REPLACED_MAX (ALTAIR_REFUSED_MAX + 32)
+
+static replaced_function replaced[REPLACED_MAX];
+static uint32_t replaced_count;
 static refused_function refused[ALTAIR_REFUSED_MAX];
 static uint32_t refused_count;
-static bool was_refused[ALTAIR_REFUSED_MAX + 2];
 static zif_handler next_function_exists;
+static zif_handler next_is_callable;
 static zif_handler next_error_log;
 
-static bool is_snippet(const zend_execute_data *ex)
+/* ---- who calls ---- */
+
+bool altair_is_snippet(const zend_execute_data *ex)
 {
-	return zend_string_equals_literal(ex->func->op_array.filename, ALTAIR_SNIPPET);
+	/* All that one compilation makes shares the text that names it. Compared by place: a file of
+	 * the application's may be called anything. */
+	return ex != NULL && ex->func != NULL && ZEND_USER_CODE(ex->func->type)
+		&& ex->func->op_array.filename == altair_snippet_name();
 }
 
-/* Whether the nearest PHP code around a call is the snippet's, or there is none at all. */
-static bool from_snippet(const zend_execute_data *ex)
+bool altair_from_snippet(const zend_execute_data *ex)
 {
 	while (ex != NULL && (ex->func == NULL || !ZEND_USER_CODE(ex->func->type))) {
 		ex = ex->prev_execute_data;
 	}
-	return ex == NULL || is_snippet(ex);
+	return ex == NULL || altair_is_snippet(ex);
 }
 
-static refused_function *find_refused(const zend_string *name)
-{
-	for (uint32_t i = 0; i < refused_count; i++) {
-		if (zend_string_equals_ci(refused[i].function->common.function_name, name)) {
-			return &refused[i];
-		}
-	}
-	return NULL;
-}
+/* ---- replacing ---- */
 
-static bool applies(const refused_function *entry, const zend_execute_data *caller)
+static zif_handler replace(zend_function *function, zif_handler with)
 {
-	return !entry->snippet_only || from_snippet(caller);
-}
-
-static ZEND_NAMED_FUNCTION(refuse)
-{
-	refused_function *entry = find_refused(execute_data->func->common.function_name);
-	if (entry != NULL && !applies(entry, execute_data->prev_execute_data)) {
-		entry->handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
-		return;
-	}
-	if (entry != NULL) {
-		was_refused[entry - refused] = true;
-	}
-	zend_throw_error(NULL, "%s() is refused in a confined run%s; %s allows it",
-		ZSTR_VAL(execute_data->func->common.function_name),
-		entry != NULL && entry->snippet_only ? " to code of the snippet" : "",
-		entry != NULL ? entry->lift : "--unsafe");
-}
-
-static ZEND_NAMED_FUNCTION(function_exists)
-{
-	if (ZEND_NUM_ARGS() == 1) {
-		zval *name = ZEND_CALL_ARG(execute_data, 1);
-		ZVAL_DEREF(name);
-		if (Z_TYPE_P(name) == IS_STRING) {
-			const char *text = Z_STRVAL_P(name);
-			size_t skip = Z_STRLEN_P(name) > 0 && text[0] == '\\';
-			zend_string *bare = zend_string_init(text + skip, Z_STRLEN_P(name) - skip, 0);
-			refused_function *entry = find_refused(bare);
-			zend_string_release(bare);
-			if (entry != NULL && applies(entry, execute_data->prev_execute_data)) {
-				RETURN_FALSE;
-			}
-		}
-	}
-	next_function_exists(INTERNAL_FUNCTION_PARAM_PASSTHRU);
-}
-
-/* error_log() of type 1 sends mail; of the others, it is as good as any logging. */
-static ZEND_NAMED_FUNCTION(mailing_error_log)
-{
-	if (ZEND_NUM_ARGS() >= 2 && zval_get_long(ZEND_CALL_ARG(execute_data, 2)) == 1) {
-		was_refused[ALTAIR_MAIL_INDEX] = true;
-		zend_throw_error(NULL,
-			"error_log() that sends mail is refused in a confined run; --unsafe allows it");
-		return;
-	}
-	next_error_log(INTERNAL_FUNCTION_PARAM_PASSTHRU);
-}
-
-static void wrap(const char *name, size_t len, zif_handler handler, zif_handler *next)
-{
-	zend_function *function = zend_hash_str_find_ptr(EG(function_table), name, len);
-	if (function != NULL && function->type == ZEND_INTERNAL_FUNCTION) {
-		*next = function->internal_function.handler;
-		function->internal_function.handler = handler;
-	}
-}
-
-bool altair_refuse(const char *name, size_t len, bool snippet_only, const char *lift)
-{
-	zend_function *function = zend_hash_str_find_ptr(EG(function_table), name, len);
-	if (function == NULL || function->type != ZEND_INTERNAL_FUNCTION || refused_count == ALTAIR_REFUSED_MAX) {
-		return false;
-	}
-	refused[refused_count++] = (refused_function) {
-		function, function->internal_function.handler, snippet_only, lift,
-	};
-	/* In place: compiled code keeps pointers to the function itself. */
-	function->internal_function.handler = refuse;
-	return true;
-}
-
-static zend_op_array *refuse_eval(zend_string *code, const char *name, zend_compile_position at)
-{
-	const zend_execute_data *caller = EG(current_execute_data);
-	if (caller != NULL && caller->func != NULL && ZEND_USER_CODE(caller->func->type) && is_snippet(caller)) {
-		was_refused[ALTAIR_EVAL_INDEX] = true;
-		zend_throw_error(NULL,
-			"eval() is refused in a confined run to code of the snippet; --unsafe allows it");
+	if (function == NULL || function->type != ZEND_INTERNAL_FUNCTION || replaced_count == REPLACED_MAX) {
 		return NULL;
 	}
-	return next_compile_string(code, name, at);
+	zif_handler was = function->internal_function.handler;
+	replaced[replaced_count++] = (replaced_function) {function, was, with};
+	function->internal_function.handler = with;
+	return was;
+}
+
+zif_handler altair_replace(const char *name, size_t len, zif_handler with)
+{
+	return replace(zend_hash_str_find_ptr(EG(function_table), name, len), with);
 }
 
 /* A closure as Zend/zend_closures.c has it, which keeps it to itself; the same from 8.0 to 8.5. */
@@ -139,33 +73,151 @@ typedef struct {
 	zif_handler orig_internal_handler;
 } closure;
 
-void altair_refuse_everywhere(void)
+/* A closure of a built-in function holds a copy of it, and calls the handler that the function had
+ * when the closure was made. */
+static void replace_in_closure(closure *of)
 {
-	for (uint32_t i = 1; i < EG(objects_store).top; i++) {
-		zend_object *object = EG(objects_store).object_buckets[i];
-		if (!IS_OBJ_VALID(object) || object->ce != zend_ce_closure) {
-			continue;
-		}
-		/* A closure of a built-in function holds a copy of it, and calls the handler that the
-		 * function had when the closure was made. */
-		closure *of = (closure *) object;
-		if (of->func.type != ZEND_INTERNAL_FUNCTION || of->func.common.scope != NULL) {
-			continue;
-		}
-		for (uint32_t j = 0; j < refused_count; j++) {
-			if (of->orig_internal_handler == refused[j].handler
-				&& zend_string_equals(of->func.common.function_name, refused[j].function->common.function_name)) {
-				of->orig_internal_handler = refuse;
-			}
+	for (uint32_t i = 0; i < replaced_count; i++) {
+		const zend_function *function = replaced[i].function;
+		if (of->orig_internal_handler == replaced[i].was
+			&& of->func.common.scope == function->common.scope
+			&& zend_string_equals(of->func.common.function_name, function->common.function_name)) {
+			of->orig_internal_handler = replaced[i].is;
+			return;
 		}
 	}
-	wrap(ZEND_STRL("function_exists"), function_exists, &next_function_exists);
-	wrap(ZEND_STRL("error_log"), mailing_error_log, &next_error_log);
-	next_compile_string = zend_compile_string;
-	zend_compile_string = refuse_eval;
 }
 
-bool altair_was_refused(uint32_t index)
+/* ---- refusing ---- */
+
+static refused_function *find_refused(const zend_string *name, const zend_class_entry *scope)
 {
-	return index <= ALTAIR_MAIL_INDEX && was_refused[index];
+	for (uint32_t i = 0; i < refused_count; i++) {
+		if (refused[i].function->common.scope == scope
+			&& zend_string_equals_ci(refused[i].function->common.function_name, name)) {
+			return &refused[i];
+		}
+	}
+	return NULL;
+}
+
+static bool applies(const refused_function *entry, const zend_execute_data *caller)
+{
+	return !entry->snippet_only || altair_from_snippet(caller);
+}
+
+/* The class of what is thrown. FFI has one of its own, an Error, too: what can do without FFI
+ * catches it. */
+static zend_class_entry *error_of(const zend_class_entry *scope)
+{
+	return scope == NULL ? NULL : zend_hash_str_find_ptr(EG(class_table), ZEND_STRL("ffi\\exception"));
+}
+
+static ZEND_NAMED_FUNCTION(refuse)
+{
+	const zend_function *function = execute_data->func;
+	const zend_class_entry *scope = function->common.scope;
+	refused_function *entry = find_refused(function->common.function_name, scope);
+	if (entry != NULL && !applies(entry, execute_data->prev_execute_data)) {
+		entry->handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+		return;
+	}
+	const char *lift = entry != NULL ? entry->lift : "--unsafe";
+	char what[ALTAIR_WHAT_BYTES];
+	altair_describe(execute_data, what);
+	altair_blocked(what, lift);
+	zend_throw_error(error_of(scope), "%s%s%s() is refused in a confined run%s; %s allows it",
+		scope != NULL ? ZSTR_VAL(scope->name) : "", scope != NULL ? "::" : "",
+		ZSTR_VAL(function->common.function_name),
+		entry != NULL && entry->snippet_only ? " to code of the snippet" : "", lift);
+}
+
+/* The function that `name`, a function or Class::method, means. */
+static zend_function *find_function(const char *name, size_t len)
+{
+	const char *colons = zend_memnstr(name, ZEND_STRL("::"), name + len);
+	if (colons == NULL) {
+		return zend_hash_str_find_ptr(EG(function_table), name, len);
+	}
+	zend_class_entry *ce = zend_hash_str_find_ptr_lc(EG(class_table), name, (size_t) (colons - name));
+	const char *method = colons + 2;
+	return ce == NULL ? NULL
+		: zend_hash_str_find_ptr_lc(&ce->function_table, method, (size_t) (name + len - method));
+}
+
+void altair_refuse(const char *name, size_t len, bool snippet_only, const char *lift)
+{
+	zend_function *function = find_function(name, len);
+	if (function == NULL || refused_count == ALTAIR_REFUSED_MAX
+		|| find_refused(function->common.function_name, function->common.scope) != NULL) {
+		return;
+	}
+	zif_handler handler = replace(function, refuse);
+	if (handler != NULL) {
+		refused[refused_count++] = (refused_function) {function, handler, snippet_only, lift};
+	}
+}
+
+/* ---- functions that speak of others, or do several things ---- */
+
+/* Whether the first argument of a call names a function that its caller is refused. */
+static bool asks_for_refused(zend_execute_data *call)
+{
+	zval *name = ZEND_CALL_ARG(call, 1);
+	ZVAL_DEREF(name);
+	if (Z_TYPE_P(name) != IS_STRING) {
+		return false;
+	}
+	size_t skip = Z_STRLEN_P(name) > 0 && Z_STRVAL_P(name)[0] == '\\';
+	zend_string *bare = zend_string_init(Z_STRVAL_P(name) + skip, Z_STRLEN_P(name) - skip, 0);
+	const refused_function *entry = find_refused(bare, NULL);
+	zend_string_release(bare);
+	return entry != NULL && applies(entry, call->prev_execute_data);
+}
+
+static ZEND_NAMED_FUNCTION(function_exists)
+{
+	if (ZEND_NUM_ARGS() == 1 && asks_for_refused(execute_data)) {
+		RETURN_FALSE;
+	}
+	next_function_exists(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+}
+
+static ZEND_NAMED_FUNCTION(is_callable)
+{
+	if (ZEND_NUM_ARGS() == 1 && asks_for_refused(execute_data)) {
+		RETURN_FALSE;
+	}
+	next_is_callable(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+}
+
+/* error_log() of type 1 sends mail; of the others, it is as good as any logging. */
+static ZEND_NAMED_FUNCTION(mailing_error_log)
+{
+	if (ZEND_NUM_ARGS() >= 2 && zval_get_long(ZEND_CALL_ARG(execute_data, 2)) == 1) {
+		altair_blocked("error_log()", "--unsafe");
+		zend_throw_error(NULL,
+			"error_log() that sends mail is refused in a confined run; --unsafe allows it");
+		return;
+	}
+	next_error_log(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+}
+
+/* ---- the end of boot ---- */
+
+void altair_refuse_everywhere(const char *root, size_t len)
+{
+	next_function_exists = altair_replace(ZEND_STRL("function_exists"), function_exists);
+	next_is_callable = altair_replace(ZEND_STRL("is_callable"), is_callable);
+	next_error_log = altair_replace(ZEND_STRL("error_log"), mailing_error_log);
+	altair_refuse_strings();
+	altair_note_urls();
+	altair_note_outside(root, len);
+	for (uint32_t i = 1; i < EG(objects_store).top; i++) {
+		zend_object *object = EG(objects_store).object_buckets[i];
+		if (IS_OBJ_VALID(object) && object->ce == zend_ce_closure
+			&& ((closure *) object)->func.type == ZEND_INTERNAL_FUNCTION) {
+			replace_in_closure((closure *) object);
+		}
+	}
 }

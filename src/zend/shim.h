@@ -116,7 +116,7 @@ bool altair_parse_callable(uint32_t number, zval *value);
 /* Calls a callable with `count` arguments; false where an exception is now pending. */
 bool altair_call(zval *callable, uint32_t count, zval *arguments, zval *result);
 
-/* ---- the child's side: child.c, snippet.c, refuse.c ---- */
+/* ---- the child's side: child.c, snippet.c, and what confine.h names ---- */
 
 /* The name that the snippet is compiled under. */
 #define ALTAIR_SNIPPET "snippet"
@@ -140,6 +140,8 @@ void altair_require(const char *path, size_t len, zval *result);
 void altair_run_own(const char *code, size_t len, zval *result);
 /* Compiles the snippet; NULL with an exception pending where that fails. */
 zend_op_array *altair_compile_snippet(const char *code, size_t len);
+/* The text that names the file of all code that was written in the snippet: this very one. */
+const zend_string *altair_snippet_name(void);
 /* After a bailout: takes back what compiling the snippet has hooked. */
 void altair_leave_compiler(void);
 /* Runs it in a scope of its own. Its variables are still there until altair_release_scope(). */
@@ -155,16 +157,18 @@ void altair_call_destructors(void);
 void altair_flush_output(void);
 zend_long altair_exit_status(void);
 
-/* Refuses a function from now on; `on_refused` hears of each attempt by index. False where there
- * is no such function. `index` counts from 0 in the order of the calls. */
-bool altair_refuse(const char *name, size_t len, bool snippet_only, const char *lift);
-/* Refuses them in the closures that exist already, and string-compiled code in the snippet. */
-void altair_refuse_everywhere(void);
-/* Whether function number `index` was tried and refused; ALTAIR_EVAL_INDEX is `eval`,
- * ALTAIR_MAIL_INDEX `error_log` that sends mail. */
+/* Refuses a function, or a method as Class::name, from now on, if there is one; `lift` is the flag
+ * that allows it, and is kept. */
 #define ALTAIR_REFUSED_MAX 128
-#define ALTAIR_EVAL_INDEX (ALTAIR_REFUSED_MAX)
-#define ALTAIR_MAIL_INDEX (ALTAIR_REFUSED_MAX + 1)
-bool altair_was_refused(uint32_t index);
+void altair_refuse(const char *name, size_t len, bool snippet_only, const char *lift);
+/* The end of boot: refuses them in the closures that exist already, refuses string-compiled code in
+ * the snippet, and notes what cannot be had beside the project, which is at `root`. Once. */
+void altair_refuse_everywhere(const char *root, size_t len);
+/* Has `refused` called for what was refused, and `missed` for a file that could not be had (`error`
+ * is errno, 0 where PHP refused it itself); once for each thing, before the code goes on. They must
+ * not run PHP code. */
+typedef void (*altair_refused_hook)(const char *what, const char *lift);
+typedef void (*altair_outside_hook)(const char *path, bool write, int error);
+void altair_on_refusal(altair_refused_hook refused, altair_outside_hook missed);
 
 #endif

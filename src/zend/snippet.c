@@ -6,6 +6,7 @@
 
 static zend_ast_process_t next_ast_process;
 static bool compiling;
+static const zend_string *name_of_snippet;
 
 static bool is_expression;
 static bool declares_container;
@@ -166,7 +167,15 @@ static zend_op_array *compile(const char *text, size_t len, const char *tail)
 	zend_ast_process = next_ast_process;
 	compiling = false;
 	zend_string_release(source);
+	if (code != NULL) {
+		name_of_snippet = code->filename;
+	}
 	return code;
+}
+
+const zend_string *altair_snippet_name(void)
+{
+	return name_of_snippet;
 }
 
 zend_op_array *altair_compile_snippet(const char *text, size_t len)

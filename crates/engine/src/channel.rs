@@ -8,6 +8,7 @@
 use altair_sandbox::FinalGuards;
 use serde::{Deserialize, Serialize};
 
+use crate::guards::Insisted;
 use crate::result::{Blocked, Location, Phase};
 
 /// The descriptor under which the child finds its end.
@@ -72,8 +73,8 @@ pub struct Task {
     pub snippet: Vec<u8>,
     /// The guards to take before boot.
     pub guards: FinalGuards,
-    /// The names of those of them without which nothing may run.
-    pub insist: Vec<String>,
+    /// Those of them without which nothing may run.
+    pub insist: Vec<Insisted>,
     /// What is taken away once boot is over; `None` for an unsafe run.
     pub restrictions: Option<Restrictions>,
 }
@@ -167,6 +168,8 @@ pub struct Outside {
     pub path: Vec<u8>,
     /// Whether it was to be written, made or removed.
     pub write: bool,
+    /// What the system said; 0 where PHP's own `open_basedir` refused.
+    pub errno: i32,
 }
 
 /// The ways in which a child can end and still say so.

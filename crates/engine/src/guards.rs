@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use altair_sandbox::{GuardState, Guards};
+use serde::{Deserialize, Serialize};
 
 use crate::{EvalError, EvalRequest};
 
@@ -25,8 +26,28 @@ pub const ALWAYS_ON: &[&str] = &["process", "deadline"];
 /// How a guard that is on is reported.
 pub const IN_FORCE: &str = "in force";
 
+/// How the state of a guard that is not there begins.
+const MISSING: &str = "missing: ";
+
 /// The guard that is PHP's own: a run that requires it by name may do without the kernel's.
 const INI: &str = "ini";
+
+/// A guard that the child may not boot without.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Insisted {
+    /// Its name.
+    pub guard: String,
+    /// Whether it has to be in force as a whole, and not only as far as the kernel goes.
+    pub fully: bool,
+}
+
+impl Insisted {
+    /// Whether a state of the guard, as [`describe`] gives it, is enough.
+    #[must_use]
+    pub fn is_met_by(&self, state: &str) -> bool {
+        state == IN_FORCE || !self.fully && !state.starts_with(MISSING)
+    }
+}
 
 /// Which guards a run takes, and which it insists on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -97,22 +118,23 @@ impl Selection {
     }
 
     /// The names of the final guards without which the child must not boot.
-    pub(crate) fn insisted_final(&self, request: &EvalRequest, has_view: bool) -> Vec<String> {
+    pub(crate) fn insisted_final(&self, request: &EvalRequest, has_view: bool) -> Vec<Insisted> {
         if request.unconfined {
             return Vec::new();
         }
         let ini = self.is_content_with_ini();
-        let mut names = Vec::new();
         // Without a private root Landlock is all that guards the files.
-        if self.insists_on("landlock") || !has_view && !ini {
-            names.push("landlock".to_owned());
-        }
-        if self.insists_on("seccomp") || !ini {
-            names.push("seccomp".to_owned());
-        }
-        // Who leaves a guard out does not insist on it.
-        names.retain(|name| !self.omitted.contains(name));
-        names
+        [("landlock", !has_view && !ini), ("seccomp", !ini)]
+            .into_iter()
+            .map(|(guard, needed)| (guard, self.insists_on(guard), needed))
+            .filter(|(_, fully, needed)| *fully || *needed)
+            // Who leaves a guard out does not insist on it.
+            .filter(|(guard, ..)| !self.omitted.iter().any(|name| name == guard))
+            .map(|(guard, fully, _)| Insisted {
+                guard: guard.to_owned(),
+                fully,
+            })
+            .collect()
     }
 
     /// Checks the states of the guards that the host itself has put on.
@@ -135,7 +157,7 @@ impl Selection {
 pub(crate) fn unmet(name: &str, state: &str) -> EvalError {
     EvalError::Launch(format!(
         "Nothing was run: the guard `{name}` is needed and {}. `altair doctor` says how to get it; `--require=ini` accepts a run that PHP alone guards.",
-        match state.strip_prefix("missing: ") {
+        match state.strip_prefix(MISSING) {
             Some(because) => format!("is missing ({because})"),
             None => format!("is {state}"),
         }

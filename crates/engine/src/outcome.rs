@@ -10,7 +10,7 @@ use crate::EvalError;
 use crate::blocked::{Context, Refused};
 use crate::channel::{Ending, Report};
 use crate::encode::TRUNCATED;
-use crate::guards::{IN_FORCE, unmet};
+use crate::guards::{Insisted, unmet};
 use crate::launch::Unloaded;
 use crate::result::{
     Diagnostics, EvalResult, FileChanges, Location, Outcome, OutputTruncated, Phase, Timings,
@@ -47,7 +47,7 @@ impl Heard {
     /// # Errors
     ///
     /// [`EvalError::Launch`], naming the guard and what is wrong.
-    pub(crate) fn check_guards(&self, insist: &[String]) -> Result<(), EvalError> {
+    pub(crate) fn check_guards(&self, insist: &[Insisted]) -> Result<(), EvalError> {
         if let Some(names) = &self.threads {
             return Err(EvalError::Launch(format!(
                 "Nothing was run: the child has a second thread ({}) before its guards are on, which would stay free of them. An extension starts it; leave that extension out of the child's ini files.",
@@ -59,7 +59,8 @@ impl Heard {
             )));
         }
         for (name, state) in self.guarded.iter().flatten() {
-            if state != IN_FORCE && insist.contains(name) {
+            let is_met = |insisted: &Insisted| insisted.guard != *name || insisted.is_met_by(state);
+            if !insist.iter().all(is_met) {
                 return Err(unmet(name, state));
             }
         }

@@ -43,6 +43,26 @@ pub const ALSO_DISABLED: &[&str] = &[
     "msg_get_queue",
 ];
 
+/// Disabled beyond [`ALWAYS_DISABLED`]: they wait for connections, which no flag but `--unsafe` allows.
+pub const LISTENING_DISABLED: &[&str] = &[
+    "socket_bind",
+    "socket_addrinfo_bind",
+    "socket_create_listen",
+    "socket_listen",
+    "stream_socket_server",
+];
+
+/// Methods that are refused in every confined run, where `disable_functions` cannot reach: they
+/// reach native code.
+pub const METHODS_REFUSED: &[&str] = &[
+    "FFI::cdef",
+    "FFI::load",
+    "FFI::scope",
+    "FFI::new",
+    "FFI::cast",
+    "FFI::type",
+];
+
 /// Disabled unless the network is on.
 pub const NETWORK_DISABLED: &[&str] = &[
     "fsockopen",
@@ -52,19 +72,14 @@ pub const NETWORK_DISABLED: &[&str] = &[
     "curl_multi_exec",
 ];
 
-/// Disabled beyond [`NETWORK_DISABLED`]: they connect, listen, or ask a name server.
+/// Disabled beyond [`NETWORK_DISABLED`]: they connect, send to an address, or ask a name server.
 pub const NETWORK_ALSO_DISABLED: &[&str] = &[
     "socket_connect",
-    "socket_bind",
     "socket_addrinfo_lookup",
     "socket_addrinfo_connect",
-    "socket_addrinfo_bind",
     "stream_socket_sendto",
     "socket_sendto",
     "socket_sendmsg",
-    "socket_create_listen",
-    "socket_listen",
-    "stream_socket_server",
     "gethostbyname",
     "gethostbynamel",
     "gethostbyaddr",
@@ -124,10 +139,10 @@ impl From<&EvalRequest> for SecurityProfile {
 impl SecurityProfile {
     /// The functions that are disabled, in the order of the lists above; none when unsafe.
     pub fn disabled_functions(&self) -> impl Iterator<Item = &'static str> {
-        let always = [ALWAYS_DISABLED, ALSO_DISABLED];
+        let always = [ALWAYS_DISABLED, ALSO_DISABLED, LISTENING_DISABLED];
         let network = [NETWORK_DISABLED, NETWORK_ALSO_DISABLED];
         let always = if self.unconfined {
-            [[].as_slice(); 2]
+            [[].as_slice(); 3]
         } else {
             always
         };
@@ -209,6 +224,7 @@ impl SecurityProfile {
                 .collect(),
             functions: self
                 .disabled_functions()
+                .chain(METHODS_REFUSED.iter().copied())
                 .map(|name| Restricted {
                     name: name.to_owned(),
                     snippet_only: REFUSED_IN_SNIPPET_ONLY.contains(&name),
@@ -281,6 +297,8 @@ mod tests {
         let find = |name: &str| functions.iter().find(|f| f.name == name).unwrap();
         assert_eq!(find("curl_exec").lift, "--network");
         assert_eq!(find("exec").lift, "--unsafe");
+        assert_eq!(find("FFI::cdef").lift, "--unsafe");
+        assert_eq!(find("stream_socket_server").lift, "--unsafe");
         assert!(find("ini_set").snippet_only && !find("exec").snippet_only);
     }
 }

@@ -102,7 +102,8 @@ impl EvalRequest {
     /// # Errors
     ///
     /// [`EvalError::InvalidRequest`] for an empty snippet, a NUL byte in a path, a root that is
-    /// missing or no directory, and a bootstrap that is missing, no file, or outside the root.
+    /// missing or no directory, a bootstrap that is missing, no file, or outside the root, and a
+    /// readable path that is missing, relative, or more than may be shown.
     pub fn resolve(&self, env_bootstrap: Option<OsString>) -> Result<Target, EvalError> {
         if is_blank(&self.snippet) {
             return Err(invalid("The snippet is empty: give some PHP to run."));
@@ -126,6 +127,9 @@ impl EvalRequest {
                 }
             }
         };
+        for path in &self.readable_paths {
+            check_readable(path)?;
+        }
         Ok(Target { root, bootstrap })
     }
 }
@@ -224,6 +228,39 @@ fn resolve_bootstrap(root: &Path, path: &Path, source: &str) -> Result<PathBuf, 
         )));
     }
     Ok(resolved)
+}
+
+/// Views of the kernel on processes and devices, which are not to be read however they are asked for.
+const KERNEL_VIEWS: &[&str] = &["/proc", "/sys", "/dev"];
+/// Where a run finds a directory of its own in place of the host's.
+const TEMP: &str = "/tmp";
+
+fn check_readable(path: &Path) -> Result<(), EvalError> {
+    refuse_nul(path, "readable path")?;
+    let shown = path.display();
+    if !path.is_absolute() {
+        return Err(invalid(format!(
+            "The readable path \"{shown}\" is not absolute."
+        )));
+    }
+    let resolved = path.canonicalize().map_err(|e| {
+        invalid(format!(
+            "The readable path {shown} cannot be used: {}.",
+            reason(&e)
+        ))
+    })?;
+    let why = if resolved == Path::new("/") {
+        "that is the whole disk"
+    } else if KERNEL_VIEWS.iter().any(|view| resolved.starts_with(view)) {
+        "that shows processes and devices"
+    } else if resolved == Path::new(TEMP) {
+        "a run has a directory of its own there; name a path below it"
+    } else {
+        return Ok(());
+    };
+    Err(invalid(format!(
+        "The readable path {shown} cannot be allowed: {why}."
+    )))
 }
 
 /// An operating-system error in the words a user reads, without Rust's `(os error 2)`.

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::confinement::{Confinement, Level, run_as};
 use crate::evaluation::Evaluator;
+use crate::guards::Insisted;
 use crate::launch::{self, HostContext};
 use crate::readable::Sources;
 use crate::request::{EvalRequest, Target};
@@ -27,7 +28,7 @@ pub(crate) struct Started {
     /// What the child is to take before boot.
     pub final_guards: FinalGuards,
     /// Of these, what it may not do without.
-    pub insist: Vec<String>,
+    pub insist: Vec<Insisted>,
     /// The state of each guard so far.
     pub guards: BTreeMap<String, String>,
     /// What PHP's own file functions may read beside the project.

@@ -1,13 +1,14 @@
 //! The packet socket between host and process.
 
 use std::collections::VecDeque;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockType, recv, send, setsockopt, socketpair, sockopt,
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recv,
+    recvmsg, send, sendmsg, setsockopt, socketpair, sockopt,
 };
 
 use crate::sys;
@@ -25,6 +26,14 @@ const PACKETS_A_ROUND: usize = 16;
 /// (`net.unix.max_dgram_qlen`, 10 by default), and a bound for a socket that somebody else
 /// holds and keeps on filling.
 const PACKETS_AT_THE_END: usize = 4096;
+
+/// The packet with which a process hands the listener of its filter over, or says that there is
+/// none. The host takes a descriptor with this packet only, and none after it.
+const HAND_OVER: &[u8] = b"altair-sandbox: the listener of my filter";
+
+/// Packets before which [`HAND_OVER`] must have come. A program says little before it takes its
+/// guards.
+const PACKETS_BEFORE_HAND_OVER: usize = 8;
 
 /// Makes a channel: `(the host's end, the process's end)`.
 ///
@@ -45,12 +54,40 @@ pub fn channel_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((host, process))
 }
 
+/// Hands the listener of the calling process's filter to the host, or tells it that none comes.
+/// A host that is gone needs none.
+pub(crate) fn hand_over(channel: BorrowedFd<'_>, listener: Option<OwnedFd>) {
+    let descriptors: Vec<_> = listener.iter().map(AsRawFd::as_raw_fd).collect();
+    let rights = [ControlMessage::ScmRights(&descriptors)];
+    let control = rights.get(..descriptors.len()).unwrap_or_default();
+    let packet = [IoSlice::new(HAND_OVER)];
+    while let Err(Errno::EINTR) = sendmsg::<()>(
+        channel.as_raw_fd(),
+        &packet,
+        control,
+        MsgFlags::MSG_NOSIGNAL,
+        None,
+    ) {}
+}
+
 /// The host's end while the process runs. Nothing here blocks, or raises `SIGPIPE`.
 pub(crate) struct Channel {
     /// Gone once the process's end is closed and read empty.
     socket: Option<OwnedFd>,
     outbox: VecDeque<Vec<u8>>,
     buffer: Vec<u8>,
+    hand_over: HandOver,
+}
+
+/// How far the process is with handing over the listener of its filter.
+enum HandOver {
+    /// It may come with one of as many packets.
+    Awaited(usize),
+    /// It has come, and nobody has taken it yet.
+    Come(OwnedFd),
+    /// Nothing comes any more. A process could fill the host's table with descriptors, or have it
+    /// close one that takes its time.
+    Over,
 }
 
 impl Channel {
@@ -69,6 +106,18 @@ impl Channel {
             socket,
             outbox: outbox.into(),
             buffer,
+            hand_over: HandOver::Awaited(PACKETS_BEFORE_HAND_OVER),
+        }
+    }
+
+    /// The listener of the process's filter, once, when it has come.
+    pub(crate) fn listener(&mut self) -> Option<OwnedFd> {
+        match std::mem::replace(&mut self.hand_over, HandOver::Over) {
+            HandOver::Come(listener) => Some(listener),
+            other => {
+                self.hand_over = other;
+                None
+            }
         }
     }
 
@@ -111,13 +160,12 @@ impl Channel {
     }
 
     fn receive(&mut self, at_most: usize, taken: &mut dyn FnMut(&[u8])) {
-        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
         // An empty packet looks like the end, and may lie before a full one: only a row of empty
         // answers that is longer than any queue, from a peer that has hung up, is the end.
         let mut empty_in_a_row = 0;
         for _ in 0..at_most {
             let Some(socket) = &self.socket else { return };
-            match recv(socket.as_raw_fd(), &mut self.buffer, flags) {
+            match receive_one(socket, &mut self.buffer, &mut self.hand_over) {
                 Ok(0) => {
                     empty_in_a_row += 1;
                     if empty_in_a_row == PACKETS_A_ROUND && sys::has_hung_up(socket.as_fd()) {
@@ -126,7 +174,7 @@ impl Channel {
                 }
                 Ok(length) => {
                     empty_in_a_row = 0;
-                    // With MSG_TRUNC the length is the packet's own, also when it did not fit.
+                    // The length is the packet's own, also when it did not fit.
                     if let Some(packet) = self.buffer.get(..length) {
                         taken(packet);
                     }
@@ -139,4 +187,58 @@ impl Channel {
             }
         }
     }
+}
+
+/// Receives one packet and gives its length, with the listener if it comes with it. The packet of
+/// the hand-over itself is nobody's: `EINTR`, as if nothing had come yet.
+fn receive_one(
+    socket: &OwnedFd,
+    buffer: &mut [u8],
+    hand_over: &mut HandOver,
+) -> nix::Result<usize> {
+    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
+    let HandOver::Awaited(packets) = hand_over else {
+        // No room for descriptors: the kernel closes what is sent.
+        return recv(socket.as_raw_fd(), buffer, flags);
+    };
+    // Room for one: the kernel closes the others.
+    let mut control = nix::cmsg_space!([std::os::fd::RawFd; 1]);
+    let mut packet = [IoSliceMut::new(buffer)];
+    let message = recvmsg::<()>(
+        socket.as_raw_fd(),
+        &mut packet,
+        Some(&mut control),
+        flags | MsgFlags::MSG_CMSG_CLOEXEC,
+    )?;
+    let length = message.bytes;
+    let descriptors: Vec<OwnedFd> = message
+        .cmsgs()
+        .into_iter()
+        .flatten()
+        .filter_map(|control| match control {
+            ControlMessageOwned::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        })
+        .flatten()
+        .map(received)
+        .collect();
+    if buffer.get(..length) == Some(HAND_OVER) {
+        *hand_over = match descriptors.into_iter().next() {
+            Some(listener) => HandOver::Come(listener),
+            None => HandOver::Over,
+        };
+        return Err(Errno::EINTR);
+    }
+    *hand_over = match packets.checked_sub(1) {
+        Some(left) => HandOver::Awaited(left),
+        None => HandOver::Over,
+    };
+    Ok(length)
+}
+
+/// A descriptor that the kernel has just made for us.
+#[allow(unsafe_code)]
+fn received(descriptor: std::os::fd::RawFd) -> OwnedFd {
+    // SAFETY: it came with a packet of this process's own receiving, and is nobody else's.
+    unsafe { OwnedFd::from_raw_fd(descriptor) }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::landlock::Landlock;
 use crate::seccomp::Seccomp;
-use crate::{GuardState, landlock, seccomp};
+use crate::{GuardState, channel, landlock, seccomp};
 
 /// The guards that the program takes for itself, as plain data that a host can send to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,16 +30,34 @@ pub struct Taken {
 impl FinalGuards {
     /// Takes them, for good: Landlock, whose set-up seccomp forbids, and then seccomp.
     ///
-    /// The calling process must have one thread, and `no_new_privs`. `channel` is its end of the
-    /// [channel](crate::channel_pair), over which refused calls are made known to the host
-    /// ([`Observer::refused`](crate::Observer::refused)).
+    /// The calling process should have one thread: Landlock is not taken where there is a second
+    /// one, which would stay free of it. seccomp covers all threads.
+    ///
+    /// `channel` is the process's end of the [channel](crate::channel_pair), over which the host
+    /// comes to learn of refused calls ([`Observer::refused`](crate::Observer::refused)). One
+    /// packet is sent over it, also where no guard is taken: after it the host takes no
+    /// descriptor from the process any more. It is nothing to any other reader.
     pub fn take(&self, channel: Option<BorrowedFd<'_>>) -> Taken {
-        Taken {
-            landlock: self.landlock.as_ref().map(landlock::take),
-            seccomp: self
-                .seccomp
-                .as_ref()
-                .map(|filter| seccomp::take(filter, channel)),
+        let landlock = self.landlock.as_ref().map(|rules| {
+            if seccomp::has_one_thread() == Some(false) {
+                GuardState::Missing {
+                    because: "a second thread runs already, which would stay free of it".into(),
+                }
+            } else {
+                landlock::take(rules)
+            }
+        });
+        let (seccomp, listener) = match &self.seccomp {
+            Some(policy) => {
+                let (state, listener) = seccomp::take(policy, channel.is_some());
+                (Some(state), listener)
+            }
+            None => (None, None),
+        };
+        if let Some(channel) = channel {
+            // Our copy is closed with this: whoever holds it could permit what it is asked.
+            channel::hand_over(channel, listener);
         }
+        Taken { landlock, seccomp }
     }
 }

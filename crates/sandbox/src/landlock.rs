@@ -2,6 +2,12 @@
 
 use std::path::PathBuf;
 
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
+    PathBeneath, PathFd, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
+    RulesetStatus, Scope,
+};
+use nix::sys::stat::{SFlag, fstat};
 use serde::{Deserialize, Serialize};
 
 use crate::GuardState;
@@ -20,9 +26,107 @@ pub struct Landlock {
     pub network: bool,
 }
 
-/// Takes it for the calling process.
-pub(crate) fn take(_rules: &Landlock) -> GuardState {
-    GuardState::Missing {
-        because: "not built yet".into(),
+/// The newest version whose rights are handled. An older kernel's is used as far as it goes.
+const NEWEST: ABI = ABI::V9;
+
+/// Takes it for the calling process, which must have one thread only.
+pub(crate) fn take(rules: &Landlock) -> GuardState {
+    take_at(rules, NEWEST)
+}
+
+/// Takes as much of it as `version` has.
+fn take_at(rules: &Landlock, version: ABI) -> GuardState {
+    match restrict(rules, version) {
+        Ok(status) => state(&status, version),
+        Err(error) => GuardState::Missing {
+            because: format!("the kernel does not take the rules: {error}"),
+        },
     }
 }
+
+fn restrict(rules: &Landlock, version: ABI) -> Result<RestrictionStatus, RulesetError> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(version))?;
+    if version >= ABI::V4 {
+        ruleset = ruleset.handle_access(AccessNet::BindTcp)?;
+        if !rules.network {
+            ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
+        }
+    }
+    if version >= ABI::V6 {
+        ruleset = ruleset.scope(Scope::from_all(version))?;
+    }
+    let mut ruleset = ruleset.create()?;
+    let paths = [
+        (&rules.readable, readable()),
+        (&rules.writable, writable(version)),
+        (&rules.devices, AccessFs::ReadFile | AccessFs::WriteFile),
+    ];
+    for (paths, rights) in paths {
+        for path in paths {
+            // What is not there cannot be read.
+            let Ok(file) = PathFd::new(path) else {
+                continue;
+            };
+            let is_directory = fstat(&file).is_ok_and(|stat| {
+                SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == SFlag::S_IFDIR
+            });
+            let rights = if is_directory {
+                rights
+            } else {
+                rights & AccessFs::from_file(version)
+            };
+            ruleset = ruleset.add_rule(PathBeneath::new(file, rights))?;
+        }
+    }
+    // A run that tries what it may not is nothing that the machine's log should fill with.
+    ruleset.log_same_exec(false)?.restrict_self()
+}
+
+fn readable() -> BitFlags<AccessFs> {
+    AccessFs::ReadFile | AccessFs::ReadDir
+}
+
+/// All but what makes or uses a device, a socket or a program. To execute is granted nowhere.
+fn writable(version: ABI) -> BitFlags<AccessFs> {
+    let never = AccessFs::Execute
+        | AccessFs::MakeChar
+        | AccessFs::MakeBlock
+        | AccessFs::MakeSock
+        | AccessFs::IoctlDev
+        | AccessFs::ResolveUnix;
+    AccessFs::from_all(version) & !never
+}
+
+fn state(status: &RestrictionStatus, version: ABI) -> GuardState {
+    let missing = |because: &str| GuardState::Missing {
+        because: because.into(),
+    };
+    match status.landlock {
+        LandlockStatus::NotImplemented => missing(
+            "the kernel has no Landlock (it came with 5.13), or a filter further out hides it",
+        ),
+        LandlockStatus::NotEnabled => {
+            missing("Landlock is turned off at boot: the kernel's parameter lsm= leaves it out")
+        }
+        LandlockStatus::Available { .. } if status.ruleset == RulesetStatus::NotEnforced => {
+            missing("the kernel enforces nothing of the rules")
+        }
+        LandlockStatus::Available { effective_abi, .. } => {
+            let in_force = effective_abi.min(version);
+            if in_force < ABI::V3 {
+                GuardState::Degraded {
+                    to: format!(
+                        "version {in_force} of Landlock: truncate() and TCP are not governed"
+                    ),
+                }
+            } else {
+                GuardState::InForce
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

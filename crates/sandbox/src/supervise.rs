@@ -12,6 +12,7 @@ use crate::Refusal;
 use crate::channel::Channel;
 use crate::child::{Child, KEEPER_PATIENCE, Status};
 use crate::output::{Captured, Read, Stream, Tap};
+use crate::seccomp::Listener;
 
 /// How to supervise a process.
 #[derive(Debug)]
@@ -103,6 +104,7 @@ impl Child {
             child: self,
             taps: taps.into_iter().flatten().collect(),
             channel: Channel::new(supervision.channel, supervision.outbox),
+            listener: None,
             observer,
             buffer: vec![0; READ_BYTES],
             deadline: supervision.deadline,
@@ -134,12 +136,15 @@ struct Ready {
     ended: bool,
     taps: [bool; 2],
     channel: PollFlags,
+    listener: PollFlags,
 }
 
 struct Run<'a> {
     child: Child,
     taps: Vec<Tap>,
     channel: Channel,
+    /// Where the process's filter asks about calls, once it has been handed over.
+    listener: Option<Listener>,
     observer: &'a mut dyn Observer,
     buffer: Vec<u8>,
     deadline: Instant,
@@ -225,6 +230,7 @@ impl Run<'_> {
         let mut fds = vec![PollFd::new(self.child.pidfd(), PollFlags::POLLIN)];
         let mut places = [None; 2];
         let mut channel_place = None;
+        let mut listener_place = None;
         // After `Break` only the end is of interest.
         if !self.interrupted {
             for (tap, place) in self.taps.iter().zip(&mut places) {
@@ -235,6 +241,11 @@ impl Run<'_> {
             }
             if let Some((socket, events)) = self.channel.interest() {
                 channel_place = Some(fds.len());
+                fds.push(PollFd::new(socket, events));
+            }
+            if let Some(listener) = &self.listener {
+                let (socket, events) = listener.interest();
+                listener_place = Some(fds.len());
                 fds.push(PollFd::new(socket, events));
             }
         }
@@ -255,6 +266,7 @@ impl Run<'_> {
             ended: !found(Some(0)).is_empty(),
             taps: places.map(|place| !found(place).is_empty()),
             channel: found(channel_place),
+            listener: found(listener_place),
         }
     }
 
@@ -269,6 +281,20 @@ impl Run<'_> {
             let observer = &mut *self.observer;
             self.channel
                 .serve(ready.channel, &mut |packet| observer.packet(packet));
+            if let Some(socket) = self.channel.listener() {
+                self.listener = Listener::new(socket);
+            }
+        }
+        if !self.interrupted
+            && !ready.listener.is_empty()
+            && let Some(listener) = &mut self.listener
+        {
+            let observer = &mut *self.observer;
+            // Closed where nobody is left behind the filter, or nothing can be done for them:
+            // their calls fail without it, too.
+            if !listener.serve(ready.listener, &mut |refusal| observer.refused(refusal)) {
+                self.listener = None;
+            }
         }
     }
 

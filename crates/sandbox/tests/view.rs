@@ -359,7 +359,10 @@ fn the_layer_and_the_temporary_directory_are_bounded_and_private() {
              rm -f /tmp/bigger; cp /bin/sh /tmp/program; chmod +x /tmp/program; /tmp/program -c 'echo run' 2>/dev/null || echo temp not executable; \
              stat -c %a /tmp",
         );
-        assert!(seen.starts_with("layer full\nlayer full of files\n"), "{seen}");
+        assert!(
+            seen.starts_with("layer full\nlayer full of files\n"),
+            "{seen}"
+        );
         assert!(
             seen.ends_with("temp full\ntemp not executable\n1777\n"),
             "{seen}"

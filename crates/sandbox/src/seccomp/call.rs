@@ -6,11 +6,13 @@ use nix::libc::c_long;
 /// One line of the table: a system call and what becomes of it. What has no line is refused with
 /// `EPERM`.
 pub(super) struct Call {
-    pub(super) name: &'static str,
+    /// The constant of its number, `SYS_…`.
+    pub(super) symbol: &'static str,
     /// Its number on this architecture.
     pub(super) number: c_long,
     pub(super) answer: Answer,
-    /// Why it is answered so.
+    /// Why it is answered so. For who reads the table; a test insists on it.
+    #[cfg_attr(not(test), expect(dead_code))]
     pub(super) why: &'static str,
 }
 
@@ -125,6 +127,11 @@ pub(super) enum Kind {
 }
 
 impl Call {
+    /// Its name.
+    pub(super) fn name(&self) -> &'static str {
+        self.symbol.strip_prefix("SYS_").unwrap_or(self.symbol)
+    }
+
     /// How it is refused, where it is.
     pub(super) fn refuse(&self) -> Option<Refuse> {
         match self.answer {
@@ -174,12 +181,11 @@ pub(super) const fn without(index: u8, bits: u32) -> Arg {
     }
 }
 
-/// Lines of the table: `call_name: answer, "why";`, with `number =>` where the C library's
-/// bindings do not have it.
+/// Lines of the table: `SYS_name: answer, "why";`.
 macro_rules! calls {
-    ($($name:literal $number:expr => $answer:expr, $why:literal;)*) => {
+    ($($number:ident: $answer:expr, $why:literal;)*) => {
         &[$($crate::seccomp::call::Call {
-            name: $name,
+            symbol: stringify!($number),
             number: $number,
             answer: $answer,
             why: $why,

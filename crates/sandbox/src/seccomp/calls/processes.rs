@@ -1,0 +1,130 @@
+//! Processes and threads: threads may be made, processes not, and none but the own may be asked
+//! about or reached.
+
+use nix::libc::*;
+
+use super::numbers::{SYS_futex_requeue, SYS_futex_wait, SYS_futex_wake};
+use crate::seccomp::call::Answer::{Allow, AllowIf, Refuse};
+use crate::seccomp::call::Kind::{Execute, Inspect, Kernel, Process};
+use crate::seccomp::call::Refuse::{AsAbsent, Quietly, Told};
+use crate::seccomp::call::When::{Args, OwnOrZero};
+use crate::seccomp::call::{Call, Rules, bits, calls, is};
+
+/// What makes a thread: the flags that both C libraries pass (glibc `create_thread`, musl
+/// `pthread_create`).
+const THREAD: u32 =
+    (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM) as u32;
+/// What may come with it: where ids are stored, and musl's `CLONE_DETACHED`, which does nothing.
+const BESIDES: u32 = (CLONE_SETTLS
+    | CLONE_PARENT_SETTID
+    | CLONE_CHILD_SETTID
+    | CLONE_CHILD_CLEARTID
+    | CLONE_DETACHED) as u32;
+/// Namespaces, `CLONE_VFORK`, `CLONE_PTRACE` and all else: not with any of it.
+const CLONE: Rules = &[&[bits(0, !BESIDES, THREAD)]];
+
+/// `PR_SET_VMA` (linux/prctl.h), "VMA" in ASCII letters: the name of a mapping.
+const PR_SET_VMA: u32 = 0x5356_4d41;
+
+/// `prctl`: what is not here changes whose process this is, who may look into it or what becomes
+/// of its children.
+const PRCTL: Rules = &[
+    &[is(0, PR_SET_NAME as u32)],
+    &[is(0, PR_GET_NAME as u32)],
+    &[is(0, PR_GET_DUMPABLE as u32)],
+    // Less only.
+    &[is(0, PR_SET_DUMPABLE as u32), is(1, 0)],
+    &[is(0, PR_GET_PDEATHSIG as u32)],
+    &[is(0, PR_GET_SECCOMP as u32)],
+    &[is(0, PR_GET_NO_NEW_PRIVS as u32)],
+    &[is(0, PR_SET_NO_NEW_PRIVS as u32)],
+    &[is(0, PR_GET_TIMERSLACK as u32)],
+    &[is(0, PR_SET_TIMERSLACK as u32)],
+    &[is(0, PR_GET_THP_DISABLE as u32)],
+    &[is(0, PR_CAPBSET_READ as u32)],
+    &[is(0, PR_SET_VMA)],
+];
+
+/// On every architecture.
+pub(super) const CALLS: &[Call] = calls! {
+    SYS_clone: AllowIf(Args(CLONE), Told(Process)), "threads; no processes";
+    SYS_clone3: Refuse(AsAbsent), "its flags are in memory, where no filter sees them; C libraries go on to clone";
+    SYS_execve: Refuse(Told(Execute(0))), "no program is started";
+    SYS_execveat: Refuse(Told(Execute(1))), "no program is started";
+    SYS_exit: Allow, "the end of a thread";
+    SYS_exit_group: Allow, "the end of the process";
+    SYS_wait4: Allow, "pcntl_waitpid(): there is nothing to wait for";
+    SYS_waitid: Allow, "pcntl_waitid(): there is nothing to wait for";
+    SYS_set_tid_address: Allow, "threads";
+    SYS_set_robust_list: Allow, "threads";
+    SYS_rseq: Allow, "threads: without it, glibc ends the process";
+    SYS_futex: Allow, "threads";
+    SYS_futex_waitv: Refuse(AsAbsent), "a newer form that libraries probe for";
+    SYS_futex_wake: Refuse(AsAbsent), "a newer form that libraries probe for";
+    SYS_futex_wait: Refuse(AsAbsent), "a newer form that libraries probe for";
+    SYS_futex_requeue: Refuse(AsAbsent), "a newer form that libraries probe for";
+    SYS_sched_yield: Allow, "threads";
+    SYS_sched_getaffinity: AllowIf(OwnOrZero(0), Quietly), "how many processors there are";
+    SYS_sched_getparam: AllowIf(OwnOrZero(0), Quietly), "threads";
+    SYS_sched_getscheduler: AllowIf(OwnOrZero(0), Quietly), "threads";
+    SYS_getpid: Allow, "getmypid()";
+    SYS_getppid: Allow, "posix_getppid()";
+    SYS_gettid: Allow, "threads";
+    SYS_getuid: Allow, "posix_getuid()";
+    SYS_geteuid: Allow, "posix_geteuid()";
+    SYS_getgid: Allow, "posix_getgid()";
+    SYS_getegid: Allow, "posix_getegid()";
+    SYS_getresuid: Allow, "C libraries";
+    SYS_getresgid: Allow, "C libraries";
+    SYS_getgroups: Allow, "posix_getgroups()";
+    SYS_getpgid: AllowIf(OwnOrZero(0), Quietly), "posix_getpgid() of itself";
+    SYS_getsid: AllowIf(OwnOrZero(0), Quietly), "posix_getsid() of itself";
+    SYS_getpriority: AllowIf(OwnOrZero(1), Quietly), "pcntl_getpriority() of itself";
+    SYS_getrusage: Allow, "getrusage()";
+    SYS_prlimit64: AllowIf(OwnOrZero(0), Quietly), "posix_getrlimit() of itself; limits can only be lowered";
+    SYS_getrlimit: Allow, "older C libraries";
+    SYS_setrlimit: Allow, "older C libraries; limits can only be lowered";
+    SYS_capget: Allow, "C libraries: what the process may do";
+    SYS_prctl: AllowIf(Args(PRCTL), Quietly), "names of threads and mappings";
+    SYS_personality: AllowIf(Args(&[&[is(0, u32::MAX)]]), Told(Kernel)), "asked, but not changed: older ones map memory at address 0 and make all of it executable";
+    SYS_setpgid: Refuse(Quietly), "the process stays in its own group";
+    SYS_setsid: Refuse(Quietly), "the process stays in its own session";
+    SYS_setpriority: Refuse(Quietly), "others' turn on the processor";
+    SYS_sched_setparam: Refuse(Quietly), "others' turn on the processor";
+    SYS_sched_setscheduler: Refuse(Quietly), "others' turn on the processor";
+    SYS_sched_setattr: Refuse(Quietly), "others' turn on the processor";
+    SYS_sched_setaffinity: Refuse(Quietly), "others' turn on the processor";
+    SYS_ioprio_set: Refuse(Quietly), "others' turn on the disk";
+    SYS_setuid: Refuse(Told(Kernel)), "the process stays its user's";
+    SYS_setgid: Refuse(Told(Kernel)), "the process stays its user's";
+    SYS_setreuid: Refuse(Told(Kernel)), "the process stays its user's";
+    SYS_setregid: Refuse(Told(Kernel)), "the process stays its user's";
+    SYS_setresuid: Refuse(Told(Kernel)), "the process stays its user's";
+    SYS_setresgid: Refuse(Told(Kernel)), "the process stays its user's";
+    SYS_setfsuid: Refuse(Told(Kernel)), "the process stays its user's";
+    SYS_setfsgid: Refuse(Told(Kernel)), "the process stays its user's";
+    SYS_setgroups: Refuse(Told(Kernel)), "the process stays its user's";
+    SYS_capset: Refuse(Told(Kernel)), "there is no privilege to take";
+    SYS_ptrace: Refuse(Told(Inspect)), "reaches into other processes";
+    SYS_process_vm_readv: Refuse(Told(Inspect)), "reads the memory of other processes";
+    SYS_process_vm_writev: Refuse(Told(Inspect)), "writes the memory of other processes";
+    SYS_process_madvise: Refuse(Told(Inspect)), "reaches into other processes";
+    SYS_process_mrelease: Refuse(Told(Inspect)), "reaches into other processes";
+    SYS_pidfd_open: Refuse(AsAbsent), "C libraries probe for it; a handle to another process";
+    SYS_pidfd_getfd: Refuse(Told(Inspect)), "takes descriptors of other processes";
+    SYS_kcmp: Refuse(Told(Inspect)), "compares other processes";
+    SYS_get_robust_list: Refuse(Quietly), "tells addresses in other processes";
+};
+
+/// The calls of x86-64 that newer architectures never had.
+#[cfg(target_arch = "x86_64")]
+pub(super) const LEGACY: &[Call] = calls! {
+    SYS_fork: Refuse(Told(Process)), "no process is made";
+    SYS_vfork: Refuse(Told(Process)), "no process is made";
+    SYS_getpgrp: Allow, "posix_getpgrp()";
+    SYS_modify_ldt: Refuse(Quietly), "memory segments of 16-bit programs";
+    SYS_uselib: Refuse(Quietly), "loads libraries of an old format";
+};
+/// None.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const LEGACY: &[Call] = &[];

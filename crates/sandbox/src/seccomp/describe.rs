@@ -1,0 +1,56 @@
+//! What a refused call was, from its number and arguments.
+
+use nix::libc::{self, seccomp_data};
+use nix::unistd::Pid;
+
+use super::call::{Call, Kind};
+use super::{calls, memory};
+use crate::Refusal;
+
+/// The line of the table for a call that the filter puts before the listener.
+pub(super) fn line(number: i32) -> Option<&'static Call> {
+    calls::all().find(|call| call.number == i64::from(number))
+}
+
+/// What the thread `pid` wanted. `None`: nothing that a user would know of.
+pub(super) fn refusal(call: &Call, pid: Pid, data: &seccomp_data) -> Option<Refusal> {
+    let whole = |index: u8| data.args.get(usize::from(index)).copied().unwrap_or(0);
+    // As the kernel does: the lower half, for an `int`.
+    let number = |index: u8| whole(index) as i32;
+    let address = || memory::socket_address(pid, whole(1), whole(2));
+    Some(match call.refuse()?.told()? {
+        Kind::Socket => socket(number(0), number(1), number(2))?,
+        Kind::Connect => Refusal::Connect { to: address() },
+        Kind::Bind => Refusal::Listen { at: address() },
+        Kind::Listen => Refusal::Listen { at: None },
+        Kind::Execute(path) => Refusal::Execute {
+            path: memory::path(pid, whole(path)),
+        },
+        Kind::Process => Refusal::Process,
+        Kind::Signal(process, signal) => Refusal::Signal {
+            pid: number(process),
+            signal: number(signal),
+        },
+        Kind::Link => Refusal::Link,
+        Kind::Inspect => Refusal::Inspect { call: call.name() },
+        Kind::Kernel => Refusal::Kernel { call: call.name() },
+    })
+}
+
+fn socket(family: i32, kind: i32, protocol: i32) -> Option<Refusal> {
+    // What C libraries do by themselves on the way to an answer that they can give without: ask
+    // for a name service's cache (glibc `nscd_helper.c`), and which kinds of addresses the
+    // machine has (glibc `check_pf.c`, musl `netlink.c`).
+    let cache = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    let own = match family {
+        libc::AF_UNIX => kind == cache,
+        libc::AF_NETLINK => {
+            kind & !libc::SOCK_CLOEXEC == libc::SOCK_RAW && protocol == libc::NETLINK_ROUTE
+        }
+        _ => false,
+    };
+    (!own).then_some(Refusal::Socket {
+        family,
+        kind: kind & !(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK),
+    })
+}

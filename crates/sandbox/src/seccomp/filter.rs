@@ -1,0 +1,178 @@
+//! The filter: one program of the kernel's, made from the table.
+//!
+//! The `seccompiler` crate compiles the conditions, call by call. It would also compile the table
+//! as a whole, into one comparison after another; but when a filter is taken, the kernel runs it
+//! for every number there is, to know the calls that need no filter, and that would cost a
+//! millisecond. So the numbers are searched for here ([`search`]).
+
+use std::collections::BTreeMap;
+use std::env::consts::ARCH;
+
+use nix::errno::Errno;
+use nix::libc;
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, sock_filter,
+};
+
+use super::Seccomp;
+use super::call::{Answer, Arg, Call, Refuse, Rules, Test, When, is};
+use super::calls;
+use super::search::{self, Program, RETURN};
+
+/// What stands for "ask the listener" until the program is compiled: the crate has no such action.
+/// Nothing else in the filter traces.
+const ASK: SeccompAction = SeccompAction::Trace(0x0a5c);
+
+/// Who decides about the calls that the host is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// The listener, who always refuses.
+    Listener,
+    /// Nobody: they are refused at once.
+    Nobody,
+}
+
+/// Compiles the filter for a process with the id `own`.
+///
+/// # Errors
+/// Where the table cannot be compiled, for this architecture or at all; a test compiles it.
+pub(super) fn compile(policy: &Seccomp, own: u32, ask: Ask) -> Result<BpfProgram, BackendError> {
+    let arch = ARCH.try_into()?;
+    let compiler = Compiler {
+        policy,
+        own,
+        ask,
+        arch,
+        beginning: beginning(arch)?,
+    };
+    let mut lines = BTreeMap::new();
+    for call in calls::all() {
+        // A number is a small one of the kernel's own.
+        let number = u32::try_from(call.number).unwrap_or(u32::MAX);
+        lines.insert(number, compiler.line(call, number)?);
+    }
+    let mut program = compiler.beginning;
+    program.extend(search::program(lines, returned(eperm())));
+    for instruction in &mut program {
+        if instruction.code == RETURN && instruction.k == u32::from(ASK) {
+            instruction.k = libc::SECCOMP_RET_USER_NOTIF;
+        }
+    }
+    Ok(program)
+}
+
+fn eperm() -> SeccompAction {
+    SeccompAction::Errno(Errno::EPERM as u32)
+}
+
+/// The program that returns an action.
+fn returned(action: SeccompAction) -> Program {
+    vec![sock_filter {
+        code: RETURN,
+        jt: 0,
+        jf: 0,
+        k: action.into(),
+    }]
+}
+
+/// The beginning of every program of the crate: it ends a process that calls as another
+/// architecture does, and otherwise goes on.
+fn beginning(arch: TargetArch) -> Result<Program, BackendError> {
+    let nothing = SeccompFilter::new(BTreeMap::new(), eperm(), SeccompAction::Allow, arch)?;
+    let mut program = Program::try_from(nothing)?;
+    // What is returned for a call that has no rule, and here none has.
+    program.pop();
+    Ok(program)
+}
+
+struct Compiler<'a> {
+    policy: &'a Seccomp,
+    own: u32,
+    ask: Ask,
+    arch: TargetArch,
+    /// [`beginning`] for this architecture.
+    beginning: Program,
+}
+
+impl Compiler<'_> {
+    /// The program that decides about one call.
+    fn line(&self, call: &Call, number: u32) -> Result<Program, BackendError> {
+        let (resolved, refuse) = match &call.answer {
+            Answer::Allow => return Ok(returned(SeccompAction::Allow)),
+            Answer::AllowIf(when, refuse) => (self.resolve(when)?, *refuse),
+            Answer::Refuse(refuse) => (Resolved::Never, *refuse),
+        };
+        match resolved {
+            Resolved::Always => Ok(returned(SeccompAction::Allow)),
+            Resolved::Never => Ok(returned(self.refused(refuse))),
+            Resolved::If(rules) => {
+                let rules = BTreeMap::from([(call.number, rules)]);
+                let otherwise = self.refused(refuse);
+                let filter = SeccompFilter::new(rules, otherwise, SeccompAction::Allow, self.arch)?;
+                let program = Program::try_from(filter)?;
+                Ok(search::without_question(program, &self.beginning, number))
+            }
+        }
+    }
+
+    fn refused(&self, refuse: Refuse) -> SeccompAction {
+        match self.ask {
+            Ask::Listener if refuse.told().is_some() => ASK,
+            Ask::Listener | Ask::Nobody => SeccompAction::Errno(refuse.errno() as u32),
+        }
+    }
+
+    fn resolve(&self, when: &When) -> Result<Resolved, BackendError> {
+        let switch = |on| {
+            if on {
+                Resolved::Always
+            } else {
+                Resolved::Never
+            }
+        };
+        Ok(match *when {
+            When::Network => switch(self.policy.network),
+            When::Metadata => switch(self.policy.metadata),
+            When::NetworkAnd(_) if !self.policy.network => Resolved::Never,
+            When::MetadataAnd(_) if !self.policy.metadata => Resolved::Never,
+            When::NetworkAnd(rules) | When::MetadataAnd(rules) | When::Args(rules) => {
+                Resolved::If(compiled(rules)?)
+            }
+            When::Own(index) => Resolved::If(vec![rule(&[is(index, self.own)])?]),
+            When::OwnOrZero(index) => {
+                Resolved::If(vec![rule(&[is(index, self.own)])?, rule(&[is(index, 0)])?])
+            }
+        })
+    }
+}
+
+/// A condition for one policy and one process.
+enum Resolved {
+    Always,
+    Never,
+    If(Vec<SeccompRule>),
+}
+
+fn compiled(rules: Rules) -> Result<Vec<SeccompRule>, BackendError> {
+    rules.iter().map(|tests| rule(tests)).collect()
+}
+
+fn rule(tests: &[Arg]) -> Result<SeccompRule, BackendError> {
+    let conditions = tests
+        .iter()
+        .map(|arg| {
+            let (operator, value) = match arg.test {
+                Test::Is(value) => (SeccompCmpOp::Eq, value),
+                Test::AtMost(value) => (SeccompCmpOp::Le, value),
+                Test::AtLeast(value) => (SeccompCmpOp::Ge, value),
+                Test::Masked { mask, value } => (SeccompCmpOp::MaskedEq(mask.into()), value),
+            };
+            SeccompCondition::new(arg.index, SeccompCmpArgLen::Dword, operator, value.into())
+        })
+        .collect::<Result<_, _>>()?;
+    SeccompRule::new(conditions)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! The system calls that put the filter on the calling process.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+use nix::errno::Errno;
+use nix::libc;
+use seccompiler::{BpfProgramRef, apply_filter_all_threads};
+
+/// Puts a filter on all threads, and gives the listener's end of it.
+///
+/// # Errors
+/// What seccomp(2) says: `EBUSY` where there is a listener further out already, `EINVAL` before
+/// kernel 5.7.
+pub(super) fn with_listener(program: BpfProgramRef<'_>) -> nix::Result<OwnedFd> {
+    let len = u16::try_from(program.len()).map_err(|_| Errno::EINVAL)?;
+    let program = libc::sock_fprog {
+        len,
+        // The crate's instruction is the kernel's, field by field (linux/filter.h).
+        filter: program.as_ptr().cast_mut().cast(),
+    };
+    // With a listener, a thread that cannot follow is to be an error, not a number that could be
+    // the listener's (TSYNC_ESRCH).
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
+        | libc::SECCOMP_FILTER_FLAG_TSYNC
+        | libc::SECCOMP_FILTER_FLAG_TSYNC_ESRCH;
+    // SAFETY: `program` and what it points to outlive the call, which only reads them.
+    let listener = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            flags,
+            &raw const program,
+        )
+    };
+    let listener = RawFd::try_from(Errno::result(listener)?).map_err(|_| Errno::EBADF)?;
+    // SAFETY: the kernel has just made this descriptor for us, close-on-exec.
+    Ok(unsafe { OwnedFd::from_raw_fd(listener) })
+}
+
+/// Puts a filter on all threads.
+///
+/// # Errors
+/// What seccomp(2) says.
+pub(super) fn alone(program: BpfProgramRef<'_>) -> io::Result<()> {
+    apply_filter_all_threads(program).map_err(|error| match error {
+        seccompiler::Error::Seccomp(error) | seccompiler::Error::Prctl(error) => error,
+        other => io::Error::other(other),
+    })
+}
+
+/// Whether the calling process has one thread only; `None` where that cannot be known.
+///
+/// `CLONE_THREAD` asks for what a process with one thread has already, and is `EINVAL` for any
+/// other (unshare(2)). It needs no `/proc`.
+pub(crate) fn has_one_thread() -> Option<bool> {
+    // SAFETY: no pointer is passed, and nothing changes.
+    match Errno::result(unsafe { libc::unshare(libc::CLONE_THREAD) }) {
+        Ok(_) => Some(true),
+        Err(Errno::EINVAL) => Some(false),
+        // A container's filter.
+        Err(_) => None,
+    }
+}

@@ -1,0 +1,157 @@
+//! The host's end: refuses the calls that the filter asks about, and makes them known.
+#![allow(unsafe_code)]
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::libc::{self, seccomp_notif, seccomp_notif_resp, seccomp_notif_sizes};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::Pid;
+
+use super::describe;
+use crate::Refusal;
+
+/// Calls that are answered in one round, so that a flood of them starves neither the output nor
+/// the deadline.
+const CALLS_A_ROUND: usize = 16;
+
+/// The host's end of a filter. Nothing here blocks.
+pub(crate) struct Listener {
+    socket: OwnedFd,
+    /// Where the kernel writes a call: the size is the running kernel's, in words of 8 bytes.
+    call: Vec<u64>,
+    /// Where the answer is.
+    answer: Vec<u64>,
+}
+
+impl Listener {
+    /// `None` where the kernel does not say how long its messages are, or says that they are
+    /// shorter than any kernel's.
+    pub(crate) fn new(socket: OwnedFd) -> Option<Self> {
+        let mut sizes = seccomp_notif_sizes {
+            seccomp_notif: 0,
+            seccomp_notif_resp: 0,
+            seccomp_data: 0,
+        };
+        // SAFETY: the kernel fills in the struct, which outlives the call.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_GET_NOTIF_SIZES,
+                0,
+                &raw mut sizes,
+            )
+        };
+        Errno::result(result).ok()?;
+        let call = usize::from(sizes.seccomp_notif);
+        let answer = usize::from(sizes.seccomp_notif_resp);
+        let words = |bytes: usize| vec![0; bytes.div_ceil(size_of::<u64>())];
+        let fits = call >= size_of::<seccomp_notif>() && answer >= size_of::<seccomp_notif_resp>();
+        fits.then(|| Self {
+            socket,
+            call: words(call),
+            answer: words(answer),
+        })
+    }
+
+    /// What to poll for calls.
+    pub(crate) fn interest(&self) -> (BorrowedFd<'_>, PollFlags) {
+        (self.socket.as_fd(), PollFlags::POLLIN)
+    }
+
+    /// Refuses what waits for an answer, at most one round's worth. `false`: there is nobody left
+    /// behind the filter.
+    pub(crate) fn serve(&mut self, ready: PollFlags, refused: &mut dyn FnMut(Refusal)) -> bool {
+        let mut ready = ready;
+        for _ in 0..CALLS_A_ROUND {
+            if !ready.contains(PollFlags::POLLIN) {
+                break;
+            }
+            match self.receive() {
+                Ok(call) => {
+                    let line = describe::line(call.data.nr);
+                    if let Some(refusal) = line.and_then(|line| self.describe(line, &call)) {
+                        refused(refusal);
+                    }
+                    let errno = line
+                        .and_then(super::call::Call::refuse)
+                        .map_or(Errno::EPERM, super::call::Refuse::errno);
+                    self.refuse(call.id, errno);
+                }
+                // Ended or interrupted in between.
+                Err(Errno::ENOENT | Errno::EINTR) => {}
+                Err(_) => return false,
+            }
+            ready = self.ready();
+        }
+        !ready.intersects(PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL)
+    }
+
+    fn ready(&self) -> PollFlags {
+        let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut fds, PollTimeout::ZERO) {
+            Ok(_) => fds[0].revents().unwrap_or(PollFlags::empty()),
+            Err(_) => PollFlags::empty(),
+        }
+    }
+
+    /// Takes a call. Does not block after `POLLIN`: the kernel counts calls as they come, and
+    /// those that are gone again are `ENOENT`.
+    fn receive(&mut self) -> nix::Result<seccomp_notif> {
+        // The kernel insists on zeros.
+        self.call.fill(0);
+        // SAFETY: the buffer is as long as this kernel's message, and aligned for it.
+        Errno::result(unsafe {
+            libc::ioctl(
+                self.socket.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_RECV,
+                self.call.as_mut_ptr(),
+            )
+        })?;
+        // SAFETY: the buffer is at least as long as the struct (`new`), which is plain numbers.
+        Ok(unsafe { self.call.as_ptr().cast::<seccomp_notif>().read() })
+    }
+
+    /// What a call was. What it points to is believed only where the caller still waits: its id
+    /// may be another's by now.
+    fn describe(&self, line: &super::call::Call, call: &seccomp_notif) -> Option<Refusal> {
+        let pid = Pid::from_raw(call.pid.cast_signed());
+        let refusal = describe::refusal(line, pid, &call.data);
+        // SAFETY: the kernel reads the id, which outlives the call.
+        let valid = Errno::result(unsafe {
+            libc::ioctl(
+                self.socket.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_ID_VALID,
+                &raw const call.id,
+            )
+        });
+        refusal.filter(|_| valid.is_ok())
+    }
+
+    /// Refuses a call. Never lets one continue: its arguments could be others by then
+    /// (seccomp_unotify(2)).
+    fn refuse(&mut self, id: u64, errno: Errno) {
+        self.answer.fill(0);
+        let answer = seccomp_notif_resp {
+            id,
+            val: 0,
+            error: -(errno as i32),
+            flags: 0,
+        };
+        // SAFETY: the buffer is at least as long as the struct (`new`), and aligned for it.
+        unsafe {
+            self.answer
+                .as_mut_ptr()
+                .cast::<seccomp_notif_resp>()
+                .write(answer);
+        }
+        // SAFETY: the buffer is as long as this kernel's answer. A caller that is gone needs none.
+        unsafe {
+            libc::ioctl(
+                self.socket.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_SEND,
+                self.answer.as_mut_ptr(),
+            );
+        }
+    }
+}

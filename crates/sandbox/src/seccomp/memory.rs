@@ -1,0 +1,127 @@
+//! What a process's arguments point to. For a report only: the process can change it at any time.
+
+use std::ffi::OsString;
+use std::io::IoSliceMut;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use nix::libc;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
+
+/// Bytes of a path that are looked at.
+const PATH_BYTES: usize = 256;
+/// Bytes of the longest address: that of a Unix socket (unix(7)).
+const ADDRESS_BYTES: usize = 110;
+/// Bytes of the smallest page. A read goes page by page: the last one may not be there.
+const PAGE_BYTES: usize = 4096;
+
+/// The path at an address; its head, if it is long.
+pub(super) fn path(pid: Pid, address: u64) -> Option<PathBuf> {
+    let mut bytes = read(pid, address, PATH_BYTES)?;
+    let end = bytes.iter().position(|byte| *byte == 0);
+    bytes.truncate(end.unwrap_or(bytes.len()));
+    (!bytes.is_empty()).then(|| OsString::from_vec(bytes).into())
+}
+
+/// The socket address at an address, in words.
+pub(super) fn socket_address(pid: Pid, address: u64, length: u64) -> Option<String> {
+    let length = usize::try_from(length).ok()?.min(ADDRESS_BYTES);
+    in_words(&read(pid, address, length)?)
+}
+
+fn in_words(bytes: &[u8]) -> Option<String> {
+    let (family, rest) = bytes.split_first_chunk::<2>()?;
+    let port = |bytes: &[u8]| Some(u16::from_be_bytes(*bytes.first_chunk::<2>()?));
+    match i32::from(u16::from_ne_bytes(*family)) {
+        libc::AF_INET => {
+            let ip = Ipv4Addr::from(*rest.get(2..)?.first_chunk::<4>()?);
+            Some(SocketAddr::from((ip, port(rest)?)).to_string())
+        }
+        // The port is followed by the flow label (4 bytes).
+        libc::AF_INET6 => {
+            let ip = Ipv6Addr::from(*rest.get(6..)?.first_chunk::<16>()?);
+            Some(SocketAddr::from((ip, port(rest)?)).to_string())
+        }
+        libc::AF_UNIX => {
+            let (mark, name) = match rest.split_first()? {
+                (0, name) => ("@", name),
+                _ => ("", rest),
+            };
+            let end = name.iter().position(|byte| *byte == 0);
+            let name = name.get(..end.unwrap_or(name.len()))?;
+            (!name.is_empty()).then(|| format!("{mark}{}", String::from_utf8_lossy(name)))
+        }
+        _ => None,
+    }
+}
+
+fn read(pid: Pid, address: u64, length: usize) -> Option<Vec<u8>> {
+    let base = usize::try_from(address).ok().filter(|base| *base != 0)?;
+    let first = (PAGE_BYTES - base % PAGE_BYTES).min(length);
+    // Past the end of the address space there is nothing.
+    let next = base.checked_add(first)?;
+    let mut bytes = vec![0; length];
+    let remote = [
+        RemoteIoVec { base, len: first },
+        RemoteIoVec {
+            base: next,
+            len: length - first,
+        },
+    ];
+    let count = process_vm_readv(pid, &mut [IoSliceMut::new(&mut bytes)], &remote).ok()?;
+    bytes.truncate(count);
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn address(family: i32, rest: &[u8]) -> Vec<u8> {
+        let family = u16::try_from(family).unwrap();
+        [&family.to_ne_bytes(), rest].concat()
+    }
+
+    #[test]
+    fn addresses_are_said_in_words() {
+        let v4 = address(libc::AF_INET, &[0x20, 0xfb, 127, 0, 0, 1]);
+        assert_eq!(in_words(&v4).unwrap(), "127.0.0.1:8443");
+        let mut v6 = vec![0, 80, 0, 0, 0, 0];
+        v6.extend(Ipv6Addr::LOCALHOST.octets());
+        let v6 = address(libc::AF_INET6, &v6);
+        assert_eq!(in_words(&v6).unwrap(), "[::1]:80");
+        let path = address(libc::AF_UNIX, b"/run/db.sock\0rest");
+        assert_eq!(in_words(&path).unwrap(), "/run/db.sock");
+        let name = address(libc::AF_UNIX, b"\0name");
+        assert_eq!(in_words(&name).unwrap(), "@name");
+    }
+
+    #[test]
+    fn what_is_no_address_is_not_said() {
+        for bytes in [
+            vec![],
+            vec![2],
+            address(libc::AF_INET, &[0, 80, 127]),
+            address(libc::AF_INET6, &[0, 80, 0, 0, 0, 0, 1]),
+            address(libc::AF_UNIX, b""),
+            address(libc::AF_UNIX, b"\0"),
+            address(libc::AF_NETLINK, &[0; 10]),
+        ] {
+            assert_eq!(in_words(&bytes), None, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_at_the_end_of_memory_is_read() {
+        let own = Pid::this();
+        let text = b"/bin/true\0";
+        let there = path(own, text.as_ptr() as u64).unwrap();
+        assert_eq!(there, PathBuf::from("/bin/true"));
+        assert_eq!(path(own, 0), None);
+        assert_eq!(path(own, 8), None);
+        assert_eq!(path(own, u64::MAX - 3), None);
+    }
+}

@@ -1,0 +1,55 @@
+/* What was refused, told once each, in the order in which it was tried. No memory of PHP's: an
+ * attempt may come when there is none left. */
+
+#include "confine.h"
+
+/* As many as a result shows. */
+#define BLOCKED_MAX 20
+/* More than it shows, as the host leaves out what is not worth showing. */
+#define OUTSIDE_MAX 32
+
+static altair_refused_hook refused_hook;
+static altair_outside_hook outside_hook;
+
+static char blocked[BLOCKED_MAX][ALTAIR_WHAT_BYTES];
+static size_t blocked_count;
+
+static struct {
+	char *path;
+	bool write;
+} outside[OUTSIDE_MAX];
+static size_t outside_count;
+
+void altair_on_refusal(altair_refused_hook refused, altair_outside_hook missed)
+{
+	refused_hook = refused;
+	outside_hook = missed;
+}
+
+void altair_blocked(const char *what, const char *lift)
+{
+	for (size_t i = 0; i < blocked_count; i++) {
+		if (strcmp(blocked[i], what) == 0) {
+			return;
+		}
+	}
+	if (blocked_count < BLOCKED_MAX && refused_hook != NULL) {
+		snprintf(blocked[blocked_count++], ALTAIR_WHAT_BYTES, "%s", what);
+		refused_hook(what, lift);
+	}
+}
+
+void altair_outside(const char *path, bool write, int error)
+{
+	for (size_t i = 0; i < outside_count; i++) {
+		if (strcmp(outside[i].path, path) == 0 && outside[i].write == write) {
+			return;
+		}
+	}
+	char *kept = outside_count < OUTSIDE_MAX && outside_hook != NULL ? strdup(path) : NULL;
+	if (kept != NULL) {
+		outside[outside_count].path = kept;
+		outside[outside_count++].write = write;
+		outside_hook(path, write, error);
+	}
+}

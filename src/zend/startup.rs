@@ -1,0 +1,79 @@
+//! What this PHP has read to start.
+
+use std::ffi::{CStr, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use super::ffi;
+
+/// What a child that is the same PHP needs to read: the ini files and the directories that they
+/// were looked for in, the shared objects, the directories of the include path and of extensions,
+/// as configured.
+#[must_use]
+pub fn paths() -> &'static [PathBuf] {
+    static PATHS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    PATHS.get_or_init(|| {
+        let mut paths = configured_paths();
+        paths.extend(shared_objects());
+        paths
+    })
+}
+
+fn configured_paths() -> Vec<PathBuf> {
+    // SAFETY: the engine's own, set at its start.
+    let (opened, directories, files) = unsafe {
+        (
+            text(ffi::php_ini_opened_path),
+            text(ffi::php_ini_scanned_path),
+            text(ffi::php_ini_scanned_files),
+        )
+    };
+    [
+        opened,
+        directories,
+        files,
+        configured(c"extension_dir"),
+        configured(c"include_path"),
+    ]
+    .iter()
+    // Lists of directories have colons between their items, that of files commas and line ends.
+    .flat_map(|list| list.split(|byte| matches!(byte, b':' | b',' | b'\n')))
+    .filter(|path| path.starts_with(b"/"))
+    .map(|path| PathBuf::from(OsStr::from_bytes(path)))
+    .collect()
+}
+
+/// Extensions and their libraries: an ini file may name one anywhere.
+fn shared_objects() -> Vec<PathBuf> {
+    let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
+    let mut paths: Vec<PathBuf> = maps
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| line.iter().position(|byte| *byte == b'/').map(|at| &line[at..]))
+        .map(|path| PathBuf::from(OsStr::from_bytes(path)))
+        .filter(|path| {
+            let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
+            name.ends_with(b".so") || name.windows(4).any(|part| part == b".so.")
+        })
+        .collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths
+}
+
+/// An ini setting as it was before the application changed it.
+fn configured(name: &CStr) -> &'static [u8] {
+    // SAFETY: the name is a string; what the engine gives is used before any setting changes.
+    unsafe { text(ffi::zend_ini_string(name.as_ptr(), name.count_bytes(), 1)) }
+}
+
+/// # Safety
+///
+/// `text` is null or a string that outlives the use of the result.
+unsafe fn text(text: *const c_char) -> &'static [u8] {
+    if text.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(text) }.to_bytes()
+}

@@ -1,0 +1,205 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Support\Escape;
+
+use Altair\Eval\Tests\Support\TemporaryApplication;
+use RuntimeException;
+
+/**
+ * Where attacks are made: a host for each setting, listeners and bystanders, kept for all attacks of a test class.
+ */
+final class Arena
+{
+    /** Milliseconds that an attack may take. */
+    private const TIMEOUT_MS = 20000;
+
+    /** Seconds for which a process that has said that it stops is waited for. */
+    private const STOP_PATIENCE = 10;
+
+    private readonly TemporaryApplication $directory;
+
+    /** Far from every project and from the directory for temporary files. */
+    private readonly string $outside;
+
+    private readonly Listeners $listeners;
+
+    private readonly string $secret;
+
+    /** @var array<string, Host> by setting */
+    private array $hosts = [];
+
+    /** @var array<int, Bystander> by user */
+    private array $bystanders = [];
+
+    public function __construct()
+    {
+        $this->secret = 'secret-' . bin2hex(random_bytes(16));
+        $this->directory = new TemporaryApplication();
+        mkdir($this->directory->path('tmp'));
+        chmod($this->directory->path('tmp'), 01777);
+        copy(__DIR__ . '/evaluating-host.php', $this->directory->path('evaluating-host.php'));
+        $this->directory->write('ini/sendmail.ini', "sendmail_path={$this->directory->path('ini/escaped')}\n");
+        $this->directory->write('ini/escaped', EscapedProgram::bytes(), 0755);
+        if (getenv('EXTENSION') !== false) {
+            copy(getenv('EXTENSION'), $this->directory->path('altair_eval.so'));
+        }
+        $this->outside = '/var/tmp/altair-escape-' . bin2hex(random_bytes(6));
+        mkdir($this->outside);
+        chmod($this->outside, 0755);
+        $this->listeners = new Listeners($this->outside);
+    }
+
+    public function __destruct()
+    {
+        $this->hosts = [];
+        $this->bystanders = [];
+        exec('rm -rf -- ' . escapeshellarg($this->outside));
+    }
+
+    /** Makes an attack, and tells what was seen of it. */
+    public function run(Attack $attack, Setting $setting, bool $unconfined = false): Run
+    {
+        $host = $this->hosts[$setting->value]
+            ??= new Host($setting, $this->directory->root, $this->directory->path('tmp'));
+        $bystander = $this->bystanders[$setting->uid()] ??= new Bystander($setting, $this->secret);
+        $run = new Run(new Scene(
+            $setting,
+            $this->listeners,
+            $bystander,
+            $host->pid,
+            $this->secret,
+            $this->directory->path('tmp'),
+            $this->outside,
+        ));
+        if ($attack->prepare !== null) {
+            ($attack->prepare)($run->scene);
+        }
+        $run->scene->remember();
+        $this->listeners->arrived();
+        $hostBefore = Bystander::fingerprint($host->pid);
+        $began = hrtime(true);
+        $host->ask(
+            ($unconfined ? ['unsafe' => true] : [])
+            + $attack->options
+            + [
+                'snippet' => Prelude::wrap($attack->snippet, $run->scene->targets()),
+                'projectRoot' => $run->scene->project,
+                'timeoutMs' => self::TIMEOUT_MS,
+            ],
+        );
+        try {
+            $this->watch($run, $host, $attack, $hostBefore);
+        } catch (RuntimeException $lost) {
+            // What it still has to say is no answer to another request.
+            unset($this->hosts[$setting->value]);
+            throw new RuntimeException($lost->getMessage() . "\n" . $run->story(), 0, $lost);
+        }
+        $run->seconds = (hrtime(true) - $began) / 1e9;
+        $this->takeStock($run, $host);
+
+        return $run;
+    }
+
+    /** Follows it to its end. */
+    private function watch(Run $run, Host $host, Attack $attack, string $hostBefore): void
+    {
+        $unread = ['out' => '', 'err' => ''];
+        // What has connected is let go, so that nothing waits for an answer that does not come.
+        $meanwhile = fn () => array_push($run->arrived, ...$this->listeners->arrived());
+        if ($attack->measuresMemory) {
+            $meanwhile = static fn () => $run->peakBytes = max($run->peakBytes, self::residentBytes($host->pid));
+        }
+        do {
+            $answer = $host->answer($meanwhile);
+            foreach (['out' => &$run->stdout, 'err' => &$run->stderr] as $stream => &$text) {
+                $unread[$stream] .= base64_decode($answer[$stream] ?? '', true);
+                while (preg_match('/\A([^\x01]*)\x01([^\x02]*)\x02/', $unread[$stream], $mark) === 1) {
+                    $unread[$stream] = substr($unread[$stream], strlen($mark[0]));
+                    $text .= $mark[1];
+                    $this->heed($mark[2], $run, $host, $attack, $hostBefore);
+                }
+            }
+            unset($text);
+        } while (!isset($answer['result']) && !isset($answer['failure']));
+        $run->stdout .= $unread['out'];
+        $run->stderr .= $unread['err'];
+        $run->result = $answer['result'] ?? null;
+        $run->failure = $answer['failure'] ?? '';
+        foreach ($answer['signals'] ?? [] as $signal) {
+            $run->molested[] = "the host was sent signal $signal";
+        }
+    }
+
+    private function heed(string $mark, Run $run, Host $host, Attack $attack, string $hostBefore): void
+    {
+        [$what, $rest] = explode(' ', $mark, 2) + [1 => ''];
+        if ($what === 'call') {
+            [$call, $result] = explode(' ', $rest);
+            $run->calls[] = [$call, (int) $result];
+        } elseif ($what === 'threw') {
+            $run->gaveUp = $rest;
+        } else {
+            $this->look($run, $host, $attack, $what, $hostBefore);
+        }
+    }
+
+    /** Looks at the process that has stopped, and lets it go on. */
+    private function look(Run $run, Host $host, Attack $attack, string $where, string $hostBefore): void
+    {
+        $until = hrtime(true) + self::STOP_PATIENCE * 1e9;
+        while (($snapshot = Snapshot::take($host->pid)) === null) {
+            if (hrtime(true) > $until) {
+                throw new RuntimeException("The snippet says that it stops ($where), and does not.");
+            }
+            usleep(200);
+        }
+        if ($where === 'ready') {
+            $run->before = $snapshot;
+        } else {
+            $run->escaped = $run->escaped || $where === 'escaped';
+            $run->after[] = $snapshot;
+            if ($attack->look !== null) {
+                $run->found = ($attack->look)($run, $snapshot);
+            }
+            $this->askAfterBystanders($run, $host, $hostBefore);
+        }
+        $snapshot->release();
+    }
+
+    private function askAfterBystanders(Run $run, Host $host, string $hostBefore): void
+    {
+        $bystander = $run->scene->bystander;
+        $seen = Bystander::fingerprint($bystander->pid);
+        if ($seen !== $bystander->fingerprint) {
+            $run->molested[] = "the bystander is $seen, and was $bystander->fingerprint";
+            unset($this->bystanders[$run->scene->setting->uid()]);
+        }
+        $seen = Bystander::fingerprint($host->pid);
+        if ($seen !== $hostBefore) {
+            $run->molested[] = "the host is $seen, and was $hostBefore";
+        }
+    }
+
+    private function takeStock(Run $run, Host $host): void
+    {
+        $run->changes = $run->scene->changes();
+        $run->arrived = array_values(array_unique([...$run->arrived, ...$this->listeners->arrived()]));
+        $files = array_diff(scandir($this->directory->path('tmp')), ['.', '..', $this->secret]);
+        $processes = array_column(Snapshot::descendants($host->pid), 'name');
+        $run->leftovers = [...array_values($files), ...$processes];
+    }
+
+    /** The most memory that one of a host's processes has now, in bytes. */
+    private static function residentBytes(int $host): int
+    {
+        $most = 0;
+        foreach (array_keys(Snapshot::descendants($host)) as $pid) {
+            preg_match('/^VmRSS:\s+(\d+)/m', (string) @file_get_contents("/proc/$pid/status"), $resident);
+            $most = max($most, 1024 * (int) ($resident[1] ?? 0));
+        }
+
+        return $most;
+    }
+}

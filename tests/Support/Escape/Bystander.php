@@ -1,0 +1,80 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Support\Escape;
+
+use Altair\Eval\Tests\Support\Processes;
+use RuntimeException;
+
+/**
+ * A process of the same user that has nothing to do with a run, and holds a secret in its environment.
+ */
+final class Bystander
+{
+    /** Blocks what attacks send, so that a signal that arrives stays pending and can be seen. */
+    private const PROGRAM = 'pcntl_sigprocmask(SIG_BLOCK, [SIGURG, SIGUSR1, SIGIO, SIGWINCH]); '
+        . 'echo "up\n"; fgets(STDIN);';
+
+    public readonly int $pid;
+
+    /** Where its environment lies in its memory. */
+    public readonly int $environment;
+
+    public readonly string $fingerprint;
+
+    /** @var resource */
+    private $process;
+
+    /** @var array<int, resource> */
+    private array $pipes;
+
+    public function __construct(Setting $setting, string $secret)
+    {
+        $process = proc_open(
+            $setting->command([PHP_BINARY, '-n', '-r', self::PROGRAM]),
+            [['pipe', 'r'], ['pipe', 'w'], STDERR],
+            $pipes,
+            '/',
+            ['SECRET' => $secret, 'PATH' => getenv('PATH')],
+        );
+        $this->process = $process ?: throw new RuntimeException('No bystander.');
+        $this->pipes = $pipes;
+        fgets($pipes[1]);
+        $this->pid = proc_get_status($process)['pid'];
+        // env_start, field 50 of proc_pid_stat(5): the 48th behind the name.
+        $this->environment = (int) (Processes::stat($this->pid)[47] ?? 0);
+        $this->fingerprint = self::fingerprint($this->pid);
+    }
+
+    public function __destruct()
+    {
+        fclose($this->pipes[0]);
+        proc_terminate($this->process, SIGKILL);
+        proc_close($this->process);
+    }
+
+    /**
+     * What an attack on a process could change of it.
+     */
+    public static function fingerprint(int $pid): string
+    {
+        $status = array_intersect_key(
+            is_dir("/proc/$pid") ? Processes::status($pid) : [],
+            array_flip(['TracerPid', 'SigPnd', 'ShdPnd', 'Cpus_allowed_list', 'Uid']),
+        );
+        $stat = Processes::stat($pid) + array_fill(0, 50, '');
+
+        // Whether it runs, sleeps or waits is its own affair; that it is stopped or traced is not.
+        return json_encode([
+            $status,
+            'stopped' => in_array($stat[0], ['T', 't', 'Z', 'X', ''], true),
+            'group' => $stat[2],
+            'nice' => $stat[16],
+            'policy' => $stat[38],
+            'environment' => md5((string) @file_get_contents("/proc/$pid/environ")),
+            'limits' => md5((string) @file_get_contents("/proc/$pid/limits")),
+            'oom' => trim((string) @file_get_contents("/proc/$pid/oom_score_adj")),
+        ], JSON_THROW_ON_ERROR);
+    }
+}

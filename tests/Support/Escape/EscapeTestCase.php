@@ -1,0 +1,83 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Support\Escape;
+
+use PHPUnit\Framework\TestCase;
+
+/**
+ * A table of attacks. Each is made in every setting in which it must fail, and once without guards, where it must
+ * succeed: an attack that cannot succeed shows nothing.
+ */
+abstract class EscapeTestCase extends TestCase
+{
+    private static ?Arena $arena = null;
+
+    /**
+     * @return iterable<Attack>
+     */
+    abstract public static function attacks(): iterable;
+
+    public static function tearDownAfterClass(): void
+    {
+        self::$arena = null;
+        gc_collect_cycles();
+    }
+
+    /**
+     * @dataProvider guarded
+     */
+    public function testItIsStopped(Attack $attack, Setting $setting): void
+    {
+        $run = self::arena()->run($attack, $setting);
+
+        self::assertNotNull($run->before, "It was not made.\n" . $run->story());
+        if ($attack->isNative()) {
+            self::assertNotSame([], $run->calls, "It did not come to its native call.\n" . $run->story());
+        }
+        $harm = [...Harm::any($run), ...($attack->proof)($run)];
+        if (!($attack->options['allowWrites'] ?? false)) {
+            $harm = [...$harm, ...Harm::project()($run)];
+        }
+        self::assertSame([], $harm, $run->story());
+    }
+
+    /**
+     * @dataProvider unguarded
+     */
+    public function testItSucceedsWhereNothingStopsIt(Attack $attack, Setting $setting): void
+    {
+        $run = self::arena()->run($attack, $setting, unconfined: true);
+
+        self::assertNotSame([], ($attack->proof)($run), $run->story());
+    }
+
+    public static function guarded(): iterable
+    {
+        foreach (static::attacks() as $attack) {
+            foreach ($attack->settings as $setting) {
+                if ($setting->isPossible()) {
+                    yield "$attack->name: $setting->value" => [$attack, $setting];
+                }
+            }
+        }
+    }
+
+    public static function unguarded(): iterable
+    {
+        foreach (static::attacks() as $attack) {
+            foreach ([Setting::KernelAsRoot, Setting::KernelAsUser] as $setting) {
+                $can = $setting->isPossible() && ($setting->isRoot() || !$attack->needsRoot);
+                if ($can && $attack->unproven === '') {
+                    yield "$attack->name: " . ($setting->isRoot() ? 'root' : 'a user') => [$attack, $setting];
+                }
+            }
+        }
+    }
+
+    protected static function arena(): Arena
+    {
+        return self::$arena ??= new Arena();
+    }
+}

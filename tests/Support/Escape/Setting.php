@@ -1,0 +1,73 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Support\Escape;
+
+/**
+ * What stands around an attack: which guards, and as whom the host runs.
+ */
+enum Setting: string
+{
+    case AllAsRoot = 'all guards, as root';
+    case AllAsUser = 'all guards, as a user';
+    /** Every switch of PHP's is off and FFI is on: what a snippet calls natively is really called. */
+    case KernelAsRoot = 'kernel guards only, as root';
+    case KernelAsUser = 'kernel guards only, as a user';
+
+    /** What must hold with PHP's switches and without them. */
+    public const ALL = [self::AllAsRoot, self::AllAsUser, self::KernelAsRoot, self::KernelAsUser];
+
+    /** Native code, which PHP's switches do not let run at all: what holds is the kernel's doing. */
+    public const NATIVE = [self::KernelAsRoot, self::KernelAsUser];
+
+    /** Where PHP's own switches are what holds. */
+    public const WITH_INI = [self::AllAsRoot, self::AllAsUser];
+
+    /** A user that no system has, so that nothing else of the machine's is its. */
+    private const ORDINARY_USER = 54321;
+
+    public function isNative(): bool
+    {
+        return in_array($this, self::NATIVE, true);
+    }
+
+    public function isRoot(): bool
+    {
+        return $this === self::AllAsRoot || $this === self::KernelAsRoot;
+    }
+
+    /** Only root can become another user. */
+    public function isPossible(): bool
+    {
+        return !$this->isRoot() || posix_geteuid() === 0;
+    }
+
+    /** As whom the host runs; its project is that user's, too. */
+    public function uid(): int
+    {
+        if (posix_geteuid() !== 0) {
+            return posix_geteuid();
+        }
+
+        return $this->isRoot() ? 0 : self::ORDINARY_USER;
+    }
+
+    public function gid(): int
+    {
+        return posix_geteuid() === 0 ? $this->uid() : posix_getegid();
+    }
+
+    /**
+     * @param list<string> $command
+     * @return list<string> the command that runs it as this setting's user
+     */
+    public function command(array $command): array
+    {
+        if ($this->uid() === posix_geteuid()) {
+            return $command;
+        }
+
+        return ['setpriv', '--reuid=' . $this->uid(), '--regid=' . $this->gid(), '--clear-groups', '--', ...$command];
+    }
+}

@@ -1,0 +1,182 @@
+/*
+ * Executes a command on a system that lacks what this takes away:
+ *
+ *   without [mounts] [landlock] [landlock=<version>] [seccomp] [listener] [pidfd] [user=<uid>] [capability] -- command...
+ *
+ *   mounts      unshare(2), mount(2) and their kind fail with EPERM, as in a container's default profile
+ *   landlock    there is no Landlock (ENOSYS)
+ *   landlock=N  the kernel says that it has version N of Landlock
+ *   seccomp     no further filter can be installed (EINVAL)
+ *   listener    a filter cannot have a listener: there is one already (EBUSY)
+ *   capability  not even root may mount: CAP_SYS_ADMIN is dropped for good
+ *   user=N      as user and group N, without others
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CAP_SYS_ADMIN 21
+#define LENGTH(array) (sizeof(array) / sizeof *(array))
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(125);
+}
+
+static struct sock_filter program[128];
+static unsigned short length;
+
+static void add(unsigned short code, unsigned char yes, unsigned char no, unsigned int value)
+{
+	program[length++] = (struct sock_filter) { code, yes, no, value };
+}
+
+static void answer(int call, unsigned int with)
+{
+	add(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (unsigned int) call);
+	add(BPF_RET | BPF_K, 0, 0, with);
+}
+
+static void begin(void)
+{
+	length = 0;
+	add(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
+}
+
+static int install(unsigned int flags)
+{
+	add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW);
+	struct sock_fprog filter = { length, program };
+	int fd = (int) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+	if (fd < 0) {
+		fail("seccomp");
+	}
+	return fd;
+}
+
+/* Tells a version of Landlock, for as long as the command runs. */
+static int serve(int listener, pid_t command, unsigned int version)
+{
+	for (;;) {
+		struct seccomp_notif call;
+		struct seccomp_notif_resp with;
+		memset(&call, 0, sizeof call);
+		memset(&with, 0, sizeof with);
+		if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) {
+			if (errno == EINTR || errno == ENOENT) {
+				int status;
+				if (waitpid(command, &status, WNOHANG) == command) {
+					return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+				}
+				continue;
+			}
+			fail("listener");
+		}
+		with.id = call.id;
+		if (call.data.args[2] == LANDLOCK_CREATE_RULESET_VERSION) {
+			with.val = version;
+		} else {
+			with.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+		}
+		ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &with);
+	}
+}
+
+static void on_child(int signal)
+{
+	(void) signal; /* only to interrupt */
+}
+
+int main(int argc, char **argv)
+{
+	static const int mounts[] = {
+		SYS_unshare, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_setns, SYS_open_tree, SYS_move_mount,
+		SYS_fsopen, SYS_fsmount, SYS_mount_setattr,
+	};
+	static const int landlock[] = {
+		SYS_landlock_create_ruleset, SYS_landlock_add_rule, SYS_landlock_restrict_self,
+	};
+	unsigned int version = 0, user = 0;
+	int at = 1, no_filters = 0, listener = -1, filtered = 0;
+	if (geteuid() != 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+		fail("no_new_privs");
+	}
+	begin();
+	for (; at < argc && strcmp(argv[at], "--") != 0; at++) {
+		if (strcmp(argv[at], "mounts") == 0) {
+			for (size_t i = 0; i < LENGTH(mounts); i++) {
+				answer(mounts[i], SECCOMP_RET_ERRNO | EPERM);
+			}
+			filtered = 1;
+		} else if (strcmp(argv[at], "landlock") == 0) {
+			for (size_t i = 0; i < LENGTH(landlock); i++) {
+				answer(landlock[i], SECCOMP_RET_ERRNO | ENOSYS);
+			}
+			filtered = 1;
+		} else if (sscanf(argv[at], "landlock=%u", &version) == 1) {
+		} else if (strcmp(argv[at], "seccomp") == 0) {
+			no_filters = 1;
+		} else if (strcmp(argv[at], "listener") == 0) {
+			version = version ? version : 7;
+		} else if (strcmp(argv[at], "capability") == 0) {
+			if (prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0) != 0) {
+				fail("bounding set");
+			}
+		} else if (sscanf(argv[at], "user=%u", &user) != 1) {
+			fprintf(stderr, "without: what is %s?\n", argv[at]);
+			return 125;
+		}
+	}
+	if (at + 1 >= argc) {
+		fprintf(stderr, "without: no command\n");
+		return 125;
+	}
+	if (filtered) {
+		install(0);
+	}
+	if (version != 0) {
+		begin();
+		answer(SYS_landlock_create_ruleset, SECCOMP_RET_USER_NOTIF);
+		listener = install(SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	}
+	if (no_filters) {
+		begin();
+		answer(SYS_seccomp, SECCOMP_RET_ERRNO | EINVAL);
+		/* prctl(PR_SET_SECCOMP) would be another way. */
+		add(BPF_JMP | BPF_JEQ | BPF_K, 0, 3, SYS_prctl);
+		add(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, args[0]));
+		add(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, PR_SET_SECCOMP);
+		add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EINVAL);
+		install(0);
+	}
+	if (user != 0 && (setgroups(0, NULL) != 0 || setresgid(user, user, user) != 0 || setresuid(user, user, user) != 0)) {
+		fail("user");
+	}
+	if (listener < 0) {
+		execvp(argv[at + 1], argv + at + 1);
+		fail(argv[at + 1]);
+	}
+	struct sigaction action = { .sa_handler = on_child };
+	sigaction(SIGCHLD, &action, NULL);
+	pid_t command = fork();
+	if (command == 0) {
+		close(listener);
+		execvp(argv[at + 1], argv + at + 1);
+		fail(argv[at + 1]);
+	}
+	return serve(listener, command, version);
+}
