@@ -79,7 +79,12 @@ fn say_exhausted() {
         return;
     };
     // Whoever holds it is giving it back.
-    drop(BALLAST.try_lock().ok().and_then(|mut ballast| ballast.take()));
+    drop(
+        BALLAST
+            .try_lock()
+            .ok()
+            .and_then(|mut ballast| ballast.take()),
+    );
     let location: Option<Location> = frames::current();
     voice.send(&Message::Report(Report {
         ending: Ending::OutOfMemory {

@@ -51,8 +51,14 @@ pub fn take_final(task: &Task, voice: &Voice) -> bool {
 /// Whether nothing is there that is not to be read, as far as the last guards tell.
 fn has_private_root(guards: &FinalGuards) -> bool {
     let everything = [PathBuf::from("/")];
-    guards.seccomp.as_ref().is_some_and(|filter| filter.metadata)
-        || guards.landlock.as_ref().is_some_and(|rules| rules.readable == everything)
+    guards
+        .seccomp
+        .as_ref()
+        .is_some_and(|filter| filter.metadata)
+        || guards
+            .landlock
+            .as_ref()
+            .is_some_and(|rules| rules.readable == everything)
 }
 
 /// Nothing else of this user's may look into the process, nor it into itself by way of /proc.

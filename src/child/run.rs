@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
+use altair_engine::Phase;
 use altair_engine::channel::{Ending, Message, Report, Task};
 use altair_engine::encode::encode_value;
-use altair_engine::Phase;
 
 use super::link::Voice;
 use super::{boot, ending, guards, stop};

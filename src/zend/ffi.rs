@@ -163,12 +163,7 @@ unsafe extern "C" {
     pub fn altair_call_destructors();
     pub fn altair_flush_output();
     pub fn altair_exit_status() -> i64;
-    pub fn altair_refuse(
-        name: *const c_char,
-        len: usize,
-        snippet_only: bool,
-        lift: *const c_char,
-    );
+    pub fn altair_refuse(name: *const c_char, len: usize, snippet_only: bool, lift: *const c_char);
     pub fn altair_refuse_everywhere(root: *const c_char, len: usize);
     pub fn altair_on_refusal(refused: RefusedHook, missed: MissedHook);
 

@@ -44,9 +44,8 @@ pub fn tell(hearer: Hearer) {
 
 extern "C" fn on_refused(what: *const c_char, lift: *const c_char) {
     // SAFETY: texts of the engine side's, for the time of the call.
-    let text = |text| unsafe { CStr::from_ptr(text) }
-        .to_string_lossy()
-        .into_owned();
+    let (what, lift) = unsafe { (CStr::from_ptr(what), CStr::from_ptr(lift)) };
+    let text = |text: &CStr| text.to_string_lossy().into_owned();
     if let Some(hearer) = HEARER.get() {
         (hearer.refused)(text(what), text(lift));
     }

@@ -49,7 +49,11 @@ fn shared_objects() -> Vec<PathBuf> {
     let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
     let mut paths: Vec<PathBuf> = maps
         .split(|byte| *byte == b'\n')
-        .filter_map(|line| line.iter().position(|byte| *byte == b'/').map(|at| &line[at..]))
+        .filter_map(|line| {
+            line.iter()
+                .position(|byte| *byte == b'/')
+                .map(|at| &line[at..])
+        })
         .map(|path| PathBuf::from(OsStr::from_bytes(path)))
         .filter(|path| {
             let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();

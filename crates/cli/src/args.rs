@@ -17,10 +17,12 @@ Examples:
   altair eval 'User::count()'
   altair eval --root=/srv/shop --format=json 'return container(Mailer::class);'
   altair events:tail --follow
+  altair doctor
 
 Exit codes:
   0  a clean run
-  1  an exception, a timeout, or a child that ended with another code than 0
+  1  an exception, a timeout, or a child that ended with another code than 0;
+     doctor: a guard that is not in force
   2  wrong usage, or the child could not be started; one line on standard error says why";
 
 const EVAL_EXAMPLES: &str = "\
@@ -50,6 +52,27 @@ starts (`partial`) and one when it has ended (`ok` or `fail`), joined by `extra.
 Exit codes:
   0  the log was shown, or there is none yet
   2  wrong usage, or a log that cannot be read";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  altair doctor
+  altair doctor --php=/usr/bin/php8.4
+  altair doctor --format=json | jq '.guards[] | select(.state != \"in_force\") | .remedies'
+
+Each guard is attacked with every other guard left out, and then the same is done without it, to
+show that the attack works. Connections are made to loopback only, files are made in the directory
+for temporary files only, and nothing of it is left.
+
+With --format=json an object: ok, user {uid, name}, php {path, version, sapi, thread_safe, debug,
+problem}, extension {path, version, problem}, kernel {release, architecture, container}, problems,
+guards. Each guard: name, state (in_force, degraded, missing, unknown), detail, version, remedies
+[{because, how}], self_test {verdict (passed, failed, not_tried), reason, attacks [{tried, seen,
+without, held}]}. What is not known is null.
+
+Exit codes:
+  0  every guard is in force, and none gave way
+  1  a guard is not, or could not be looked at
+  2  wrong usage";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -81,6 +104,9 @@ pub enum Command {
     #[command(name = "events:tail", display_name = "altair events:tail")]
     #[command(after_help = EVENTS_EXAMPLES)]
     EventsTail(EventsArgs),
+    /// Show what guards runs here, attack each guard, and say how to get what is missing.
+    #[command(display_name = "altair doctor", after_help = DOCTOR_EXAMPLES)]
+    Doctor(DoctorArgs),
     /// Print a completion script for a shell.
     #[command(display_name = "altair completions", after_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -138,6 +164,10 @@ pub struct EvalArgs {
     #[arg(long, value_name = "path", default_value = "php")]
     pub php: OsString,
 
+    /// A file or directory that may be read beside the project; repeatable.
+    #[arg(long, value_name = "path")]
+    pub read: Vec<PathBuf>,
+
     /// Start a new PHP process instead of forking a warm one.
     #[arg(long)]
     pub cold: bool,
@@ -170,6 +200,18 @@ pub struct EventsArgs {
     /// The project whose log it is [default: the working directory].
     #[arg(long, value_name = "dir")]
     pub root: Option<PathBuf>,
+}
+
+/// The arguments of `altair doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// How to print what was found.
+    #[arg(long, value_enum, value_name = "format", default_value_t = Format::Human)]
+    pub format: Format,
+
+    /// The PHP interpreter of the child.
+    #[arg(long, value_name = "path", default_value = "php")]
+    pub php: OsString,
 }
 
 /// How something is printed.

@@ -9,15 +9,13 @@ use std::time::Duration;
 
 use altair_engine::audit::Actor;
 use altair_engine::guards::Selection;
-use altair_engine::{EvalError, EvalRequest, EvalResult, Evaluator};
-use serde::Serialize;
-use serde_json::ser::PrettyFormatter;
+use altair_engine::{EvalError, EvalRequest, Evaluator};
 
 use crate::args::{EvalArgs, Format};
 use crate::failure::{Failure, reason};
 use crate::human::{self, Theme};
 use crate::progress::Progress;
-use crate::{escape, extension, output};
+use crate::{extension, json, output};
 
 /// Exit code of a run that was not clean.
 const EXIT_NOT_CLEAN: u8 = 1;
@@ -43,7 +41,7 @@ pub fn run(args: EvalArgs) -> Result<ExitCode, Failure> {
     })?;
     let text = match format {
         Format::Human => human::render(&result, Theme::new(output::takes_color())),
-        Format::Json => json(&result, output::is_terminal())?,
+        Format::Json => json::render(&result.to_json(), output::is_terminal())?,
     };
     // A reader that has gone changes nothing about how the run ended.
     output::print(text.as_bytes())?;
@@ -73,7 +71,20 @@ fn request(args: EvalArgs) -> Result<EvalRequest, Failure> {
     request.allow_network = args.network;
     request.unconfined = args.unconfined;
     request.bootstrap = args.bootstrap;
+    request.readable_paths = args
+        .read
+        .iter()
+        .map(|path| absolute(path))
+        .collect::<Result<_, _>>()?;
     Ok(request)
+}
+
+/// A path as the child sees it, whose working directory is the project.
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| {
+        let (shown, why) = (path.display(), reason(&error));
+        Failure::new(format!("--read={shown} cannot be used: {why}"))
+    })
 }
 
 fn snippet(argument: Option<OsString>, file: Option<&Path>) -> Result<Vec<u8>, Failure> {
@@ -118,23 +129,4 @@ pub fn root(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
             ))
         }),
     }
-}
-
-/// The result as `Altair\Eval\Support\Json` lays it out: four spaces, a final newline.
-fn json(result: &EvalResult, for_terminal: bool) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    let layout = PrettyFormatter::with_indent(b"    ");
-    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, layout);
-    let failure = |why: String| Failure::new(format!("the result cannot be written: {why}"));
-    result
-        .to_json()
-        .serialize(&mut serializer)
-        .map_err(|error| failure(error.to_string()))?;
-    bytes.push(b'\n');
-    let text = String::from_utf8(bytes).map_err(|error| failure(error.to_string()))?;
-    Ok(if for_terminal {
-        escape::json(&text)
-    } else {
-        text
-    })
 }

@@ -1,5 +1,6 @@
 //! Why the command itself did not work: one line on standard error, exit code 2.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -24,6 +25,12 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         say(&self.0);
         ExitCode::from(EXIT_USAGE)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

@@ -4,12 +4,14 @@
 
 mod args;
 mod completions;
+mod doctor;
 mod escape;
 mod eval;
 mod events;
 mod extension;
 mod failure;
 mod human;
+mod json;
 mod output;
 mod progress;
 mod usage;
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         Command::Eval(args) => eval::run(args),
         Command::EventsTail(args) => events::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => completions::run(shell),
     };
     outcome.unwrap_or_else(|failure| failure.report())

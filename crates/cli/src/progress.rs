@@ -12,7 +12,7 @@ const QUIET: Duration = Duration::from_secs(1);
 /// Time between two drawings.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// To the start of the line, and erase it: ECMA-48 `EL` with parameter 2.
-const ERASE: &str = "\r\x1b[2K";
+pub const ERASE: &str = "\r\x1b[2K";
 
 /// Shows how long a run has taken and how long it may; erases itself when dropped.
 pub struct Progress<W: Write> {

@@ -7,6 +7,13 @@ use altair_sandbox::Refusal;
 use crate::channel::Outside;
 use crate::result::Blocked;
 
+mod calls;
+mod files;
+mod words;
+
+/// Entries that are shown: more than a reader takes in would only hide the first.
+const SHOWN: usize = 20;
+
 /// What was refused, from all that can tell.
 #[derive(Debug, Default)]
 pub(crate) struct Refused {
@@ -28,9 +35,27 @@ pub(crate) struct Context {
 }
 
 impl Refused {
-    /// The list, as it is shown.
+    /// The list, as it is shown: each thing once, the first [`SHOWN`], in one line each.
     pub(crate) fn list(self, context: &Context) -> Vec<Blocked> {
-        let _ = (context, self.calls, self.outside);
-        self.by_child
+        let calls = calls::list(&self.calls);
+        let files = self
+            .outside
+            .iter()
+            .filter_map(|file| files::blocked(file, context));
+        let mut list: Vec<Blocked> = Vec::new();
+        for entry in calls.chain(self.by_child).chain(files) {
+            let entry = Blocked {
+                what: words::in_one_line(&entry.what),
+                guard: words::in_one_line(&entry.guard),
+                lift: entry.lift.as_deref().map(words::in_one_line),
+            };
+            if list.len() < SHOWN && !list.contains(&entry) {
+                list.push(entry);
+            }
+        }
+        list
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,10 @@ use crate::request::{EvalRequest, Target};
 /// What the process may use beyond `memory_limit` before the kernel refuses it, in bytes: PHP's
 /// own data, the stacks of threads, native libraries.
 pub const HARD_CAP_HEADROOM_BYTES: u64 = 128 << 20;
+/// Address space beyond that, in bytes: what is mapped without being private memory, as libraries
+/// and ICU's data are, and what the C library reserves for each thread (64 MiB and a stack). The
+/// most that native code can come to hold.
+pub const ADDRESS_SPACE_HEADROOM_BYTES: u64 = 1 << 30;
 /// The largest file a confined run may write, in bytes.
 pub const FILE_SIZE_BYTES: u64 = 256 << 20;
 /// Descriptors a confined run may hold.
@@ -103,6 +107,9 @@ impl Confinement<'_> {
         let memory = u64::from(self.request.memory_limit_mb()) << 20;
         Limits {
             data_bytes: Some(memory + HARD_CAP_HEADROOM_BYTES),
+            address_space_bytes: Some(
+                memory + HARD_CAP_HEADROOM_BYTES + ADDRESS_SPACE_HEADROOM_BYTES,
+            ),
             cpu_seconds: Some(
                 u64::from(self.request.timeout_ms()).div_ceil(1000) + CPU_BACKSTOP_SECONDS,
             ),

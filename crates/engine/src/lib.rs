@@ -11,6 +11,7 @@ pub mod channel;
 pub mod command;
 mod confinement;
 mod diagnosis;
+pub mod doctor;
 pub mod encode;
 mod error;
 mod evaluation;

@@ -385,4 +385,24 @@ mod tests {
         let target = EvalRequest::new("1", link).resolve(None).unwrap();
         assert_eq!(target.root, dir.path().canonicalize().unwrap());
     }
+
+    #[test]
+    fn a_readable_path_is_there_and_no_more_than_may_be_shown() {
+        let project = project();
+        let refused = |path: &str| {
+            let mut request = EvalRequest::new("1", project.path());
+            request.readable_paths = vec![project.path().into(), path.into()];
+            message(&request, None)
+        };
+        assert!(refused("src").contains("not absolute"));
+        assert!(refused("").contains("not absolute"));
+        assert!(refused("/no\0where").contains("NUL byte"));
+        assert!(refused("/no/where").contains("no such file"));
+        assert!(refused("/usr/..").contains("whole disk"));
+        assert!(refused("/proc/self").contains("processes"));
+        assert!(refused("/tmp/").contains("directory of its own"));
+        let link = project.path().join("link");
+        symlink("/dev", &link).unwrap();
+        assert!(refused(link.to_str().unwrap()).contains("devices"));
+    }
 }

@@ -176,7 +176,10 @@ pub(crate) fn start(
             Err(SpawnError::Step { step, source, .. })
                 if let Some(next) = attempt.after(step, request.allow_writes) =>
             {
-                why = format!("the kernel does not let the process {step}: {source}");
+                why = format!(
+                    "the kernel does not let the process {step}: {}",
+                    crate::request::reason(&source)
+                );
                 attempt = next;
                 continue;
             }

@@ -23,6 +23,8 @@ pub enum Step {
     CoreLimit,
     /// `RLIMIT_DATA` is set.
     DataLimit,
+    /// `RLIMIT_AS` is set.
+    AddressSpaceLimit,
     /// `RLIMIT_CPU` is set.
     CpuLimit,
     /// `RLIMIT_FSIZE` is set.
@@ -66,7 +68,7 @@ pub enum Step {
 }
 
 impl Step {
-    const ALL: [Self; 27] = [
+    const ALL: [Self; 28] = [
         Self::Keeper,
         Self::Clone,
         Self::Session,
@@ -74,6 +76,7 @@ impl Step {
         Self::Signals,
         Self::CoreLimit,
         Self::DataLimit,
+        Self::AddressSpaceLimit,
         Self::CpuLimit,
         Self::FileSizeLimit,
         Self::DescriptorLimit,
@@ -124,6 +127,7 @@ impl Step {
             Self::Signals => "reset its signals",
             Self::CoreLimit => "set the limit for core files (RLIMIT_CORE)",
             Self::DataLimit => "set the limit for memory (RLIMIT_DATA)",
+            Self::AddressSpaceLimit => "set the limit for address space (RLIMIT_AS)",
             Self::CpuLimit => "set the limit for processor time (RLIMIT_CPU)",
             Self::FileSizeLimit => "set the limit for file size (RLIMIT_FSIZE)",
             Self::DescriptorLimit => "set the limit for open descriptors (RLIMIT_NOFILE)",

@@ -1,4 +1,5 @@
 //! Guard: Landlock.
+#![allow(unsafe_code)]
 
 use std::path::PathBuf;
 
@@ -7,6 +8,8 @@ use landlock::{
     PathBeneath, PathFd, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
     RulesetStatus, Scope,
 };
+use nix::errno::Errno;
+use nix::libc;
 use nix::sys::stat::{SFlag, fstat};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +31,36 @@ pub struct Landlock {
 
 /// The newest version whose rights are handled. An older kernel's is used as far as it goes.
 const NEWEST: ABI = ABI::V9;
+
+/// Why there is none, where the kernel does not know the calls.
+const NOT_IMPLEMENTED: &str =
+    "the kernel has no Landlock (it came with 5.13), or a filter further out hides it";
+/// Why there is none, where the kernel knows it, but has it turned off.
+const NOT_ENABLED: &str =
+    "Landlock is turned off at boot: the kernel's parameter lsm= leaves it out";
+
+/// The version of the kernel's Landlock (landlock_create_ruleset(2), "ABI").
+///
+/// # Errors
+/// Why there is none, in words for the user.
+pub fn landlock_version() -> Result<u32, String> {
+    /// `LANDLOCK_CREATE_RULESET_VERSION` (linux/landlock.h).
+    const VERSION: u32 = 1;
+    // SAFETY: a null pointer of length 0 is what this flag asks for.
+    let version = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0usize,
+            VERSION,
+        )
+    };
+    match Errno::result(version) {
+        Ok(version) => u32::try_from(version).map_err(|_| NOT_IMPLEMENTED.into()),
+        Err(Errno::EOPNOTSUPP) => Err(NOT_ENABLED.into()),
+        Err(_) => Err(NOT_IMPLEMENTED.into()),
+    }
+}
 
 /// Takes it for the calling process, which must have one thread only.
 pub(crate) fn take(rules: &Landlock) -> GuardState {
@@ -104,12 +137,8 @@ fn state(status: &RestrictionStatus, version: ABI) -> GuardState {
         because: because.into(),
     };
     match status.landlock {
-        LandlockStatus::NotImplemented => missing(
-            "the kernel has no Landlock (it came with 5.13), or a filter further out hides it",
-        ),
-        LandlockStatus::NotEnabled => {
-            missing("Landlock is turned off at boot: the kernel's parameter lsm= leaves it out")
-        }
+        LandlockStatus::NotImplemented => missing(NOT_IMPLEMENTED),
+        LandlockStatus::NotEnabled => missing(NOT_ENABLED),
         LandlockStatus::Available { .. } if status.ruleset == RulesetStatus::NotEnforced => {
             missing("the kernel enforces nothing of the rules")
         }

@@ -72,7 +72,7 @@ pub use child::{Child, Status};
 pub use error::{SpawnError, Step};
 pub use final_guards::{FinalGuards, Taken};
 pub use guard::{GuardState, Guards};
-pub use landlock::Landlock;
+pub use landlock::{Landlock, landlock_version};
 pub use launch::Launch;
 pub use limits::Limits;
 pub use output::{Captured, Stream};

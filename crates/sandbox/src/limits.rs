@@ -16,6 +16,10 @@ pub struct Limits {
     /// Bytes of private writable memory (`RLIMIT_DATA`). Does not count shared anonymous memory,
     /// memfds and System V segments.
     pub data_bytes: Option<u64>,
+    /// Bytes of address space (`RLIMIT_AS`): of everything that is mapped, read-only and shared too.
+    /// Private memory that is filled and then made read-only does not count as data any more
+    /// (`mprotect_fixup` in mm/mprotect.c); this bounds it.
+    pub address_space_bytes: Option<u64>,
     /// Seconds of processor time (`RLIMIT_CPU`): `SIGXCPU` when they are used up, `SIGKILL` one
     /// second later for a process that ignores it.
     pub cpu_seconds: Option<u64>,
@@ -53,6 +57,12 @@ impl Prepared {
                 Resource::RLIMIT_DATA,
                 limits.data_bytes,
                 limits.data_bytes,
+            ),
+            (
+                Step::AddressSpaceLimit,
+                Resource::RLIMIT_AS,
+                limits.address_space_bytes,
+                limits.address_space_bytes,
             ),
             (
                 Step::CpuLimit,

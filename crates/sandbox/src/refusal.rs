@@ -6,15 +6,17 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// `socket`: family (`AF_…`) and kind (`SOCK_…`, without flags).
+    /// `socket`.
     Socket {
         /// `AF_…`.
         family: i32,
         /// `SOCK_…`, without `SOCK_CLOEXEC` and `SOCK_NONBLOCK`.
         kind: i32,
+        /// `IPPROTO_…`, or 0 for the one that goes with the kind.
+        protocol: i32,
     },
-    /// `connect`, or sending to an address: the address in words (`127.0.0.1:80`, `[::1]:80`, a
-    /// socket's path, `@name` for an abstract one), where it could be read.
+    /// `connect`: the address in words (`127.0.0.1:80`, `[::1]:80`, a socket's path, `@name` for an
+    /// abstract one), where it could be read.
     Connect {
         /// Where to.
         to: Option<String>,

@@ -165,6 +165,7 @@ fn limits_cannot_be_raised_again_by_the_process() {
         data_bytes: Some(64 << 20),
         cpu_seconds: Some(100),
         file_size_bytes: Some(1 << 20),
+        address_space_bytes: None,
         descriptors: Some(64),
     };
     let launch = with_limits("cat /proc/self/limits", limits);

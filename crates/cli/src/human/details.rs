@@ -1,4 +1,5 @@
-//! What stands between the figures and the output: where, what was refused, what is not guarded.
+//! What stands between the figures and the output: where, what was refused, what would have
+//! changed, what is not guarded.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use altair_engine::guards::IN_FORCE;
 use altair_engine::{Blocked, EvalResult, Outcome, Phase};
 use serde_json::Value;
 
-use super::{Theme, exception, field, line};
+use super::{Theme, changes, exception, field, line};
 use crate::escape;
 
 /// Appends every part there is something to say about.
@@ -15,6 +16,9 @@ pub fn append(out: &mut String, result: &EvalResult, theme: Theme) {
     place(out, result, theme);
     for blocked in &result.diagnostics.blocked {
         line(out, 1, &theme.notice(&refusal(blocked)));
+    }
+    if let Some(changes) = &result.diagnostics.file_changes {
+        changes::append(out, changes, theme);
     }
     unguarded(out, result, theme);
 }

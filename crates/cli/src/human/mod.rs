@@ -1,5 +1,6 @@
 //! A result as text for people: a pure function of the result.
 
+mod changes;
 mod details;
 #[cfg(test)]
 mod tests;

@@ -52,5 +52,6 @@ fn socket(family: i32, kind: i32, protocol: i32) -> Option<Refusal> {
     (!own).then_some(Refusal::Socket {
         family,
         kind: kind & !(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK),
+        protocol,
     })
 }

@@ -1,6 +1,7 @@
 //! What people read, case by case.
 #![allow(clippy::unwrap_used)]
 
+mod changes;
 mod controls;
 mod values;
 

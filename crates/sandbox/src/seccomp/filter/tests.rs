@@ -1,1 +1,483 @@
+//! The filter, run here instruction by instruction, says what the table says.
 #![allow(clippy::unwrap_used)]
+
+use super::*;
+
+/// A call as the kernel shows it to a filter (linux/seccomp.h, `struct seccomp_data`).
+struct Called {
+    number: u32,
+    arch: u32,
+    args: [u64; 6],
+}
+
+/// `AUDIT_ARCH_…` (linux/audit.h).
+const OWN_ARCH: u32 = if cfg!(target_arch = "x86_64") {
+    0xC000_003E
+} else {
+    0xC000_00B7
+};
+const I386: u32 = 0x4000_0003;
+/// `__X32_SYSCALL_BIT`.
+const X32: u32 = 0x4000_0000;
+
+const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
+const ASKS: u32 = libc::SECCOMP_RET_USER_NOTIF;
+const OWN_PID: u32 = 4711;
+
+fn errno(errno: Errno) -> u32 {
+    libc::SECCOMP_RET_ERRNO | errno as u32
+}
+
+impl Called {
+    fn word(&self, offset: u32) -> u32 {
+        let args = offset.checked_sub(16).map(|rest| {
+            let arg = self.args[rest as usize / 8];
+            if rest % 8 == 0 {
+                arg as u32
+            } else {
+                (arg >> 32) as u32
+            }
+        });
+        match offset {
+            0 => self.number,
+            4 => self.arch,
+            _ => args.unwrap(),
+        }
+    }
+
+    /// What a filter returns for it.
+    fn verdict(&self, program: &[sock_filter]) -> u32 {
+        let (mut at, mut word) = (0, 0);
+        loop {
+            let sock_filter { code, jt, jf, k } = program[at];
+            let branch = |taken: bool| usize::from(if taken { jt } else { jf });
+            at += 1 + match code {
+                0x20 => {
+                    word = self.word(k);
+                    0
+                }
+                0x54 => {
+                    word &= k;
+                    0
+                }
+                0x05 => k as usize,
+                0x15 => branch(word == k),
+                0x25 => branch(word > k),
+                0x35 => branch(word >= k),
+                0x06 => return k,
+                other => panic!("instruction {other:#x}"),
+            };
+        }
+    }
+}
+
+fn policy(network: bool, metadata: bool) -> Seccomp {
+    Seccomp { network, metadata }
+}
+
+fn policies() -> impl Iterator<Item = (Seccomp, Ask)> {
+    [Ask::Listener, Ask::Nobody].into_iter().flat_map(|ask| {
+        [(false, false), (false, true), (true, false), (true, true)]
+            .map(|(network, metadata)| (policy(network, metadata), ask))
+    })
+}
+
+fn call(number: libc::c_long, args: &[u64]) -> Called {
+    let mut all = [0; 6];
+    all[..args.len()].copy_from_slice(args);
+    Called {
+        number: u32::try_from(number).unwrap(),
+        arch: OWN_ARCH,
+        args: all,
+    }
+}
+
+/// What the filter for a policy makes of a call.
+fn verdict(policy: &Seccomp, number: libc::c_long, args: &[u64]) -> u32 {
+    let program = compile(policy, OWN_PID, Ask::Listener).unwrap();
+    call(number, args).verdict(&program)
+}
+
+fn plain(number: libc::c_long, args: &[u64]) -> u32 {
+    verdict(&policy(false, false), number, args)
+}
+
+#[test]
+fn every_number_gets_what_its_line_says_and_all_others_eperm() {
+    for (policy, ask) in policies() {
+        let program = compile(&policy, OWN_PID, ask).unwrap();
+        assert!(program.len() < 4096);
+        for number in 0..2000 {
+            let verdict = call(number, &[]).verdict(&program);
+            let line = calls::all().find(|line| line.number == number);
+            let refused = |refuse: Refuse| match ask {
+                Ask::Listener if refuse.told().is_some() => ASKS,
+                _ => errno(refuse.errno()),
+            };
+            let name = line.map_or("no line", Call::name);
+            match line.map(|line| &line.answer) {
+                None => assert_eq!(verdict, errno(Errno::EPERM), "{number}"),
+                Some(Answer::Allow) => assert_eq!(verdict, ALLOW, "{name}"),
+                Some(Answer::Refuse(refuse)) => assert_eq!(verdict, refused(*refuse), "{name}"),
+                Some(Answer::AllowIf(_, refuse)) => {
+                    assert!(verdict == ALLOW || verdict == refused(*refuse), "{name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn another_architectures_entry_ends_the_process_and_x32_is_refused() {
+    for (policy, ask) in policies() {
+        let program = compile(&policy, OWN_PID, ask).unwrap();
+        for number in 0..600 {
+            let called = Called {
+                arch: I386,
+                ..call(number, &[])
+            };
+            assert_eq!(called.verdict(&program), libc::SECCOMP_RET_KILL_PROCESS);
+            let called = Called {
+                number: u32::try_from(number).unwrap() | X32,
+                ..call(number, &[])
+            };
+            assert_eq!(called.verdict(&program), errno(Errno::EPERM));
+        }
+        // Numbers that are negative to the kernel.
+        for number in [u32::MAX, u32::MAX - 38, 0x8000_0000] {
+            let called = Called {
+                number,
+                ..call(0, &[])
+            };
+            assert_eq!(called.verdict(&program), errno(Errno::EPERM));
+        }
+    }
+}
+
+#[test]
+fn threads_are_made_and_processes_are_not() {
+    // What glibc and musl pass.
+    let glibc = 0x003d_0f00;
+    let musl = 0x007d_0f00;
+    assert_eq!(plain(libc::SYS_clone, &[glibc]), ALLOW);
+    assert_eq!(plain(libc::SYS_clone, &[musl]), ALLOW);
+    let thread = glibc;
+    for flag in [
+        libc::CLONE_NEWNS,
+        libc::CLONE_NEWUSER,
+        libc::CLONE_NEWPID,
+        libc::CLONE_NEWNET,
+        libc::CLONE_NEWIPC,
+        libc::CLONE_NEWUTS,
+        libc::CLONE_NEWCGROUP,
+        libc::CLONE_NEWTIME,
+        libc::CLONE_VFORK,
+        libc::CLONE_PTRACE,
+        libc::CLONE_UNTRACED,
+        libc::CLONE_PARENT,
+        libc::CLONE_PIDFD,
+        libc::CLONE_IO,
+        libc::SIGCHLD,
+    ] {
+        let flags = thread | u64::from(flag.cast_unsigned());
+        assert_eq!(plain(libc::SYS_clone, &[flags]), ASKS, "{flag:#x}");
+    }
+    for flag in [libc::CLONE_THREAD, libc::CLONE_VM, libc::CLONE_SIGHAND] {
+        let flags = thread & !u64::from(flag.cast_unsigned());
+        assert_eq!(plain(libc::SYS_clone, &[flags]), ASKS, "{flag:#x}");
+    }
+    assert_eq!(plain(libc::SYS_clone, &[17]), ASKS);
+    assert_eq!(plain(libc::SYS_clone3, &[]), errno(Errno::ENOSYS));
+}
+
+#[test]
+fn a_signal_goes_to_the_process_itself_only() {
+    let own = u64::from(OWN_PID);
+    let minus_one = u64::from(u32::MAX);
+    for number in [
+        libc::SYS_kill,
+        libc::SYS_tkill,
+        libc::SYS_tgkill,
+        libc::SYS_rt_sigqueueinfo,
+        libc::SYS_rt_tgsigqueueinfo,
+    ] {
+        assert_eq!(plain(number, &[own, 9, 9]), ALLOW);
+        // What a register may hold beside an int is nothing to the kernel.
+        assert_eq!(plain(number, &[own | 7 << 32, 9, 9]), ALLOW);
+        for other in [0, 1, own + 1, minus_one, u64::MAX, minus_one - own + 1] {
+            assert_eq!(plain(number, &[other, 9, 9]), ASKS, "{other}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_asked_about_or_set_for_another_process() {
+    let own = u64::from(OWN_PID);
+    let cases = [
+        (libc::SYS_prlimit64, 0),
+        (libc::SYS_getpgid, 0),
+        (libc::SYS_getsid, 0),
+        (libc::SYS_sched_getaffinity, 0),
+        (libc::SYS_getpriority, 1),
+    ];
+    for (number, index) in cases {
+        for (pid, verdict) in [(0, ALLOW), (own, ALLOW), (1, errno(Errno::EPERM))] {
+            let mut args = [0; 6];
+            args[index] = pid;
+            assert_eq!(plain(number, &args), verdict, "{number} {pid}");
+        }
+    }
+}
+
+#[test]
+fn sockets_are_tcp_and_udp_with_the_network_on_and_none_else() {
+    let flags = (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u64;
+    let (inet, inet6) = (libc::AF_INET as u64, libc::AF_INET6 as u64);
+    let (stream, datagram) = (libc::SOCK_STREAM as u64, libc::SOCK_DGRAM as u64);
+    let on = policy(true, false);
+    for (family, kind, protocol) in [
+        (inet, stream, 0),
+        (inet, stream | flags, 6),
+        (inet6, stream, 6),
+        (inet, datagram, 0),
+        (inet, datagram | flags, 17),
+        (inet6, datagram, 17),
+    ] {
+        let args = [family, kind, protocol];
+        assert_eq!(verdict(&on, libc::SYS_socket, &args), ALLOW, "{args:?}");
+        assert_eq!(plain(libc::SYS_socket, &args), ASKS, "{args:?}");
+    }
+    let raw = libc::SOCK_RAW as u64;
+    for (family, kind, protocol) in [
+        (inet, raw, 1),
+        (inet, raw, 255),
+        (inet, datagram, 1),
+        (inet, stream, 132),
+        (inet, stream, 262),
+        (inet, libc::SOCK_SEQPACKET as u64, 0),
+        (libc::AF_UNIX as u64, stream, 0),
+        (libc::AF_UNIX as u64, datagram, 0),
+        (libc::AF_NETLINK as u64, raw, 0),
+        (libc::AF_PACKET as u64, raw, 0),
+        (libc::AF_VSOCK as u64, stream, 0),
+        (libc::AF_ALG as u64, libc::SOCK_SEQPACKET as u64, 0),
+        (libc::AF_BLUETOOTH as u64, raw, 0),
+    ] {
+        let args = [family, kind, protocol];
+        assert_eq!(verdict(&on, libc::SYS_socket, &args), ASKS, "{args:?}");
+    }
+    assert_eq!(plain(libc::SYS_connect, &[]), ASKS);
+    assert_eq!(verdict(&on, libc::SYS_connect, &[]), ALLOW);
+    for number in [
+        libc::SYS_bind,
+        libc::SYS_listen,
+        libc::SYS_accept,
+        libc::SYS_accept4,
+    ] {
+        assert_eq!(verdict(&on, number, &[]), ASKS);
+    }
+}
+
+#[test]
+fn a_pair_of_sockets_cannot_send_elsewhere() {
+    let unix = libc::AF_UNIX as u64;
+    let pair = |family, kind: i32| plain(libc::SYS_socketpair, &[family, kind as u64, 0]);
+    assert_eq!(pair(unix, libc::SOCK_STREAM), ALLOW);
+    assert_eq!(pair(unix, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC), ALLOW);
+    assert_eq!(pair(unix, libc::SOCK_DGRAM), errno(Errno::EPERM));
+    assert_eq!(pair(30, libc::SOCK_SEQPACKET), errno(Errno::EPERM));
+    let fast_open = libc::MSG_FASTOPEN as u64;
+    let on = policy(true, true);
+    assert_eq!(
+        verdict(&on, libc::SYS_sendto, &[3, 0, 0, fast_open]),
+        errno(Errno::EPERM)
+    );
+    assert_eq!(
+        verdict(&on, libc::SYS_sendmsg, &[3, 0, fast_open]),
+        errno(Errno::EPERM)
+    );
+    assert_eq!(
+        verdict(&on, libc::SYS_sendmmsg, &[3, 0, 0, fast_open]),
+        errno(Errno::EPERM)
+    );
+    assert_eq!(
+        plain(libc::SYS_sendto, &[3, 0, 0, libc::MSG_NOSIGNAL as u64]),
+        ALLOW
+    );
+}
+
+#[test]
+fn socket_options_that_reach_further_are_refused() {
+    let on = policy(true, true);
+    let set =
+        |level: i32, name: i32| verdict(&on, libc::SYS_setsockopt, &[3, level as u64, name as u64]);
+    for (level, name) in [
+        (libc::SOL_SOCKET, libc::SO_KEEPALIVE),
+        (libc::SOL_SOCKET, libc::SO_RCVTIMEO),
+        (libc::SOL_SOCKET, libc::SO_REUSEADDR),
+        (libc::IPPROTO_TCP, libc::TCP_NODELAY),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE),
+        (libc::IPPROTO_IP, libc::IP_RECVERR),
+        (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY),
+    ] {
+        assert_eq!(set(level, name), ALLOW, "{level} {name}");
+    }
+    for (level, name) in [
+        (libc::SOL_SOCKET, libc::SO_LINGER),
+        (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER),
+        (libc::SOL_SOCKET, libc::SO_ATTACH_BPF),
+        (libc::SOL_SOCKET, libc::SO_BINDTODEVICE),
+        (libc::SOL_SOCKET, libc::SO_PASSCRED),
+        (libc::SOL_SOCKET, libc::SO_SNDBUFFORCE),
+        (libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT),
+        (libc::IPPROTO_TCP, libc::TCP_FASTOPEN),
+        (libc::IPPROTO_TCP, libc::TCP_ULP),
+        (libc::IPPROTO_TCP, libc::TCP_REPAIR),
+        (libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP),
+        (libc::IPPROTO_IP, libc::IP_HDRINCL),
+    ] {
+        assert_eq!(set(level, name), errno(Errno::EPERM), "{level} {name}");
+    }
+    let get =
+        |level: i32, name: i32| verdict(&on, libc::SYS_getsockopt, &[3, level as u64, name as u64]);
+    assert_eq!(get(libc::SOL_SOCKET, libc::SO_ERROR), ALLOW);
+    assert_eq!(
+        get(libc::SOL_SOCKET, libc::SO_PEERPIDFD),
+        errno(Errno::EPERM)
+    );
+}
+
+#[test]
+fn memory_that_no_limit_counts_is_not_mapped() {
+    let mmap = |flags: i32| plain(libc::SYS_mmap, &[0, 4096, 3, flags as u64]);
+    let anonymous = libc::MAP_ANONYMOUS;
+    for flags in [
+        libc::MAP_PRIVATE | anonymous,
+        libc::MAP_PRIVATE | anonymous | libc::MAP_NORESERVE | libc::MAP_STACK,
+        libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_DENYWRITE,
+        libc::MAP_SHARED,
+        libc::MAP_SHARED_VALIDATE,
+    ] {
+        assert_eq!(mmap(flags), ALLOW, "{flags:#x}");
+    }
+    for flags in [
+        libc::MAP_SHARED | anonymous,
+        libc::MAP_SHARED_VALIDATE | anonymous,
+        libc::MAP_PRIVATE | anonymous | libc::MAP_HUGETLB,
+        libc::MAP_PRIVATE | anonymous | libc::MAP_GROWSDOWN,
+        libc::MAP_SHARED | libc::MAP_HUGETLB,
+    ] {
+        assert_eq!(mmap(flags), errno(Errno::EPERM), "{flags:#x}");
+    }
+    assert_eq!(plain(libc::SYS_memfd_create, &[]), errno(Errno::ENOSYS));
+    assert_eq!(plain(libc::SYS_shmget, &[]), errno(Errno::EPERM));
+    let advise = |advice: i32| plain(libc::SYS_madvise, &[0, 0, advice as u64]);
+    assert_eq!(
+        advice_all(
+            &[libc::MADV_DONTNEED, libc::MADV_FREE, libc::MADV_HUGEPAGE],
+            advise
+        ),
+        [ALLOW; 3]
+    );
+    assert_eq!(
+        advice_all(&[libc::MADV_MERGEABLE, libc::MADV_HWPOISON], advise),
+        [errno(Errno::EPERM); 2]
+    );
+}
+
+fn advice_all(all: &[i32], advise: impl Fn(i32) -> u32) -> Vec<u32> {
+    all.iter().map(|advice| advise(*advice)).collect()
+}
+
+#[test]
+fn descriptors_have_no_owner_to_signal_and_terminals_no_keys_to_take() {
+    let fcntl =
+        |command: i32, value: i32| plain(libc::SYS_fcntl, &[1, command as u64, value as u64]);
+    for command in [
+        libc::F_DUPFD,
+        libc::F_GETFD,
+        libc::F_SETFD,
+        libc::F_GETFL,
+        libc::F_GETLK,
+        libc::F_SETLK,
+        libc::F_SETLKW,
+        libc::F_OFD_SETLK,
+        libc::F_DUPFD_CLOEXEC,
+    ] {
+        assert_eq!(fcntl(command, 0), ALLOW, "{command}");
+    }
+    assert_eq!(fcntl(libc::F_SETFL, libc::O_NONBLOCK), ALLOW);
+    assert_eq!(fcntl(libc::F_SETFL, libc::O_ASYNC), errno(Errno::EPERM));
+    // F_SETOWN 8 to F_GETSIG 11, F_SETOWN_EX 15, F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ, F_ADD_SEALS.
+    for command in [8, 9, 10, 11, 15, 16, 1024, 1026, 1031, 1033] {
+        assert_eq!(fcntl(command, 0), errno(Errno::EPERM), "{command}");
+    }
+    let ioctl = |request: u64| plain(libc::SYS_ioctl, &[1, request]);
+    assert_eq!(ioctl(libc::TCGETS), ALLOW);
+    assert_eq!(ioctl(libc::FIONBIO), ALLOW);
+    for request in [
+        libc::TIOCSTI,
+        libc::TIOCSCTTY,
+        libc::TIOCSETD,
+        libc::TCSETS,
+        0x8901, // FIOSETOWN
+        0x8902, // SIOCSPGRP
+        libc::FIOASYNC,
+        0x4004_9409, // FICLONE
+        0x8933,      // SIOCGIFINDEX
+        libc::TIOCSTI | 1 << 32,
+    ] {
+        assert_eq!(ioctl(request), errno(Errno::EPERM), "{request:#x}");
+    }
+}
+
+#[test]
+fn the_process_stays_what_it_is() {
+    let prctl = |option: i32, value: u64| plain(libc::SYS_prctl, &[option as u64, value]);
+    assert_eq!(prctl(libc::PR_SET_NAME, 1), ALLOW);
+    assert_eq!(prctl(libc::PR_SET_DUMPABLE, 0), ALLOW);
+    assert_eq!(prctl(libc::PR_SET_DUMPABLE, 1), errno(Errno::EPERM));
+    for option in [
+        libc::PR_SET_PDEATHSIG,
+        libc::PR_SET_MM,
+        libc::PR_SET_SECCOMP,
+        libc::PR_SET_CHILD_SUBREAPER,
+        libc::PR_SET_PTRACER,
+        libc::PR_SET_KEEPCAPS,
+        libc::PR_SET_SECUREBITS,
+        libc::PR_CAP_AMBIENT,
+        libc::PR_CAPBSET_DROP,
+        libc::PR_SET_SPECULATION_CTRL,
+        libc::PR_SET_TIMING,
+        libc::PR_SET_UNALIGN,
+    ] {
+        assert_eq!(prctl(option, 0), errno(Errno::EPERM), "{option}");
+    }
+    assert_eq!(plain(libc::SYS_personality, &[u64::from(u32::MAX)]), ALLOW);
+    assert_eq!(plain(libc::SYS_personality, &[0x0040_0000]), ASKS);
+}
+
+#[test]
+fn files_are_made_plain_and_without_set_id_bits() {
+    let open = |mode| plain(libc::SYS_openat, &[0, 0, libc::O_CREAT as u64, mode]);
+    assert_eq!(open(0o666), ALLOW);
+    assert_eq!(open(0o4755), errno(Errno::EPERM));
+    assert_eq!(open(0o2755), errno(Errno::EPERM));
+    let make = |mode: u32| plain(libc::SYS_mknodat, &[0, 0, u64::from(mode)]);
+    assert_eq!(make(libc::S_IFIFO | 0o600), ALLOW);
+    assert_eq!(make(libc::S_IFREG | 0o600), ALLOW);
+    assert_eq!(make(0o600), ALLOW);
+    for mode in [
+        libc::S_IFCHR,
+        libc::S_IFBLK,
+        libc::S_IFSOCK,
+        libc::S_IFREG | 0o4000,
+    ] {
+        assert_eq!(make(mode | 0o600), errno(Errno::EPERM), "{mode:o}");
+    }
+    let with_metadata = policy(false, true);
+    let change = |policy: &Seccomp, mode| verdict(policy, libc::SYS_fchmodat, &[0, 0, mode]);
+    assert_eq!(change(&with_metadata, 0o755), ALLOW);
+    assert_eq!(change(&with_metadata, 0o4755), errno(Errno::EPERM));
+    assert_eq!(change(&policy(false, false), 0o755), errno(Errno::EPERM));
+}

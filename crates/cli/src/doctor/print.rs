@@ -1,0 +1,191 @@
+//! A report as text for people: a pure function of the report.
+
+use altair_engine::doctor::{Extension, GuardReport, Php, Report, SelfTest, State, Verdict};
+
+use crate::escape;
+use crate::human::Theme;
+
+/// Width of the names in front: `environment`, `filesystem`, `extension` and their like.
+const NAME_WIDTH: usize = 11;
+
+/// Renders `report`; every line ends with a newline, and no control character is raw.
+pub fn render(report: &Report, theme: Theme) -> String {
+    let mut out = String::new();
+    head(&mut out, report, theme);
+    for problem in &report.problems {
+        line(
+            &mut out,
+            0,
+            &theme.bad(&format!("✗ {}", escape::line(problem.trim()))),
+        );
+    }
+    line(&mut out, 0, "");
+    for guard in &report.guards {
+        row(&mut out, guard, theme);
+    }
+    line(&mut out, 0, "");
+    line(&mut out, 0, &conclusion(report, theme));
+    out
+}
+
+/// Appends a line, indented by `level` steps of two spaces.
+fn line(out: &mut String, level: usize, text: &str) {
+    out.push_str(&"  ".repeat(level));
+    out.push_str(text);
+    out.push('\n');
+}
+
+/// What it was looked at with.
+fn head(out: &mut String, report: &Report, theme: Theme) {
+    let mut fact = |name: &str, text: &str, problem: Option<&String>| {
+        let name = theme.name(&format!("{name:<NAME_WIDTH$}"));
+        line(out, 0, format!("{name}  {}", escape::line(text)).trim_end());
+        if let Some(problem) = problem {
+            line(out, 1, &theme.bad(&format!("✗ {}", escape::line(problem))));
+        }
+    };
+    fact("php", &php(&report.php), report.php.problem.as_ref());
+    let extension = &report.extension;
+    fact("extension", &loaded(extension), extension.problem.as_ref());
+    let kernel = &report.kernel;
+    let release = kernel.release.as_deref().unwrap_or("not known");
+    let place = match kernel.container {
+        Some("other") => ", in a container".to_owned(),
+        Some(kind) => format!(", in a container ({kind})"),
+        None => String::new(),
+    };
+    fact(
+        "kernel",
+        &format!("{release} {}{place}", kernel.architecture),
+        None,
+    );
+    let user = &report.user;
+    let name = user.name.as_deref().unwrap_or("a user without a name");
+    fact("user", &format!("{name} ({})", user.uid), None);
+}
+
+fn php(php: &Php) -> String {
+    let flag = |set: Option<bool>, yes: &'static str, no: &'static str| match set {
+        Some(true) => yes,
+        Some(false) => no,
+        None => "",
+    };
+    let path = php.path.as_ref().map(|path| path.display().to_string());
+    match (&php.version, path) {
+        (Some(version), path) => format!(
+            "{version} ({}{}, {})  {}",
+            flag(php.thread_safe, "ZTS", "NTS"),
+            flag(php.debug, ", debug", ""),
+            php.sapi.as_deref().unwrap_or_default(),
+            path.unwrap_or_default()
+        ),
+        (None, Some(path)) => path,
+        (None, None) => "none".into(),
+    }
+}
+
+fn loaded(extension: &Extension) -> String {
+    let path = match &extension.path {
+        Some(path) => path.display().to_string(),
+        None if extension.version.is_some() => "loaded by PHP's own ini files".into(),
+        None => "none".into(),
+    };
+    match &extension.version {
+        Some(version) => format!("{version}  {path}"),
+        None => path,
+    }
+}
+
+/// A guard, what is missing, and how it fared.
+fn row(out: &mut String, guard: &GuardReport, theme: Theme) {
+    let (mark, state) = match guard.state {
+        State::InForce if guard.self_test.verdict == Verdict::Failed => {
+            (theme.bad("✗"), theme.bad("gives way"))
+        }
+        State::InForce => (theme.good("✓"), "in force".to_owned()),
+        State::Degraded => (theme.bad("✗"), theme.notice("degraded")),
+        State::Missing => (theme.bad("✗"), theme.bad("missing")),
+        State::Unknown => (theme.bad("✗"), theme.notice("not known")),
+    };
+    let name = theme.name(&format!("{:<NAME_WIDTH$}", guard.name));
+    let version = guard
+        .version
+        .as_ref()
+        .filter(|_| matches!(guard.state, State::InForce | State::Degraded))
+        .map(|version| theme.dim(&format!(" ({})", escape::line(version))))
+        .unwrap_or_default();
+    let detail = match (&guard.detail, guard.state) {
+        (Some(detail), State::Degraded) => format!(" to {}", escape::line(detail)),
+        (Some(detail), _) => format!(": {}", escape::line(detail)),
+        (None, _) => String::new(),
+    };
+    line(out, 0, &format!("{mark} {name} {state}{version}{detail}"));
+    for remedy in &guard.remedies {
+        line(out, 2, &theme.notice(&escape::line(&remedy.because)));
+        line(out, 3, &format!("→ {}", escape::line(&remedy.how)));
+    }
+    // Of a guard that is not there the row has said all.
+    if matches!(guard.state, State::InForce | State::Degraded) {
+        attacks(out, &guard.self_test, theme);
+    }
+}
+
+fn attacks(out: &mut String, test: &SelfTest, theme: Theme) {
+    for attack in &test.attacks {
+        let without = attack
+            .without
+            .as_ref()
+            .map(|seen| format!(" (without it: {})", escape::line(seen)))
+            .unwrap_or_default();
+        let text = format!(
+            "{}: {}",
+            escape::line(&attack.tried),
+            escape::line(&attack.seen)
+        );
+        let shown = if attack.held {
+            format!("{}{}", theme.dim(&text), theme.dim(&without))
+        } else {
+            format!("{}{}", theme.bad(&format!("✗ {text}")), theme.dim(&without))
+        };
+        line(out, 2, &shown);
+    }
+    if let Some(reason) = &test.reason {
+        line(
+            out,
+            2,
+            &theme.dim(&format!("not tried: {}", escape::line(reason))),
+        );
+    }
+}
+
+fn conclusion(report: &Report, theme: Theme) -> String {
+    let names = |wanted: &dyn Fn(&GuardReport) -> bool| {
+        let names: Vec<_> = report
+            .guards
+            .iter()
+            .filter(|guard| wanted(guard))
+            .map(|guard| guard.name)
+            .collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    if report.ok {
+        return match names(&|guard| guard.self_test.verdict == Verdict::NotTried) {
+            Some(names) => theme.good(&format!("Every guard is in force. Not attacked: {names}.")),
+            None => theme.good("Every guard is in force and held when it was attacked."),
+        };
+    }
+    let parts = [
+        names(&|guard| matches!(guard.state, State::Degraded | State::Missing))
+            .map(|names| format!("Not in force: {names}.")),
+        names(&|guard| guard.state == State::Unknown)
+            .map(|_| "Nothing could be tried; why is said above.".to_owned()),
+        names(&|guard| guard.self_test.verdict == Verdict::Failed)
+            .map(|names| format!("Gave way: {names}. That is a hole; please report it.")),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    theme.bad(&if parts.is_empty() {
+        "Something is wrong; it is named above.".to_owned()
+    } else {
+        parts.join(" ")
+    })
+}

@@ -1,0 +1,58 @@
+//! The files that would have changed.
+
+use altair_engine::{FileChange, FileChanges};
+
+use super::{Theme, line};
+use crate::escape;
+
+/// Appends what a run did to its throwaway layer; nothing where it did nothing.
+pub fn append(out: &mut String, changes: &FileChanges, theme: Theme) {
+    let kinds = [
+        ("created ", &changes.created),
+        ("modified", &changes.modified),
+        ("deleted ", &changes.deleted),
+    ];
+    let more = changes.more.unwrap_or_default();
+    let listed: usize = kinds.iter().map(|(_, list)| list.len()).sum();
+    let all = u64::try_from(listed)
+        .unwrap_or(u64::MAX)
+        .saturating_add(more);
+    if all == 0 {
+        return;
+    }
+    let (what, them) = if all == 1 {
+        ("change", "it")
+    } else {
+        ("changes", "them")
+    };
+    line(
+        out,
+        1,
+        &theme.notice(&format!(
+            "not kept: {all} {what} to the project; --writes keeps {them}"
+        )),
+    );
+    for (kind, list) in kinds {
+        for change in list {
+            line(
+                out,
+                2,
+                &format!("{} {}", theme.dim(kind), described(change)),
+            );
+        }
+    }
+    if more > 0 {
+        line(out, 2, &theme.dim(&format!("… and {more} more")));
+    }
+}
+
+fn described(change: &FileChange) -> String {
+    let path = escape::line(&change.path);
+    // The size of a directory is its file system's affair.
+    if change.path.ends_with('/') {
+        path
+    } else {
+        let unit = if change.size == 1 { "byte" } else { "bytes" };
+        format!("{path} ({} {unit})", change.size)
+    }
+}

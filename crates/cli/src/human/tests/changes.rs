@@ -1,0 +1,77 @@
+//! The files that would have changed.
+
+use altair_engine::{Blocked, FileChange, FileChanges, Outcome};
+
+use super::{plain, result};
+
+fn change(path: &str, size: u64) -> FileChange {
+    FileChange {
+        path: path.into(),
+        size,
+    }
+}
+
+/// What is printed after the figures.
+fn printed(changes: FileChanges) -> String {
+    let mut changed = result(Outcome::Returned);
+    changed.diagnostics.file_changes = Some(changes);
+    plain(&changed)
+        .strip_prefix("✓ null\n  duration=12ms  memory=8192 KB  exit=0\n")
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn each_is_named_with_what_would_have_happened_to_it() {
+    assert_eq!(
+        printed(FileChanges {
+            created: vec![change("var/cache/", 4096), change("var/cache/a", 1)],
+            modified: vec![change("config/app.php", 210)],
+            deleted: vec![change("old\u{1b}[2J\n.php", 0)],
+            more: Some(3),
+        }),
+        "\x20 not kept: 7 changes to the project; --writes keeps them\n\
+        \x20   created  var/cache/\n\
+        \x20   created  var/cache/a (1 byte)\n\
+        \x20   modified config/app.php (210 bytes)\n\
+        \x20   deleted  old\\x1b[2J\\n.php (0 bytes)\n\
+        \x20   … and 3 more\n"
+    );
+}
+
+#[test]
+fn one_is_no_plural_and_none_is_nothing() {
+    assert_eq!(
+        printed(FileChanges {
+            created: vec![change("a", 2)],
+            ..FileChanges::default()
+        }),
+        "\x20 not kept: 1 change to the project; --writes keeps it\n\
+        \x20   created  a (2 bytes)\n"
+    );
+    assert_eq!(printed(FileChanges::default()), "");
+}
+
+#[test]
+fn they_stand_between_refusals_and_guards_that_are_missing() {
+    let mut all = result(Outcome::Returned);
+    all.diagnostics.blocked = vec![Blocked {
+        what: "connect to 127.0.0.1:8443".into(),
+        guard: "seccomp".into(),
+        lift: Some("--network".into()),
+    }];
+    all.diagnostics.file_changes = Some(FileChanges {
+        created: vec![change("a", 2)],
+        ..FileChanges::default()
+    });
+    all.diagnostics.guards = [("landlock".into(), "missing: the kernel has none".into())].into();
+    assert_eq!(
+        plain(&all),
+        "✓ null\n\
+        \x20 duration=12ms  memory=8192 KB  exit=0\n\
+        \x20 refused: connect to 127.0.0.1:8443 by seccomp; --network allows it\n\
+        \x20 not kept: 1 change to the project; --writes keeps it\n\
+        \x20   created  a (2 bytes)\n\
+        \x20 not in force: landlock (missing: the kernel has none)\n"
+    );
+}

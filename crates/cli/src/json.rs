@@ -1,0 +1,29 @@
+//! JSON as `Altair\Eval\Support\Json` lays it out: four spaces, a final newline.
+
+use serde::Serialize;
+use serde_json::ser::PrettyFormatter;
+
+use crate::escape;
+use crate::failure::Failure;
+
+/// `value` as text; for a terminal without control characters, which JSON itself lets stand.
+///
+/// # Errors
+///
+/// For a value that JSON cannot hold.
+pub fn render(value: &impl Serialize, for_terminal: bool) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let layout = PrettyFormatter::with_indent(b"    ");
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, layout);
+    let failure = |why: String| Failure::new(format!("the result cannot be written: {why}"));
+    value
+        .serialize(&mut serializer)
+        .map_err(|error| failure(error.to_string()))?;
+    bytes.push(b'\n');
+    let text = String::from_utf8(bytes).map_err(|error| failure(error.to_string()))?;
+    Ok(if for_terminal {
+        escape::json(&text)
+    } else {
+        text
+    })
+}

@@ -1,0 +1,156 @@
+//! Refused system calls in words.
+
+use altair_sandbox::Refusal;
+use nix::libc;
+
+use crate::result::Blocked;
+
+const NETWORK: &str = "--network";
+const UNSAFE: &str = "--unsafe";
+
+/// What only root may call, whatever lifts the guard.
+const ROOTS: &[&str] = &[
+    "mount",
+    "umount2",
+    "pivot_root",
+    "chroot",
+    "open_tree",
+    "open_tree_attr",
+    "move_mount",
+    "mount_setattr",
+    "fsopen",
+    "fsconfig",
+    "fsmount",
+    "fspick",
+    "setns",
+    "init_module",
+    "finit_module",
+    "delete_module",
+    "kexec_load",
+    "kexec_file_load",
+    "reboot",
+    "swapon",
+    "swapoff",
+    "acct",
+    "quotactl",
+    "quotactl_fd",
+    "settimeofday",
+    "clock_settime",
+    "adjtimex",
+    "clock_adjtime",
+    "sethostname",
+    "setdomainname",
+    "iopl",
+    "ioperm",
+    "open_by_handle_at",
+    "setuid",
+    "setgid",
+    "setreuid",
+    "setregid",
+    "setresuid",
+    "setresgid",
+    "setfsuid",
+    "setfsgid",
+    "setgroups",
+    "capset",
+];
+
+/// The entries for `refusals`, in order.
+pub(super) fn list(refusals: &[Refusal]) -> impl Iterator<Item = Blocked> {
+    // A program that goes on to connect without its socket says where to, which tells more.
+    let says_where_to = refusals
+        .iter()
+        .any(|refusal| matches!(refusal, Refusal::Connect { to: Some(to) } if is_of_internet(to)));
+    refusals
+        .iter()
+        .filter(move |refusal| !(says_where_to && is_internet_socket(refusal)))
+        .map(|refusal| {
+            let (what, lift) = describe(refusal, nix::unistd::geteuid().is_root());
+            Blocked {
+                what,
+                guard: "seccomp".into(),
+                lift: lift.map(str::to_owned),
+            }
+        })
+}
+
+/// What was tried, and the flag that allows it; `root`: whether the host is root.
+pub(super) fn describe(refusal: &Refusal, root: bool) -> (String, Option<&'static str>) {
+    let what = match refusal {
+        Refusal::Socket {
+            family,
+            kind,
+            protocol,
+        } => return socket(*family, *kind, *protocol),
+        Refusal::Connect { to: Some(to) } if is_of_internet(to) => {
+            return (format!("connect to {to}"), Some(NETWORK));
+        }
+        Refusal::Connect { to: Some(to) } => format!("connect to {to}"),
+        Refusal::Connect { to: None } => {
+            return ("connect to an address".into(), Some(NETWORK));
+        }
+        Refusal::Listen { at: Some(at) } => format!("listen on {at}"),
+        Refusal::Listen { at: None } => "listen for connections".into(),
+        Refusal::Execute { path: Some(path) } => format!("execute {}", path.display()),
+        Refusal::Execute { path: None } => "execute a program".into(),
+        Refusal::Process => "start a process (fork)".into(),
+        Refusal::Signal { pid, signal } => signal_to(*pid, *signal),
+        Refusal::Link => "make a link to a file".into(),
+        Refusal::Inspect { call } => format!("reach into another process: {call}()"),
+        Refusal::Kernel { call } => {
+            let lift = (root || !ROOTS.contains(call)).then_some(UNSAFE);
+            return (format!("call {call}()"), lift);
+        }
+        _ => "make a system call".into(),
+    };
+    (what, Some(UNSAFE))
+}
+
+fn socket(family: i32, kind: i32, protocol: i32) -> (String, Option<&'static str>) {
+    let of_internet = family == libc::AF_INET || family == libc::AF_INET6;
+    let what = match (kind, protocol) {
+        (libc::SOCK_STREAM, 0 | libc::IPPROTO_TCP) if of_internet => {
+            return ("open a TCP socket".into(), Some(NETWORK));
+        }
+        (libc::SOCK_DGRAM, 0 | libc::IPPROTO_UDP) if of_internet => {
+            let what = "open a UDP socket (to look up a name, most likely)";
+            return (what.into(), Some(NETWORK));
+        }
+        (libc::SOCK_RAW, _) if of_internet => "open a raw Internet socket".into(),
+        _ if of_internet => format!("open an Internet socket of protocol {protocol}"),
+        _ => match family {
+            libc::AF_UNIX => "open a Unix socket".into(),
+            libc::AF_NETLINK => "open a netlink socket".into(),
+            libc::AF_PACKET => "open a packet socket".into(),
+            libc::AF_VSOCK => "open a socket to the virtual machine's host".into(),
+            libc::AF_ALG => "open a socket to the kernel's cryptography".into(),
+            _ => format!("open a socket of family {family}"),
+        },
+    };
+    (what, Some(UNSAFE))
+}
+
+fn is_internet_socket(refusal: &Refusal) -> bool {
+    matches!(
+        refusal,
+        Refusal::Socket { family: libc::AF_INET | libc::AF_INET6, kind, .. }
+            if *kind != libc::SOCK_RAW
+    )
+}
+
+fn is_of_internet(address: &str) -> bool {
+    address.parse::<std::net::SocketAddr>().is_ok()
+}
+
+fn signal_to(pid: i32, signal: i32) -> String {
+    let whom = match pid {
+        0 => "its process group".to_owned(),
+        -1 => "every process".to_owned(),
+        1.. => format!("process {pid}"),
+        group => format!("process group {}", group.unsigned_abs()),
+    };
+    match signal {
+        0 => format!("ask whether a signal to {whom} would arrive"),
+        signal => format!("send signal {signal} to {whom}"),
+    }
+}

@@ -1,0 +1,257 @@
+//! What stands in the way of a guard here, and what to do about it.
+
+use super::machine::Machine;
+use super::report::Remedy;
+
+/// System calls that make the private root; container engines refuse some of them by default.
+const CALLS_OF_THE_VIEW: &str =
+    "unshare, mount, umount2, mount_setattr, open_tree, move_mount, pivot_root";
+/// System calls of Landlock.
+const CALLS_OF_LANDLOCK: &str =
+    "landlock_create_ruleset, landlock_add_rule, landlock_restrict_self";
+/// System calls that install a filter.
+const CALLS_OF_SECCOMP: &str = "seccomp, prctl";
+
+/// The kernel that has `mount_setattr(2)`: <https://man7.org/linux/man-pages/man2/mount_setattr.2.html>.
+const KERNEL_OF_THE_VIEW: (u32, u32) = (5, 12);
+/// The kernel that has Landlock: <https://docs.kernel.org/userspace-api/landlock.html>.
+const KERNEL_OF_LANDLOCK: (u32, u32) = (5, 13);
+/// The kernel whose Landlock (version 4) governs TCP; those between lack that, or truncation.
+const KERNEL_OF_LANDLOCK_TCP: (u32, u32) = (6, 7);
+/// The kernel whose tmpfs has user xattrs: <https://kernelnewbies.org/Linux_6.6>.
+const KERNEL_OF_XATTRS: (u32, u32) = (6, 6);
+
+/// What stands in the way of a guard whose state is less than in force because of `detail`.
+pub(super) fn of(guard: &str, detail: &str, machine: &Machine) -> Vec<Remedy> {
+    let mut found = match guard {
+        "filesystem" => filesystem(detail, machine),
+        "landlock" => landlock(detail, machine),
+        "seccomp" => seccomp(machine),
+        "deadline" => vec![remedy(
+            "the processes of a run are found in /proc, which is not mounted",
+            "mount -t proc proc /proc",
+        )],
+        _ => Vec::new(),
+    };
+    if found.is_empty() {
+        found.push(remedy(
+            "nothing that this command knows of stands in its way",
+            "the kernel's log may tell more (dmesg, journalctl -k)",
+        ));
+    }
+    found
+}
+
+fn remedy(because: impl Into<String>, how: impl Into<String>) -> Remedy {
+    Remedy {
+        because: because.into(),
+        how: how.into(),
+    }
+}
+
+fn kernel(machine: &Machine, (major, minor): (u32, u32), what: &str) -> Option<Remedy> {
+    let release = machine.release.as_deref().unwrap_or_default();
+    machine.is_before((major, minor)).then(|| {
+        remedy(
+            format!("{what} came with Linux {major}.{minor}, this is {release}"),
+            format!("run Linux {major}.{minor} or later"),
+        )
+    })
+}
+
+fn filesystem(detail: &str, machine: &Machine) -> Vec<Remedy> {
+    let mut found = Vec::new();
+    found.extend(kernel(
+        machine,
+        KERNEL_OF_THE_VIEW,
+        "what makes a private root",
+    ));
+    let is_admin = machine.is_admin.unwrap_or(machine.is_root);
+    if !is_admin {
+        found.extend(user_namespaces(machine));
+    }
+    if machine.is_filtered == Some(true) {
+        found.push(filter(machine, CALLS_OF_THE_VIEW));
+        if machine.is_root && !is_admin && machine.container.is_some() {
+            found.push(capability(machine));
+        }
+    }
+    found.extend(modules(machine));
+    if machine.has_overlay == Some(false) {
+        found.push(remedy(
+            "the kernel has not loaded overlayfs",
+            "modprobe overlay, and a line `overlay` in /etc/modules-load.d/ to keep it",
+        ));
+    }
+    if detail.contains("read-only") && !is_admin && machine.is_before(KERNEL_OF_XATTRS) {
+        found.push(remedy(
+            "before Linux 6.6 a layer in memory is root's only",
+            "run Linux 6.6 or later, or let TMPDIR name a directory on a disk with user xattrs (ext4, xfs, btrfs)",
+        ));
+    }
+    found
+}
+
+/// Settings that keep user namespaces from an ordinary user.
+fn user_namespaces(machine: &Machine) -> Vec<Remedy> {
+    let sysctl = |name: &str, value: &str| {
+        format!("sysctl -w {name}={value}, and the same in a file of /etc/sysctl.d/ to keep it")
+    };
+    let mut found = Vec::new();
+    if machine.max_user_namespaces == Some(0) {
+        found.push(remedy(
+            "user.max_user_namespaces is 0",
+            sysctl("user.max_user_namespaces", "15000"),
+        ));
+    }
+    if machine.unprivileged_userns_clone == Some(0) {
+        found.push(remedy(
+            "kernel.unprivileged_userns_clone is 0",
+            sysctl("kernel.unprivileged_userns_clone", "1"),
+        ));
+    }
+    if machine
+        .apparmor_restricts_userns
+        .is_some_and(|value| value != 0)
+    {
+        found.push(remedy(
+            "kernel.apparmor_restrict_unprivileged_userns is 1: AppArmor lets only programs with a profile make user namespaces",
+            format!(
+                "an AppArmor profile for PHP and altair with the rule `userns,`, or {}",
+                sysctl("kernel.apparmor_restrict_unprivileged_userns", "0")
+            ),
+        ));
+    }
+    found
+}
+
+/// A filter that this process is under already.
+fn filter(machine: &Machine, calls: &str) -> Remedy {
+    let allow = format!(
+        "the engine's default profile with {{\"names\": [{}], \"action\": \"SCMP_ACT_ALLOW\"}} added to its \"syscalls\"",
+        calls
+            .split(", ")
+            .map(|call| format!("\"{call}\""))
+            .collect::<Vec<_>>()
+            .join(", ")
+    );
+    let because = "this process is under a seccomp filter already";
+    match machine.container {
+        Some("docker") => remedy(
+            format!("{because}, Docker's"),
+            format!("docker run --security-opt seccomp=<profile>, where <profile> is {allow}"),
+        ),
+        Some("podman") => remedy(
+            format!("{because}, Podman's"),
+            format!("podman run --security-opt seccomp=<profile>, where <profile> is {allow}"),
+        ),
+        Some("kubernetes") => remedy(
+            format!("{because}, the pod's"),
+            format!(
+                "securityContext: {{seccompProfile: {{type: Localhost, localhostProfile: <profile>}}}}, where <profile> is {allow}"
+            ),
+        ),
+        Some("nspawn") => remedy(
+            format!("{because}, systemd-nspawn's"),
+            "systemd-nspawn --system-call-filter=\"@mount @sandbox\"",
+        ),
+        Some("lxc") => remedy(
+            format!("{because}, the container's"),
+            format!("lxc.seccomp.profile with a profile that allows {calls}"),
+        ),
+        Some(_) | None => remedy(
+            because,
+            format!(
+                "let what starts it allow {calls} (a systemd unit: SystemCallFilter=@mount @sandbox and RestrictNamespaces=no)"
+            ),
+        ),
+    }
+}
+
+/// The capability that root lacks in a container.
+fn capability(machine: &Machine) -> Remedy {
+    remedy(
+        "root has no CAP_SYS_ADMIN here",
+        match machine.container {
+            Some("kubernetes") => {
+                "securityContext: {capabilities: {add: [SYS_ADMIN]}}, which the default seccomp profile goes by"
+            }
+            Some("podman") => {
+                "podman run --cap-add SYS_ADMIN, which the default seccomp profile goes by"
+            }
+            _ => "docker run --cap-add SYS_ADMIN, which the default seccomp profile goes by",
+        },
+    )
+}
+
+/// Security modules that refuse mounts.
+fn modules(machine: &Machine) -> Vec<Remedy> {
+    let mut found = Vec::new();
+    if let Some(profile) = &machine.apparmor {
+        found.push(remedy(
+            format!("the AppArmor profile {profile} confines this process"),
+            match machine.container {
+                Some("docker") => "docker run --security-opt apparmor=unconfined, or a profile with the rules `mount,`, `umount,` and `pivot_root,`".to_owned(),
+                Some("podman") => "podman run --security-opt apparmor=unconfined, or a profile with the rules `mount,`, `umount,` and `pivot_root,`".to_owned(),
+                Some("kubernetes") => "securityContext: {appArmorProfile: {type: Unconfined}}, or a profile with the rules `mount,`, `umount,` and `pivot_root,`".to_owned(),
+                _ => "the rules `userns,`, `mount,`, `umount,` and `pivot_root,` in that profile".to_owned(),
+            },
+        ));
+    }
+    if machine.selinux && machine.container.is_some() {
+        found.push(remedy(
+            "SELinux enforces its policy on this container",
+            match machine.container {
+                Some("kubernetes") => "securityContext: {seLinuxOptions: {type: spc_t}}",
+                Some("podman") => "podman run --security-opt label=disable",
+                _ => "docker run --security-opt label=disable",
+            },
+        ));
+    }
+    found
+}
+
+fn landlock(detail: &str, machine: &Machine) -> Vec<Remedy> {
+    // Its state then begins with the version that there is.
+    if detail.starts_with("version") {
+        return kernel(
+            machine,
+            KERNEL_OF_LANDLOCK_TCP,
+            "a Landlock that governs all of this",
+        )
+        .into_iter()
+        .collect();
+    }
+    let mut found: Vec<_> = kernel(machine, KERNEL_OF_LANDLOCK, "Landlock")
+        .into_iter()
+        .collect();
+    if let Some(started) = &machine.modules
+        && !started.iter().any(|module| module == "landlock")
+    {
+        found.push(remedy(
+            "Landlock is not among the security modules that this kernel has started",
+            format!(
+                "lsm=landlock,{} on the kernel's command line (CONFIG_SECURITY_LANDLOCK=y)",
+                started.join(",")
+            ),
+        ));
+    }
+    if machine.is_filtered == Some(true) {
+        found.push(filter(machine, CALLS_OF_LANDLOCK));
+    }
+    found
+}
+
+fn seccomp(machine: &Machine) -> Vec<Remedy> {
+    let mut found = Vec::new();
+    if machine.filter_actions.is_none() && machine.release.is_some() {
+        found.push(remedy(
+            "this kernel does not say that it has filters",
+            "run a kernel with CONFIG_SECCOMP_FILTER=y",
+        ));
+    }
+    if machine.is_filtered == Some(true) {
+        found.push(filter(machine, CALLS_OF_SECCOMP));
+    }
+    found
+}

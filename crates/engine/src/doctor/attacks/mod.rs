@@ -1,0 +1,147 @@
+//! One attack or several on each guard, judged from outside of the run: by a file that is there or
+//! not, a connection that came or not, a process that is alive or not, a random text that got out
+//! or not.
+
+mod deadline;
+mod environment;
+mod files;
+mod ini;
+mod limits;
+mod outlive;
+mod privileges;
+mod process;
+mod seccomp;
+
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+
+use super::lab::{Lab, Setting};
+use crate::{EvalResult, Outcome};
+
+/// Attempts in the given setting. `Err` says why there could be none at all.
+type Attempts = fn(&Lab, Setting) -> Result<Vec<Attempt>, String>;
+
+/// How a guard is attacked.
+pub(super) struct Plan {
+    pub guard: &'static str,
+    /// With the guard alone.
+    pub attack: Attempts,
+    /// The same attempts without it, as far as it can be left out.
+    pub without: Option<Attempts>,
+}
+
+/// Every guard, in the order of [`GUARDS`](crate::guards::GUARDS).
+pub(super) const PLANS: &[Plan] = &[
+    Plan {
+        guard: "process",
+        attack: process::attack,
+        without: Some(process::without),
+    },
+    same("environment", environment::attack),
+    same("ini", ini::attack),
+    same("limits", limits::attack),
+    same("privileges", privileges::attack),
+    same("filesystem", files::attack_view),
+    same("landlock", files::attack_landlock),
+    same("seccomp", seccomp::attack),
+    Plan {
+        guard: "deadline",
+        attack: deadline::attack,
+        without: None,
+    },
+];
+
+const fn same(guard: &'static str, attack: Attempts) -> Plan {
+    Plan {
+        guard,
+        attack,
+        without: Some(attack),
+    }
+}
+
+/// Something that was tried.
+pub(super) struct Attempt {
+    /// In words.
+    pub tried: String,
+    pub seen: Seen,
+}
+
+/// What came of it, in words.
+pub(super) enum Seen {
+    /// The attempt got through.
+    Through(String),
+    /// It was stopped.
+    Stopped(String),
+    /// It could not be made here.
+    Impossible(String),
+}
+
+impl Attempt {
+    /// An attempt that got through or not; `words` say what is seen in the one case and the other.
+    fn new(tried: impl Into<String>, through: bool, words: (&str, &str)) -> Self {
+        let (got_through, stopped) = words;
+        Self {
+            tried: tried.into(),
+            seen: if through {
+                Seen::Through(got_through.into())
+            } else {
+                Seen::Stopped(stopped.into())
+            },
+        }
+    }
+
+    fn impossible(tried: impl Into<String>, why: impl Into<String>) -> Self {
+        Self {
+            tried: tried.into(),
+            seen: Seen::Impossible(why.into()),
+        }
+    }
+}
+
+/// Checks that a run came to its end: one that did not has tried nothing.
+fn ran(result: EvalResult) -> Result<EvalResult, String> {
+    match result.diagnostics.outcome {
+        Outcome::Returned => Ok(result),
+        _ => Err(format!("the run did not come to its end: {}", why(&result))),
+    }
+}
+
+/// What ended a run, in words.
+fn why(result: &EvalResult) -> String {
+    let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+    let thrown = result.exception.as_ref();
+    result
+        .diagnostics
+        .message
+        .clone()
+        .or_else(|| text(thrown?.get("message")?))
+        .unwrap_or_else(|| format!("exit code {}", result.exit_code))
+}
+
+/// Whether random text is in what a snippet returned.
+fn returned(result: &EvalResult, token: &str) -> bool {
+    result
+        .result
+        .as_ref()
+        .is_some_and(|value| value.to_string().contains(token))
+}
+
+fn holds(file: &Path, token: &str) -> bool {
+    std::fs::read(file).is_ok_and(|content| content == token.as_bytes())
+}
+
+/// The process that a line of output names.
+fn pid(line: &str) -> Option<Pid> {
+    line.parse()
+        .ok()
+        .filter(|pid: &i32| *pid > 1)
+        .map(Pid::from_raw)
+}
+
+fn is_alive(pid: Pid) -> bool {
+    // It exists, too, where it may not be signalled.
+    matches!(kill(pid, None), Ok(()) | Err(Errno::EPERM))
+}

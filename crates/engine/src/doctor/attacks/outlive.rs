@@ -1,0 +1,41 @@
+//! A process that would outlive its run.
+
+use std::fs::File;
+use std::ops::ControlFlow;
+
+use super::{Attempt, is_alive, pid};
+use crate::doctor::lab::{Lab, Setting, Trial};
+use crate::doctor::scratch::{Scratch, literal};
+
+/// Has a run start a process in a session of its own, looks at it while the run goes on, and again
+/// when the run has ended.
+pub(super) fn outlive(tried: &str, lab: &Lab, setting: Setting) -> Result<Attempt, String> {
+    let scratch = Scratch::new().map_err(|e| e.to_string())?;
+    let seen = scratch.project().join("seen");
+    let snippet = format!(
+        "echo exec('{START}'), \"\\n\"; while (!file_exists({})) {{ clearstatcache(); usleep(1000); }} return 1;",
+        literal(&seen)
+    );
+    let mut started = None;
+    lab.watch(&Trial::new(setting, &scratch, snippet), &mut |line| {
+        started = pid(line).filter(|pid| is_alive(*pid));
+        // Without the file the run goes on to its deadline.
+        match File::create(&seen) {
+            Ok(_) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    })?;
+    Ok(match started {
+        Some(pid) => Attempt::new(
+            tried,
+            is_alive(pid),
+            ("it is still there", "it is gone with the run"),
+        ),
+        None => Attempt::impossible(tried, "PHP started none"),
+    })
+}
+
+/// For a shell: a process in the background whose number is printed, where that is possible in a
+/// session of its own.
+pub(super) const START: &str =
+    "$(command -v setsid) sleep 600 >/dev/null 2>&1 </dev/null & echo $!";

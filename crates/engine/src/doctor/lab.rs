@@ -1,0 +1,158 @@
+//! Evaluations with one guard alone, or with none that can be left out.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use altair_sandbox::Stream;
+
+use super::scratch::Scratch;
+use crate::guards::{ALWAYS_ON, GUARDS, Selection};
+use crate::{EvalError, EvalRequest, EvalResult, Evaluator, Observer, Silent};
+
+/// Which guards a run has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Setting {
+    /// All.
+    All,
+    /// This one, and those that cannot be left out.
+    Alone(&'static str),
+    /// Those that cannot be left out.
+    Bare,
+}
+
+impl Setting {
+    fn selection(self) -> Selection {
+        let keeps = |name: &str| match self {
+            Self::All => true,
+            Self::Alone(guard) => name == guard || ALWAYS_ON.contains(&name),
+            Self::Bare => ALWAYS_ON.contains(&name),
+        };
+        let omitted: Vec<String> = GUARDS
+            .iter()
+            .filter(|name| !keeps(name))
+            .map(|name| (*name).to_owned())
+            .collect();
+        // Where the kernel has no guards there is still something to report.
+        let required = match self {
+            Self::All => vec!["ini".to_owned()],
+            Self::Alone(_) | Self::Bare => Vec::new(),
+        };
+        Selection::new(required, omitted)
+    }
+}
+
+/// What evaluates.
+#[derive(Debug)]
+pub(super) struct Lab {
+    /// In the PHP that is examined.
+    pub evaluator: Evaluator,
+    /// That PHP.
+    pub php: PathBuf,
+    /// Whether that PHP can fork.
+    pub has_pcntl: bool,
+}
+
+/// A run to be.
+pub(super) struct Trial<'a> {
+    pub setting: Setting,
+    pub request: EvalRequest,
+    /// What is added to the environment that the child's is made from.
+    pub variables: &'a [(&'a str, &'a str)],
+}
+
+impl<'a> Trial<'a> {
+    /// A snippet in a scratch project.
+    pub fn new(setting: Setting, scratch: &Scratch, snippet: String) -> Self {
+        Self {
+            setting,
+            request: EvalRequest::new(snippet, scratch.project()),
+            variables: &[],
+        }
+    }
+}
+
+impl Lab {
+    /// Runs to the end.
+    ///
+    /// # Errors
+    ///
+    /// Why there was no run with the guard, in words.
+    pub fn run(&self, trial: &Trial<'_>) -> Result<EvalResult, String> {
+        self.evaluate(trial, &mut Silent)
+            .map_err(|error| error.to_string())
+            .and_then(|result| has_guard(trial.setting, result))
+    }
+
+    /// Runs and gives each line of output to `look`, while the snippet waits or goes on; `Break`
+    /// ends the run, which then has no result.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Lab::run`].
+    pub fn watch(
+        &self,
+        trial: &Trial<'_>,
+        look: &mut dyn FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<Option<EvalResult>, String> {
+        let mut watcher = Watcher {
+            line: Vec::new(),
+            look,
+        };
+        match self.evaluate(trial, &mut watcher) {
+            Ok(result) => has_guard(trial.setting, result).map(Some),
+            Err(EvalError::Interrupted) => Ok(None),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn evaluate(
+        &self,
+        trial: &Trial<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<EvalResult, EvalError> {
+        let evaluator = self
+            .evaluator
+            .clone()
+            .with_guards(trial.setting.selection());
+        let mut prepared = evaluator.prepare(&trial.request)?;
+        for (name, value) in trial.variables {
+            prepared = prepared.with_variable(name, value);
+        }
+        prepared.run(observer)
+    }
+}
+
+/// A guard may be there beside all others and not alone.
+fn has_guard(setting: Setting, result: EvalResult) -> Result<EvalResult, String> {
+    if let Setting::Alone(guard) = setting
+        && let Some(state) = result.diagnostics.guards.get(guard)
+        && let Some(because) = state.strip_prefix("missing: ")
+    {
+        return Err(format!("alone it is missing: {because}"));
+    }
+    Ok(result)
+}
+
+/// Puts lines of standard output together.
+struct Watcher<'a> {
+    line: Vec<u8>,
+    look: &'a mut dyn FnMut(&str) -> ControlFlow<()>,
+}
+
+impl Observer for Watcher<'_> {
+    fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
+        if stream != Stream::Stdout {
+            return ControlFlow::Continue(());
+        }
+        self.line.extend_from_slice(chunk);
+        while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.line.drain(..=end).collect();
+            (self.look)(String::from_utf8_lossy(&line).trim())?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn tick(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}

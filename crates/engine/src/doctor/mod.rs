@@ -1,0 +1,60 @@
+//! What this machine gives for this user: PHP, the extension, the kernel, each guard, and whether
+//! each guard holds when it is attacked.
+//!
+//! [`Doctor::examine`] asks, evaluates and attacks; what it finds is a [`Report`], plain data. It
+//! never fails: what keeps it from finding something out is part of the report.
+
+mod advice;
+mod attacks;
+mod exam;
+mod interpreter;
+mod judge;
+mod lab;
+mod machine;
+mod report;
+mod scratch;
+#[cfg(test)]
+mod tests;
+mod versions;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+pub use report::{
+    Attack, Extension, GuardReport, Kernel, Php, Remedy, Report, SelfTest, State, User, Verdict,
+};
+
+/// Examines a machine with one PHP.
+#[derive(Debug, Clone)]
+pub struct Doctor {
+    php: OsString,
+    extension: Option<PathBuf>,
+}
+
+/// How far an examination is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Self-tests that are done.
+    pub done: usize,
+    /// Self-tests in all.
+    pub all: usize,
+}
+
+impl Doctor {
+    /// An examination of the PHP that `php` means (see [`php::resolve`](crate::php::resolve)).
+    /// `extension` is what the child is told to load, where its own ini files may not.
+    #[must_use]
+    pub fn new(php: impl Into<OsString>, extension: Option<PathBuf>) -> Self {
+        Self {
+            php: php.into(),
+            extension,
+        }
+    }
+
+    /// Examines; `progress` is told of each self-test that is done, on this thread.
+    ///
+    /// Takes about as long as a dozen evaluations, some at a time. Nothing of it is left.
+    pub fn examine(&self, progress: &mut dyn FnMut(Progress)) -> Report {
+        exam::examine(&self.php, self.extension.as_deref(), progress)
+    }
+}
