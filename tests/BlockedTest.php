@@ -5,9 +5,11 @@ declare(strict_types=1);
 namespace Altair\Eval\Tests;
 
 use Altair\Eval\Tests\Support\EvaluationTestCase;
+use Altair\Eval\Tests\Support\TemporaryApplication;
 
 /**
- * `diagnostics.blocked`: what PHP's own switches refused, in words, in the order in which it was tried.
+ * `diagnostics.blocked`: what PHP's own switches refused, in words, in the order in which it was tried, and what its
+ * file functions could not have.
  */
 final class BlockedTest extends EvaluationTestCase
 {
@@ -30,8 +32,6 @@ final class BlockedTest extends EvaluationTestCase
         yield ['connect to 127.0.0.1:8443', 'call_user_func_array("fsockopen", ["127.0.0.1", "8443"])'];
         yield ['connect to [::1]:8443', 'fsockopen("::1", 8443)'];
         yield ['connect to [::1]:8443', 'fsockopen("[::1]", 8443)'];
-        yield ['connect to /run/x.sock', 'fsockopen("unix:///run/x.sock")'];
-        yield ['connect to /run/x.sock', 'stream_socket_client("unix:///run/x.sock")'];
         yield ['connect to 127.0.0.1:8443', 'stream_socket_client("tcp://127.0.0.1:8443")'];
         yield ['connect to example.com:8443', 'stream_socket_client("tls://example.com:8443/path?query")'];
         yield ['connect to example.com?:1', 'fsockopen("example.com\n", 1)'];
@@ -50,9 +50,7 @@ final class BlockedTest extends EvaluationTestCase
         yield ['stream_socket_client()', 'stream_socket_client("")'];
         yield ['open a data: URL', 'file_get_contents("data:text/plain,x")'];
         if (extension_loaded('sockets')) {
-            $socket = 'socket_create(AF_UNIX, SOCK_STREAM, 0) ?: null';
             yield ['connect to 127.0.0.1:8443', 'socket_connect(null, "127.0.0.1", 8443)'];
-            yield ['connect to /run/x.sock', "socket_connect($socket, '/run/x.sock')"];
             yield ['connect to [::1]:53', 'socket_sendto(null, "x", 1, 0, "::1", 53)'];
             yield ['resolve example.com', 'socket_addrinfo_lookup("example.com", "1")'];
         }
@@ -85,6 +83,8 @@ final class BlockedTest extends EvaluationTestCase
         yield ['ini_set()', 'ini_set("precision", "1")'];
         yield ['dl()', 'dl("x.so")'];
         yield ['listen on 127.0.0.1:8443', 'stream_socket_server("tcp://127.0.0.1:8443")'];
+        yield ['connect to /run/x.sock', 'fsockopen("unix:///run/x.sock")'];
+        yield ['connect to /run/x.sock', 'stream_socket_client("unix:///run/x.sock")'];
         if (extension_loaded('FFI')) {
             yield ['FFI::cdef()', 'FFI::cdef("int getpid(void);")'];
             yield ['FFI::cdef()', '(new ReflectionMethod("FFI", "cdef"))->invoke(null, "int getpid(void);")'];
@@ -97,6 +97,7 @@ final class BlockedTest extends EvaluationTestCase
         }
         if (extension_loaded('sockets')) {
             yield ['listen on 127.0.0.1:8443', 'socket_bind(null, "127.0.0.1", 8443)'];
+            yield ['connect to /run/x.sock', 'socket_connect(null, "/run/x.sock")'];
         }
     }
 
@@ -112,15 +113,22 @@ final class BlockedTest extends EvaluationTestCase
         self::assertOutcome('threw', $result, 1, exception: true);
         self::assertSame('FFI::cdef() is refused in a confined run; --unsafe allows it', $result->exception['message']);
         self::assertSame('', $result->stdout);
-        self::assertTrue($this->value('try { FFI::cdef(""); } catch (FFI\Exception $e) { return $e instanceof Error; }'));
+        self::assertTrue($this->value(
+            'try { FFI::cdef(""); } catch (FFI\Exception $refusal) { return $refusal instanceof Error; }',
+        ));
         self::assertIsInt($this->value('FFI::cdef("int getpid(void);")->getpid()', unsafe: true));
     }
 
     public function testEachThingStandsThereOnceInTheOrderInWhichItWasTriedFirst(): void
     {
         $this->assertBlocked(
-            [['shell_exec()', '--unsafe'], ['connect to 127.0.0.1:2', '--network'], ['connect to 127.0.0.1:1', '--network'],
-                ['eval()', '--unsafe'], ['exec()', '--unsafe']],
+            [
+                ['shell_exec()', '--unsafe'],
+                ['connect to 127.0.0.1:2', '--network'],
+                ['connect to 127.0.0.1:1', '--network'],
+                ['eval()', '--unsafe'],
+                ['exec()', '--unsafe'],
+            ],
             'shell_exec("a")',
             'fsockopen("127.0.0.1", 2)',
             'fsockopen("127.0.0.1", 1)',
@@ -164,6 +172,78 @@ final class BlockedTest extends EvaluationTestCase
         yield ['fatal', 'trigger_error("x", E_USER_ERROR);'];
         yield ['out_of_memory', 'str_repeat("x", 1 << 30);'];
         yield ['timed_out', 'while (true);'];
+    }
+
+    /**
+     * @dataProvider reads
+     */
+    public function testAFileOfTheHostThatIsNotThereToBeReadIsTold(string $code): void
+    {
+        $elsewhere = new TemporaryApplication(['dir/file' => 'of the host']);
+        [$file, $directory] = [$elsewhere->path('dir/file'), $elsewhere->path('dir')];
+        $result = $this->evaluate("\$file = '$file'; \$dir = '$directory';"
+            . " try { $code; } catch (Throwable) { } return 'done';");
+
+        self::assertSame('done', $result->result['value'] ?? null, var_export($result->toArray(), true));
+        $read = str_contains($code, '$dir') ? $directory : $file;
+        self::assertSame(
+            [['what' => "read $read", 'guard' => 'filesystem', 'lift' => "--read=$read"]],
+            $result->diagnostics['blocked'],
+        );
+    }
+
+    public static function reads(): iterable
+    {
+        yield 'file_get_contents' => ['@file_get_contents($file)'];
+        yield 'fopen' => ['@fopen($file, "rb")'];
+        yield 'SplFileObject' => ['new SplFileObject($file)'];
+        yield 'file URL' => ['@file("file://$file")'];
+        yield 'filter' => ['@readfile("php://filter/resource=$file")'];
+        yield 'relative' => ['@file_get_contents("vendor/.." . str_repeat("/..", 9) . $file)'];
+        yield 'copied from' => ['@copy($file, "copy")'];
+        yield 'scandir' => ['@scandir($dir)'];
+        yield 'opendir' => ['@opendir($dir)'];
+        yield 'DirectoryIterator' => ['new DirectoryIterator($dir)'];
+        yield 'twice' => ['@file_get_contents($file); @fopen($file, "r")'];
+    }
+
+    /**
+     * @dataProvider writes
+     */
+    public function testAWriteOutsideOfTheProjectIsTold(string $path, string $code): void
+    {
+        $result = $this->evaluate("$code; return 'done';");
+
+        self::assertSame('done', $result->result['value'] ?? null, var_export($result->toArray(), true));
+        self::assertSame(
+            [['what' => "write $path", 'guard' => 'filesystem', 'lift' => '--unsafe']],
+            $result->diagnostics['blocked'],
+        );
+    }
+
+    public static function writes(): iterable
+    {
+        yield 'file_put_contents' => ['/usr/altair', '@file_put_contents("/usr/altair", "x")'];
+        yield 'fopen' => ['/usr/altair', '@fopen("/usr/altair", "x")'];
+        yield 'touch' => ['/usr/altair', '@touch("/usr/altair")'];
+        yield 'chmod' => ['/etc/passwd', '@chmod("/etc/passwd", 0777)'];
+        yield 'unlink' => ['/etc/passwd', '@unlink("/etc/passwd")'];
+        yield 'mkdir' => ['/usr/altair', '@mkdir("/usr/altair")'];
+        yield 'rmdir' => ['/usr/share/php', '@rmdir("/usr/share/php")'];
+        yield 'rename to' => ['/usr/altair', '@rename("vendor/autoload.php", "/usr/altair")'];
+        yield 'copy to' => ['/usr/altair', '@copy("vendor/autoload.php", "/usr/altair")'];
+    }
+
+    public function testWhatIsSimplyNotThereIsNotTold(): void
+    {
+        $result = $this->evaluate('@file_get_contents("missing"); @fopen("/nowhere/at/all", "r"); @unlink("missing");'
+            . ' @file_get_contents(sys_get_temp_dir() . "/missing"); @unlink(sys_get_temp_dir() . "/missing");'
+            . ' file_put_contents($f = sys_get_temp_dir() . "/mine", "x"); chmod($f, 0); @fopen($f, "a");'
+            . ' file_exists("/root"); is_dir("/root"); @include "missing.php"; @fopen("missing", "r", true);'
+            . ' class_exists("App\Missing"); return file_get_contents("vendor/autoload.php") !== "";');
+
+        self::assertTrue($result->result['value']);
+        self::assertArrayNotHasKey('blocked', $result->diagnostics);
     }
 
     public function testBootIsNotToldOf(): void

@@ -126,6 +126,37 @@ final class CliOptionsTest extends TestCase
         self::assertFalse($this->value('return getenv("MY_PHP");'));
     }
 
+    public function testReadNamesWhatElseMayBeRead(): void
+    {
+        $first = $this->elsewhere->write('first.txt', 'first');
+        $second = $this->elsewhere->write('data/second.txt', 'second');
+        $read = "return [@file_get_contents('$first'), @file_get_contents('$second')];";
+
+        self::assertSame([false, false], $this->value($read));
+        self::assertSame(['first', false], $this->value("--read=$first", $read));
+        self::assertSame(['first', 'second'], $this->value("--read=$first", '--read', dirname($second), $read));
+        $relative = '../' . basename($this->elsewhere->root) . '/data';
+        self::assertSame([false, 'second'], $this->value("--read=$relative", $read));
+    }
+
+    public function testPeopleReadWhatWouldHaveChanged(): void
+    {
+        $this->application->write('old.txt', 'old');
+        $snippet = 'file_put_contents("new.txt", "new!"); unlink("old.txt"); mkdir("made"); return 1;';
+
+        $command = Command::run(['eval', $snippet], $this->application->root);
+        $written = Command::run(['eval', '--writes', $snippet], $this->application->root);
+
+        self::assertSame([0, '', '✓ int = 1'], [$command->exitCode, $command->errors, $command->headline()]);
+        self::assertStringContainsString(
+            "  not kept: 3 changes to the project; --writes keeps them\n"
+            . "    created  made/\n    created  new.txt (4 bytes)\n    deleted  old.txt (3 bytes)\n",
+            $command->output,
+        );
+        self::assertStringNotContainsString('not kept', $written->output);
+        self::assertFileExists($this->application->path('new.txt'));
+    }
+
     public function testColdStartsAPhpOfItsOwn(): void
     {
         $command = $this->eval(['--cold', 'return 1;']);

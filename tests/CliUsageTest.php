@@ -71,6 +71,8 @@ final class CliUsageTest extends TestCase
         yield 'a php that is not on the path' => [['eval', '--php=no-such-php', '1'], 'no-such-php'];
         yield 'a php that is not executable' => [['eval', '--php=./not-executable', '1'], 'not-executable'];
         yield 'a php that is none' => [['eval', '--php=./no-php', '1'], 'no-php', 'PHP'];
+        yield 'a readable path that there is not' => [['eval', '--read=nowhere', '1'], 'nowhere', 'no such file'];
+        yield 'an empty readable path' => [['eval', '--read=', '1'], '--read'];
         yield 'a directory as the php' => [['eval', '--php=./vendor', '1'], 'vendor'];
     }
 
@@ -136,7 +138,7 @@ final class CliUsageTest extends TestCase
 
     public function testHelpAndVersionAreEverywhere(): void
     {
-        foreach ([[], ['eval'], ['events:tail'], ['completions']] as $command) {
+        foreach ([[], ['eval'], ['events:tail'], ['doctor'], ['completions']] as $command) {
             $help = Command::run([...$command, '--help']);
             $version = Command::run([...$command, '--version']);
 
@@ -154,7 +156,7 @@ final class CliUsageTest extends TestCase
         foreach (
             [
                 '--file=<path>', '--timeout-ms=<n>', '--memory-mb=<n>', '--writes', '--network', '--unsafe',
-                '--bootstrap=<path>', '--root=<dir>', '--php=<path>', '--cold', '--require=<guard>',
+                '--bootstrap=<path>', '--root=<dir>', '--php=<path>', '--read=<path>', '--cold', '--require=<guard>',
                 '--format=<format>',
             ] as $option
         ) {
@@ -177,7 +179,9 @@ final class CliUsageTest extends TestCase
 
             self::assertSame([0, ''], [$command->exitCode, $command->errors]);
             self::assertStringContainsString($has, $command->output);
-            self::assertStringContainsString('timeout-ms', $command->output);
+            foreach (['timeout-ms', 'read', 'doctor'] as $word) {
+                self::assertStringContainsString($word, $command->output);
+            }
         }
         self::assertSame(2, Command::run(['completions', 'csh'])->exitCode);
     }

@@ -94,7 +94,9 @@ final class EvalRefusalTest extends EvaluationTestCase
         yield 'in a closure that native code calls' => ['php', 'array_map(fn ($f) => include $f, ["php://memory"]);'];
         yield 'in a shutdown function' => ['php', 'register_shutdown_function(fn () => include "php://memory");'];
         $made = self::WRAPPER;
-        yield 'a wrapper of the snippet' => ['made', "stream_wrapper_register('made', 'Made'); include 'made://x'; $made"];
+        yield 'a wrapper of the snippet' => [
+            'made', "stream_wrapper_register('made', 'Made'); include 'made://x'; $made",
+        ];
         yield 'by the alias' => ['made', "stream_register_wrapper('made', 'Made'); include 'Made://x'; $made"];
         yield 'a wrapper in place of files' => [
             'file',

@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Altair\Eval\Tests;
 
 use Altair\Eval\Tests\Support\Script;
+use Altair\Eval\Tests\Support\TemporaryApplication;
 use PHPUnit\Framework\TestCase;
 
 /**
@@ -93,14 +94,15 @@ final class InterruptTest extends TestCase
 
     public function testAHandlerThatReturnsRunsWhileTheCallGoesOn(): void
     {
-        $go = tempnam(sys_get_temp_dir(), 'altair-go-');
-        unlink($go);
+        $place = new TemporaryApplication();
+        $go = $place->path('go');
         $snippet = "while (!file_exists('$go')) { usleep(1000); clearstatcache(); } return 'went on';";
         $script = new Script('
             pcntl_async_signals(true);
             pcntl_signal(SIGUSR1, function () { say("handled"); });
             say("begun");
-            $request = new EvalRequest(' . var_export($snippet, true) . ', $root, 60000);
+            $request = new EvalRequest(' . var_export($snippet, true) . ', $root, 60000,
+                readablePaths: [' . var_export($place->root, true) . ']);
             say((new Evaluator())->evaluate($request)->result["value"] ?? "failed");
         ');
         self::assertSame('begun', $script->line());
@@ -116,7 +118,6 @@ final class InterruptTest extends TestCase
         }
 
         self::assertSame('went on', $script->line());
-        unlink($go);
         self::assertSame([0, '', ''], $script->end());
     }
 

@@ -45,8 +45,8 @@ final class SecondThreadTest extends TestCase
 
     private const RUN = <<<'PHP'
         try {
-            $request = new EvalRequest('return 6 * 7;', $root, unsafe: getenv('ALTAIR_TEST_UNSAFE') === '1');
-            say((new Evaluator())->evaluate($request)->result);
+            [$application, $unsafe] = [getenv('ALTAIR_TEST_APPLICATION'), getenv('ALTAIR_TEST_UNSAFE') === '1'];
+            say((new Evaluator())->evaluate(new EvalRequest('return 6 * 7;', $application, unsafe: $unsafe))->result);
         } catch (Throwable $thrown) {
             say([$thrown::class, $thrown->getMessage()]);
         }
@@ -83,6 +83,7 @@ final class SecondThreadTest extends TestCase
         $variables = [
             // An empty item stands for the directory that PHP was built with.
             'PHP_INI_SCAN_DIR' => getenv('PHP_INI_SCAN_DIR') . ':' . $this->directory->path('ini'),
+            'ALTAIR_TEST_APPLICATION' => $this->directory->root,
             'ALTAIR_TEST_UNSAFE' => $unsafe,
         ];
         $before = array_map(getenv(...), array_combine(array_keys($variables), array_keys($variables)));

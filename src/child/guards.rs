@@ -1,5 +1,6 @@
 //! The guards that the child itself takes: the kernel's before boot, the guard `ini` after it.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -138,11 +139,18 @@ fn open_basedir(root: &[u8], readable: &[Vec<u8>]) -> Option<Vec<u8>> {
             .map(PathBuf::from),
     );
     dirs.extend([std::env::temp_dir(), PathBuf::from("/dev")]);
-    let dirs = dirs.iter().map(|dir| dir.as_os_str().as_bytes());
-    let dirs: Vec<&[u8]> = dirs
-        .chain(readable.iter().map(Vec::as_slice))
-        // PHP names all of them in each warning.
-        .filter(|dir| !dir.contains(&b':') && Path::new(OsStr::from_bytes(dir)).exists())
-        .collect();
+    let readable = readable.iter().map(|path| OsStr::from_bytes(path).into());
+    let mut dirs: Vec<PathBuf> = dirs.into_iter().chain(readable).collect();
+    // PHP names all of them in each warning.
+    dirs.retain(|dir| !dir.as_os_str().as_bytes().contains(&b':') && dir.exists());
+    let all = dirs.clone();
+    let mut seen = HashSet::new();
+    dirs.retain(|dir| {
+        let is_in_another = all
+            .iter()
+            .any(|other| other != dir && dir.starts_with(other));
+        !is_in_another && seen.insert(dir.clone())
+    });
+    let dirs: Vec<&[u8]> = dirs.iter().map(|dir| dir.as_os_str().as_bytes()).collect();
     Some(dirs.join(&b':'))
 }

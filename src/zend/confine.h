@@ -21,14 +21,15 @@ zif_handler altair_replace(const char *name, size_t len, zif_handler with);
 void altair_refuse_strings(void);
 /* From now on, notes connections that the URL wrappers are not there to make. */
 void altair_note_urls(void);
-/* From now on, notes files outside of `root` and the directory for temporary files that cannot be
- * opened, and files that cannot be written. */
+/* From now on, notes files outside of the project at `root` that cannot be had, and files in it that
+ * cannot be written. */
 void altair_note_outside(const char *root, size_t len);
 
 /* Where a call would have connected to, in words, as far as its arguments tell; else the
- * function's name. At most ALTAIR_WHAT_BYTES, the final NUL included. */
+ * function's name. At most ALTAIR_WHAT_BYTES, the final NUL included. True where that is a Unix
+ * socket, which no network has to do with. */
 #define ALTAIR_WHAT_BYTES 256
-void altair_describe(zend_execute_data *call, char *what);
+bool altair_describe(zend_execute_data *call, char *what);
 
 /* ---- blocked.c ---- */
 

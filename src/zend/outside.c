@@ -1,5 +1,6 @@
-/* Files that could not be had: those outside of what is there for the run, and those below the
- * project that could not be written. PHP's own file functions go through here; nothing else changes. */
+/* Files that could not be had: those outside of the project, and those in it that could not be
+ * written. PHP's own file functions go through here; nothing else changes. Whether a guard is the
+ * reason, the host decides, which sees what is there. */
 
 #include "confine.h"
 #include "php_streams.h"
@@ -46,7 +47,12 @@ static bool note(const char *path, bool write, int error, enum where where)
 	if (strncasecmp(path, "file://", sizeof "file://" - 1) == 0) {
 		path += sizeof "file://" - 1;
 	}
-	if (*path == '\0' || expand_filepath(path, absolute) == NULL || is_temporary(absolute)) {
+	if (*path == '\0' || expand_filepath(path, absolute) == NULL) {
+		return false;
+	}
+	/* In its own directory for temporary files a run may do anything, but the host's files are not
+	 * there: whether it was one of those, the host can tell. */
+	if (is_temporary(absolute) && (write || !is_missing)) {
 		return false;
 	}
 	bool in_project = is_below(absolute, root, root_len);
@@ -95,8 +101,8 @@ static php_stream *open_directory(php_stream_wrapper *wrapper, const char *path,
 	return stream;
 }
 
-/* Notes what a change came to. The errors that PHP may have printed in between are not taken for
- * what the kernel said as long as they leave errno alone, which they do. */
+/* Notes what a change came to. PHP has said so before it returns here, which leaves errno as it was
+ * unless a handler of the code's own was called: then something may go unnoted. */
 static int noted(int done, const char *path)
 {
 	if (!done) {

@@ -90,15 +90,22 @@ static void replace_in_closure(closure *of)
 
 /* ---- refusing ---- */
 
-static refused_function *find_refused(const zend_string *name, const zend_class_entry *scope)
+static refused_function *find_refused(const char *name, size_t len, const zend_class_entry *scope)
 {
 	for (uint32_t i = 0; i < refused_count; i++) {
-		if (refused[i].function->common.scope == scope
-			&& zend_string_equals_ci(refused[i].function->common.function_name, name)) {
+		const zend_string *other = refused[i].function->common.function_name;
+		if (ZSTR_LEN(other) == len && refused[i].function->common.scope == scope
+			&& zend_binary_strcasecmp(ZSTR_VAL(other), len, name, len) == 0) {
 			return &refused[i];
 		}
 	}
 	return NULL;
+}
+
+static refused_function *refusal_of(const zend_function *function)
+{
+	const zend_string *name = function->common.function_name;
+	return find_refused(ZSTR_VAL(name), ZSTR_LEN(name), function->common.scope);
 }
 
 static bool applies(const refused_function *entry, const zend_execute_data *caller)
@@ -117,14 +124,16 @@ static ZEND_NAMED_FUNCTION(refuse)
 {
 	const zend_function *function = execute_data->func;
 	const zend_class_entry *scope = function->common.scope;
-	refused_function *entry = find_refused(function->common.function_name, scope);
+	refused_function *entry = refusal_of(function);
 	if (entry != NULL && !applies(entry, execute_data->prev_execute_data)) {
 		entry->handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 		return;
 	}
 	const char *lift = entry != NULL ? entry->lift : "--unsafe";
 	char what[ALTAIR_WHAT_BYTES];
-	altair_describe(execute_data, what);
+	if (altair_describe(execute_data, what)) {
+		lift = "--unsafe";
+	}
 	altair_blocked(what, lift);
 	zend_throw_error(error_of(scope), "%s%s%s() is refused in a confined run%s; %s allows it",
 		scope != NULL ? ZSTR_VAL(scope->name) : "", scope != NULL ? "::" : "",
@@ -149,7 +158,7 @@ void altair_refuse(const char *name, size_t len, bool snippet_only, const char *
 {
 	zend_function *function = find_function(name, len);
 	if (function == NULL || refused_count == ALTAIR_REFUSED_MAX
-		|| find_refused(function->common.function_name, function->common.scope) != NULL) {
+		|| refusal_of(function) != NULL) {
 		return;
 	}
 	zif_handler handler = replace(function, refuse);
@@ -169,9 +178,7 @@ static bool asks_for_refused(zend_execute_data *call)
 		return false;
 	}
 	size_t skip = Z_STRLEN_P(name) > 0 && Z_STRVAL_P(name)[0] == '\\';
-	zend_string *bare = zend_string_init(Z_STRVAL_P(name) + skip, Z_STRLEN_P(name) - skip, 0);
-	const refused_function *entry = find_refused(bare, NULL);
-	zend_string_release(bare);
+	const refused_function *entry = find_refused(Z_STRVAL_P(name) + skip, Z_STRLEN_P(name) - skip, NULL);
 	return entry != NULL && applies(entry, call->prev_execute_data);
 }
 

@@ -44,21 +44,22 @@ static const zval *argument(const zend_execute_data *call, uint32_t number)
 	return value;
 }
 
+static bool is_path_of_socket(const char *address)
+{
+	return *address == '/' || strncasecmp(address, "unix:", 5) == 0 || strncasecmp(address, "udg:", 4) == 0;
+}
+
 /* The part of an address or a URL that says where to: no scheme, no user and password, no path. The
  * path of a Unix socket is all there is. */
 static void only_the_place(const char **text, size_t *len)
 {
 	const char *at = *text, *end = at + *len;
-	const char *slashes = zend_memnstr(at, ZEND_STRL("://"), end);
-	if (slashes != NULL) {
-		bool is_path = strncasecmp(at, "unix:", 5) == 0 || strncasecmp(at, "udg:", 4) == 0;
-		at = slashes + 3;
-		if (is_path) {
-			*text = at;
-			*len = (size_t) (end - at);
-			return;
-		}
-	} else if (at < end && *at == '/') {
+	const char *slashes = *at == '/' ? NULL : zend_memnstr(at, ZEND_STRL("://"), end);
+	bool is_path = is_path_of_socket(at);
+	at = slashes != NULL ? slashes + 3 : at;
+	if (is_path) {
+		*text = at;
+		*len = (size_t) (end - at);
 		return;
 	}
 	for (const char *c = at; c < end; c++) {
@@ -120,8 +121,9 @@ static bool describe_transfer(char *what, const zend_execute_data *call)
 	return told;
 }
 
-static bool describe_target(char *what, const zend_execute_data *call, const char *name)
+static bool describe_target(char *what, const zend_execute_data *call, const char *name, bool *is_path)
 {
+	*is_path = false;
 	if (strcmp(name, "curl_exec") == 0) {
 		return describe_transfer(what, call);
 	}
@@ -131,21 +133,26 @@ static bool describe_target(char *what, const zend_execute_data *call, const cha
 		}
 		const zval *address = argument(call, targets[i].address);
 		const zval *port = argument(call, targets[i].port);
-		return address != NULL && Z_TYPE_P(address) == IS_STRING
-			&& describe(what, targets[i].verb, Z_STRVAL_P(address), Z_STRLEN_P(address),
-				port != NULL && Z_TYPE_P(port) <= IS_STRING ? zval_get_long((zval *) port) : 0);
+		if (address == NULL || Z_TYPE_P(address) != IS_STRING) {
+			return false;
+		}
+		*is_path = is_path_of_socket(Z_STRVAL_P(address));
+		return describe(what, targets[i].verb, Z_STRVAL_P(address), Z_STRLEN_P(address),
+			port != NULL && Z_TYPE_P(port) <= IS_STRING ? zval_get_long((zval *) port) : 0);
 	}
 	return false;
 }
 
-void altair_describe(zend_execute_data *call, char *what)
+bool altair_describe(zend_execute_data *call, char *what)
 {
+	bool is_path = false;
 	const zend_class_entry *scope = call->func->common.scope;
 	const char *name = ZSTR_VAL(call->func->common.function_name);
-	if (scope == NULL && describe_target(what, call, name)) {
-		return;
+	if (scope == NULL && describe_target(what, call, name, &is_path)) {
+		return is_path;
 	}
 	snprintf(what, ALTAIR_WHAT_BYTES, "%s%s%s()", scope ? ZSTR_VAL(scope->name) : "", scope ? "::" : "", name);
+	return false;
 }
 
 /* ---- URL wrappers ---- */

@@ -115,6 +115,7 @@ impl Sources<'_> {
         paths.push(self.php.to_owned());
         paths.extend(self.extension.map(Path::to_owned));
         paths.extend(below_prefix(self.php));
+        paths.extend(of_script(self.php));
         let scanned = self.ini_scan_dir.map(OsStr::as_bytes).unwrap_or_default();
         paths.extend(
             scanned
@@ -128,6 +129,21 @@ impl Sources<'_> {
         paths.extend(std::path::absolute(self.named_root));
         paths.extend(self.requested.iter().cloned());
         paths
+    }
+}
+
+/// Where the programs are that a script may go by.
+const PROGRAMS: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin"];
+
+/// What a PHP that is a script (a wrapper, a version manager's shim) needs beside itself: programs,
+/// the real PHP among them. Only until the child takes its last guards: then nothing is executed.
+fn of_script(php: &Path) -> Vec<PathBuf> {
+    use std::io::Read;
+    let mut head = [0; 2];
+    let read = std::fs::File::open(php).and_then(|mut file| file.read_exact(&mut head));
+    match read {
+        Ok(()) if &head == b"#!" => PROGRAMS.iter().map(PathBuf::from).collect(),
+        _ => Vec::new(),
     }
 }
 

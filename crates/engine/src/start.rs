@@ -183,6 +183,12 @@ pub(crate) fn start(
                 attempt = next;
                 continue;
             }
+            // Of a script or a loader that is there, but not in the run's private root.
+            Err(error @ SpawnError::InterpreterMissing { .. }) if !request.unconfined => {
+                return Err(system(&format!(
+                    "{error}, or lies where a confined run cannot read (--read=<path> shows it)"
+                )));
+            }
             Err(error) => return Err(system(&error)),
         };
         let mut guards = guards::states(child.guards(), selection, request);

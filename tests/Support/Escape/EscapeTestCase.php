@@ -50,6 +50,9 @@ abstract class EscapeTestCase extends TestCase
     {
         $run = self::arena()->run($attack, $setting, unconfined: true);
 
+        if ($run->calls !== [] && array_unique(array_column($run->calls, 1)) === [-38]) {
+            self::markTestSkipped('The kernel that runs does not have this call: ENOSYS, also without guards.');
+        }
         self::assertNotSame([], ($attack->proof)($run), $run->story());
     }
 

@@ -21,6 +21,9 @@ const VERSIONS: [ABI; 7] = [
     ABI::V7,
 ];
 
+/// What is attempted on a path; gives whether it succeeded.
+type Attempt = fn(&Path) -> bool;
+
 /// Whether `attempt` succeeds in a fork of this process, which then ends.
 fn succeeds(attempt: impl FnOnce() -> bool) -> bool {
     // SAFETY: the C library's allocator is whole in a fork; the child takes no other lock that
@@ -102,7 +105,7 @@ fn a_file_outside_can_be_neither_read_nor_written_nor_removed() {
         let place = Place::new();
         let file = place.outside.join("file");
         let rules = place.rules();
-        let attempts: [(&str, fn(&Path) -> bool); 5] = [
+        let attempts: [(&str, Attempt); 5] = [
             ("read", reads),
             ("write", writes),
             ("list", |path| fs::read_dir(path.parent().unwrap()).is_ok()),

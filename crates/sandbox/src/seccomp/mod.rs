@@ -62,6 +62,8 @@ pub(crate) fn take(policy: &Seccomp, listen: bool) -> (GuardState, Option<OwnedF
 fn try_take(policy: &Seccomp, listen: bool) -> io::Result<Option<OwnedFd>> {
     let own = getpid().as_raw().unsigned_abs();
     let compile = |ask| filter::compile(policy, own, ask).map_err(io::Error::other);
+    // Who is not root may take a filter only so (seccomp(2)).
+    nix::sys::prctl::set_no_new_privs()?;
     if listen && let Ok(listener) = install::with_listener(&compile(Ask::Listener)?) {
         return Ok(Some(listener));
     }

@@ -1,6 +1,8 @@
 //! What the tests share.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
+pub mod attack;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;

@@ -1,0 +1,313 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests;
+
+use Altair\Eval\Tests\Support\Command;
+use Altair\Eval\Tests\Support\Processes;
+use Altair\Eval\Tests\Support\TemporaryApplication;
+use Altair\Eval\Tests\Support\Without;
+use PHPUnit\Framework\TestCase;
+
+/**
+ * `altair doctor`: what it says of this machine, of one that lacks something, and of one that is strange.
+ */
+final class DoctorTest extends TestCase
+{
+    private const GUARDS = [
+        'process', 'environment', 'ini', 'limits', 'privileges', 'filesystem', 'landlock', 'seccomp', 'deadline',
+    ];
+
+    /** What cannot be left out has no run without it to compare with, but for descriptors. */
+    private const ALWAYS_ON = ['process', 'deadline'];
+
+    private const NOBODY = 65534;
+
+    private TemporaryApplication $elsewhere;
+
+    protected function setUp(): void
+    {
+        $this->elsewhere = new TemporaryApplication();
+        mkdir($this->elsewhere->path('tmp'));
+        chmod($this->elsewhere->path('tmp'), 01777);
+    }
+
+    /**
+     * @return iterable<string, array{list<string>}>
+     */
+    public static function users(): iterable
+    {
+        yield 'as this user' => [[]];
+        if (posix_geteuid() === 0) {
+            yield 'as an ordinary user' => [['user=' . self::NOBODY]];
+        }
+    }
+
+    /**
+     * @dataProvider users
+     * @param list<string> $user
+     */
+    public function testEveryGuardIsInForceAndHoldsWhatGetsThroughWithoutIt(array $user): void
+    {
+        [$code, $report] = $this->examine($user);
+
+        self::assertSame([0, true, []], [$code, $report['ok'], $report['problems']], self::shown($report));
+        self::assertSame(self::GUARDS, array_column($report['guards'], 'name'));
+        foreach ($report['guards'] as $guard) {
+            $test = $guard['self_test'];
+            self::assertSame(
+                ['in_force', 'passed', null, []],
+                [$guard['state'], $test['verdict'], $test['reason'], $guard['remedies']],
+                self::shown($guard),
+            );
+            self::assertNotSame([], $test['attacks'], $guard['name']);
+            foreach ($test['attacks'] as $attack) {
+                self::assertTrue($attack['held']);
+                self::assertNotSame($attack['seen'], $attack['without']);
+            }
+            $compared = array_filter(array_column($test['attacks'], 'without'), is_string(...));
+            if (!in_array($guard['name'], self::ALWAYS_ON, true)) {
+                self::assertCount(count($test['attacks']), $compared, $guard['name']);
+            }
+        }
+        self::assertSame(count($user) === 0 ? posix_geteuid() : self::NOBODY, $report['user']['uid']);
+        self::assertSame(
+            [PHP_VERSION, 'cli', (bool) PHP_ZTS, (bool) PHP_DEBUG, null],
+            [
+                $report['php']['version'], $report['php']['sapi'], $report['php']['thread_safe'],
+                $report['php']['debug'], $report['php']['problem'],
+            ],
+        );
+        self::assertSame(
+            ['path' => Without::extension(), 'version' => phpversion('altair_eval'), 'problem' => null],
+            $report['extension'],
+        );
+        self::assertSame(
+            [php_uname('r'), php_uname('m')],
+            [$report['kernel']['release'], $report['kernel']['architecture']],
+        );
+        self::assertMatchesRegularExpression('/^ABI \d+$/', self::guard($report, 'landlock')['version']);
+    }
+
+    /**
+     * @dataProvider users
+     * @param list<string> $user
+     */
+    public function testItLeavesNothing(array $user): void
+    {
+        $mark = bin2hex(random_bytes(12));
+
+        $this->examine($user, environment: ['ALTAIR_TEST_MARK' => $mark]);
+
+        self::assertSame([], Processes::startedWith($mark));
+        self::assertSame([], array_values(array_diff(scandir($this->elsewhere->path('tmp')), ['.', '..'])));
+    }
+
+    /**
+     * @dataProvider users
+     * @param list<string> $user
+     */
+    public function testPeopleReadARowForEachGuardAndAConclusion(array $user): void
+    {
+        [$code, $output, $errors] = $this->doctor($user);
+
+        self::assertSame([0, ''], [$code, $errors], $output);
+        foreach (self::GUARDS as $guard) {
+            self::assertMatchesRegularExpression("/^✓ $guard +in force/mu", $output);
+        }
+        self::assertStringStartsWith('php          ' . PHP_VERSION, $output);
+        self::assertStringEndsWith("\nEvery guard is in force and held when it was attacked.\n", $output);
+        self::assertStringNotContainsString("\e", $output);
+    }
+
+    /**
+     * @return iterable<string, array{list<string>, array<string, string>, string}>
+     */
+    public static function lacks(): iterable
+    {
+        $lacks = [
+            'mounts' => [['mounts'], ['filesystem' => 'missing'], '"unshare", "mount"'],
+            'Landlock' => [['landlock'], ['landlock' => 'missing'], '"landlock_create_ruleset"'],
+            'a Landlock of today' => [['landlock=1'], ['landlock' => 'degraded'], ''],
+            'seccomp' => [['seccomp'], ['seccomp' => 'missing'], 'seccomp'],
+            'mounts and Landlock' => [
+                ['mounts', 'landlock'], ['filesystem' => 'missing', 'landlock' => 'missing'], '"unshare"',
+            ],
+        ];
+        foreach ($lacks as $what => [$without, $states, $advice]) {
+            foreach (self::users() as $who => [$user]) {
+                yield "$what, $who" => [[...$without, ...$user], $states, $advice];
+            }
+        }
+    }
+
+    /**
+     * @dataProvider lacks
+     * @param list<string> $what
+     * @param array<string, string> $states
+     */
+    public function testWhatIsMissingIsNamedWithWhatToDo(array $what, array $states, string $advice): void
+    {
+        [$code, $report] = $this->examine($what);
+        [$humanCode, $human] = $this->doctor($what);
+
+        self::assertSame([1, 1, false], [$code, $humanCode, $report['ok']], self::shown($report));
+        $advised = '';
+        foreach ($report['guards'] as $guard) {
+            $state = $states[$guard['name']] ?? 'in_force';
+            self::assertSame($state, $guard['state'], self::shown($guard));
+            self::assertSame($state === 'in_force', $guard['remedies'] === []);
+            self::assertSame($state === 'in_force', $guard['detail'] === null);
+            self::assertSame($state === 'missing' ? 'not_tried' : 'passed', $guard['self_test']['verdict']);
+            foreach ($guard['remedies'] as $remedy) {
+                self::assertNotSame('', $remedy['because']);
+                $advised .= $remedy['how'];
+                self::assertStringContainsString("→ {$remedy['how']}\n", $human);
+            }
+        }
+        self::assertStringContainsString($advice, $advised);
+        self::assertStringEndsWith("\nNot in force: " . implode(', ', array_keys($states)) . ".\n", $human);
+    }
+
+    public function testAFilterWithoutAListenerIsStillInForce(): void
+    {
+        [$code, $report] = $this->examine(['listener']);
+
+        self::assertSame([0, 'in_force'], [$code, self::guard($report, 'seccomp')['state']], self::shown($report));
+    }
+
+    /**
+     * @return iterable<string, array{list<string>, array<string, string>, string, string}>
+     */
+    public static function strange(): iterable
+    {
+        yield 'no PHP' => [['--php=/nowhere/php'], [], 'php', '/nowhere/php does not exist'];
+        yield 'no PHP on PATH' => [[], ['PATH' => '/nowhere'], 'php', 'no executable `php` on PATH'];
+        yield 'no program' => [['--php=/etc/passwd'], [], 'php', '/etc/passwd is not executable'];
+        yield 'another program' => [['--php=/bin/cat'], [], 'php', '/bin/cat is no PHP command line'];
+        yield 'a program that says nothing' => [['--php=/bin/true'], [], 'php', 'ended with status 0'];
+        yield 'no extension' => [[], ['ALTAIR_EVAL_EXTENSION' => '/nowhere.so'], 'extension', '/nowhere.so'];
+        yield 'another file' => [[], ['ALTAIR_EVAL_EXTENSION' => '/etc/passwd'], 'extension', '/etc/passwd'];
+    }
+
+    /**
+     * @dataProvider strange
+     * @param list<string> $arguments
+     * @param array<string, string> $environment
+     */
+    public function testAStrangeMachineIsALineThatSaysSo(
+        array $arguments,
+        array $environment,
+        string $part,
+        string $problem,
+    ): void {
+        [$code, $report] = $this->examine([], $arguments, $environment);
+        [$humanCode, $human, $errors] = $this->doctor([], $arguments, $environment);
+
+        self::assertSame([1, 1, '', false], [$code, $humanCode, $errors, $report['ok']]);
+        self::assertStringContainsString($problem, $report[$part]['problem'], self::shown($report));
+        self::assertMatchesRegularExpression('/^  ✗ .*' . preg_quote($problem, '/') . '/mu', $human);
+        self::assertSame(self::GUARDS, array_column($report['guards'], 'name'));
+    }
+
+    public function testAnUnusableTemporaryDirectoryIsNamed(): void
+    {
+        [$code, $report] = $this->examine([], [], ['TMPDIR' => '/nowhere']);
+
+        self::assertSame([1, false], [$code, $report['ok']]);
+        self::assertCount(1, $report['problems']);
+        self::assertStringContainsString('/nowhere', $report['problems'][0]);
+        self::assertStringContainsString('TMPDIR', $report['problems'][0]);
+    }
+
+    public function testAPathWithControlCharactersIsNotPrintedRaw(): void
+    {
+        foreach (['human', 'json'] as $format) {
+            [, $output] = $this->doctor([], ["--format=$format", "--php=/no\e[2J\u{9b}php\xff"]);
+
+            self::assertDoesNotMatchRegularExpression('/[\x00-\x09\x0b-\x1f\x7f]/', $output);
+            self::assertTrue(mb_check_encoding($output, 'UTF-8'));
+        }
+    }
+
+    public function testWrongUsageIsALine(): void
+    {
+        foreach ([['--fromat=json'], ['--format=xml'], ['now']] as $arguments) {
+            $command = Command::run(['doctor', ...$arguments]);
+
+            self::assertSame([2, ''], [$command->exitCode, $command->output]);
+            self::assertMatchesRegularExpression("/^altair: [^\n]+ \(see altair doctor --help\)\n$/", $command->errors);
+        }
+    }
+
+    public function testItsHelpNamesTheKeysForPrograms(): void
+    {
+        $help = Command::run(['doctor', '--help'])->output;
+        [, $report] = $this->examine([]);
+
+        foreach (self::keys($report) as $key) {
+            self::assertMatchesRegularExpression("/\b$key\b/", $help);
+        }
+    }
+
+    /**
+     * @param array<mixed> $value
+     * @return list<string>
+     */
+    private static function keys(array $value): array
+    {
+        $keys = array_filter(array_keys($value), is_string(...));
+        foreach (array_filter($value, is_array(...)) as $inner) {
+            $keys = [...$keys, ...self::keys($inner)];
+        }
+
+        return array_values(array_unique($keys));
+    }
+
+    /**
+     * @param array<string, mixed> $report
+     * @return array<string, mixed>
+     */
+    private static function guard(array $report, string $name): array
+    {
+        return array_column($report['guards'], null, 'name')[$name];
+    }
+
+    /**
+     * @param list<string> $without
+     * @param list<string> $arguments
+     * @param array<string, string> $environment
+     * @return array{int, array<string, mixed>} exit code and report
+     */
+    private function examine(array $without, array $arguments = [], array $environment = []): array
+    {
+        [$code, $output, $errors] = $this->doctor($without, ['--format=json', ...$arguments], $environment);
+        self::assertSame('', $errors);
+
+        return [$code, json_decode($output, true, flags: JSON_THROW_ON_ERROR)];
+    }
+
+    /**
+     * @param list<string> $without what is taken away from the machine
+     * @param list<string> $arguments
+     * @param array<string, string> $environment
+     * @return array{int, string, string} exit code, output, errors
+     */
+    private function doctor(array $without, array $arguments = [], array $environment = []): array
+    {
+        return Without::command(
+            $without,
+            [dirname(__DIR__) . '/bin/altair', 'doctor', ...$arguments],
+            $environment + [
+                'ALTAIR_EVAL_EXTENSION' => Without::extension(),
+                'TMPDIR' => $this->elsewhere->path('tmp'),
+            ],
+        );
+    }
+
+    private static function shown(mixed $what): string
+    {
+        return (string) json_encode($what, JSON_PRETTY_PRINT | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE);
+    }
+}
