@@ -67,7 +67,8 @@ final class KernelSurfaceTest extends EscapeTestCase
         'ioctl of a file\'s flags' => '$f = raw("openat", -100, "$s->project/data.txt", 0, 0);'
             . ' sys("ioctl", $f, 0x40086602, pack("P", 0x80));',
         'fcntl of a lease' => '$f = raw("openat", -100, "$s->project/data.txt", 0, 0); sys("fcntl", $f, 1024, 0);',
-        'fcntl of directory notices' => '$f = raw("openat", -100, $s->project, 0, 0); sys("fcntl", $f, 1026, 0x8000003f);',
+        'fcntl of directory notices' => '$f = raw("openat", -100, $s->project, 0, 0);'
+            . ' sys("fcntl", $f, 1026, 0x8000003f);',
     ];
 
     /** Calls that the kernel answers for root only. */

@@ -26,7 +26,8 @@ final class NativeNetworkEscapeTest extends EscapeTestCase
             'connect' => '$f = sys("socket", 2, 1, 0); sys("connect", $f, ip4($s->tcp), 16);',
             'connect of a family with bits that the kernel ignores' =>
                 '$f = sys("socket", (1 << 32) | 2, 1, 0); sys("connect", $f, ip4($s->tcp), 16);',
-            'connect of a type with flags' => '$f = sys("socket", 2, 1 | 0x80800, 6); sys("connect", $f, ip4($s->tcp), 16);',
+            'connect of a type with flags' => '$f = sys("socket", 2, 1 | 0x80800, 6);'
+                . ' sys("connect", $f, ip4($s->tcp), 16);',
             'TCP fast open' => '$f = sys("socket", 2, 1, 0); sys("sendto", $f, "x", 1, 0x20000000, ip4($s->tcp), 16);',
             'MPTCP' => '$f = sys("socket", 2, 1, 262); sys("connect", $f, ip4($s->tcp), 16);',
             'IPv4 by an IPv6 socket' => '$f = sys("socket", 10, 1, 0); $a = pack("vnVa16V", 10, $s->tcp, 0,'
@@ -35,7 +36,8 @@ final class NativeNetworkEscapeTest extends EscapeTestCase
                 . ' int pthread_join(unsigned long, void *); int getaddrinfo(void *, void *, void *, void *);"'
                 . ' . " void *dlsym(void *, const char *);"); $t = FFI::new("unsigned long");'
                 . ' tell("pthread_create", $c->pthread_create(FFI::addr($t), null, $c->dlsym(null, "getpid"), null));'
-                . ' $c->pthread_join($t->cdata, null); $f = sys("socket", 2, 1, 0); sys("connect", $f, ip4($s->tcp), 16);',
+                . ' $c->pthread_join($t->cdata, null); $f = sys("socket", 2, 1, 0);'
+                . ' sys("connect", $f, ip4($s->tcp), 16);',
         ],
         'tcp6' => [
             'connect on IPv6' => '$f = sys("socket", 10, 1, 0); sys("connect", $f, ip6($s->tcp6), 28);',
@@ -141,7 +143,8 @@ final class NativeNetworkEscapeTest extends EscapeTestCase
     private static function listening(): iterable
     {
         $calls = [
-            'bind and listen' => '$f = sys("socket", 2, 1, 0); sys("bind", $f, ip4($s->free), 16); sys("listen", $f, 5);',
+            'bind and listen' => '$f = sys("socket", 2, 1, 0); sys("bind", $f, ip4($s->free), 16);'
+                . ' sys("listen", $f, 5);',
             'bind and listen on IPv6' => '$f = sys("socket", 10, 1, 0);'
                 . ' sys("bind", $f, pack("vnVa16V", 10, $s->free, 0, "", 0), 28); sys("listen", $f, 5);',
         ];

@@ -100,7 +100,8 @@ final class NativeProcessEscapeTest extends EscapeTestCase
         // vfork, in whose child nothing may return: execve(rdi, rsi, 0); exit.
         yield Attack::native(
             'the call vfork',
-            self::ARGUMENTS . '$words = FFI::new("char[16]", false); FFI::memcpy($words, $argv, 16); tell("vfork", machine('
+            self::ARGUMENTS . '$words = FFI::new("char[16]", false); FFI::memcpy($words, $argv, 16);'
+                . ' tell("vfork", machine('
                 . '"\xb8\x3a\0\0\0\x0f\x05\x85\xc0\x75\x24\x48\xbf" . pack("P", addr($name)) . "\x48\xbe"'
                 . ' . pack("P", addr($words)) . "\x31\xd2\xb8\x3b\0\0\0\x0f\x05\xb8\x3c\0\0\0\x0f\x05\xc3"));',
             Harm::process(),

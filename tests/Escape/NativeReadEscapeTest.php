@@ -22,7 +22,8 @@ final class NativeReadEscapeTest extends EscapeTestCase
         'openat from a directory of the project' => '$d = raw("openat", -100, $s->project, 0x10000, 0);'
             . ' $f = sys("openat", $d, str_repeat("../", 20) . $s->file, 0, 0);' . self::READ,
         'openat2' => '$how = pack("PPP", 0, 0, 0); $f = sys("openat2", -100, $s->file, $how, 24);' . self::READ,
-        'openat2 through a link' => '$how = pack("PPP", 0, 0, 0); $f = sys("openat2", -100, "link", $how, 24);' . self::READ,
+        'openat2 through a link' => '$how = pack("PPP", 0, 0, 0);'
+            . ' $f = sys("openat2", -100, "link", $how, 24);' . self::READ,
         'a descriptor of a path only' => '$p = sys("openat", -100, $s->file, 0x200000, 0);'
             . ' $f = raw("openat", -100, "/proc/self/fd/$p", 0, 0);' . self::READ,
         'chdir' => 'sys("chdir", $s->outside); $f = sys("openat", -100, "secret.txt", 0, 0);' . self::READ,
@@ -35,7 +36,8 @@ final class NativeReadEscapeTest extends EscapeTestCase
             . ' raw("unlinkat", -100, $p, 0);',
         'the memory of a bystander' => '$b = buf(4096); $l = buf(16); $r = buf(16); FFI::memcpy($l, iov($b, 4096), 16);'
             . ' FFI::memcpy($r, pack("PP", $s->environment, 64), 16);'
-            . ' $n = sys("process_vm_readv", $s->bystander, $l, 1, $r, 1, 0); if ($n > 0) { echo FFI::string($b, $n); }',
+            . ' $n = sys("process_vm_readv", $s->bystander, $l, 1, $r, 1, 0);'
+            . ' if ($n > 0) { echo FFI::string($b, $n); }',
         'the memory file of a bystander' => '$f = sys("openat", -100, "/proc/$s->bystander/mem", 0, 0); $b = buf(200);'
             . ' if ($f >= 0 && raw("pread64", $f, $b, 64, $s->environment) > 0) { echo FFI::string($b, 64); }',
         'the environment of a bystander' => '$f = sys("openat", -100, "/proc/$s->bystander/environ", 0, 0);' . self::READ,
@@ -48,7 +50,8 @@ final class NativeReadEscapeTest extends EscapeTestCase
         'every descriptor that is there' => 'for ($d = 3; $d < 256; $d++) {'
             . ' $f = raw("openat", $d, str_repeat("../", 20) . $s->file, 0, 0); tell("openat", $f);' . self::READ
             . ' $f = raw("openat", $d, ltrim($s->file, "/"), 0, 0);' . self::READ . ' }'
-            . ' $d = raw("openat", -100, "/", 0x10000, 0); $f = raw("openat", $d, ltrim($s->file, "/"), 0, 0);' . self::READ,
+            . ' $d = raw("openat", -100, "/", 0x10000, 0);'
+            . ' $f = raw("openat", $d, ltrim($s->file, "/"), 0, 0);' . self::READ,
     ];
 
     public static function attacks(): iterable
@@ -60,7 +63,8 @@ final class NativeReadEscapeTest extends EscapeTestCase
             'a file handle',
             // What follows the handle's head is the file system's own; the mount is that of the project.
             '$h = buf(200); FFI::memcpy($h, pack("VV", 128, 0), 8); $m = buf(8);'
-                . ' sys("name_to_handle_at", -100, $s->file, $h, $m, 0); $d = raw("openat", -100, $s->project, 0x10000, 0);'
+                . ' sys("name_to_handle_at", -100, $s->file, $h, $m, 0);'
+                . ' $d = raw("openat", -100, $s->project, 0x10000, 0);'
                 . ' $f = sys("open_by_handle_at", $d, $h, 0);' . self::READ,
             Harm::secret(),
             needsRoot: true,
@@ -130,7 +134,8 @@ final class NativeReadEscapeTest extends EscapeTestCase
         );
         yield Attack::native(
             'a new pseudo-terminal',
-            'tell("openat", raw("openat", -100, "/dev/ptmx", 2, 0)); tell("openat", raw("openat", -100, "/dev/pts/ptmx", 2, 0));',
+            'tell("openat", raw("openat", -100, "/dev/ptmx", 2, 0));'
+                . ' tell("openat", raw("openat", -100, "/dev/pts/ptmx", 2, 0));',
             Harm::descriptor('~ptmx~'),
         );
     }

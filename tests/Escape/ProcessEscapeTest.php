@@ -42,7 +42,8 @@ final class ProcessEscapeTest extends EscapeTestCase
         'an output callback' => 'ob_start("exec"); echo "$s->program >&2"; ob_end_flush();',
         'a shutdown function' => 'register_shutdown_function("system", "$s->program >&2");',
         'a destructor' => '$GLOBALS["d"] = new class ("$s->program >&2") {'
-            . ' public function __construct(private string $c) {} public function __destruct() { system($this->c); } };',
+            . ' public function __construct(private string $c) {} public function __destruct() { system($this->c);'
+            . ' } };',
         'a fiber' => '(new Fiber("system"))->start("$s->program >&2");',
         'a tick function' => 'register_tick_function("system", "$s->program >&2");'
             . ' file_put_contents("t.php", "<?php declare(ticks=1); \$i = 1;"); include "t.php"; unlink("t.php");',

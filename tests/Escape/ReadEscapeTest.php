@@ -75,7 +75,8 @@ final class ReadEscapeTest extends EscapeTestCase
         'a stylesheet\'s document()' => '$x = new DOMDocument(); $x->loadXML("<x:stylesheet'
             . ' xmlns:x=\"http://www.w3.org/1999/XSL/Transform\" version=\"1.0\"><x:template match=\"/\"><x:copy-of'
             . ' select=\"document(\'$s->outside/secret.xml\')\"/></x:template></x:stylesheet>");'
-            . ' $t = new XSLTProcessor(); $t->importStylesheet($x); echo $t->transformToXml(new SimpleXMLElement("<r/>"));',
+            . ' $t = new XSLTProcessor(); $t->importStylesheet($x);'
+            . ' echo $t->transformToXml(new SimpleXMLElement("<r/>"));',
         'chdir' => 'chdir($s->outside); echo file_get_contents("secret.txt");',
         'the root of the process' => 'echo file_get_contents("/proc/self/root$s->file");',
         'the working directory of the process' =>
@@ -111,7 +112,8 @@ final class ReadEscapeTest extends EscapeTestCase
         );
         yield new Attack(
             'a link that is another each time that it is read',
-            'for ($i = 0; $i < 300; $i++) { file_put_contents("r", "x"); is_file("r"); unlink("r"); symlink($s->file, "r");'
+            'for ($i = 0; $i < 300; $i++) { file_put_contents("r", "x"); is_file("r"); unlink("r");'
+                . ' symlink($s->file, "r");'
                 . ' echo @file_get_contents("r"); unlink("r"); }',
             Harm::secret(),
         );

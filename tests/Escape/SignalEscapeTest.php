@@ -40,7 +40,8 @@ final class SignalEscapeTest extends EscapeTestCase
             . ' pack("V4", 23, 0, 0xffffffff, 0) . str_repeat("\0", 112));',
         'pidfd_send_signal' => '$p = sys("pidfd_open", $s->bystander, 0); sys("pidfd_send_signal", $p, 23, 0, 0);',
         // F_SETSIG 10, F_SETOWN 8, F_SETFL 4 with O_ASYNC, then something to read.
-        'a signal for input' => '$p = buf(8); sys("socketpair", 1, 1, 0, $p); [1 => $a, 2 => $b] = unpack("V2", FFI::string($p, 8));'
+        'a signal for input' => '$p = buf(8); sys("socketpair", 1, 1, 0, $p);'
+            . ' [1 => $a, 2 => $b] = unpack("V2", FFI::string($p, 8));'
             . ' sys("fcntl", $a, 10, 23); sys("fcntl", $a, 8, $s->bystander); sys("fcntl", $a, 4, 020000);'
             . ' raw("write", $b, "x", 1);',
         'a signal for input, with bits that the kernel ignores' => '$p = buf(8); sys("socketpair", 1, 1, 0, $p);'
@@ -49,10 +50,12 @@ final class SignalEscapeTest extends EscapeTestCase
         // F_SETOWN_EX 15 for a process (1).
         'a signal for input to an extended owner' => '$p = buf(8); sys("socketpair", 1, 1, 0, $p);'
             . ' [1 => $a, 2 => $b] = unpack("V2", FFI::string($p, 8)); sys("fcntl", $a, 10, 23);'
-            . ' sys("fcntl", $a, 15, pack("VV", 1, $s->bystander)); sys("fcntl", $a, 4, 020000); raw("write", $b, "x", 1);',
+            . ' sys("fcntl", $a, 15, pack("VV", 1, $s->bystander)); sys("fcntl", $a, 4, 020000);'
+            . ' raw("write", $b, "x", 1);',
         // FIOSETOWN and FIOASYNC.
         'a signal for input by ioctl' => '$p = buf(8); sys("socketpair", 1, 1, 0, $p);'
-            . ' [1 => $a, 2 => $b] = unpack("V2", FFI::string($p, 8)); sys("ioctl", $a, 0x8901, pack("V", $s->bystander));'
+            . ' [1 => $a, 2 => $b] = unpack("V2", FFI::string($p, 8));'
+            . ' sys("ioctl", $a, 0x8901, pack("V", $s->bystander));'
             . ' sys("ioctl", $a, 0x5452, pack("V", 1)); raw("write", $b, "x", 1);',
         'a signal for urgent data' => '$p = buf(8); sys("socketpair", 1, 1, 0, $p);'
             . ' [1 => $a, 2 => $b] = unpack("V2", FFI::string($p, 8)); sys("fcntl", $a, 8, $s->bystander);'
@@ -80,7 +83,8 @@ final class SignalEscapeTest extends EscapeTestCase
         'ioprio_set' => 'sys("ioprio_set", 1, $s->bystander, (2 << 13) | 7);',
         'get_robust_list' => '$h = buf(8); $l = buf(8); sys("get_robust_list", $s->bystander, $h, $l);',
         'process_madvise' => '$p = raw("pidfd_open", $s->bystander, 0); $v = buf(16);'
-            . ' FFI::memcpy($v, pack("PP", $s->environment & ~4095, 4096), 16); sys("process_madvise", $p, $v, 1, 20, 0);',
+            . ' FFI::memcpy($v, pack("PP", $s->environment & ~4095, 4096), 16);'
+            . ' sys("process_madvise", $p, $v, 1, 20, 0);',
         'process_mrelease' => '$p = raw("pidfd_open", $s->bystander, 0); sys("process_mrelease", $p, 0);',
         'move_pages' => 'sys("move_pages", $s->bystander, 0, 0, 0, 0, 0);',
         'sched_setattr' => 'sys("sched_setattr", $s->bystander, pack("V2Pl2P3", 48, 0, 0, 0, 0, 0, 0, 0), 0);',

@@ -109,7 +109,8 @@ final class WriteEscapeTest extends EscapeTestCase
             'a hard link that the snippet makes' =>
                 'link($s->sibling, "made"); file_put_contents("made", "x");',
             'moving a file out' => 'rename("data.txt", "$s->outside/moved");',
-            'moving the project' => 'rename($s->project, "$s->outside/moved"); rename("$s->outside/moved", $s->project);',
+            'moving the project' => 'rename($s->project, "$s->outside/moved");'
+                . ' rename("$s->outside/moved", $s->project);',
         ];
         foreach ($calls as $name => $snippet) {
             foreach (['' => [], ', with writes on' => ['allowWrites' => true]] as $suffix => $options) {

@@ -25,6 +25,8 @@ final class Arena
 
     private readonly Listeners $listeners;
 
+    private readonly Surroundings $surroundings;
+
     private readonly string $secret;
 
     /** @var array<string, Host> by setting */
@@ -40,11 +42,7 @@ final class Arena
         mkdir($this->directory->path('tmp'));
         chmod($this->directory->path('tmp'), 01777);
         copy(__DIR__ . '/evaluating-host.php', $this->directory->path('evaluating-host.php'));
-        $this->directory->write('ini/sendmail.ini', "sendmail_path={$this->directory->path('ini/escaped')}\n");
-        $this->directory->write('ini/escaped', EscapedProgram::bytes(), 0755);
-        if (getenv('EXTENSION') !== false) {
-            copy(getenv('EXTENSION'), $this->directory->path('altair_eval.so'));
-        }
+        $this->surroundings = new Surroundings($this->directory);
         $this->outside = '/var/tmp/altair-escape-' . bin2hex(random_bytes(6));
         mkdir($this->outside);
         chmod($this->outside, 0755);
@@ -71,6 +69,7 @@ final class Arena
             $host->pid,
             $this->secret,
             $this->directory->path('tmp'),
+            $this->surroundings,
             $this->outside,
         ));
         if ($attack->prepare !== null) {
@@ -187,6 +186,9 @@ final class Arena
         $run->changes = $run->scene->changes();
         $run->arrived = array_values(array_unique([...$run->arrived, ...$this->listeners->arrived()]));
         $files = array_diff(scandir($this->directory->path('tmp')), ['.', '..', $this->secret]);
+        if ($files !== []) {
+            exec('rm -rf -- ' . escapeshellarg($this->directory->path('tmp')) . '/*');
+        }
         $processes = array_column(Snapshot::descendants($host->pid), 'name');
         $run->leftovers = [...array_values($files), ...$processes];
     }

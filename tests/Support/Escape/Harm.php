@@ -74,12 +74,13 @@ final class Harm
         ));
     }
 
-    /** The audit log, or its directory, is not as it was. */
+    /** The audit log, or its directory, is not as it was; an empty directory may have been made for it. */
     public static function audit(): Closure
     {
         return static fn (Run $run): array => array_values(array_filter(
             $run->changes,
-            static fn (string $path): bool => self::isBelow($path, $run->scene->project . '/.altair'),
+            static fn (string $path): bool => self::isBelow($path, $run->scene->project . '/.altair')
+                && !($path === "{$run->scene->project}/.altair" && @scandir($path) === ['.', '..']),
         ));
     }
 

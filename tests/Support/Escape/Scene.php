@@ -32,6 +32,7 @@ final class Scene
         public readonly int $host,
         public readonly string $secret,
         public readonly string $hostTemp,
+        private readonly Surroundings $surroundings,
         string $outside,
     ) {
         $this->directory = new TemporaryApplication([
@@ -68,6 +69,19 @@ final class Scene
         exec('rm -rf -- ' . escapeshellarg($this->outside));
     }
 
+    public function keepSurroundings(): void
+    {
+        $this->surroundings->keep();
+    }
+
+    /**
+     * @return list<string> what of the files that PHP starts from is another than it was kept; it is put back
+     */
+    public function surroundings(): array
+    {
+        return $this->surroundings->changes();
+    }
+
     /** Called when everything is prepared: what is another than now has been changed by the run. */
     public function remember(): void
     {
@@ -92,6 +106,8 @@ final class Scene
             'program' => "$this->project/bin/escaped",
             'host' => $this->host,
             'hostTemp' => $this->hostTemp,
+            'configuration' => $this->surroundings->configuration,
+            'extension' => $this->surroundings->extension,
             'bystander' => $this->bystander->pid,
             'environment' => $this->bystander->environment,
             'tcp' => $this->listeners->port('tcp'),
