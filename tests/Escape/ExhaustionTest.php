@@ -76,7 +76,8 @@ final class ExhaustionTest extends EscapeTestCase
 
     public static function attacks(): iterable
     {
-        $peak = static fn (Run $run): array => $run->peakBytes > self::MOST_BYTES ? ["it used $run->peakBytes bytes"] : [];
+        $peak = static fn (Run $run): array =>
+            $run->peakBytes > self::MOST_BYTES ? ["it used $run->peakBytes bytes"] : [];
         foreach (self::MEMORY as $name => $snippet) {
             $snippet = sprintf($snippet, self::GREED_MB) . ' usleep(20000);';
             yield new Attack("$name", $snippet, $peak, options: self::OPTIONS, measuresMemory: true);
@@ -95,7 +96,8 @@ final class ExhaustionTest extends EscapeTestCase
         $most = static fn (int $bytes): Closure => static fn (Run $run): array =>
             $run->found > $bytes ? ["$run->found bytes were written"] : [];
         $used = static fn (string $where): Closure => static function (Run $run, Snapshot $after) use ($where): int {
-            $directory = "/proc/$after->pid/root" . ($where === 'project' ? $run->scene->project : self::temp($run, $after));
+            $directory = "/proc/$after->pid/root"
+                . ($where === 'project' ? $run->scene->project : self::temp($run, $after));
 
             return 1024 * (int) shell_exec('du -xsk -- ' . escapeshellarg($directory) . '/. 2>/dev/null');
         };
@@ -195,8 +197,8 @@ final class ExhaustionTest extends EscapeTestCase
             'sleeping' => 'while (true) { sleep(1000); }',
             'sleeping with every signal blocked' => $block . 'while (true) { sleep(1000); }',
             'waiting for a pipe' => '$p = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0); fread($p[0], 1);',
-            'a shutdown function that never ends' => 'register_shutdown_function(static function () { while (true) { } });'
-                . ' throw new Error("x");',
+            'a shutdown function that never ends' =>
+                'register_shutdown_function(static function () { while (true) { } }); throw new Error("x");',
             'a long native call' => 'preg_match("/(a+)+$/", str_repeat("a", 64) . "b"); while (true) { hash("sha512",'
                 . ' str_repeat("x", 1 << 20)); }',
         ];

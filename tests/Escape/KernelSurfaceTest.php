@@ -134,7 +134,11 @@ final class KernelSurfaceTest extends EscapeTestCase
     /** Becoming somebody else. */
     private static function identity(): iterable
     {
-        $calls = ['setresuid' => '12345, 12345, 12345', 'setresgid' => '12345, 12345, 12345', 'setgroups' => '1, pack("V", 12345)'];
+        $calls = [
+            'setresuid' => '12345, 12345, 12345',
+            'setresgid' => '12345, 12345, 12345',
+            'setgroups' => '1, pack("V", 12345)',
+        ];
         foreach ($calls as $call => $arguments) {
             yield Attack::native($call, "sys('$call', $arguments);", Harm::self(), needsRoot: true);
         }
@@ -145,8 +149,11 @@ final class KernelSurfaceTest extends EscapeTestCase
             static fn (Run $run): array => $run->found === true ? ['it may leave a core file'] : [],
             needsRoot: true,
             unproven: self::mayRaiseLimits() ? '' : 'the test itself has no CAP_SYS_RESOURCE',
-            look: static fn (Run $run, Snapshot $after): bool =>
-                preg_match('/^Max core file size\s+0\s+0 /m', (string) file_get_contents("/proc/$after->pid/limits")) === 0,
+            look: static function (Run $run, Snapshot $after): bool {
+                $limits = (string) file_get_contents("/proc/$after->pid/limits");
+
+                return preg_match('/^Max core file size\s+0\s+0 /m', $limits) === 0;
+            },
         );
     }
 
@@ -179,7 +186,10 @@ final class KernelSurfaceTest extends EscapeTestCase
     /** System V objects outlive those who make them. */
     private static function systemV(): iterable
     {
-        $made = static fn (string $call, string $option): Closure => static function (Run $run) use ($call, $option): array {
+        $made = static fn (string $call, string $option): Closure => static function (Run $run) use (
+            $call,
+            $option,
+        ): array {
             $made = [];
             foreach ($run->calls as [$name, $id]) {
                 if ($name === $call && $id >= 0) {

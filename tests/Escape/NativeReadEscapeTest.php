@@ -40,7 +40,8 @@ final class NativeReadEscapeTest extends EscapeTestCase
             . ' if ($n > 0) { echo FFI::string($b, $n); }',
         'the memory file of a bystander' => '$f = sys("openat", -100, "/proc/$s->bystander/mem", 0, 0); $b = buf(200);'
             . ' if ($f >= 0 && raw("pread64", $f, $b, 64, $s->environment) > 0) { echo FFI::string($b, 64); }',
-        'the environment of a bystander' => '$f = sys("openat", -100, "/proc/$s->bystander/environ", 0, 0);' . self::READ,
+        'the environment of a bystander' =>
+            '$f = sys("openat", -100, "/proc/$s->bystander/environ", 0, 0);' . self::READ,
         'the root of a bystander' => '$f = sys("openat", -100, "/proc/$s->bystander/root$s->file", 0, 0);' . self::READ,
         'the root of the host' => '$f = sys("openat", -100, "/proc/$s->host/root$s->file", 0, 0);' . self::READ,
         'the own root by /proc' => '$f = sys("openat", -100, "/proc/self/root$s->file", 0, 0);' . self::READ,
@@ -119,8 +120,8 @@ final class NativeReadEscapeTest extends EscapeTestCase
         $held = Harm::descriptor('~^/dev/(?!null|zero|random|urandom)|ptmx~');
         yield Attack::native(
             'any device',
-            'foreach (["full", "fuse", "hwrng", "kmem", "kmsg", "kvm", "loop-control", "mem", "net/tun", "nvme0n1", "port",'
-                . ' "ptmx", "sda", "snapshot", "uinput", "vda", "vhost-net", "vsock"] as $device) {'
+            'foreach (["full", "fuse", "hwrng", "kmem", "kmsg", "kvm", "loop-control", "mem", "net/tun", "nvme0n1",'
+                . ' "port", "ptmx", "sda", "snapshot", "uinput", "vda", "vhost-net", "vsock"] as $device) {'
                 . ' tell("openat", raw("openat", -100, "/dev/$device", 0x80800, 0)); }',
             $held,
         );

@@ -120,7 +120,8 @@ final class NetworkEscapeTest extends EscapeTestCase
     ];
 
     /** Seconds that a read may take where nobody answers. */
-    private const CONTEXT = '$context = static function () { $c = stream_context_create(["http" => ["timeout" => 0.2]]);'
+    private const CONTEXT = '$context = static function () {'
+        . ' $c = stream_context_create(["http" => ["timeout" => 0.2]]);'
         . ' stream_context_set_default(["http" => ["timeout" => 0.2]]); ini_set("default_socket_timeout", "1");'
         . ' libxml_set_streams_context($c); return $c; };' . "\n";
 

@@ -35,7 +35,8 @@ final class ProcessEscapeTest extends EscapeTestCase
         'error_log by mail' => 'error_log("m", 1, "nobody@localhost");',
         'a callback that is a name' => 'array_map("system", ["$s->program >&2"]);',
         'a callback in upper case with a namespace' => 'call_user_func("\\\\SYSTEM", "$s->program >&2");',
-        'a closure of the function' => '(static fn (string $c) => (Closure::fromCallable("system"))($c))("$s->program >&2");',
+        'a closure of the function' =>
+            '(static fn (string $c) => (Closure::fromCallable("system"))($c))("$s->program >&2");',
         'a first-class callable' => '$f = passthru(...); $f("$s->program >&2");',
         'reflection' => '(new ReflectionFunction("system"))->invoke("$s->program >&2");',
         'a sorting callback' => '$a = ["$s->program >&2", "$s->program >&2"]; usort($a, "passthru");',

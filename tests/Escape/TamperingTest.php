@@ -92,8 +92,11 @@ final class TamperingTest extends EscapeTestCase
     {
         return static fn (Run $run): array => array_values(array_filter(
             Harm::audit()($run),
-            static fn (string $path): bool =>
-                !in_array($path, ["{$run->scene->project}/.altair", "{$run->scene->project}/.altair/events.jsonl"], true),
+            static fn (string $path): bool => !in_array(
+                $path,
+                ["{$run->scene->project}/.altair", "{$run->scene->project}/.altair/events.jsonl"],
+                true,
+            ),
         ));
     }
 

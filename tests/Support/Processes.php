@@ -92,7 +92,7 @@ final class Processes
     /**
      * @return list<string>
      */
-    private static function all(): array
+    public static function all(): array
     {
         return array_values(array_filter(scandir('/proc'), ctype_digit(...)));
     }

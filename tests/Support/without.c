@@ -18,6 +18,7 @@
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,20 +72,24 @@ static int install(unsigned int flags)
 /* Tells a version of Landlock, for as long as the command runs. */
 static int serve(int listener, pid_t command, unsigned int version)
 {
-	for (;;) {
+	struct pollfd watched[] = {
+		{ .fd = listener, .events = POLLIN },
+		{ .fd = (int) syscall(SYS_pidfd_open, command, 0), .events = POLLIN },
+	};
+	while (watched[1].fd >= 0) {
 		struct seccomp_notif call;
 		struct seccomp_notif_resp with;
+		int status;
+		if (poll(watched, LENGTH(watched), -1) < 0) {
+			fail("poll");
+		}
+		if (watched[1].revents && waitpid(command, &status, 0) == command) {
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+		}
 		memset(&call, 0, sizeof call);
 		memset(&with, 0, sizeof with);
-		if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) {
-			if (errno == EINTR || errno == ENOENT) {
-				int status;
-				if (waitpid(command, &status, WNOHANG) == command) {
-					return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-				}
-				continue;
-			}
-			fail("listener");
+		if (!(watched[0].revents & POLLIN) || ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) {
+			continue;
 		}
 		with.id = call.id;
 		if (call.data.args[2] == LANDLOCK_CREATE_RULESET_VERSION) {
@@ -94,11 +99,8 @@ static int serve(int listener, pid_t command, unsigned int version)
 		}
 		ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &with);
 	}
-}
-
-static void on_child(int signal)
-{
-	(void) signal; /* only to interrupt */
+	fail("pidfd");
+	return 125;
 }
 
 int main(int argc, char **argv)
@@ -170,8 +172,6 @@ int main(int argc, char **argv)
 		execvp(argv[at + 1], argv + at + 1);
 		fail(argv[at + 1]);
 	}
-	struct sigaction action = { .sa_handler = on_child };
-	sigaction(SIGCHLD, &action, NULL);
 	pid_t command = fork();
 	if (command == 0) {
 		close(listener);

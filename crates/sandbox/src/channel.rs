@@ -242,3 +242,69 @@ fn received(descriptor: std::os::fd::RawFd) -> OwnedFd {
     // SAFETY: it came with a packet of this process's own receiving, and is nobody else's.
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// Sends a packet, with a descriptor.
+    fn send_with(process: &OwnedFd, packet: &[u8]) {
+        let descriptors = [process.as_raw_fd()];
+        sendmsg::<()>(
+            process.as_raw_fd(),
+            &[IoSlice::new(packet)],
+            &[ControlMessage::ScmRights(&descriptors)],
+            MsgFlags::empty(),
+            None,
+        )
+        .unwrap();
+    }
+
+    /// What the host's side takes.
+    fn packets(channel: &mut Channel) -> Vec<Vec<u8>> {
+        let mut taken = Vec::new();
+        channel.drain(&mut |packet| taken.push(packet.to_vec()));
+        taken
+    }
+
+    #[test]
+    fn the_listener_comes_with_its_own_packet_once() {
+        let (host, process) = channel_pair().unwrap();
+        let mut channel = Channel::new(Some(host), Vec::new());
+        send_with(&process, b"another");
+        assert_eq!(packets(&mut channel), [b"another".to_vec()]);
+        assert!(channel.listener().is_none());
+        hand_over(process.as_fd(), Some(process.try_clone().unwrap()));
+        assert!(packets(&mut channel).is_empty());
+        assert!(channel.listener().is_some());
+        assert!(channel.listener().is_none());
+        send_with(&process, HAND_OVER);
+        assert_eq!(packets(&mut channel), [HAND_OVER.to_vec()]);
+        assert!(channel.listener().is_none());
+    }
+
+    #[test]
+    fn none_comes_after_it_was_said_that_none_comes() {
+        let (host, process) = channel_pair().unwrap();
+        let mut channel = Channel::new(Some(host), Vec::new());
+        hand_over(process.as_fd(), None);
+        assert!(packets(&mut channel).is_empty());
+        send_with(&process, HAND_OVER);
+        assert_eq!(packets(&mut channel), [HAND_OVER.to_vec()]);
+        assert!(channel.listener().is_none());
+    }
+
+    #[test]
+    fn none_comes_after_too_many_other_packets() {
+        let (host, process) = channel_pair().unwrap();
+        let mut channel = Channel::new(Some(host), Vec::new());
+        for _ in 0..=PACKETS_BEFORE_HAND_OVER {
+            send_with(&process, b"another");
+            packets(&mut channel);
+        }
+        send_with(&process, HAND_OVER);
+        assert_eq!(packets(&mut channel), [HAND_OVER.to_vec()]);
+        assert!(channel.listener().is_none());
+    }
+}

@@ -30,6 +30,7 @@ attacks![
     pretend_to_hand_over,
     from_threads,
     die_in_the_middle,
+    look_for_listener,
 ];
 
 const EPERM: i32 = libc::EPERM;
@@ -233,7 +234,8 @@ fn flood_for_ever(_: &str) {
     let flood = || loop {
         call(libc::SYS_socket, &[2, 1, 0]);
     };
-    for _ in 0..4 {
+    // So many that there is always a call that waits for its answer.
+    for _ in 0..64 {
         std::thread::spawn(flood);
     }
     flood()
@@ -409,6 +411,21 @@ fn a_process_that_dies_while_it_asks_is_the_end_of_it() {
     let attacked = attack("die_in_the_middle", SECCOMP, "");
     assert_eq!(attacked.ended.status, Status::Signalled(libc::SIGKILL));
     assert!(!attacked.ended.timed_out);
+}
+
+fn look_for_listener(_: &str) {
+    let open: Vec<String> = (0..256)
+        .filter(|fd| unsafe { libc::fcntl(*fd, libc::F_GETFD) } >= 0)
+        .map(|fd| fd.to_string())
+        .collect();
+    println!("{}", open.join(" "));
+}
+
+#[test]
+fn the_listener_does_not_stay_with_the_process() {
+    // Whoever holds it could have the kernel go on with a call.
+    let attacked = attack("look_for_listener", SECCOMP, "");
+    assert_eq!(attacked.output(), "0 1 2 3\n");
 }
 
 #[test]

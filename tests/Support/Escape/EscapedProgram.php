@@ -32,7 +32,8 @@ final class EscapedProgram
         $code = hex2bin(self::CODE[$machine]) . Run::mark('escaped');
         $size = self::HEADERS + strlen($code);
         $header = "\x7fELF\x02\x01\x01" . str_repeat("\0", 9)
-            . pack('vvVPPPVvvvvvv', 2, self::MACHINE[$machine], 1, self::ADDRESS + self::HEADERS, 64, 0, 0, 64, 56, 1, 64, 0, 0);
+            . pack('vvVPPPV', 2, self::MACHINE[$machine], 1, self::ADDRESS + self::HEADERS, 64, 0, 0)
+            . pack('vvvvvv', 64, 56, 1, 64, 0, 0);
         $segment = pack('VVPPPPPP', 1, 5, 0, self::ADDRESS, self::ADDRESS, $size, $size, 0x1000);
 
         return $header . $segment . $code;

@@ -31,14 +31,15 @@ final class Host
     public function __construct(Setting $setting, string $directory, string $temp)
     {
         $extension = getenv('EXTENSION');
-        $options = $extension === false ? [] : ['-d', "extension=$directory/altair_eval.so"];
+        $options = ['-d', 'display_errors=stderr', '-d', 'log_errors=0'];
+        if ($extension !== false) {
+            array_push($options, '-d', "extension=$directory/altair_eval.so");
+        }
         if ($setting->isNative()) {
             array_push($options, '-d', 'altair_eval.omit=ini');
         }
         $process = proc_open(
-            $setting->command([
-                PHP_BINARY, '-d', 'display_errors=stderr', '-d', 'log_errors=0', ...$options, "$directory/evaluating-host.php",
-            ]),
+            $setting->command([PHP_BINARY, ...$options, "$directory/evaluating-host.php"]),
             [['pipe', 'r'], ['pipe', 'w'], STDERR],
             $pipes,
             '/',
@@ -77,7 +78,10 @@ final class Host
             $none = null;
             if (stream_select($readable, $none, $none, 0, $meanwhile === null ? 1_000_000 : 5_000) === 1) {
                 $more = fread($this->pipes[1], 1 << 20);
-                $this->read .= $more === '' || $more === false ? throw new RuntimeException('The host has ended.') : $more;
+                if ($more === '' || $more === false) {
+                    throw new RuntimeException('The host has ended.');
+                }
+                $this->read .= $more;
             } elseif ($meanwhile !== null) {
                 $meanwhile();
             }

@@ -10,7 +10,8 @@ namespace Altair\Eval\Tests\Support\Escape;
 final class Prelude
 {
     /**
-     * `sys()` makes a system call and tells the test what it returned (`-errno` where it failed); `raw()` tells nothing.
+     * `sys()` makes a system call and tells the test what it returned (`-errno` where it failed); `raw()` tells
+     * nothing.
      *
      * Strings are handed over as pointers to a copy, native data by its address, null as 0.
      */

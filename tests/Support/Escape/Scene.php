@@ -125,14 +125,10 @@ final class Scene
      */
     public function changes(): array
     {
-        $lines = static fn (string $state): array => explode("\n", trim($state));
-        $paths = [];
-        $new = array_diff($lines($this->state()), $lines($this->before));
-        foreach ([...$new, ...array_diff($lines($this->before), $lines($this->state()))] as $line) {
-            $paths[strtok($line, "\t")] = true;
-        }
+        [$now, $before] = [explode("\n", $this->state()), explode("\n", $this->before)];
+        $changed = [...array_diff($now, $before), ...array_diff($before, $now)];
 
-        return array_keys($paths);
+        return array_values(array_unique(array_map(static fn (string $line): string => strtok($line, "\t"), $changed)));
     }
 
     /** Every file with all that the kernel knows of it: the time of the last change covers content and metadata. */
@@ -140,7 +136,7 @@ final class Scene
     {
         return (string) shell_exec(
             'find ' . escapeshellarg($this->directory->root) . ' ' . escapeshellarg($this->outside)
-                . ' -printf "%p\t%y\t%m\t%U\t%G\t%s\t%n\t%T@\t%C@\t%l\n" | sort',
+                . ' -printf "%p\t%y\t%m\t%U\t%G\t%s\t%n\t%T@\t%C@\t%l\n"',
         );
     }
 }

@@ -155,3 +155,6 @@ impl Listener {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::os::fd::AsFd;
+
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, fork};
+
+use super::*;
+use crate::channel::{Channel, channel_pair};
+use crate::seccomp::Seccomp;
+use crate::{FinalGuards, Supervision};
+
+const THREADS: usize = 3 * CALLS_A_ROUND;
+
+/// A process of [`THREADS`] threads that each make a call that is refused.
+fn calls_at_once(channel: BorrowedFd<'_>) -> ! {
+    let guards = FinalGuards {
+        landlock: None,
+        seccomp: Some(Seccomp::default()),
+    };
+    guards.take(Some(channel));
+    for _ in 0..THREADS {
+        std::thread::spawn(|| {
+            loop {
+                // SAFETY: no pointer is passed, and the call is refused.
+                unsafe { libc::syscall(libc::SYS_unshare, 0) };
+            }
+        });
+    }
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Whether all threads of a process wait.
+fn all_wait(process: Pid) -> bool {
+    let states: Vec<bool> = fs::read_dir(format!("/proc/{process}/task"))
+        .unwrap()
+        .map(|task| fs::read_to_string(task.unwrap().path().join("stat")).unwrap())
+        .map(|stat| stat.rsplit_once(") ").unwrap().1.starts_with('S'))
+        .collect();
+    states.len() == THREADS + 1 && !states.contains(&false)
+}
+
+#[test]
+fn one_round_answers_no_more_than_its_share() {
+    let (host, process) = channel_pair().unwrap();
+    // SAFETY: the child makes system calls and threads, for which the C library is whole in a
+    // fork, and is killed.
+    let child = match unsafe { fork() }.unwrap() {
+        ForkResult::Child => calls_at_once(process.as_fd()),
+        ForkResult::Parent { child } => child,
+    };
+    let mut channel = Channel::new(Some(host), Vec::new());
+    let until = Supervision::deadline_after(std::time::Duration::from_secs(30));
+    let mut in_time = || assert!(std::time::Instant::now() < until);
+    let listener = loop {
+        in_time();
+        channel.drain(&mut |_| {});
+        if let Some(listener) = channel.listener() {
+            break listener;
+        }
+    };
+    let mut listener = Listener::new(listener).unwrap();
+    while !all_wait(child) {
+        in_time();
+        std::thread::yield_now();
+    }
+    let mut answered = 0;
+    assert!(listener.serve(PollFlags::POLLIN, &mut |_| answered += 1));
+    assert_eq!(answered, CALLS_A_ROUND);
+    kill(child, Signal::SIGKILL).unwrap();
+    waitpid(child, None).unwrap();
+    // Nobody is left behind the filter.
+    assert!(!listener.serve(listener.ready(), &mut |_| {}));
+}

@@ -1,0 +1,75 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests;
+
+use Altair\Eval\Tests\Support\Processes;
+use Altair\Eval\Tests\Support\Script;
+use Altair\Eval\Tests\Support\TemporaryApplication;
+use PHPUnit\Framework\TestCase;
+
+/**
+ * A host that is killed in the middle of a run: nothing of the run is left, neither process nor file, mount or namespace.
+ */
+final class HostKilledTest extends TestCase
+{
+    /** Seconds in which everything has to be gone, on the slowest of machines; `make bench` has the real figure. */
+    private const PATIENCE = 10;
+
+    /**
+     * @return iterable<string, array{string, string}>
+     */
+    public function runs(): iterable
+    {
+        yield 'that computes' => ['for (;;);', ''];
+        yield 'that sleeps' => ['sleep(60);', ''];
+        yield 'that writes' => ['for (;;) { file_put_contents("x", str_repeat("x", 1 << 20)); touch(tempnam("/tmp", "x")); }', ''];
+        yield 'that makes refused calls' => ['for (;;) { try { @posix_kill(1, 0); @stream_socket_pair(1, 2, 0); } catch (Error) {} }', ''];
+        yield 'that has forked, unsafely' => [
+            'if (pcntl_fork() === 0) { posix_setsid(); if (pcntl_fork() === 0) { fclose(STDOUT); fclose(STDERR); } } for (;;) { sleep(1); }',
+            ', unsafe: true',
+        ];
+    }
+
+    /**
+     * @dataProvider runs
+     */
+    public function testNothingOfItIsLeft(string $snippet, string $options): void
+    {
+        $place = new TemporaryApplication();
+        mkdir($place->path('tmp'));
+        chmod($place->path('tmp'), 01777);
+        $application = new TemporaryApplication();
+        $before = getenv('TMPDIR');
+        putenv('TMPDIR=' . $place->path('tmp'));
+        $script = new Script('$r = new EvalRequest(' . var_export('echo "begun"; ' . $snippet, true) . ', '
+            . var_export($application->root, true) . ", 60000$options);"
+            . ' (new Evaluator())->evaluate($r, function (string $type, string $chunk) { say($chunk); });');
+        putenv($before === false ? 'TMPDIR' : "TMPDIR=$before");
+        self::assertSame('begun', $script->line());
+        $processes = $script->processes();
+        self::assertGreaterThanOrEqual(2, count($processes), 'The keeper and the child.');
+        $own = readlink('/proc/self/ns/mnt');
+        $namespaces = array_diff(array_filter(array_map(self::namespace(...), $processes)), [$own]);
+        self::assertSame($options === '' ? 1 : 0, count($namespaces), 'A confined run has a mount namespace of its own.');
+        $mounts = file_get_contents('/proc/self/mountinfo');
+
+        $script->signal(SIGKILL);
+        $deadline = microtime(true) + self::PATIENCE;
+        while ($script->processes() !== [] && microtime(true) < $deadline) {
+            usleep(1000);
+        }
+
+        self::assertSame([], $script->processes());
+        self::assertSame([], array_intersect($namespaces, array_map(self::namespace(...), Processes::all())));
+        self::assertSame($mounts, file_get_contents('/proc/self/mountinfo'));
+        self::assertSame(['.', '..'], scandir($place->path('tmp')));
+        self::assertSame([], array_diff($application->tree(), ['vendor', 'vendor/autoload.php', '.altair', '.altair/events.jsonl']));
+    }
+
+    private static function namespace(int|string $pid): string|false
+    {
+        return @readlink("/proc/$pid/ns/mnt");
+    }
+}
