@@ -212,26 +212,32 @@ final class BlockedTest extends EvaluationTestCase
      */
     public function testAWriteOutsideOfTheProjectIsTold(string $path, string $code): void
     {
-        $result = $this->evaluate("$code; return 'done';");
+        $shown = new TemporaryApplication(['file' => 'x', 'empty/file' => 'x']);
+        $shown->remove('empty/file');
+        $result = $this->evaluate(
+            '$shown = ' . var_export($shown->root, true) . "; $code; return 'done';",
+            readablePaths: [$shown->root],
+        );
 
         self::assertSame('done', $result->result['value'] ?? null, var_export($result->toArray(), true));
         self::assertSame(
-            [['what' => "write $path", 'guard' => 'filesystem', 'lift' => '--unsafe']],
+            [['what' => "write $shown->root/$path", 'guard' => 'filesystem', 'lift' => '--unsafe']],
             $result->diagnostics['blocked'],
         );
+        self::assertSame(['empty', 'file', 'vendor', 'vendor/autoload.php'], $shown->tree());
     }
 
     public static function writes(): iterable
     {
-        yield 'file_put_contents' => ['/usr/altair', '@file_put_contents("/usr/altair", "x")'];
-        yield 'fopen' => ['/usr/altair', '@fopen("/usr/altair", "x")'];
-        yield 'touch' => ['/usr/altair', '@touch("/usr/altair")'];
-        yield 'chmod' => ['/etc/passwd', '@chmod("/etc/passwd", 0777)'];
-        yield 'unlink' => ['/etc/passwd', '@unlink("/etc/passwd")'];
-        yield 'mkdir' => ['/usr/altair', '@mkdir("/usr/altair")'];
-        yield 'rmdir' => ['/usr/share/php', '@rmdir("/usr/share/php")'];
-        yield 'rename to' => ['/usr/altair', '@rename("vendor/autoload.php", "/usr/altair")'];
-        yield 'copy to' => ['/usr/altair', '@copy("vendor/autoload.php", "/usr/altair")'];
+        yield 'file_put_contents' => ['new', '@file_put_contents("$shown/new", "x")'];
+        yield 'fopen' => ['new', '@fopen("$shown/new", "x")'];
+        yield 'touch' => ['new', '@touch("$shown/new")'];
+        yield 'chmod' => ['file', '@chmod("$shown/file", 0600)'];
+        yield 'unlink' => ['file', '@unlink("$shown/file")'];
+        yield 'mkdir' => ['new', '@mkdir("$shown/new")'];
+        yield 'rmdir' => ['empty', '@rmdir("$shown/empty")'];
+        yield 'rename to' => ['new', '@rename("vendor/autoload.php", "$shown/new")'];
+        yield 'copy to' => ['new', '@copy("vendor/autoload.php", "$shown/new")'];
     }
 
     public function testWhatIsSimplyNotThereIsNotTold(): void

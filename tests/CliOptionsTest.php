@@ -121,9 +121,13 @@ final class CliOptionsTest extends TestCase
     public function testPhpIsTheInterpreterOfTheChild(): void
     {
         $php = $this->elsewhere->write('my-php', "#!/bin/sh\nMY_PHP=yes exec " . PHP_BINARY . ' "$@"', 0755);
+        $tell = 'return getenv("MY_PHP");';
 
-        self::assertSame('yes', $this->value("--php=$php", 'return getenv("MY_PHP");'));
-        self::assertFalse($this->value('return getenv("MY_PHP");'));
+        // A script needs what it starts, which is not there of itself.
+        $read = ['--read=/bin/sh', '--read=' . PHP_BINARY];
+        self::assertSame('yes', $this->value("--php=$php", ...[...$read, $tell]));
+        self::assertSame('yes', $this->value("--php=$php", '--unsafe', $tell));
+        self::assertFalse($this->value($tell));
     }
 
     public function testReadNamesWhatElseMayBeRead(): void

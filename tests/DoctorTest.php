@@ -184,11 +184,11 @@ final class DoctorTest extends TestCase
     {
         yield 'no PHP' => [['--php=/nowhere/php'], [], 'php', '/nowhere/php does not exist'];
         yield 'no PHP on PATH' => [[], ['PATH' => '/nowhere'], 'php', 'no executable `php` on PATH'];
-        yield 'no program' => [['--php=/etc/passwd'], [], 'php', '/etc/passwd is not executable'];
+        yield 'no program' => [['--php=' . __FILE__], [], 'php', __FILE__ . ' is not executable'];
         yield 'another program' => [['--php=/bin/cat'], [], 'php', '/bin/cat is no PHP command line'];
         yield 'a program that says nothing' => [['--php=/bin/true'], [], 'php', 'ended with status 0'];
         yield 'no extension' => [[], ['ALTAIR_EVAL_EXTENSION' => '/nowhere.so'], 'extension', '/nowhere.so'];
-        yield 'another file' => [[], ['ALTAIR_EVAL_EXTENSION' => '/etc/passwd'], 'extension', '/etc/passwd'];
+        yield 'another file' => [[], ['ALTAIR_EVAL_EXTENSION' => __FILE__], 'extension', __FILE__];
     }
 
     /**

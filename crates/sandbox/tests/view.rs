@@ -221,13 +221,17 @@ fn what_is_not_named_is_not_there() {
 #[test]
 fn what_may_be_read_cannot_be_written() {
     as_each_user(|place| {
-        let seen = place.shows(
-            "for f in /etc/new /usr/lib/new /new /dev/new; do (: > $f) 2>/dev/null && echo made $f; done; \
-             chmod 600 /etc/passwd 2>/dev/null && echo chmod; \
-             touch /etc/passwd 2>/dev/null && echo touch; \
+        place.write("shown", "shown");
+        let mut view = place.view();
+        view.readable.push(place.path("shown"));
+        let (seen, _) = place.run(
+            "cat ../shown; for f in /etc/new /usr/lib/new /new /dev/new; do (: > $f) 2>/dev/null && echo made $f; done; \
+             chmod 600 ../shown 2>/dev/null && echo chmod; \
+             touch ../shown 2>/dev/null && echo touch; \
              echo discarded > /dev/null && echo null; true",
+            view,
         );
-        assert_eq!(seen, "null\n");
+        assert_eq!(seen, "shownnull\n");
     });
 }
 
@@ -554,7 +558,7 @@ fn the_process_has_no_rights_over_its_namespace() {
             .run(
                 "umount /tmp 2>/dev/null && echo umount; \
                  mount -t tmpfs x dir 2>/dev/null && echo mount; \
-                 mount -o remount,rw,bind /etc/passwd 2>/dev/null && echo remount; \
+                 mount -o remount,rw,bind dir 2>/dev/null && echo remount; \
                  chroot . true 2>/dev/null && echo chroot; true",
                 view,
             )

@@ -15,7 +15,8 @@ use Altair\Eval\Evaluator;
 $signals = [SIGURG, SIGUSR1, SIGIO, SIGWINCH];
 pcntl_sigprocmask(SIG_BLOCK, $signals);
 $say = static function (array $what): void {
-    fwrite(STDOUT, json_encode($what, JSON_INVALID_UTF8_SUBSTITUTE | JSON_PARTIAL_OUTPUT_ON_ERROR) . "\n");
+    $flags = JSON_INVALID_UTF8_SUBSTITUTE | JSON_PARTIAL_OUTPUT_ON_ERROR | JSON_PRESERVE_ZERO_FRACTION;
+    fwrite(STDOUT, json_encode($what, $flags) . "\n");
 };
 $evaluator = new Evaluator(warm: false);
 $say(['pid' => getmypid()]);

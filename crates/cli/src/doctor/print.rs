@@ -179,7 +179,8 @@ fn conclusion(report: &Report, theme: Theme) -> String {
             .map(|names| format!("Not in force: {names}.")),
         names(&|guard| guard.state == State::Unknown)
             .map(|_| "Nothing could be tried; why is said above.".to_owned()),
-        names(&|guard| guard.self_test.verdict == Verdict::Failed)
+        // One that does less than it should does not claim to hold.
+        names(&|guard| guard.state == State::InForce && guard.self_test.verdict == Verdict::Failed)
             .map(|names| format!("Gave way: {names}. That is a hole; please report it.")),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();

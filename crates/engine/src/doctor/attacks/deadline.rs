@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use super::outlive::START;
-use super::{Attempt, is_alive, pid};
+use super::{Attempt, ends, is_alive, pid};
 use crate::Outcome;
 use crate::doctor::lab::{Lab, Setting, Trial};
 use crate::doctor::scratch::Scratch;
@@ -12,6 +11,10 @@ use crate::doctor::scratch::Scratch;
 /// Deadlines that are tried, in milliseconds: the second for a machine on which PHP does not start
 /// within the first.
 const DEADLINES_MS: [i64; 2] = [300, 5_000];
+
+/// For a shell: a process in the background, in a session of its own where that is possible, whose
+/// number is printed.
+const START: &str = "$(command -v setsid) sleep 600 >/dev/null 2>&1 </dev/null & echo $!";
 
 /// What the end may take on a machine that is busy with other things.
 const SLACK: Duration = Duration::from_secs(5);
@@ -53,7 +56,8 @@ fn endless(tried: &str, lab: &Lab, setting: Setting, snippet: &str) -> Result<At
         let took = started.elapsed();
         let in_time = took < Duration::from_millis(deadline.unsigned_abs()) + SLACK
             && result.is_some_and(|result| result.diagnostics.outcome == Outcome::TimedOut);
-        let gone = !running.into_iter().any(is_alive);
+        // All of them are looked at, as none may be left.
+        let gone = running.into_iter().filter(|pid| !ends(*pid)).count() == 0;
         return Ok(Attempt::new(
             tried,
             !(in_time && gone),

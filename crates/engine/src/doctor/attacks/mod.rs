@@ -15,7 +15,7 @@ mod seccomp;
 use std::path::Path;
 
 use nix::errno::Errno;
-use nix::sys::signal::kill;
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::lab::{Lab, Setting};
@@ -139,6 +139,17 @@ fn pid(line: &str) -> Option<Pid> {
         .ok()
         .filter(|pid: &i32| *pid > 1)
         .map(Pid::from_raw)
+}
+
+/// Whether a process that was seen alive has ended with its run. One that has not is ended here:
+/// nothing of an examination is left.
+fn ends(pid: Pid) -> bool {
+    let ended = !is_alive(pid);
+    if !ended {
+        // It may end by itself in this moment.
+        let _ = kill(pid, Signal::SIGKILL);
+    }
+    ended
 }
 
 fn is_alive(pid: Pid) -> bool {

@@ -3,12 +3,11 @@
 use std::fs::File;
 use std::ops::ControlFlow;
 
-use super::{Attempt, is_alive, pid};
+use super::{Attempt, ends, is_alive, pid};
 use crate::doctor::lab::{Lab, Setting, Trial};
 use crate::doctor::scratch::{Scratch, literal};
 
-/// Has a run start a process in a session of its own, looks at it while the run goes on, and again
-/// when the run has ended.
+/// Has a run start a process, looks at it while the run goes on, and again when the run has ended.
 pub(super) fn outlive(tried: &str, lab: &Lab, setting: Setting) -> Result<Attempt, String> {
     let scratch = Scratch::new().map_err(|e| e.to_string())?;
     let seen = scratch.project().join("seen");
@@ -28,14 +27,12 @@ pub(super) fn outlive(tried: &str, lab: &Lab, setting: Setting) -> Result<Attemp
     Ok(match started {
         Some(pid) => Attempt::new(
             tried,
-            is_alive(pid),
+            !ends(pid),
             ("it is still there", "it is gone with the run"),
         ),
         None => Attempt::impossible(tried, "PHP started none"),
     })
 }
 
-/// For a shell: a process in the background whose number is printed, where that is possible in a
-/// session of its own.
-pub(super) const START: &str =
-    "$(command -v setsid) sleep 600 >/dev/null 2>&1 </dev/null & echo $!";
+/// For a shell: a process in the background, whose number is printed.
+const START: &str = "sleep 600 >/dev/null 2>&1 </dev/null & echo $!";
