@@ -177,6 +177,28 @@ final class DoctorTest extends TestCase
         self::assertSame([0, 'in_force'], [$code, self::guard($report, 'seccomp')['state']], self::shown($report));
     }
 
+    public function testWithoutProcOneGuardIsLessAndNothingIsLeftAllTheSame(): void
+    {
+        if (posix_geteuid() !== 0) {
+            $this->markTestSkipped('Only root can hide /proc from a command.');
+        }
+        $mark = bin2hex(random_bytes(12));
+        $hide = ['unshare', '-m', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$0" "$@"'];
+
+        [$code, $report] = $this->examine([], [], ['ALTAIR_TEST_MARK' => $mark], $hide);
+        [, $human] = $this->doctor([], [], [], $hide);
+
+        self::assertSame([1, null], [$code, $report['kernel']['release']]);
+        foreach ($report['guards'] as $guard) {
+            $state = $guard['name'] === 'deadline' ? 'degraded' : 'in_force';
+            self::assertSame($state, $guard['state'], self::shown($guard));
+            self::assertSame($state === 'in_force' ? 'passed' : 'failed', $guard['self_test']['verdict']);
+        }
+        self::assertStringContainsString('mount -t proc', self::guard($report, 'deadline')['remedies'][0]['how']);
+        self::assertStringEndsWith("\nNot in force: deadline.\n", $human);
+        self::assertSame([], Processes::startedWith($mark));
+    }
+
     /**
      * @return iterable<string, array{list<string>, array<string, string>, string, string}>
      */
@@ -278,11 +300,12 @@ final class DoctorTest extends TestCase
      * @param list<string> $without
      * @param list<string> $arguments
      * @param array<string, string> $environment
+     * @param list<string> $by a command that executes it
      * @return array{int, array<string, mixed>} exit code and report
      */
-    private function examine(array $without, array $arguments = [], array $environment = []): array
+    private function examine(array $without, array $arguments = [], array $environment = [], array $by = []): array
     {
-        [$code, $output, $errors] = $this->doctor($without, ['--format=json', ...$arguments], $environment);
+        [$code, $output, $errors] = $this->doctor($without, ['--format=json', ...$arguments], $environment, $by);
         self::assertSame('', $errors);
 
         return [$code, json_decode($output, true, flags: JSON_THROW_ON_ERROR)];
@@ -292,13 +315,14 @@ final class DoctorTest extends TestCase
      * @param list<string> $without what is taken away from the machine
      * @param list<string> $arguments
      * @param array<string, string> $environment
+     * @param list<string> $by a command that executes it
      * @return array{int, string, string} exit code, output, errors
      */
-    private function doctor(array $without, array $arguments = [], array $environment = []): array
+    private function doctor(array $without, array $arguments = [], array $environment = [], array $by = []): array
     {
         return Without::command(
             $without,
-            [dirname(__DIR__) . '/bin/altair', 'doctor', ...$arguments],
+            [...$by, dirname(__DIR__) . '/bin/altair', 'doctor', ...$arguments],
             $environment + [
                 'ALTAIR_EVAL_EXTENSION' => Without::extension(),
                 'TMPDIR' => $this->elsewhere->path('tmp'),

@@ -7,6 +7,9 @@ namespace Altair\Eval\Tests\Escape;
 use Altair\Eval\Tests\Support\Escape\Attack;
 use Altair\Eval\Tests\Support\Escape\EscapeTestCase;
 use Altair\Eval\Tests\Support\Escape\Harm;
+use Altair\Eval\Tests\Support\Escape\PlantedLibrary;
+use Altair\Eval\Tests\Support\Escape\Scene;
+use Altair\Eval\Tests\Support\Escape\Setting;
 
 /**
  * A run starts no process, by PHP's functions, and becomes no other program.
@@ -54,10 +57,31 @@ final class ProcessEscapeTest extends EscapeTestCase
             . ' copy($s->program, $p); chmod($p, 0755); proc_close(proc_open([$p], [], $pipes)); unlink($p);',
     ];
 
+    private const LIBRARIES = [
+        'FFI' => 'FFI::cdef("int unused;", "$s->project/planted.so");',
+        'FFI of a header' => 'file_put_contents("p.h", "#define FFI_LIB \"$s->project/planted.so\"\nint unused;\n");'
+            . ' FFI::load("p.h");',
+        'SQLite3' => 'copy("planted.so", "$s->configuration/planted.so");'
+            . ' @(new SQLite3(":memory:"))->loadExtension("planted.so");',
+    ];
+
     public static function attacks(): iterable
     {
         foreach (self::CALLS as $name => $snippet) {
             yield new Attack($name, $snippet, Harm::process());
+        }
+        // Where native code is let, loading it is no escape: what holds here are PHP's own switches.
+        foreach (self::LIBRARIES as $name => $snippet) {
+            yield new Attack(
+                "a planted library by $name",
+                $snippet,
+                Harm::process(),
+                settings: Setting::WITH_INI,
+                unproven: PlantedLibrary::bytes() === null ? 'there is no C compiler to make the library with' : '',
+                prepare: static function (Scene $scene): void {
+                    file_put_contents("$scene->project/planted.so", (string) PlantedLibrary::bytes());
+                },
+            );
         }
     }
 }

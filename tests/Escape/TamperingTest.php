@@ -115,7 +115,7 @@ final class TamperingTest extends EscapeTestCase
     private static function surroundings(): iterable
     {
         $calls = [
-            'an ini file' => 'file_put_contents("$s->configuration/sendmail.ini", "auto_prepend_file=/x");',
+            'an ini file' => 'file_put_contents("$s->configuration/escape.ini", "auto_prepend_file=/x");',
             'another ini file' => 'file_put_contents("$s->configuration/new.ini", "auto_prepend_file=/x");',
             'the extension' => 'file_put_contents($s->extension, "x", FILE_APPEND);',
             'the extension by another' => 'rename("data.txt", $s->extension);',

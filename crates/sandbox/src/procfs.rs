@@ -26,12 +26,15 @@ pub(crate) fn each_child(found: &mut dyn FnMut(c_int)) -> bool {
         return each_number(&list, found);
     }
     let own = std::process::id();
-    each_entry(c"/proc", &mut |pid| {
+    // An empty directory, or the /proc of other processes, tells nothing.
+    let mut shows_self = false;
+    let read = each_entry(c"/proc", &mut |pid| {
+        shows_self |= u32::try_from(pid) == Ok(own);
         if parent_of(pid).is_some_and(|parent| u32::try_from(parent) == Ok(own)) {
             found(pid);
         }
-    })
-    .is_ok()
+    });
+    read.is_ok() && shows_self
 }
 
 /// Closes `first` and every descriptor above it, where the kernel has no `close_range`.

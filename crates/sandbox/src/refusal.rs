@@ -33,6 +33,11 @@ pub enum Refusal {
     },
     /// `fork`, `vfork` or `clone` of a process.
     Process,
+    /// `clone` of a further thread.
+    Thread {
+        /// How many a process may have.
+        most: usize,
+    },
     /// `kill` and its kind.
     Signal {
         /// Whom: a process id, or as kill(2) has it.

@@ -31,6 +31,9 @@ attacks![
     from_threads,
     die_in_the_middle,
     look_for_listener,
+    make_threads,
+    make_threads_at_once,
+    fake_threads,
 ];
 
 const EPERM: i32 = libc::EPERM;
@@ -235,7 +238,7 @@ fn flood_for_ever(_: &str) {
         call(libc::SYS_socket, &[2, 1, 0]);
     };
     // So many that there is always a call that waits for its answer.
-    for _ in 0..64 {
+    for _ in 0..48 {
         std::thread::spawn(flood);
     }
     flood()
@@ -411,6 +414,93 @@ fn a_process_that_dies_while_it_asks_is_the_end_of_it() {
     let attacked = attack("die_in_the_middle", SECCOMP, "");
     assert_eq!(attacked.ended.status, Status::Signalled(libc::SIGKILL));
     assert!(!attacked.ended.timed_out);
+}
+
+/// Makes threads that stay; gives how many, and the error that ended it.
+fn stay(most: usize) -> (usize, i32) {
+    for made in 0..most {
+        let thread = std::thread::Builder::new().stack_size(16 << 10);
+        if let Err(error) = thread.spawn(|| {
+            loop {
+                std::thread::park();
+            }
+        }) {
+            return (made, error.raw_os_error().unwrap());
+        }
+    }
+    (most, 0)
+}
+
+/// The threads of this process.
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+fn make_threads(most: &str) {
+    let (made, errno) = stay(most.parse().unwrap());
+    println!("made {made}\nended {errno}\nthere {}", threads());
+}
+
+#[test]
+fn a_program_has_the_threads_that_it_needs_and_no_thousands() {
+    let few = attack("make_threads", SECCOMP, "50");
+    assert_eq!((few.errno("made"), few.errno("ended")), (50, 0));
+    assert_eq!(few.refused, []);
+    let many = attack("make_threads", SECCOMP, "2000");
+    // With the first one.
+    assert_eq!((many.errno("made"), many.errno("there")), (63, 64));
+    assert_eq!(many.errno("ended"), libc::EAGAIN);
+    assert_eq!(many.refused, [Refusal::Thread { most: 64 }]);
+    let free = attack("make_threads", common::attack::Guarded::Not, "2000");
+    assert_eq!(free.errno("made"), 2000);
+}
+
+fn make_threads_at_once(_: &str) {
+    const MAKERS: usize = 32;
+    static ALL_ARE_THERE: std::sync::Barrier = std::sync::Barrier::new(MAKERS);
+    let makers: Vec<_> = (0..MAKERS)
+        .map(|_| {
+            std::thread::spawn(|| {
+                ALL_ARE_THERE.wait();
+                stay(1000);
+            })
+        })
+        .collect();
+    for maker in makers {
+        maker.join().unwrap();
+    }
+    println!("there {}", threads());
+}
+
+#[test]
+fn threads_that_make_threads_at_once_do_not_get_many_more() {
+    let attacked = attack("make_threads_at_once", SECCOMP, "");
+    let there = attacked.errno("there");
+    assert!((32..=128).contains(&there), "{there}");
+}
+
+fn fake_threads(_: &str) {
+    let thread = 0x003d_0f00u64;
+    for (name, flags) in [
+        ("namespace", libc::CLONE_NEWUSER),
+        ("process", 0),
+        ("vfork", libc::CLONE_VFORK),
+    ] {
+        let flags = match flags {
+            0 => thread & !(libc::CLONE_THREAD as u64),
+            other => thread | other as u64,
+        };
+        say(name, call(libc::SYS_clone, &[flags, 0, 0, 0, 0]));
+    }
+}
+
+#[test]
+fn what_is_no_plain_thread_is_not_made() {
+    let attacked = attack("fake_threads", SECCOMP, "");
+    for name in ["namespace", "process", "vfork"] {
+        assert_eq!(attacked.errno(name), EPERM, "{name}");
+    }
+    assert_eq!(attacked.refused, vec![Refusal::Process; 3]);
 }
 
 fn look_for_listener(_: &str) {

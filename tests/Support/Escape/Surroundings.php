@@ -24,8 +24,12 @@ final class Surroundings
     public function __construct(private readonly TemporaryApplication $directory)
     {
         $program = $directory->write('ini/escaped', EscapedProgram::bytes(), 0755);
-        $directory->write('ini/sendmail.ini', "sendmail_path=$program\n", 0666);
         $this->configuration = $directory->path('ini');
+        $directory->write(
+            'ini/escape.ini',
+            "sendmail_path=$program\nsqlite3.extension_dir=$this->configuration\n",
+            0666,
+        );
         chmod($this->configuration, 0777);
         $this->extension = $directory->path('altair_eval.so');
         $built = getenv('EXTENSION');

@@ -94,6 +94,7 @@ pub(super) fn describe(refusal: &Refusal, root: bool) -> (String, Option<&'stati
         Refusal::Execute { path: Some(path) } => format!("execute {}", path.display()),
         Refusal::Execute { path: None } => "execute a program".into(),
         Refusal::Process => "start a process (fork)".into(),
+        Refusal::Thread { most } => format!("have more than {most} threads"),
         Refusal::Signal { pid, signal } => signal_to(*pid, *signal),
         Refusal::Link => "make a link to a file".into(),
         Refusal::Inspect { call } => format!("reach into another process: {call}()"),

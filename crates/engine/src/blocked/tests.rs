@@ -89,6 +89,10 @@ fn calls_are_said_in_words_with_the_flag_that_allows_them() {
             entry("start a process (fork)", "--unsafe"),
         ),
         (
+            Refusal::Thread { most: 64 },
+            entry("have more than 64 threads", "--unsafe"),
+        ),
+        (
             Refusal::Signal {
                 pid: 1234,
                 signal: 9,

@@ -38,6 +38,9 @@ pub(super) enum When {
     MetadataAnd(Rules),
     /// One of the rules holds for the arguments.
     Args(Rules),
+    /// The same, and the host, where it listens, finds that the process has few threads enough.
+    /// The arguments that are tested must be all that the kernel goes by, and none a pointer.
+    Counted(Rules),
     /// The argument with this index is the process's own id.
     Own(u8),
     /// The argument with this index is the process's own id, or 0, which means the caller.
@@ -67,6 +70,20 @@ pub(super) enum Test {
         mask: u32,
         value: u32,
     },
+}
+
+impl Test {
+    /// Whether it holds for an argument.
+    pub(super) fn holds(self, argument: u64) -> bool {
+        // The lower half.
+        let argument = argument as u32;
+        match self {
+            Self::Is(value) => argument == value,
+            Self::AtMost(value) => argument <= value,
+            Self::AtLeast(value) => argument >= value,
+            Self::Masked { mask, value } => argument & mask == value,
+        }
+    }
 }
 
 /// How a call is refused.

@@ -27,7 +27,7 @@ const ASK: SeccompAction = SeccompAction::Trace(0x0a5c);
 /// Who decides about the calls that the host is told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ask {
-    /// The listener, who always refuses.
+    /// The listener: it refuses, and counts threads.
     Listener,
     /// Nobody: they are refused at once.
     Nobody,
@@ -136,9 +136,12 @@ impl Compiler<'_> {
             When::Metadata => switch(self.policy.metadata),
             When::NetworkAnd(_) if !self.policy.network => Resolved::Never,
             When::MetadataAnd(_) if !self.policy.metadata => Resolved::Never,
-            When::NetworkAnd(rules) | When::MetadataAnd(rules) | When::Args(rules) => {
-                Resolved::If(compiled(rules)?)
-            }
+            // What matches is the listener's to permit, what does not to refuse.
+            When::Counted(_) if self.ask == Ask::Listener => Resolved::Never,
+            When::NetworkAnd(rules)
+            | When::MetadataAnd(rules)
+            | When::Args(rules)
+            | When::Counted(rules) => Resolved::If(compiled(rules)?),
             When::Own(index) => Resolved::If(vec![rule(&[is(index, self.own)])?]),
             When::OwnOrZero(index) => {
                 Resolved::If(vec![rule(&[is(index, self.own)])?, rule(&[is(index, 0)])?])

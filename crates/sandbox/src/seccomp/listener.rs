@@ -1,4 +1,5 @@
-//! The host's end: refuses the calls that the filter asks about, and makes them known.
+//! The host's end: refuses the calls that the filter asks about, and makes them known; lets
+//! threads be made, so many.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -8,12 +9,24 @@ use nix::libc::{self, seccomp_notif, seccomp_notif_resp, seccomp_notif_sizes};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Pid;
 
+use super::call::Refuse;
 use super::describe;
+use super::threads::{self, Verdict};
 use crate::Refusal;
 
 /// Calls that are answered in one round, so that a flood of them starves neither the output nor
 /// the deadline.
 const CALLS_A_ROUND: usize = 16;
+
+/// `SECCOMP_USER_NOTIF_FLAG_CONTINUE` (linux/seccomp.h): the kernel makes the call. Only for one
+/// that is decided by its registers alone (seccomp_unotify(2)).
+const CONTINUE: u32 = 1;
+
+/// The answer to a call.
+enum Reply {
+    Refuse(Errno),
+    Continue,
+}
 
 /// The host's end of a filter. Nothing here blocks.
 pub(crate) struct Listener {
@@ -59,7 +72,7 @@ impl Listener {
         (self.socket.as_fd(), PollFlags::POLLIN)
     }
 
-    /// Refuses what waits for an answer, at most one round's worth. `false`: there is nobody left
+    /// Answers what waits for it, at most one round's worth. `false`: there is nobody left
     /// behind the filter.
     pub(crate) fn serve(&mut self, ready: PollFlags, refused: &mut dyn FnMut(Refusal)) -> bool {
         let mut ready = ready;
@@ -69,14 +82,11 @@ impl Listener {
             }
             match self.receive() {
                 Ok(call) => {
-                    let line = describe::line(call.data.nr);
-                    if let Some(refusal) = line.and_then(|line| self.describe(line, &call)) {
+                    let (reply, refusal) = self.decide(&call);
+                    self.reply(call.id, reply);
+                    if let Some(refusal) = refusal {
                         refused(refusal);
                     }
-                    let errno = line
-                        .and_then(super::call::Call::refuse)
-                        .map_or(Errno::EPERM, super::call::Refuse::errno);
-                    self.refuse(call.id, errno);
                 }
                 // Ended or interrupted in between.
                 Err(Errno::ENOENT | Errno::EINTR) => {}
@@ -112,31 +122,59 @@ impl Listener {
         Ok(unsafe { self.call.as_ptr().cast::<seccomp_notif>().read() })
     }
 
-    /// What a call was. What it points to is believed only where the caller still waits: its id
-    /// may be another's by now.
-    fn describe(&self, line: &super::call::Call, call: &seccomp_notif) -> Option<Refusal> {
+    /// What becomes of a call, and what is made known of it.
+    fn decide(&self, call: &seccomp_notif) -> (Reply, Option<Refusal>) {
+        let Some(line) = describe::line(call.data.nr) else {
+            return (Reply::Refuse(Errno::EPERM), None);
+        };
         let pid = Pid::from_raw(call.pid.cast_signed());
-        let refusal = describe::refusal(line, pid, &call.data);
+        match threads::verdict(line, pid, &call.data) {
+            Verdict::Continue => (Reply::Continue, None),
+            Verdict::TooMany => {
+                let most = threads::THREADS_MAX;
+                (
+                    Reply::Refuse(threads::NO_ROOM),
+                    Some(Refusal::Thread { most }),
+                )
+            }
+            Verdict::NoThread => {
+                let errno = line.refuse().map_or(Errno::EPERM, Refuse::errno);
+                // What a call points to is believed only where the caller still waits: its id may
+                // be another's by now.
+                let refusal = describe::refusal(line, pid, &call.data);
+                (
+                    Reply::Refuse(errno),
+                    refusal.filter(|_| self.waits(call.id)),
+                )
+            }
+        }
+    }
+
+    /// Whether the caller still waits.
+    fn waits(&self, id: u64) -> bool {
         // SAFETY: the kernel reads the id, which outlives the call.
-        let valid = Errno::result(unsafe {
+        let valid = unsafe {
             libc::ioctl(
                 self.socket.as_raw_fd(),
                 libc::SECCOMP_IOCTL_NOTIF_ID_VALID,
-                &raw const call.id,
+                &raw const id,
             )
-        });
-        refusal.filter(|_| valid.is_ok())
+        };
+        valid == 0
     }
 
-    /// Refuses a call. Never lets one continue: its arguments could be others by then
-    /// (seccomp_unotify(2)).
-    fn refuse(&mut self, id: u64, errno: Errno) {
+    /// Answers a call.
+    fn reply(&mut self, id: u64, reply: Reply) {
         self.answer.fill(0);
+        let (error, flags) = match reply {
+            Reply::Refuse(errno) => (-(errno as i32), 0),
+            Reply::Continue => (0, CONTINUE),
+        };
         let answer = seccomp_notif_resp {
             id,
             val: 0,
-            error: -(errno as i32),
-            flags: 0,
+            error,
+            flags,
         };
         // SAFETY: the buffer is at least as long as the struct (`new`), and aligned for it.
         unsafe {

@@ -4,8 +4,9 @@
 //! have numbers that are in no line of the table.
 //!
 //! Calls that a user would recognise as an attempt are put before a listener in the host, which
-//! refuses each and makes it known. It decides nothing: when it is gone, the calls fail all the
-//! same.
+//! refuses each and makes it known. One thing it decides: whether a process may have a further
+//! thread ([`threads`]), which no filter could, as it cannot count. When it is gone, the calls
+//! fail all the same.
 
 mod call;
 mod calls;
@@ -15,6 +16,7 @@ mod install;
 mod listener;
 mod memory;
 mod search;
+mod threads;
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -7,7 +7,7 @@ use super::numbers::{SYS_futex_requeue, SYS_futex_wait, SYS_futex_wake};
 use crate::seccomp::call::Answer::{Allow, AllowIf, Refuse};
 use crate::seccomp::call::Kind::{Execute, Inspect, Kernel, Process};
 use crate::seccomp::call::Refuse::{AsAbsent, Quietly, Told};
-use crate::seccomp::call::When::{Args, OwnOrZero};
+use crate::seccomp::call::When::{Args, Counted, OwnOrZero};
 use crate::seccomp::call::{Call, Rules, bits, calls, is};
 
 /// What makes a thread: the flags that both C libraries pass (glibc `create_thread`, musl
@@ -47,7 +47,7 @@ const PRCTL: Rules = &[
 
 /// On every architecture.
 pub(super) const CALLS: &[Call] = calls! {
-    SYS_clone: AllowIf(Args(CLONE), Told(Process)), "threads; no processes";
+    SYS_clone: AllowIf(Counted(CLONE), Told(Process)), "threads, as many as a program needs; no processes";
     SYS_clone3: Refuse(AsAbsent), "its flags are in memory, where no filter sees them; C libraries go on to clone";
     SYS_execve: Refuse(Told(Execute(0))), "no program is started";
     SYS_execveat: Refuse(Told(Execute(1))), "no program is started";

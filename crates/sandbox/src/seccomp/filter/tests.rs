@@ -156,12 +156,16 @@ fn another_architectures_entry_ends_the_process_and_x32_is_refused() {
 
 #[test]
 fn threads_are_made_and_processes_are_not() {
+    let alone = compile(&policy(false, false), OWN_PID, Ask::Nobody).unwrap();
+    // Without a listener, the filter decides; with one, it is asked about all.
+    let clone = |flags: u64| {
+        assert_eq!(plain(libc::SYS_clone, &[flags]), ASKS);
+        call(libc::SYS_clone, &[flags]).verdict(&alone)
+    };
     // What glibc and musl pass.
-    let glibc = 0x003d_0f00;
-    let musl = 0x007d_0f00;
-    assert_eq!(plain(libc::SYS_clone, &[glibc]), ALLOW);
-    assert_eq!(plain(libc::SYS_clone, &[musl]), ALLOW);
-    let thread = glibc;
+    let thread = 0x003d_0f00;
+    assert_eq!(clone(thread), ALLOW);
+    assert_eq!(clone(0x007d_0f00), ALLOW);
     for flag in [
         libc::CLONE_NEWNS,
         libc::CLONE_NEWUSER,
@@ -180,13 +184,13 @@ fn threads_are_made_and_processes_are_not() {
         libc::SIGCHLD,
     ] {
         let flags = thread | u64::from(flag.cast_unsigned());
-        assert_eq!(plain(libc::SYS_clone, &[flags]), ASKS, "{flag:#x}");
+        assert_eq!(clone(flags), errno(Errno::EPERM), "{flag:#x}");
     }
     for flag in [libc::CLONE_THREAD, libc::CLONE_VM, libc::CLONE_SIGHAND] {
         let flags = thread & !u64::from(flag.cast_unsigned());
-        assert_eq!(plain(libc::SYS_clone, &[flags]), ASKS, "{flag:#x}");
+        assert_eq!(clone(flags), errno(Errno::EPERM), "{flag:#x}");
     }
-    assert_eq!(plain(libc::SYS_clone, &[17]), ASKS);
+    assert_eq!(clone(17), errno(Errno::EPERM));
     assert_eq!(plain(libc::SYS_clone3, &[]), errno(Errno::ENOSYS));
 }
 

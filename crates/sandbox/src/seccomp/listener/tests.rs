@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
@@ -16,21 +17,37 @@ const THREADS: usize = 3 * CALLS_A_ROUND;
 
 /// A process of [`THREADS`] threads that each make a call that is refused.
 fn calls_at_once(channel: BorrowedFd<'_>) -> ! {
-    let guards = FinalGuards {
-        landlock: None,
-        seccomp: Some(Seccomp::default()),
-    };
-    guards.take(Some(channel));
+    static BEGIN: AtomicBool = AtomicBool::new(false);
+    // Threads of before, as the host does not answer yet.
     for _ in 0..THREADS {
         std::thread::spawn(|| {
+            while !BEGIN.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
             loop {
                 // SAFETY: no pointer is passed, and the call is refused.
                 unsafe { libc::syscall(libc::SYS_unshare, 0) };
             }
         });
     }
+    let guards = FinalGuards {
+        landlock: None,
+        seccomp: Some(Seccomp::default()),
+    };
+    guards.take(Some(channel));
+    BEGIN.store(true, Ordering::Relaxed);
     loop {
         std::thread::park();
+    }
+}
+
+/// A process that ends with the test, however that ends.
+struct Ends(Pid);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = kill(self.0, Signal::SIGKILL);
+        let _ = waitpid(self.0, None);
     }
 }
 
@@ -51,11 +68,11 @@ fn one_round_answers_no_more_than_its_share() {
     // fork, and is killed.
     let child = match unsafe { fork() }.unwrap() {
         ForkResult::Child => calls_at_once(process.as_fd()),
-        ForkResult::Parent { child } => child,
+        ForkResult::Parent { child } => Ends(child),
     };
     let mut channel = Channel::new(Some(host), Vec::new());
     let until = Supervision::deadline_after(std::time::Duration::from_secs(30));
-    let mut in_time = || assert!(std::time::Instant::now() < until);
+    let in_time = || assert!(std::time::Instant::now() < until);
     let listener = loop {
         in_time();
         channel.drain(&mut |_| {});
@@ -64,15 +81,14 @@ fn one_round_answers_no_more_than_its_share() {
         }
     };
     let mut listener = Listener::new(listener).unwrap();
-    while !all_wait(child) {
+    while !all_wait(child.0) {
         in_time();
         std::thread::yield_now();
     }
     let mut answered = 0;
     assert!(listener.serve(PollFlags::POLLIN, &mut |_| answered += 1));
     assert_eq!(answered, CALLS_A_ROUND);
-    kill(child, Signal::SIGKILL).unwrap();
-    waitpid(child, None).unwrap();
+    drop(child);
     // Nobody is left behind the filter.
     assert!(!listener.serve(listener.ready(), &mut |_| {}));
 }
