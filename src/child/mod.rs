@@ -66,7 +66,7 @@ fn main() -> i32 {
     let voice = link.with_secret(task.secret.clone());
     voice.send(&Message::Entered { at_ns: entered_ns });
     // These set up what the last guards forbid.
-    ending::prepare(voice, task.restrictions.is_some());
+    ending::prepare(voice, task.capped);
     stop::arm(voice);
     if !guards::take_final(&task, voice) {
         return EXIT_BROKEN;

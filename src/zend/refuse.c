@@ -117,7 +117,8 @@ static bool applies(const refused_function *entry, const zend_execute_data *call
  * catches it. */
 static zend_class_entry *error_of(const zend_class_entry *scope)
 {
-	return scope == NULL ? NULL : zend_hash_str_find_ptr(EG(class_table), ZEND_STRL("ffi\\exception"));
+	return scope == NULL || !zend_string_equals_literal(scope->name, "FFI") ? NULL
+		: zend_hash_str_find_ptr(EG(class_table), ZEND_STRL("ffi\\exception"));
 }
 
 static ZEND_NAMED_FUNCTION(refuse)

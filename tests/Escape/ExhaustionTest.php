@@ -153,7 +153,7 @@ final class ExhaustionTest extends EscapeTestCase
     private static function handles(): iterable
     {
         $descriptors = static fn (Run $run): array =>
-            count(end($run->after)?->descriptors ?: []) > 256 ? ['it holds more than 256 descriptors'] : [];
+            count((end($run->after) ?: null)?->descriptors ?? []) > 256 ? ['it holds more than 256 descriptors'] : [];
         yield new Attack(
             'descriptors',
             'for ($i = 0; $i < 400; $i++) { $GLOBALS["files"][] = @fopen("/dev/null", "r"); }',
@@ -174,8 +174,11 @@ final class ExhaustionTest extends EscapeTestCase
                 . ' $t = FFI::new("unsigned long"); $pause = $c->dlsym(null, "pause"); sys("getpid");'
                 . ' for ($i = 0; $i < 500; $i++) {'
                 . ' if ($c->pthread_create(FFI::addr($t), FFI::addr($a), $pause, null) !== 0) { break; } }',
-            static fn (Run $run): array =>
-                (int) (end($run->after)?->status['Threads'] ?? 0) > self::MOST_THREADS ? ['it has hundreds of threads'] : [],
+            static function (Run $run): array {
+                $threads = (int) (end($run->after) ?: null)?->status['Threads'];
+
+                return $threads > self::MOST_THREADS ? ["it has $threads threads"] : [];
+            },
         );
         yield new Attack(
             'a flood of output',

@@ -75,6 +75,8 @@ pub struct Task {
     pub guards: FinalGuards,
     /// Those of them without which nothing may run.
     pub insist: Vec<Insisted>,
+    /// Whether the kernel caps the process's memory.
+    pub capped: bool,
     /// What is taken away once boot is over; `None` for an unsafe run.
     pub restrictions: Option<Restrictions>,
 }
@@ -385,6 +387,7 @@ mod tests {
             snippet,
             guards: FinalGuards::default(),
             insist: Vec::new(),
+            capped: false,
             restrictions: None,
         }
     }

@@ -259,6 +259,7 @@ impl Prepared {
         }
         let task = Task {
             restrictions,
+            capped: evaluator.selection.takes("limits", &request),
             guards: final_guards,
             insist: insist.clone(),
             ..task(&request, &target, secret.clone())
@@ -324,6 +325,7 @@ fn task(request: &EvalRequest, target: &Target, secret: Secret) -> Task {
         snippet: request.snippet.clone(),
         guards: FinalGuards::default(),
         insist: Vec::new(),
+        capped: false,
         restrictions: None,
     }
 }

@@ -61,6 +61,9 @@ pub const METHODS_REFUSED: &[&str] = &[
     "FFI::new",
     "FFI::cast",
     "FFI::type",
+    // PHP 8.4 takes any path; the older one only what lies in a directory of the ini files'.
+    "Pdo\\Sqlite::loadExtension",
+    "SQLite3::loadExtension",
 ];
 
 /// Disabled unless the network is on.

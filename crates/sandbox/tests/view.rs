@@ -509,10 +509,8 @@ fn what_is_mounted_below_the_project_is_never_silently_empty() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             // SAFETY: the calling thread's own namespace; no pointer is passed.
-            assert_eq!(
-                unsafe { libc::unshare(libc::CLONE_NEWNS | libc::CLONE_FS) },
-                0
-            );
+            let entered = unsafe { libc::unshare(libc::CLONE_NEWNS | libc::CLONE_FS) };
+            assert_eq!(entered, 0);
             let none = None::<&str>;
             let flags = nix::mount::MsFlags::MS_REC | nix::mount::MsFlags::MS_PRIVATE;
             nix::mount::mount(none, "/", none, flags, none).unwrap();

@@ -119,7 +119,7 @@ final class Harm
     public static function descriptor(string $pattern): Closure
     {
         return static function (Run $run) use ($pattern): array {
-            $new = array_diff(end($run->after)?->descriptors ?: [], $run->before?->descriptors ?? []);
+            $new = array_diff((end($run->after) ?: null)?->descriptors ?? [], $run->before?->descriptors ?? []);
 
             return array_values(preg_grep($pattern, $new));
         };

@@ -7,7 +7,7 @@ namespace Altair\Eval\Tests\Support\Escape;
 use RuntimeException;
 
 /**
- * A long-lived PHP process that evaluates in one setting, as that setting's user.
+ * A long-lived PHP process that evaluates in one setting, as whoever that says.
  */
 final class Host
 {
@@ -39,7 +39,7 @@ final class Host
             array_push($options, '-d', 'altair_eval.omit=ini');
         }
         $process = proc_open(
-            $setting->command([PHP_BINARY, ...$options, "$directory/evaluating-host.php"]),
+            $setting->hostCommand([PHP_BINARY, ...$options, "$directory/evaluating-host.php"]),
             [['pipe', 'r'], ['pipe', 'w'], STDERR],
             $pipes,
             '/',

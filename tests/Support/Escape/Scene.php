@@ -64,11 +64,6 @@ final class Scene
         }
     }
 
-    public function __destruct()
-    {
-        exec('rm -rf -- ' . escapeshellarg($this->outside));
-    }
-
     public function keepSurroundings(): void
     {
         $this->surroundings->keep();

@@ -14,12 +14,14 @@ enum Setting: string
     /** Every switch of PHP's is off and FFI is on: what a snippet calls natively is really called. */
     case KernelAsRoot = 'kernel guards only, as root';
     case KernelAsUser = 'kernel guards only, as a user';
+    /** What root's host runs for a project of somebody else runs as that one. */
+    case KernelAsRootForAUser = 'kernel guards only, as root for a project of a user';
 
     /** What must hold with PHP's switches and without them. */
     public const ALL = [self::AllAsRoot, self::AllAsUser, self::KernelAsRoot, self::KernelAsUser];
 
     /** Native code, which PHP's switches do not let run at all: what holds is the kernel's doing. */
-    public const NATIVE = [self::KernelAsRoot, self::KernelAsUser];
+    public const NATIVE = [self::KernelAsRoot, self::KernelAsUser, self::KernelAsRootForAUser];
 
     /** Where PHP's own switches are what holds. */
     public const WITH_INI = [self::AllAsRoot, self::AllAsUser];
@@ -34,7 +36,7 @@ enum Setting: string
 
     public function isRoot(): bool
     {
-        return $this === self::AllAsRoot || $this === self::KernelAsRoot;
+        return !in_array($this, [self::AllAsUser, self::KernelAsUser], true);
     }
 
     /** Only root can become another user. */
@@ -43,14 +45,14 @@ enum Setting: string
         return !$this->isRoot() || posix_geteuid() === 0;
     }
 
-    /** As whom the host runs; its project is that user's, too. */
+    /** Whose the project is, and as whom its runs run. */
     public function uid(): int
     {
         if (posix_geteuid() !== 0) {
             return posix_geteuid();
         }
 
-        return $this->isRoot() ? 0 : self::ORDINARY_USER;
+        return $this === self::AllAsRoot || $this === self::KernelAsRoot ? 0 : self::ORDINARY_USER;
     }
 
     public function gid(): int
@@ -60,7 +62,7 @@ enum Setting: string
 
     /**
      * @param list<string> $command
-     * @return list<string> the command that runs it as this setting's user
+     * @return list<string> the command that runs it as the user whose the project is
      */
     public function command(array $command): array
     {
@@ -69,5 +71,14 @@ enum Setting: string
         }
 
         return ['setpriv', '--reuid=' . $this->uid(), '--regid=' . $this->gid(), '--clear-groups', '--', ...$command];
+    }
+
+    /**
+     * @param list<string> $command
+     * @return list<string> the command that runs it as the one who is the host in this setting
+     */
+    public function hostCommand(array $command): array
+    {
+        return $this->isRoot() ? $command : $this->command($command);
     }
 }

@@ -8,6 +8,9 @@ use Altair\Eval\Tests\Support\Processes;
 
 /**
  * What the kernel says of a run that has been stopped.
+ *
+ * Descriptors, namespaces, mounts and the root are told to root only, once the run has made itself undumpable: where
+ * the tests run as an ordinary user they are empty, and the looks at them see nothing.
  */
 final class Snapshot
 {

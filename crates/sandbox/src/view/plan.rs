@@ -122,7 +122,7 @@ impl Prepared {
         for path in &view.devices {
             tree.show_device(path);
         }
-        tree.make_way(&project.root);
+        tree.make_way(project.root.as_os_str().as_bytes());
         let below = match project.writes {
             Writes::Layer { .. } => mounts_below(&project.root),
             Writes::Refused | Writes::Real => Vec::new(),
@@ -325,42 +325,61 @@ enum Node {
     Bind { directory: bool, device: bool },
 }
 
-/// The private root as it is put together.
+impl Node {
+    fn is_whole_directory(&self) -> bool {
+        matches!(
+            self,
+            Self::Bind {
+                directory: true,
+                ..
+            }
+        )
+    }
+}
+
+/// The private root as it is put together. Paths are plain bytes here, absolute and without `.`,
+/// `..` and doubled slashes: to compare them as paths would be half of the host's work.
 struct Tree<'a> {
-    nodes: BTreeMap<PathBuf, Node>,
+    nodes: BTreeMap<Vec<u8>, Node>,
     /// What is mounted later, over whatever is there.
-    project: &'a Path,
-    temp: &'a Path,
+    project: &'a [u8],
+    temp: &'a [u8],
+}
+
+/// The directories that a path is in, from the outermost on, without `/`.
+fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.iter()
+        .enumerate()
+        .skip(1)
+        .filter(|(_, byte)| **byte == b'/')
+        .filter_map(|(at, _)| path.get(..at))
+}
+
+/// Whether `path` is `directory` or below it.
+fn is_in(path: &[u8], directory: &[u8]) -> bool {
+    path.strip_prefix(directory)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
 impl<'a> Tree<'a> {
     fn new(project: &'a Path, temp: &'a Path) -> Self {
         let mut tree = Self {
             nodes: BTreeMap::new(),
-            project,
-            temp,
+            project: project.as_os_str().as_bytes(),
+            temp: temp.as_os_str().as_bytes(),
         };
-        tree.make_way(temp);
+        tree.make_way(tree.temp);
         tree
     }
 
-    /// Whether what is outside at `path` is there inside already.
-    fn covers(&self, path: &Path) -> bool {
-        path.starts_with(self.project)
-            || path.ancestors().any(|dir| {
-                matches!(
-                    self.nodes.get(dir),
-                    Some(Node::Bind {
-                        directory: true,
-                        ..
-                    })
-                )
-            })
+    /// Whether one of the directories that a path is in is there as a whole.
+    fn is_shown(&self, path: &[u8]) -> bool {
+        ancestors(path).any(|dir| self.nodes.get(dir).is_some_and(Node::is_whole_directory))
     }
 
     /// Puts a node in place, unless what is there already shows as much or more.
-    fn put(&mut self, path: &Path, node: Node) {
-        if self.covers(path) || path == self.temp {
+    fn put(&mut self, path: &[u8], node: Node) {
+        if path == self.temp || is_in(path, self.project) || self.is_shown(path) {
             return;
         }
         match (&node, self.nodes.get(path)) {
@@ -368,30 +387,28 @@ impl<'a> Tree<'a> {
             (Node::Directory, Some(Node::Directory)) => return,
             _ => {}
         }
-        if let Node::Bind {
-            directory: true, ..
-        } = node
-        {
-            // Shown by the directory as a whole, but for where something is mounted over it.
+        if node.is_whole_directory() {
+            // What is below is shown with it, but for where something is mounted over it.
+            let below = [path, b"/"].concat();
             let (project, temp) = (self.project, self.temp);
-            self.nodes.retain(|other, kept| {
-                !other.starts_with(path)
-                    || other == path
-                    || matches!(kept, Node::Directory)
-                        && (project.starts_with(other) || temp.starts_with(other))
-            });
+            let superseded: Vec<Vec<u8>> = self
+                .nodes
+                .range(below.clone()..)
+                .take_while(|(other, _)| other.starts_with(&below))
+                .filter(|(other, _)| !is_in(project, other) && !is_in(temp, other))
+                .map(|(other, _)| other.clone())
+                .collect();
+            for other in superseded {
+                self.nodes.remove(&other);
+            }
         }
-        self.nodes.insert(path.to_owned(), node);
+        self.nodes.insert(path.to_vec(), node);
     }
 
     /// Makes the directories down to `path`, which something else is mounted on.
-    fn make_way(&mut self, path: &Path) {
-        let mut dirs: Vec<&Path> = path.ancestors().collect();
-        dirs.pop(); // `/` itself
-        for dir in dirs.into_iter().rev() {
-            if !matches!(self.nodes.get(dir), Some(Node::Link(_) | Node::Bind { .. })) {
-                self.nodes.entry(dir.to_owned()).or_insert(Node::Directory);
-            }
+    fn make_way(&mut self, path: &[u8]) {
+        for dir in ancestors(path).chain([path]) {
+            self.nodes.entry(dir.to_vec()).or_insert(Node::Directory);
         }
     }
 
@@ -406,14 +423,22 @@ impl<'a> Tree<'a> {
     /// Shows what `path` leads to, by way of the same links as outside.
     fn walk(&mut self, path: &Path, device: bool) {
         let mut rest: VecDeque<OsString> = normal_components(path);
-        let mut current = PathBuf::from("/");
+        let mut current: Vec<u8> = Vec::new();
         let mut links = 0;
         while let Some(name) = rest.pop_front() {
+            let parent = current.len();
             if name == ".." {
-                current.pop();
+                let slash = current.iter().rposition(|byte| *byte == b'/');
+                current.truncate(slash.unwrap_or(0));
                 continue;
             }
-            let next = current.join(&name);
+            current.push(b'/');
+            current.extend_from_slice(name.as_bytes());
+            // On the way to something else already: a directory, and no link.
+            if !rest.is_empty() && self.nodes.get(&current) == Some(&Node::Directory) {
+                continue;
+            }
+            let next = Path::new(OsStr::from_bytes(&current));
             let Ok(meta) = next.symlink_metadata() else {
                 return;
             };
@@ -423,20 +448,18 @@ impl<'a> Tree<'a> {
                 if links > LINKS_MAX {
                     return;
                 }
-                if target.is_absolute() {
-                    current = PathBuf::from("/");
-                }
                 for name in normal_components(&target).into_iter().rev() {
                     rest.push_front(name);
                 }
-                self.put(&next, Node::Link(target));
+                let start = if target.is_absolute() { 0 } else { parent };
+                self.put(&current, Node::Link(target));
+                current.truncate(start);
             } else if rest.is_empty() {
                 let directory = meta.is_dir();
-                self.put(&next, Node::Bind { directory, device });
+                self.put(&current, Node::Bind { directory, device });
                 return;
             } else if meta.is_dir() {
-                self.put(&next, Node::Directory);
-                current = next;
+                self.put(&current, Node::Directory);
             } else {
                 return;
             }
@@ -447,19 +470,11 @@ impl<'a> Tree<'a> {
     fn entries(self) -> Result<Vec<Entry>, SpawnError> {
         let mut entries = Vec::with_capacity(self.nodes.len());
         for (path, node) in &self.nodes {
-            let at = inside(path)?;
-            // A directory that is only there to be mounted on, below one that is shown as it is.
+            let bytes = OsStr::from_bytes(path);
+            let at = inside(Path::new(bytes))?;
             let is_temp = path == self.temp;
-            let is_shown = path.ancestors().skip(1).any(|dir| {
-                matches!(
-                    self.nodes.get(dir),
-                    Some(Node::Bind {
-                        directory: true,
-                        ..
-                    })
-                )
-            });
-            if is_shown {
+            // Below a directory that is there as a whole nothing is made, only mounted.
+            if self.is_shown(path) {
                 if is_temp {
                     entries.push(Entry::Temp { at });
                 }
@@ -477,7 +492,7 @@ impl<'a> Tree<'a> {
                     target: c_string(target.as_os_str())?,
                 },
                 Node::Bind { directory, device } => Entry::Bind {
-                    source: c_string(path.as_os_str())?,
+                    source: c_string(bytes)?,
                     at,
                     directory: *directory,
                     device: *device,
