@@ -219,6 +219,27 @@ final class DegradationTest extends TestCase
         self::assertSame('in force', $result['diagnostics']['guards']['seccomp']);
     }
 
+    public function testAFileOfAnotherUserIsNotCopiedIntoTheLayerOfAnOrdinaryUserAndThatIsSaid(): void
+    {
+        if (posix_geteuid() !== 0) {
+            self::markTestSkipped('Only root can make a file of another user.');
+        }
+        $request = ['snippet' => 'return @file_put_contents("theirs", "x");'];
+        $this->application->giveTo(self::NOBODY, self::NOBODY);
+        $theirs = $this->application->write('theirs', 'theirs', 0666);
+        chown($theirs, 12345);
+        $result = Without::evaluate(
+            ['user=' . self::NOBODY],
+            $request + ['projectRoot' => $this->application->root, 'timeoutMs' => 60000],
+        );
+
+        self::assertFalse($result['result']['value'], var_export($result, true));
+        [$blocked] = $result['diagnostics']['blocked'];
+        self::assertStringContainsString('theirs: it is another user\'s', $blocked['what']);
+        self::assertSame(['filesystem', '--writes'], [$blocked['guard'], $blocked['lift']]);
+        self::assertSame('theirs', file_get_contents($theirs));
+    }
+
     public function testAProjectWithAMountBelowItIsReadOnlyForAnOrdinaryUser(): void
     {
         if (posix_geteuid() !== 0) {

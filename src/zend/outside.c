@@ -52,10 +52,10 @@ static bool note(const char *path, bool write, int error, enum where where)
 	}
 	/* In its own directory for temporary files a run may do anything, but the host's files are not
 	 * there: whether it was one of those, the host can tell. Only what is shown there is read-only. */
-	if (is_temporary(absolute) && (write ? error != EROFS : !is_missing)) {
+	bool in_project = is_below(absolute, root, root_len);
+	if (!in_project && is_temporary(absolute) && (write ? error != EROFS : !is_missing)) {
 		return false;
 	}
-	bool in_project = is_below(absolute, root, root_len);
 	if (in_project ? where == OUTSIDE_ONLY || !write || is_missing : is_foreign) {
 		return false;
 	}

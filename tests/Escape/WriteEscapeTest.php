@@ -122,15 +122,15 @@ final class WriteEscapeTest extends EscapeTestCase
     private static function elsewhere(): iterable
     {
         $removed = static fn (string $path): array => is_file($path) && unlink($path) ? ["$path was written"] : [];
-        $places = ['/tmp', '/var/tmp', '/dev/shm', '/etc', '/usr/share', '/opt', '/run'];
-        foreach ($places as $place) {
+        $scratch = array_filter(['/tmp', '/var/tmp', '/dev/shm'], is_dir(...));
+        foreach ([...$scratch, '/etc', '/usr/share', '/opt', '/run'] as $place) {
             $name = 'altair-escape-' . bin2hex(random_bytes(6));
             yield new Attack(
                 "a file in $place",
                 "file_put_contents('$place/$name', 'x');",
                 static fn (Run $run): array => $removed("$place/$name"),
-                needsRoot: !in_array($place, ['/tmp', '/var/tmp', '/dev/shm'], true),
-                unproven: is_dir($place) ? '' : "there is no $place",
+                // Unconfined it would be the system's own directory that is written to.
+                unproven: in_array($place, $scratch, true) ? '' : 'the test leaves what is not its own alone',
             );
         }
         yield new Attack(
