@@ -119,11 +119,29 @@ static int unlink_file(php_stream_wrapper *wrapper, const char *url, int options
 	return noted(plain->unlink(wrapper, url, options, context), url);
 }
 
+/* Whether a directory of the project was to get another name in the project. A layer that came by
+ * it from below cannot: the kernel says EXDEV, and PHP tries to copy it as if it were a file. */
+static bool renames_directory(const char *from, const char *to)
+{
+	char absolute[MAXPATHLEN];
+	zend_stat_t stat;
+	return expand_filepath(to, absolute) != NULL && is_below(absolute, root, root_len)
+		&& VCWD_LSTAT(absolute, &stat) != 0
+		&& expand_filepath(from, absolute) != NULL && is_below(absolute, root, root_len)
+		&& VCWD_LSTAT(absolute, &stat) == 0 && S_ISDIR(stat.st_mode)
+		&& VCWD_ACCESS(absolute, W_OK) == 0;
+}
+
 static int rename_file(php_stream_wrapper *wrapper, const char *from, const char *to, int options, php_stream_context *context)
 {
 	errno = 0;
 	int done = plain->rename(wrapper, from, to, options, context);
-	if (!done) {
+	if (!done && renames_directory(from, to)) {
+		char absolute[MAXPATHLEN];
+		if (expand_filepath(from, absolute) != NULL) {
+			altair_outside(absolute, true, EXDEV);
+		}
+	} else if (!done) {
 		int error = errno;
 		bool leaves = note(from, true, error, OUTSIDE_ONLY);
 		note(to, true, error, leaves ? OUTSIDE_ONLY : ANYWHERE);

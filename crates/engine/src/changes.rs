@@ -1,6 +1,6 @@
 //! `diagnostics.file_changes`: what a run did to its throwaway layer, as it is shown.
 
-use altair_sandbox::{Change, ChangeKind, Layer};
+use altair_sandbox::{Change, ChangeKind, Changes, Layer};
 
 use crate::result::{FileChange, FileChanges};
 
@@ -9,16 +9,16 @@ pub const SHOWN: usize = 100;
 
 /// The changes in a layer; `None` where there are none.
 pub(crate) fn list(layer: &Layer) -> Option<FileChanges> {
-    let changes = layer.changes();
-    if changes.is_empty() {
+    let changes = layer.changes(SHOWN);
+    if changes == Changes::default() {
         return None;
     }
-    let more = changes.len().saturating_sub(SHOWN);
     let mut shown = FileChanges {
-        more: (more > 0).then_some(more as u64),
+        more: (changes.more > 0).then_some(changes.more),
+        incomplete: changes.incomplete,
         ..FileChanges::default()
     };
-    for change in changes.iter().take(SHOWN) {
+    for change in &changes.first {
         let list = match change.kind {
             ChangeKind::Created => &mut shown.created,
             ChangeKind::Modified => &mut shown.modified,

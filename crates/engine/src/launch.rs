@@ -119,6 +119,8 @@ fn arguments(extension: Option<&Path>, own_temp: bool) -> Vec<OsString> {
     if own_temp {
         // What the ini files say of it would go before the variable.
         settings.push("sys_temp_dir=".into());
+        // Where they say that sessions are, nothing is: then they are temporary files, too.
+        settings.push("session.save_path=".into());
     }
     settings.push("memory_limit=-1".into());
     settings.push(format!("altair_eval.channel={}", channel::DESCRIPTOR).into());

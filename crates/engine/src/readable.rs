@@ -41,6 +41,11 @@ const SYSTEM: &[&str] = &[
     "/usr/share/zoneinfo",
     "/usr/share/locale",
     "/usr/share/misc/magic.mgc",
+    // What extensions for images read: fonts, and limits of their own.
+    "/etc/fonts",
+    "/usr/share/fonts",
+    "/etc/ImageMagick-6",
+    "/etc/ImageMagick-7",
     // Certificates of authorities; not the private keys that lie beside them.
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
@@ -149,6 +154,29 @@ fn below_prefix(php: &Path) -> Vec<PathBuf> {
     }
 }
 
+/// Bytes of a file of Composer's that are read; a large application's list of packages has one or
+/// two MiB.
+const COMPOSER_MAX_BYTES: u64 = 16 << 20;
+
+/// The content of a file of the project: of a regular one of sensible size. A run with real writes
+/// may have put anything in its place, a pipe that nobody writes to among it.
+fn content(path: &Path) -> Option<Vec<u8>> {
+    use std::io::Read;
+    use std::os::unix::fs::OpenOptionsExt;
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(nix::libc::O_NONBLOCK)
+        .open(path)
+        .ok()?;
+    let meta = file.metadata().ok()?;
+    if !meta.is_file() || meta.len() > COMPOSER_MAX_BYTES {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(COMPOSER_MAX_BYTES).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
 /// Packages of the application that lie outside of its root.
 fn packages(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -159,7 +187,7 @@ fn packages(root: &Path) -> Vec<PathBuf> {
     if !resolved.starts_with(root) && may_be_shown(&resolved, root) {
         found.push(vendor.clone());
     }
-    let Ok(text) = std::fs::read(resolved.join("composer/installed.json")) else {
+    let Some(text) = content(&resolved.join("composer/installed.json")) else {
         return found;
     };
     let Ok(installed) = serde_json::from_slice::<Installed>(&text) else {
@@ -195,8 +223,7 @@ fn vendor_dir(root: &Path) -> PathBuf {
         #[serde(rename = "vendor-dir")]
         vendor_dir: Option<PathBuf>,
     }
-    let manifest = std::fs::read(root.join("composer.json"))
-        .ok()
+    let manifest = content(&root.join("composer.json"))
         .and_then(|text| serde_json::from_slice::<Manifest>(&text).ok())
         .unwrap_or_default();
     root.join(

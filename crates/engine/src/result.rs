@@ -112,6 +112,9 @@ pub struct FileChanges {
     /// How many more there are, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<u64>,
+    /// `true` where it took too long to look at all of them: there may be others.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
 }
 
 /// What else is known of a run. Serialises to `diagnostics`; keys appear as they apply.

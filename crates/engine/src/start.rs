@@ -89,6 +89,27 @@ impl Attempt {
     }
 }
 
+/// Why the kernel does not give a part of the view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lack {
+    /// It never will, here.
+    Lasting,
+    /// It would, with fewer namespaces in use: `user.max_user_namespaces`, which may be 0.
+    Exhausted,
+}
+
+impl Lack {
+    /// `None` for what says nothing of the kernel: no memory, no descriptor, a file that is gone.
+    fn of(step: Step, source: &std::io::Error) -> Option<Self> {
+        use nix::libc::{EACCES, EINVAL, ENODEV, ENOSPC, ENOSYS, EOPNOTSUPP, EPERM, EROFS, EUSERS};
+        match source.raw_os_error()? {
+            EPERM | EACCES | ENOSYS | EINVAL | EOPNOTSUPP | ENODEV | EROFS => Some(Self::Lasting),
+            ENOSPC | EUSERS if step == Step::Namespace => Some(Self::Exhausted),
+            _ => None,
+        }
+    }
+}
+
 /// Starts the child.
 ///
 /// # Errors
@@ -134,6 +155,7 @@ pub(crate) fn start(
     if request.allow_writes && matches!(attempt, Attempt::LayerOnDisk | Attempt::ReadOnly) {
         attempt = Attempt::Full; // there is no layer that could fail
     }
+    let mut lasting = true;
     loop {
         let mut directories = Directories::default();
         let mut directory = || {
@@ -174,8 +196,10 @@ pub(crate) fn start(
         let child = match launch::plan(&confinement, host, theirs).spawn() {
             Ok(child) => child,
             Err(SpawnError::Step { step, source, .. })
-                if let Some(next) = attempt.after(step, request.allow_writes) =>
+                if let Some(found) = Lack::of(step, &source)
+                    && let Some(next) = attempt.after(step, request.allow_writes) =>
             {
+                lasting &= found == Lack::Lasting;
                 why = format!(
                     "the kernel does not let the process {step}: {}",
                     crate::request::reason(&source)
@@ -193,7 +217,7 @@ pub(crate) fn start(
         };
         let mut guards = guards::states(child.guards(), selection, request);
         if !request.unconfined && selection.takes("filesystem", request) {
-            if attempt != Attempt::Full {
+            if attempt != Attempt::Full && lasting {
                 let mut known = known();
                 if known.len() >= KNOWN_MAX {
                     known.clear();
@@ -203,7 +227,10 @@ pub(crate) fn start(
             let state = match attempt {
                 Attempt::ReadOnly => Some(format!("degraded to a read-only project: {why}")),
                 Attempt::NoView => Some(format!("missing: {why}")),
-                Attempt::Full | Attempt::LayerOnDisk => None,
+                Attempt::LayerOnDisk => Some(format!(
+                    "degraded to a layer on disk, whose size is not bounded: {why}"
+                )),
+                Attempt::Full => None,
             };
             guards.extend(state.map(|state| ("filesystem".to_owned(), state)));
         }

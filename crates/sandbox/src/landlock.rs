@@ -19,14 +19,40 @@ use crate::GuardState;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landlock {
     /// Files, and directories with all below, that may be read.
+    #[serde(with = "paths")]
     pub readable: Vec<PathBuf>,
     /// Directories below which anything may be read, written, made, renamed and removed, but no
     /// device, socket or program.
+    #[serde(with = "paths")]
     pub writable: Vec<PathBuf>,
     /// Single files (devices) that may be read and written.
+    #[serde(with = "paths")]
     pub devices: Vec<PathBuf>,
     /// Whether TCP connections may be made. To listen is never permitted.
     pub network: bool,
+}
+
+/// Paths as bytes: one that is no UTF-8 travels, too.
+mod paths {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(paths: &[PathBuf], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(paths.iter().map(|path| path.as_os_str().as_bytes()))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<PathBuf>, D::Error> {
+        let paths = Vec::<Vec<u8>>::deserialize(from)?;
+        Ok(paths
+            .into_iter()
+            .map(|path| PathBuf::from(OsString::from_vec(path)))
+            .collect())
+    }
 }
 
 /// The newest version whose rights are handled. An older kernel's is used as far as it goes.

@@ -82,4 +82,4 @@ pub use refusal::Refusal;
 pub use run::run;
 pub use seccomp::Seccomp;
 pub use supervise::{Ended, Observer, Supervision};
-pub use view::{Change, ChangeKind, Layer, Project, Temp, View, Writes, remove_directory};
+pub use view::{Change, ChangeKind, Changes, Layer, Project, Temp, View, Writes, remove_directory};

@@ -159,7 +159,9 @@ impl Place {
         let ended = child.supervise(supervision(LONG), &mut common::Recorder::default());
         (
             ended,
-            layer.map(|layer| layer.changes()).unwrap_or_default(),
+            layer
+                .map(|layer| layer.changes(1000).first)
+                .unwrap_or_default(),
         )
     }
 
@@ -601,5 +603,103 @@ fn nothing_of_a_view_is_left() {
         }
         assert!(descriptors() < open + 40, "{} after {open}", descriptors());
         assert!(!place.ordinary || place.path("app").metadata().unwrap().uid() == NOBODY);
+    });
+}
+
+#[test]
+fn the_hosts_null_device_is_not_reached_by_standard_input() {
+    as_each_user(|place| {
+        // The mount that a descriptor came by is the namespace's own, which is read-only.
+        let seen = place.shows("read x; echo \"<$x>\"; touch - <&0 >&0 2>/dev/null && echo touched; stat -L -c %F /dev/stdin 2>/dev/null; true");
+        assert_eq!(seen, "<>\n");
+        let mut view = place.view();
+        view.devices.clear();
+        let (seen, _) = place.run("read x; echo \"<$x>\"", view);
+        assert_eq!(seen, "<>\n");
+    });
+}
+
+#[test]
+fn a_file_that_is_mounted_in_the_project_is_what_is_seen() {
+    if !nix::unistd::geteuid().is_root() {
+        return; // only root can mount something there to begin with
+    }
+    let place = Place::new(None);
+    place.write("env", "mounted");
+    place.write("app/.env", "");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // SAFETY: the calling thread's own namespace; no pointer is passed.
+            let entered = unsafe { libc::unshare(libc::CLONE_NEWNS | libc::CLONE_FS) };
+            assert_eq!(entered, 0);
+            let none = None::<&str>;
+            let private = nix::mount::MsFlags::MS_REC | nix::mount::MsFlags::MS_PRIVATE;
+            nix::mount::mount(none, "/", none, private, none).unwrap();
+            let (source, target) = (place.path("env"), place.path("app/.env"));
+            let bind = nix::mount::MsFlags::MS_BIND;
+            nix::mount::mount(Some(&source), &target, none, bind, none).unwrap();
+            let (seen, changes) = place.run(
+                "cat .env; (echo x > .env) 2>/dev/null && echo written; true",
+                place.view(),
+            );
+            assert_eq!((seen.as_str(), changes), ("mounted", vec![]));
+            assert_eq!(place.read("env"), "mounted");
+        });
+    });
+}
+
+#[test]
+fn an_attribute_of_anybodys_hides_nothing_from_the_host() {
+    as_each_user(|place| {
+        // Copied up with the directory, as one is that the process sets itself.
+        let dir =
+            std::ffi::CString::new(place.path("app/dir").as_os_str().as_encoded_bytes()).unwrap();
+        let name = c"user.overlay.opaque";
+        // SAFETY: C strings, and a value of one byte.
+        let set =
+            unsafe { libc::setxattr(dir.as_ptr(), name.as_ptr(), c"y".as_ptr().cast(), 1, 0) };
+        assert_eq!(set, 0, "the file system of the tests has user attributes");
+        let (seen, changes) = place.run("printf '' > dir/new; ls dir", place.view());
+        assert_eq!(seen, "new\none\ntwo\n");
+        assert_eq!(changes, [change(ChangeKind::Created, "dir/new", 0)]);
+    });
+}
+
+#[test]
+fn a_layer_full_of_files_is_looked_at_within_bounds() {
+    as_each_user(|place| {
+        let mut view = place.view();
+        view.project.writes = Writes::Layer {
+            bytes: 64 * MIB,
+            on_disk: None,
+        };
+        let script = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); printf '' > f$i; done; \
+             i=0; while [ $i -lt 300 ]; do i=$((i+1)); mkdir d || break; cd d || break; done 2>/dev/null; true";
+        let mut child = place.launch(script, view).spawn().unwrap();
+        let layer = child.take_layer().unwrap();
+        child.supervise(supervision(LONG), &mut common::Recorder::default());
+        let changes = layer.changes(10);
+        assert_eq!(changes.first.len(), 10);
+        // Not entered from the 64th directory on, the first of which is the project itself.
+        assert_eq!(changes.more, 3000 + 64 - 10);
+        assert!(!changes.incomplete);
+        assert_eq!(changes.first[0].path, Path::new("d"));
+        assert_eq!(changes.first[9].path, Path::new("d/d/d/d/d/d/d/d/d/d"));
+    });
+}
+
+#[test]
+fn a_directory_is_removed_however_deep_it_goes() {
+    as_each_user(|place| {
+        let top = place.path("deep");
+        fs::create_dir(&top).unwrap();
+        let script = "cd \"$0\" && i=0 && while [ $i -lt 3000 ]; do i=$((i+1)); mkdir dddddddddd && cd dddddddddd && printf x > f; done; \
+             chmod 0 . ; cd \"$0\"; mkdir closed; printf x > closed/f; chmod 0 closed; ln -s / link; mkfifo pipe";
+        let mut launch = sh(script);
+        launch.args.push(top.clone().into());
+        common::output_of(launch);
+        altair_sandbox::remove_directory(&top);
+        assert!(!top.exists());
+        assert!(Path::new("/etc").exists());
     });
 }

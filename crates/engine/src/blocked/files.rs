@@ -41,6 +41,12 @@ pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
         let why = "it is another user's, whose files the throwaway layer cannot hold";
         return Some(entry(format!("{what}: {why}"), "--writes".into()));
     }
+    if in_project && file.errno == libc::EXDEV {
+        let what = format!(
+            "rename the directory {shown}: the throwaway layer cannot rename one that was there before"
+        );
+        return Some(entry(what, "--writes".into()));
+    }
     if path.starts_with(context.root.join(AUDIT_DIR)) {
         return Some(entry(what, "--unsafe".into()));
     }

@@ -1,13 +1,13 @@
 //! What a process did to its throwaway layer, read from the layer when the process has ended.
 //!
 //! The layer is the process's own work: nothing in it is trusted. Links are not followed, devices
-//! and pipes not opened, depth, time and memory bounded.
+//! and pipes not opened; depth, time, memory and descriptors are bounded.
 
-use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::collections::{BTreeSet, BinaryHeap};
+use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -22,15 +22,25 @@ use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmodat, fstatat};
 use super::plan::Layers;
 use crate::sys;
 
-/// How long contents are compared; a file that comes after that counts as modified.
-const COMPARE_LIMIT: Duration = Duration::from_secs(2);
+/// How long the whole look may take. A file whose content has not been compared by then counts as
+/// modified, and what has not been seen is not told.
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 
-/// The length of a path within a layer at which its directories are not entered any more. What is
-/// below counts as one.
-const PATH_MAX: usize = 4000;
+/// Directories within each other that are entered; each holds a descriptor. What is further down
+/// goes with the last of them.
+const DEPTH_MAX: usize = 64;
 
 /// Bytes that are compared at a time.
 const CHUNK_BYTES: usize = 128 * 1024;
+
+const DIRECTORY: OFlag = OFlag::O_RDONLY
+    .union(OFlag::O_DIRECTORY)
+    .union(OFlag::O_NOFOLLOW)
+    .union(OFlag::O_CLOEXEC);
+const FILE: OFlag = OFlag::O_RDONLY
+    .union(OFlag::O_NOFOLLOW)
+    .union(OFlag::O_NONBLOCK)
+    .union(OFlag::O_CLOEXEC);
 
 /// A file or directory that a process made, changed or removed in its layer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +51,7 @@ pub struct Change {
     pub kind: ChangeKind,
     /// Whether it is a directory.
     pub directory: bool,
-    /// Bytes; of what was there before, where it was removed.
+    /// Bytes; of what was there before, where it was removed. 0 for a directory.
     pub size: u64,
 }
 
@@ -56,6 +66,17 @@ pub enum ChangeKind {
     Deleted,
 }
 
+/// What has changed in a layer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The first of them, in order of the paths.
+    pub first: Vec<Change>,
+    /// How many there are beside these.
+    pub more: u64,
+    /// Whether there may be others: it took too long to look at all of them.
+    pub incomplete: bool,
+}
+
 /// The throwaway layer of one process. It is gone when this is dropped.
 #[derive(Debug)]
 pub struct Layer {
@@ -68,14 +89,17 @@ impl Layer {
         Self { directory, layers }
     }
 
-    /// All that has changed, in order of the paths. Call it when the process has ended.
+    /// What has changed; the first `at_most` by name. Call it when the process has ended.
     #[must_use]
-    pub fn changes(&self) -> Vec<Change> {
+    pub fn changes(&self, at_most: usize) -> Changes {
         let mut walk = Walk {
-            layer: &self.directory,
             root: &self.layers.root,
-            until: Instant::now() + COMPARE_LIMIT,
-            found: Vec::new(),
+            opaque: self.layers.opaque,
+            until: Instant::now() + TIME_LIMIT,
+            at_most,
+            first: BinaryHeap::new(),
+            total: 0,
+            incomplete: false,
             buffers: (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]),
         };
         for (index, mount) in self.layers.mounts.iter().enumerate() {
@@ -83,78 +107,125 @@ impl Layer {
                 0 => self.layers.sealed.as_deref(),
                 _ => None,
             };
-            walk.tree(&PathBuf::from(format!("upper{index}")), mount, skip);
+            let upper = format!("upper{index}");
+            walk.tree(self.directory.as_fd(), OsStr::new(&upper), mount, skip);
         }
-        let mut found = walk.found;
-        found.sort();
-        found
+        Changes {
+            more: walk.total - walk.first.len() as u64,
+            first: walk.first.into_sorted_vec(),
+            incomplete: walk.incomplete,
+        }
     }
 }
 
-/// A directory that is to be looked at.
-struct Pending {
-    /// In the layer.
-    upper: PathBuf,
-    /// In the project.
-    path: PathBuf,
+/// A directory of the layer that is being looked at.
+struct Level {
+    directory: OwnedFd,
+    /// What is still to be entered.
+    below: Vec<Below>,
+}
+
+struct Below {
+    name: OsString,
     /// Whether the directory of the project shows through.
     merged: bool,
 }
 
 struct Walk<'a> {
-    layer: &'a OwnedFd,
     root: &'a Path,
+    opaque: &'static CStr,
     until: Instant,
-    found: Vec<Change>,
+    at_most: usize,
+    first: BinaryHeap<Change>,
+    total: u64,
+    incomplete: bool,
     buffers: (Vec<u8>, Vec<u8>),
 }
 
 impl Walk<'_> {
-    fn tree(&mut self, upper: &Path, path: &Path, skip: Option<&OsStr>) {
-        let mut pending = vec![Pending {
-            upper: upper.to_owned(),
-            path: path.to_owned(),
-            merged: true,
-        }];
-        while let Some(next) = pending.pop() {
-            let at_top = next.upper == upper;
-            self.directory(next, skip.filter(|_| at_top), &mut pending);
+    fn tree(&mut self, layer: BorrowedFd<'_>, upper: &OsStr, mount: &Path, skip: Option<&OsStr>) {
+        let mut path = mount.to_owned();
+        let Some(top) = self.level(layer, upper, &path, true, skip) else {
+            return;
+        };
+        let mut levels = vec![top];
+        while let Some(level) = levels.last_mut() {
+            let Some(next) = level.below.pop() else {
+                levels.pop();
+                path.pop();
+                continue;
+            };
+            path.push(&next.name);
+            let entered = self.level(
+                level.directory.as_fd(),
+                &next.name,
+                &path,
+                next.merged,
+                None,
+            );
+            match entered {
+                Some(mut level) => {
+                    if levels.len() + 1 == DEPTH_MAX {
+                        level.below.clear();
+                    }
+                    levels.push(level);
+                }
+                None => {
+                    path.pop();
+                }
+            }
         }
     }
 
-    fn directory(&mut self, at: Pending, skip: Option<&OsStr>, pending: &mut Vec<Pending>) {
-        let Some(names) = self.names(&at.upper) else {
-            return;
-        };
-        if at.merged && self.is_opaque(&at.upper) {
-            self.hidden(&at.path, &names);
+    /// Looks at one directory of the layer, and gives those in it.
+    fn level(
+        &mut self,
+        parent: BorrowedFd<'_>,
+        name: &OsStr,
+        path: &Path,
+        merged: bool,
+        skip: Option<&OsStr>,
+    ) -> Option<Level> {
+        let directory = open_directory(parent, name)?;
+        let names = names(&directory)?;
+        // It hides all that the one below it holds.
+        if merged && sys::attribute_is(directory.as_fd(), self.opaque, b"y") {
+            self.hidden(path, &names);
         }
-        for name in names {
-            if skip == Some(&name) {
-                continue;
+        let mut below = Vec::new();
+        for name in names.iter().filter(|name| skip != Some(name.as_os_str())) {
+            if Instant::now() >= self.until {
+                self.incomplete = true;
+                return None;
             }
-            let (upper, path) = (at.upper.join(&name), at.path.join(&name));
-            let Ok(stat) = fstatat(self.layer, &upper, AtFlags::AT_SYMLINK_NOFOLLOW) else {
-                continue;
-            };
-            let before = match at.merged {
+            let stat = fstatat(&directory, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
+            let Ok(stat) = stat else { continue };
+            let path = path.join(name);
+            let before = match merged {
                 true => self.root.join(&path).symlink_metadata().ok(),
                 false => None,
             };
-            if let Some(below) = self.entry(&upper, path, &stat, before) {
-                pending.push(below);
+            let was_directory = before.as_ref().is_some_and(Metadata::is_dir);
+            self.entry(&directory, name, path, &stat, before);
+            if stat.st_mode & libc::S_IFMT == libc::S_IFDIR {
+                below.push(Below {
+                    name: name.clone(),
+                    merged: was_directory,
+                });
             }
         }
+        Some(Level { directory, below })
     }
 
-    /// Notes one entry of the layer; gives the directory that it is, to be entered.
+    /// Notes one entry of the layer.
     fn entry(
         &mut self,
-        upper: &Path,
+        parent: &OwnedFd,
+        name: &OsStr,
         path: PathBuf,
         stat: &FileStat,
         before: Option<Metadata>,
-    ) -> Option<Pending> {
+    ) {
         let kind = SFlag::from_bits_truncate(stat.st_mode & libc::S_IFMT);
         let size = stat.st_size.unsigned_abs();
         let directory = kind == SFlag::S_IFDIR;
@@ -163,42 +234,57 @@ impl Walk<'_> {
             if let Some(before) = before {
                 self.note(path, ChangeKind::Deleted, before.is_dir(), before.len());
             }
-            return None;
+            return;
         }
-        let was_directory = before.as_ref().is_some_and(Metadata::is_dir);
-        match &before {
-            None => self.note(path.clone(), ChangeKind::Created, directory, size),
-            Some(before) => {
-                let same_kind = stat.st_mode & libc::S_IFMT == before.mode() & libc::S_IFMT;
-                let same_mode = stat.st_mode & 0o7777 == before.mode() & 0o7777;
-                if !same_kind
-                    || !same_mode && kind != SFlag::S_IFLNK
-                    || !self.same_content(upper, &path, kind, size, before)
-                {
-                    self.note(path.clone(), ChangeKind::Modified, directory, size);
+        let Some(before) = before else {
+            return self.note(path, ChangeKind::Created, directory, size);
+        };
+        let same_kind = stat.st_mode & libc::S_IFMT == before.mode() & libc::S_IFMT;
+        let same_mode = stat.st_mode & 0o7777 == before.mode() & 0o7777 || kind == SFlag::S_IFLNK;
+        let is_same = same_kind
+            && same_mode
+            && match kind {
+                SFlag::S_IFDIR => true,
+                SFlag::S_IFLNK => {
+                    let below = self.root.join(&path).read_link();
+                    matches!((readlinkat(parent, name), below), (Ok(new), Ok(old)) if new == old.as_os_str())
                 }
-            }
+                SFlag::S_IFREG => {
+                    size == before.len() && self.same_bytes(parent, name, &self.root.join(&path))
+                }
+                _ => false,
+            };
+        if !is_same {
+            self.note(path, ChangeKind::Modified, directory, size);
         }
-        (directory && upper.as_os_str().len() < PATH_MAX).then(|| Pending {
-            upper: upper.to_owned(),
-            path,
-            merged: was_directory,
-        })
     }
 
     fn note(&mut self, path: PathBuf, kind: ChangeKind, directory: bool, size: u64) {
-        self.found.push(Change {
+        self.total += 1;
+        if self.first.len() == self.at_most
+            && self.first.peek().is_none_or(|last| last.path <= path)
+        {
+            return;
+        }
+        self.first.push(Change {
             path,
             kind,
             directory,
             size: if directory { 0 } else { size },
         });
+        if self.first.len() > self.at_most {
+            self.first.pop();
+        }
     }
 
     /// What an opaque directory hides.
     fn hidden(&mut self, path: &Path, kept: &BTreeSet<OsString>) {
         let entries = std::fs::read_dir(self.root.join(path));
         for entry in entries.into_iter().flatten().flatten() {
+            if Instant::now() >= self.until {
+                self.incomplete = true;
+                return;
+            }
             if kept.contains(&entry.file_name()) {
                 continue;
             }
@@ -208,68 +294,10 @@ impl Walk<'_> {
         }
     }
 
-    /// The names in a directory of the layer, in order.
-    fn names(&self, upper: &Path) -> Option<BTreeSet<OsString>> {
-        let open = || {
-            let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-            Dir::openat(self.layer, upper, flags, Mode::empty())
-        };
-        let mut dir = match open() {
-            Err(Errno::EACCES) => {
-                // The process took its own rights away; nobody needs the mode any more.
-                let flags = FchmodatFlags::FollowSymlink;
-                fchmodat(self.layer, upper, Mode::S_IRWXU, flags).ok()?;
-                open().ok()?
-            }
-            dir => dir.ok()?,
-        };
-        let names = dir
-            .iter()
-            .flatten()
-            .map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
-        Some(names.filter(|name| name != "." && name != "..").collect())
-    }
-
-    /// Whether a directory of the layer hides all that the one below it holds.
-    fn is_opaque(&self, upper: &Path) -> bool {
-        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let Ok(dir) = openat(self.layer, upper, flags, Mode::empty()) else {
-            return false;
-        };
-        // As root mounts it, and as `userxattr` has it (Documentation/filesystems/overlayfs.rst).
-        [c"trusted.overlay.opaque", c"user.overlay.opaque"]
-            .iter()
-            .any(|name| sys::attribute_is(dir.as_fd(), name, b"y"))
-    }
-
-    fn same_content(
-        &mut self,
-        upper: &Path,
-        path: &Path,
-        kind: SFlag,
-        size: u64,
-        before: &Metadata,
-    ) -> bool {
-        let below = self.root.join(path);
-        match kind {
-            SFlag::S_IFDIR => true,
-            SFlag::S_IFLNK => match (readlinkat(self.layer, upper), below.read_link()) {
-                (Ok(new), Ok(old)) => new == old.as_os_str(),
-                _ => false,
-            },
-            SFlag::S_IFREG if size == before.len() => self.same_bytes(upper, &below),
-            _ => false,
-        }
-    }
-
-    fn same_bytes(&mut self, upper: &Path, below: &Path) -> bool {
-        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        let open = || openat(self.layer, upper, flags, Mode::empty());
-        let upper = match open() {
-            Err(Errno::EACCES) => return false, // its mode has changed
-            file => file,
-        };
-        let below = openat(nix::fcntl::AT_FDCWD, below, flags, Mode::empty());
+    fn same_bytes(&mut self, parent: &OwnedFd, name: &OsStr, below: &Path) -> bool {
+        // One that may not be read has another mode than before, or no content to compare with.
+        let upper = openat(parent, name, FILE, Mode::empty());
+        let below = openat(nix::fcntl::AT_FDCWD, below, FILE, Mode::empty());
         let (Ok(upper), Ok(below)) = (upper, below) else {
             return false;
         };
@@ -286,6 +314,27 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+fn open_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
+    match openat(parent, name, DIRECTORY, Mode::empty()) {
+        Err(Errno::EACCES) => {
+            // The process took its own rights away; nobody needs the mode any more.
+            fchmodat(parent, name, Mode::S_IRWXU, FchmodatFlags::FollowSymlink).ok()?;
+            openat(parent, name, DIRECTORY, Mode::empty()).ok()
+        }
+        opened => opened.ok(),
+    }
+}
+
+/// The names in a directory, in order.
+pub(super) fn names(directory: &OwnedFd) -> Option<BTreeSet<OsString>> {
+    let mut dir = Dir::openat(directory, ".", DIRECTORY, Mode::empty()).ok()?;
+    let names = dir
+        .iter()
+        .flatten()
+        .map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
+    Some(names.filter(|name| name != "." && name != "..").collect())
 }
 
 /// Fills a buffer as far as the file goes.

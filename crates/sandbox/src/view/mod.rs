@@ -4,13 +4,15 @@
 mod changes;
 mod mount;
 mod plan;
+mod remove;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-pub use changes::{Change, ChangeKind, Layer};
+pub use changes::{Change, ChangeKind, Changes, Layer};
 pub(crate) use mount::apply;
 pub(crate) use plan::{Layers, Prepared};
+pub use remove::remove_directory;
 
 use crate::GuardState;
 
@@ -73,24 +75,4 @@ pub(crate) fn state(view: Option<&View>) -> GuardState {
             because: "the policy shows the files of the host".into(),
         },
     }
-}
-
-/// Removes a directory with all in it, whatever modes a process has left there. Nothing may be
-/// using it any more. What cannot be removed stays.
-pub fn remove_directory(path: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    if std::fs::remove_dir_all(path).is_ok() {
-        return;
-    }
-    let mut pending = vec![path.to_owned()];
-    while let Some(dir) = pending.pop() {
-        let _ = std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700));
-        let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten();
-        pending.extend(
-            entries
-                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-                .map(|entry| entry.path()),
-        );
-    }
-    let _ = std::fs::remove_dir_all(path);
 }

@@ -13,6 +13,7 @@ use nix::sys::stat::{Mode, umask};
 
 use super::plan::{self, Entry, LayerMount, Mount, Prepared, Store};
 use crate::error::{Failure, Step};
+use crate::process::LIFELINE;
 use crate::raw;
 
 /// Where the lower directory of a layer, and the layer itself, are while the layer is mounted.
@@ -63,7 +64,7 @@ fn build(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {
         c"/",
         Some(c"tmpfs"),
         ALWAYS | libc::MS_NOEXEC,
-        Some(c"mode=0755,nr_inodes=4096,size=1m"),
+        Some(&prepared.root_options),
     )
     .map_err(root)?;
     enter_top_of_root().map_err(root)?;
@@ -95,6 +96,9 @@ fn build(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {
         }
         Mount::Layers(mounts) => {
             layer(prepared, mounts, lifeline).map_err(|e| Step::ProjectLayer.failed(e))?;
+            for (source, at) in &prepared.files {
+                bind(source, at, READ_ONLY, false).map_err(|e| Step::ProjectLayer.failed(e))?;
+            }
         }
     }
     if let Some(sealed) = &prepared.sealed {
@@ -102,7 +106,27 @@ fn build(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {
     }
     let pivot = |e| Step::PivotRoot.failed(e);
     set_attributes(libc::AT_FDCWD, c".", libc::MOUNT_ATTR_RDONLY, 0, false).map_err(pivot)?;
-    become_root().map_err(pivot)
+    become_root().map_err(pivot)?;
+    empty_input().map_err(pivot)
+}
+
+/// Opens standard input anew. The host's `/dev/null` came by a mount of the host's, through which
+/// its owner could change the device's mode for all of the machine.
+fn empty_input() -> nix::Result<()> {
+    // SAFETY: a C string.
+    let null = unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    let input = match Errno::result(null) {
+        Ok(null) => null,
+        // Not part of the view: what is read from a pipe that nobody can write to is as empty.
+        Err(_) => {
+            let (reading, writing) = raw::pipe_at(LIFELINE + 1)?;
+            raw::close(writing);
+            reading
+        }
+    };
+    let put = raw::put(input, 0, false);
+    raw::close(input);
+    put
 }
 
 /// The attributes of what may be read and nothing else.

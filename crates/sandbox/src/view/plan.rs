@@ -2,7 +2,7 @@
 //! not allocate.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
@@ -80,11 +80,14 @@ pub(super) enum Store {
 /// A view in the form of system calls.
 pub(crate) struct Prepared {
     pub(super) entries: Vec<Entry>,
+    pub(super) root_options: CString,
     pub(super) temp_options: CString,
     pub(super) project_source: CString,
     pub(super) project_at: CString,
     pub(super) project: Mount,
     pub(super) store: Option<Store>,
+    /// Files on which something is mounted below a project that is under a layer.
+    pub(super) files: Vec<(CString, CString)>,
     /// The sealed directory, in the private root.
     pub(super) sealed: Option<CString>,
     /// The user and group to map, where a user namespace is needed.
@@ -108,6 +111,8 @@ pub(crate) struct Layers {
     pub mounts: Vec<PathBuf>,
     /// The name of the sealed directory.
     pub sealed: Option<OsString>,
+    /// The attribute by which a directory of the layer hides the one below it.
+    pub opaque: &'static CStr,
 }
 
 impl Prepared {
@@ -122,10 +127,11 @@ impl Prepared {
         for path in &view.devices {
             tree.show_device(path);
         }
-        tree.make_way(project.root.as_os_str().as_bytes());
-        let below = match project.writes {
+        tree.make_way(bytes(&project.root));
+        let (below, files) = match project.writes {
             Writes::Layer { .. } => mounts_below(&project.root),
-            Writes::Refused | Writes::Real => Vec::new(),
+            // Shown with the project.
+            Writes::Refused | Writes::Real => (Vec::new(), Vec::new()),
         };
         let (mount, layers) = layers(project, &below, user_namespace.is_some())?;
         let seals = match project.writes {
@@ -136,13 +142,21 @@ impl Prepared {
                 project.sealed.as_ref()
             }
         };
+        let entries = tree.entries()?;
+        // A file or directory for each, and some for what the layer needs for a moment.
+        let root_options = format!("mode=0755,size=1m,nr_inodes={}", entries.len() + 64);
         Ok(Self {
-            entries: tree.entries()?,
+            entries,
+            root_options: c_string(OsStr::new(&root_options))?,
             temp_options: memory_options(view.temp.bytes, "1777")?,
             project_source: c_string(project.root.as_os_str())?,
             project_at: inside(&project.root)?,
             project: mount,
             store: store(&project.writes)?,
+            files: files
+                .iter()
+                .map(|path| Ok((c_string(path.as_os_str())?, inside(path)?)))
+                .collect::<Result<_, SpawnError>>()?,
             sealed: seals
                 .map(|name| inside(&project.root.join(name)))
                 .transpose()?,
@@ -241,6 +255,13 @@ fn layers(
             .map(relative)
             .collect(),
         sealed: project.sealed.clone(),
+        // The other one is any attribute, for the process to set as it likes
+        // (Documentation/filesystems/overlayfs.rst).
+        opaque: if in_user_namespace {
+            c"user.overlay.opaque"
+        } else {
+            c"trusted.overlay.opaque"
+        },
     };
     Ok((Mount::Layers(mounts), Some(layers)))
 }
@@ -279,21 +300,20 @@ fn make_sealed(project: &Project) -> Result<(), SpawnError> {
     }
 }
 
-/// Directories on which something is mounted below `root`, each before what is below it. A file
-/// that is mounted is part of what a layer shows of its directory only where it cannot be helped:
-/// the file underneath is shown.
-fn mounts_below(root: &Path) -> Vec<PathBuf> {
+/// Directories on which something is mounted below `root`, each before what is below it, and
+/// files.
+fn mounts_below(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     // A thread may have a mount namespace of its own; the process will have a copy of that one.
     let Ok(text) = std::fs::read("/proc/thread-self/mountinfo") else {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     };
     let found: BTreeSet<PathBuf> = text
         .split(|byte| *byte == b'\n')
         .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
         .map(unescape)
-        .filter(|path| path != root && path.starts_with(root) && path.is_dir())
+        .filter(|path| path != root && path.starts_with(root))
         .collect();
-    found.into_iter().collect()
+    found.into_iter().partition(|path| path.is_dir())
 }
 
 /// Undoes the octal escapes of `/proc/self/mountinfo`: space, tab, newline and backslash.
@@ -346,6 +366,15 @@ struct Tree<'a> {
     temp: &'a [u8],
 }
 
+/// A path as its bytes, without a slash at the end.
+fn bytes(path: &Path) -> &[u8] {
+    let mut bytes = path.as_os_str().as_bytes();
+    while let Some(shorter) = bytes.strip_suffix(b"/") {
+        bytes = shorter;
+    }
+    bytes
+}
+
 /// The directories that a path is in, from the outermost on, without `/`.
 fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.iter()
@@ -365,8 +394,8 @@ impl<'a> Tree<'a> {
     fn new(project: &'a Path, temp: &'a Path) -> Self {
         let mut tree = Self {
             nodes: BTreeMap::new(),
-            project: project.as_os_str().as_bytes(),
-            temp: temp.as_os_str().as_bytes(),
+            project: bytes(project),
+            temp: bytes(temp),
         };
         tree.make_way(tree.temp);
         tree
@@ -470,8 +499,8 @@ impl<'a> Tree<'a> {
     fn entries(self) -> Result<Vec<Entry>, SpawnError> {
         let mut entries = Vec::with_capacity(self.nodes.len());
         for (path, node) in &self.nodes {
-            let bytes = OsStr::from_bytes(path);
-            let at = inside(Path::new(bytes))?;
+            let source = OsStr::from_bytes(path);
+            let at = inside(Path::new(source))?;
             let is_temp = path == self.temp;
             // Below a directory that is there as a whole nothing is made, only mounted.
             if self.is_shown(path) {
@@ -492,7 +521,7 @@ impl<'a> Tree<'a> {
                     target: c_string(target.as_os_str())?,
                 },
                 Node::Bind { directory, device } => Entry::Bind {
-                    source: c_string(bytes)?,
+                    source: c_string(source)?,
                     at,
                     directory: *directory,
                     device: *device,

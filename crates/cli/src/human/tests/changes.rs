@@ -25,6 +25,7 @@ fn printed(changes: FileChanges) -> String {
 fn each_is_named_with_what_would_have_happened_to_it() {
     assert_eq!(
         printed(FileChanges {
+            incomplete: false,
             created: vec![change("var/cache/", 4096), change("var/cache/a", 1)],
             modified: vec![change("config/app.php", 210)],
             deleted: vec![change("old\u{1b}[2J\n.php", 0)],
