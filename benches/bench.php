@@ -100,7 +100,12 @@ $today = static function () use ($shop): void {
     expect($result['ok'] && ($result['result']['value'] ?? null) === 2, $result);
 };
 $comparisons = [
-    ['cold evaluate(), guards off / php -r with the same boot', 1.15, $bare->evaluate(...), static fn () => run($plain)],
+    [
+        'cold evaluate(), guards off / php -r with the same boot',
+        1.15,
+        $bare->evaluate(...),
+        static fn () => run($plain),
+    ],
     ['cold evaluate(), guards off / the same in plain PHP', 1.0, $bare->evaluate(...), $today],
     [
         'bin/altair eval / php -r ""',

@@ -4,7 +4,10 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests;
 
+use Altair\Eval\EvalRequest;
+use Altair\Eval\Evaluator;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
+use Altair\Eval\Tests\Support\TemporaryApplication;
 use Altair\Eval\Tests\Support\Script;
 
 /**
@@ -169,5 +172,93 @@ final class FoundByAttackTest extends EvaluationTestCase
         self::assertTrue($result->ok());
         self::assertCount(1000, (array) $result->result['properties']);
         self::assertTrue($result->result['truncated']);
+    }
+
+    public function testAPipeInPlaceOfComposersFilesDoesNotHoldTheHostUp(): void
+    {
+        $application = $this->application();
+        mkdir($application->path('vendor/composer'));
+        posix_mkfifo($application->path('vendor/composer/installed.json'), 0644);
+        posix_mkfifo($application->path('composer.json'), 0644);
+
+        self::assertSame(1, $this->value('return 1;'));
+    }
+
+    public function testAProjectWhoseNameIsNoUtf8IsEvaluated(): void
+    {
+        $root = $this->application()->path("odd\xff\xfe\nname");
+        mkdir("$root/vendor", recursive: true);
+        file_put_contents("$root/vendor/autoload.php", '<?php');
+
+        $snippet = 'file_put_contents("new", "text"); return file_get_contents("new");';
+        self::assertSame('text', $this->value($snippet, projectRoot: $root));
+    }
+
+    public function testADirectoryThatTheLayerCannotRenameIsNamed(): void
+    {
+        $application = $this->application();
+        $application->write('var/cache/file', 'x');
+        $result = $this->evaluate(
+            'mkdir("var/new"); return [@rename("var/cache", "var/old"), rename("var/new", "var/newer")];',
+        );
+
+        self::assertSame([false, true], self::plain($result->result));
+        [$blocked] = $result->diagnostics['blocked'];
+        self::assertStringStartsWith('rename the directory ' . $application->path('var/cache'), $blocked['what']);
+        self::assertSame(['filesystem', '--writes'], [$blocked['guard'], $blocked['lift']]);
+        $writes = new EvalRequest('return rename("var/cache", "var/old");', $application->root, allowWrites: true);
+        self::assertTrue((new Evaluator())->evaluate($writes)->result['value']);
+    }
+
+    public function testASessionIsKeptForTheTimeOfTheRun(): void
+    {
+        self::assertSame('kept', $this->value('session_start(["use_cookies" => 0, "cache_limiter" => ""]);
+            $_SESSION["a"] = "kept"; $id = session_id(); session_write_close(); $_SESSION = [];
+            session_id($id); session_start(["use_cookies" => 0, "cache_limiter" => ""]); return $_SESSION["a"];'));
+    }
+
+    public function testARequestForMoreThanCanBeShownHarmsNoLaterOne(): void
+    {
+        $place = new TemporaryApplication();
+        $paths = [];
+        for ($i = 0; $i < 5000; $i++) {
+            touch($paths[] = $place->path("file$i"));
+        }
+        $many = $this->evaluate('return 1;', readablePaths: $paths);
+        self::assertSame('in force', $many->diagnostics['guards']['filesystem']);
+        self::assertSame('in force', $this->evaluate('return 1;')->diagnostics['guards']['filesystem']);
+    }
+
+    public function testADirectoryThatIsNoVendorDirectoryIsNotShownByNamingIt(): void
+    {
+        $secrets = new TemporaryApplication(['key' => 'secret']);
+        $secrets->remove('vendor');
+        $application = $this->application();
+        $manifest = ['config' => ['vendor-dir' => $secrets->root]];
+        $application->write('composer.json', json_encode($manifest, JSON_THROW_ON_ERROR));
+        $read = 'return @file_get_contents(' . var_export($secrets->path('key'), true) . ');';
+        self::assertFalse($this->value($read));
+
+        $secrets->write('autoload.php', '<?php');
+        $secrets->write('composer/installed.json', '{"packages":[]}');
+        self::assertSame('secret', $this->value($read));
+    }
+
+    public function testWhatTheProjectsOwnerCannotReachIsNotShownToItByARootHost(): void
+    {
+        if (posix_geteuid() !== 0) {
+            self::markTestSkipped('Only a root host runs as another user.');
+        }
+        $closed = new TemporaryApplication(['package/composer.json' => '{}', 'package/key' => 'secret']);
+        $application = $this->application();
+        $application->write('vendor/composer/installed.json', json_encode(['packages' => [
+            ['dist' => ['type' => 'path'], 'install-path' => $closed->path('package')],
+        ]], JSON_THROW_ON_ERROR));
+        $application->giveTo(12345, 12345);
+        $read = 'return @file_get_contents(' . var_export($closed->path('package/key'), true) . ');';
+        self::assertSame('secret', $this->value($read));
+
+        chmod($closed->root, 0700);
+        self::assertFalse($this->value($read));
     }
 }

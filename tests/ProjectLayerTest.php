@@ -36,6 +36,8 @@ final class ProjectLayerTest extends EvaluationTestCase
         'data/touched.txt' => 'touched',
     ];
 
+    private const SUM = 'return (new PDO("sqlite:data/shop.sqlite"))->query("SELECT sum(x) FROM t")->fetchColumn();';
+
     private const CHANGES = [
         'created' => [
             ['path' => 'here.txt', 'size' => 5],
@@ -98,7 +100,8 @@ final class ProjectLayerTest extends EvaluationTestCase
         $application = $this->application(self::FILES);
         $quoted = escapeshellarg($application->path('mounted'));
         $evaluate = 'echo json_encode((new Altair\Eval\Evaluator())->evaluate(new Altair\Eval\EvalRequest('
-            . var_export(self::WRITES, true) . ', ' . var_export($application->path('mounted'), true) . '))->toArray());';
+            . var_export(self::WRITES, true) . ', ' . var_export($application->path('mounted'), true)
+            . '))->toArray());';
         mkdir($application->path('mounted'));
         foreach (['rw', 'ro'] as $mode) {
             [, $output, $errors] = Without::command([], ['unshare', '-m', 'sh', '-ec',
@@ -120,7 +123,10 @@ final class ProjectLayerTest extends EvaluationTestCase
             file_put_contents(\$file, 'mine');
             \$handle = tmpfile();
             fwrite(\$handle, 'x');
-            return [sys_get_temp_dir(), scandir(sys_get_temp_dir()), @file_get_contents('$theirs'), \$file, disk_total_space('/tmp')];
+            return [
+                sys_get_temp_dir(), scandir(sys_get_temp_dir()), @file_get_contents('$theirs'), \$file,
+                disk_total_space('/tmp'),
+            ];
         ");
 
         self::assertSame('/tmp', $dir);
@@ -147,7 +153,7 @@ final class ProjectLayerTest extends EvaluationTestCase
         (new \PDO("sqlite:$database"))->exec('CREATE TABLE t (x); INSERT INTO t VALUES (1), (2)');
         $before = filemtime($database);
 
-        $result = $this->evaluate('return (new PDO("sqlite:data/shop.sqlite"))->query("SELECT sum(x) FROM t")->fetchColumn();');
+        $result = $this->evaluate(self::SUM);
         self::assertSame(['type' => 'int', 'value' => 3], $result->result);
         self::assertArrayNotHasKey('file_changes', $result->diagnostics);
 
@@ -157,7 +163,7 @@ final class ProjectLayerTest extends EvaluationTestCase
         self::assertSame(['type' => 'int', 'value' => 6], $result->result);
         self::assertSame('data/shop.sqlite', $result->diagnostics['file_changes']['modified'][0]['path']);
         self::assertSame($before, filemtime($database));
-        self::assertSame(3, $this->value('return (new PDO("sqlite:data/shop.sqlite"))->query("SELECT sum(x) FROM t")->fetchColumn();'));
+        self::assertSame(3, $this->value(self::SUM));
     }
 
     public function testWithWritesTheyAreRealAndTheAuditLogIsNot(): void

@@ -78,6 +78,7 @@ final class ReadableTest extends EvaluationTestCase
     public function testAVendorDirectoryElsewhereIsRead(): void
     {
         $this->place->write('libraries/vendor/autoload.php', '<?php function from_vendor() { return __DIR__; }');
+        $this->place->write('libraries/vendor/composer/installed.json', '{"packages":[]}');
         $this->application()->remove('vendor');
         symlink($this->place->path('libraries/vendor'), $this->application()->path('vendor'));
 

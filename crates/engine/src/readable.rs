@@ -3,8 +3,10 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use altair_sandbox::RunAs;
 use serde::Deserialize;
 
 /// What PHP and its libraries read on the distributions that there are. What does not exist is
@@ -78,6 +80,15 @@ const SYSTEM: &[&str] = &[
 /// Below the prefix of a PHP that was built by itself (`<prefix>/bin/php`).
 const BELOW_PREFIX: &[&str] = &["lib", "lib64", "etc", "share/php", "share/locale", "var/db"];
 
+/// What shows that a prefix is PHP's, and not a home with a `bin` in it.
+const OF_PHP: &[&str] = &[
+    "lib/php",
+    "lib64/php",
+    "etc/php",
+    "etc/php.ini",
+    "etc/php.d",
+];
+
 /// Where every package has a prefix of its own, and needs those of others.
 const STORES: &[&str] = &["/nix/store", "/gnu/store"];
 
@@ -95,6 +106,8 @@ pub(crate) struct Sources<'a> {
     pub root: &'a Path,
     /// The project as it was named.
     pub named_root: &'a Path,
+    /// Whom the run reads as, where that is another user than the host.
+    pub reader: Option<RunAs>,
     /// What the request names.
     pub requested: &'a [PathBuf],
 }
@@ -115,7 +128,7 @@ impl Sources<'_> {
                 .map(|dir| PathBuf::from(OsStr::from_bytes(dir))),
         );
         paths.extend(self.known.iter().filter(|path| path.is_absolute()).cloned());
-        paths.extend(packages(self.root));
+        paths.extend(packages(self.root, self.reader));
         // Absolute paths that were written down under another name of the project lead there.
         paths.extend(std::path::absolute(self.named_root));
         paths.extend(self.requested.iter().cloned());
@@ -147,7 +160,11 @@ fn below_prefix(php: &Path) -> Vec<PathBuf> {
     }
     match php.parent().and_then(Path::parent) {
         // `/usr` and `/` are the system's.
-        Some(prefix) if prefix != Path::new("/usr") && prefix != Path::new("/") => {
+        Some(prefix)
+            if prefix != Path::new("/usr")
+                && prefix != Path::new("/")
+                && OF_PHP.iter().any(|mark| prefix.join(mark).exists()) =>
+        {
             BELOW_PREFIX.iter().map(|dir| prefix.join(dir)).collect()
         }
         _ => Vec::new(),
@@ -178,13 +195,14 @@ fn content(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// Packages of the application that lie outside of its root.
-fn packages(root: &Path) -> Vec<PathBuf> {
+fn packages(root: &Path, reader: Option<RunAs>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let vendor = vendor_dir(root);
     let Ok(resolved) = vendor.canonicalize() else {
         return found;
     };
-    if !resolved.starts_with(root) && may_be_shown(&resolved, root) {
+    if !resolved.starts_with(root) && is_vendor(&resolved) && may_be_shown(&resolved, root, reader)
+    {
         found.push(vendor.clone());
     }
     let Some(text) = content(&resolved.join("composer/installed.json")) else {
@@ -203,12 +221,39 @@ fn packages(root: &Path) -> Vec<PathBuf> {
         };
         if !directory.starts_with(root)
             && directory.join("composer.json").is_file()
-            && may_be_shown(&directory, root)
+            && may_be_shown(&directory, root, reader)
         {
             found.push(directory);
         }
     }
     found
+}
+
+/// Whether a directory is one that Composer installs into, and not any that a project names.
+fn is_vendor(directory: &Path) -> bool {
+    directory.join("autoload.php").is_file() && directory.join("composer/installed.json").is_file()
+}
+
+/// Whether a user can come to a directory and read it. A root host can come anywhere, and what it
+/// mounts is seen past the directories that it is in.
+fn can_enter(directory: &Path, reader: RunAs) -> bool {
+    const READ: u32 = 4;
+    const SEARCH: u32 = 1;
+    directory.ancestors().all(|dir| {
+        let needed = if dir == directory {
+            READ | SEARCH
+        } else {
+            SEARCH
+        };
+        dir.metadata().is_ok_and(|meta| {
+            let shift = match () {
+                () if meta.uid() == reader.uid => 6,
+                () if meta.gid() == reader.gid => 3,
+                () => 0,
+            };
+            meta.mode() >> shift & needed == needed
+        })
+    })
 }
 
 /// Composer's `vendor-dir`, by default `vendor`. Variables in it (`$HOME`) are not expanded.
@@ -261,11 +306,12 @@ const SYSTEM_DIRECTORIES: &[&str] = &[
 
 /// Whether a directory that the application's own files name may be read: not one that holds more
 /// than a package would.
-fn may_be_shown(directory: &Path, root: &Path) -> bool {
+fn may_be_shown(directory: &Path, root: &Path, reader: Option<RunAs>) -> bool {
     let homes = std::env::var_os("HOME").map(PathBuf::from);
     let is_home = homes.is_some_and(|home| home.starts_with(directory))
         || directory.parent() == Some(Path::new("/home"));
-    directory != Path::new("/")
+    reader.is_none_or(|reader| can_enter(directory, reader))
+        && directory != Path::new("/")
         && !root.starts_with(directory)
         && !is_home
         && !SYSTEM_DIRECTORIES.iter().any(|system| {

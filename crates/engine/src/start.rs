@@ -138,6 +138,7 @@ pub(crate) fn start(
             known: &evaluator.known_paths,
             root: &target.root,
             named_root: &request.project_root,
+            reader: run_as(&target.root),
             requested: &request.readable_paths,
         }
         .paths()
