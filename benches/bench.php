@@ -14,6 +14,7 @@ namespace Altair\Eval\Benches;
 
 use Altair\Eval\Benches\Support\Comparison;
 use Altair\Eval\Benches\Support\Host;
+use Altair\Eval\Benches\Support\KilledHost;
 use Altair\Eval\Benches\Support\Leaks;
 use Altair\Eval\Benches\Support\Table;
 use Altair\Eval\EvalRequest;
@@ -23,6 +24,7 @@ use RuntimeException;
 
 require __DIR__ . '/Support/Comparison.php';
 require __DIR__ . '/Support/Host.php';
+require __DIR__ . '/Support/KilledHost.php';
 require __DIR__ . '/Support/Leaks.php';
 require __DIR__ . '/Support/Table.php';
 require __DIR__ . '/reference/evaluate.php';
@@ -139,6 +141,11 @@ $small = new TemporaryApplication();
 $size = Comparison::of($inLarge->evaluate(...), $inSmall->evaluate(...), $rounds * 2);
 $table->difference('a project of ' . MANY_FILES . ' files rather than one', $size, 0.5);
 unset($large, $small, $inLarge, $inSmall);
+$table->longest(
+    'the host is killed: nothing of its run is alive after',
+    array_map(static fn (): float => KilledHost::untilAllIsGone($shop), range(1, 20)),
+    100.0,
+);
 
 // --- Loading the extension --------------------------------------------------------------------
 

@@ -211,6 +211,31 @@ final class DegradationTest extends TestCase
         self::assertStringContainsString("the guard `$guard` is needed", $result['thrown'] ?? '');
     }
 
+    /**
+     * @return iterable<string, array{string}>
+     */
+    public function guards(): iterable
+    {
+        foreach (['environment', 'ini', 'limits', 'privileges', 'filesystem', 'landlock', 'seccomp'] as $guard) {
+            yield $guard => [$guard];
+        }
+    }
+
+    /**
+     * @dataProvider guards
+     */
+    public function testWhereOneGuardAloneIsOffTheOthersHold(string $guard): void
+    {
+        $attempts = preg_replace('/=> (@?)(.+),$/m', '=> attempt(fn () => $1$2),', self::ATTEMPTS)
+            . ' function attempt(callable $do) { try { return $do(); } catch (Error $refused) { return false; } }';
+        $result = $this->attempt([], ['snippet' => $attempts], ['altair_eval.omit' => $guard]);
+
+        self::assertHeld($result);
+        foreach ($result['diagnostics']['guards'] as $name => $state) {
+            self::assertSame($name === $guard ? 'missing: left out (altair_eval.omit)' : 'in force', $state, $name);
+        }
+    }
+
     public function testAnOuterFilterWithAListenerCostsOnlyTheReport(): void
     {
         $result = $this->attempt(['listener']);
@@ -250,7 +275,8 @@ final class DegradationTest extends TestCase
             . ' && echo kept > ' . escapeshellarg($this->application->path('volume/kept'))
             . ' && exec setpriv --reuid=65534 --regid=65534 --clear-groups '
             . escapeshellarg(PHP_BINARY) . ' -d extension=' . escapeshellarg(Without::extension())
-            . ' -r ' . escapeshellarg('echo json_encode((new Altair\Eval\Evaluator())->evaluate(new Altair\Eval\EvalRequest('
+            . ' -r ' . escapeshellarg('echo json_encode((new Altair\Eval\Evaluator())->evaluate('
+                . 'new Altair\Eval\EvalRequest('
                 . '"return [file_get_contents(\"volume/kept\"), @file_put_contents(\"new\", 1)];", '
                 . var_export($this->application->root, true) . '))->toArray());');
         [, $output, $errors] = Without::command([], ['unshare', '-m', 'sh', '-c', $inner]);

@@ -10,7 +10,8 @@ use Altair\Eval\Tests\Support\TemporaryApplication;
 use PHPUnit\Framework\TestCase;
 
 /**
- * A host that is killed in the middle of a run: nothing of the run is left, neither process nor file, mount or namespace.
+ * A host that is killed in the middle of a run: nothing of the run is left, neither process nor file, mount or
+ * namespace.
  */
 final class HostKilledTest extends TestCase
 {
@@ -24,10 +25,17 @@ final class HostKilledTest extends TestCase
     {
         yield 'that computes' => ['for (;;);', ''];
         yield 'that sleeps' => ['sleep(60);', ''];
-        yield 'that writes' => ['for (;;) { file_put_contents("x", str_repeat("x", 1 << 20)); touch(tempnam("/tmp", "x")); }', ''];
-        yield 'that makes refused calls' => ['for (;;) { try { @posix_kill(1, 0); @stream_socket_pair(1, 2, 0); } catch (Error) {} }', ''];
+        yield 'that writes' => [
+            'for (;;) { file_put_contents("x", str_repeat("x", 1 << 20)); touch(tempnam("/tmp", "x")); }',
+            '',
+        ];
+        yield 'that makes refused calls' => [
+            'for (;;) { try { @posix_kill(1, 0); @stream_socket_pair(1, 2, 0); } catch (Error) {} }',
+            '',
+        ];
         yield 'that has forked, unsafely' => [
-            'if (pcntl_fork() === 0) { posix_setsid(); if (pcntl_fork() === 0) { fclose(STDOUT); fclose(STDERR); } } for (;;) { sleep(1); }',
+            'if (pcntl_fork() === 0) { posix_setsid(); if (pcntl_fork() === 0) { fclose(STDOUT); fclose(STDERR); } }'
+                . ' for (;;) { sleep(1); }',
             ', unsafe: true',
         ];
     }
@@ -52,7 +60,7 @@ final class HostKilledTest extends TestCase
         self::assertGreaterThanOrEqual(2, count($processes), 'The keeper and the child.');
         $own = readlink('/proc/self/ns/mnt');
         $namespaces = array_diff(array_filter(array_map(self::namespace(...), $processes)), [$own]);
-        self::assertSame($options === '' ? 1 : 0, count($namespaces), 'A confined run has a mount namespace of its own.');
+        self::assertCount($options === '' ? 1 : 0, $namespaces, 'A confined run has a mount namespace of its own.');
         $mounts = file_get_contents('/proc/self/mountinfo');
 
         $script->signal(SIGKILL);
@@ -65,7 +73,8 @@ final class HostKilledTest extends TestCase
         self::assertSame([], array_intersect($namespaces, array_map(self::namespace(...), Processes::all())));
         self::assertSame($mounts, file_get_contents('/proc/self/mountinfo'));
         self::assertSame(['.', '..'], scandir($place->path('tmp')));
-        self::assertSame([], array_diff($application->tree(), ['vendor', 'vendor/autoload.php', '.altair', '.altair/events.jsonl']));
+        $expected = ['vendor', 'vendor/autoload.php', '.altair', '.altair/events.jsonl'];
+        self::assertSame([], array_diff($application->tree(), $expected));
     }
 
     private static function namespace(int|string $pid): string|false

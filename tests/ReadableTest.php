@@ -91,8 +91,10 @@ final class ReadableTest extends EvaluationTestCase
         $file = $this->place->path('secret.txt');
         $directory = $this->place->path('package');
         $seen = $this->evaluate(
-            'return [file_get_contents(' . $this->quoted('secret.txt') . '), include ' . $this->quoted('package/src/Thing.php')
-                . ', @file_put_contents(' . $this->quoted('secret.txt') . ', "x"), @touch(' . $this->quoted('package/new') . ')];',
+            'return [file_get_contents(' . $this->quoted('secret.txt') . '),'
+                . ' include ' . $this->quoted('package/src/Thing.php') . ','
+                . ' @file_put_contents(' . $this->quoted('secret.txt') . ', "x"),'
+                . ' @touch(' . $this->quoted('package/new') . ')];',
             readablePaths: [$file, $directory],
         );
 
@@ -122,6 +124,7 @@ final class ReadableTest extends EvaluationTestCase
      */
     private function install(array $packages): void
     {
-        $this->application()->write('vendor/composer/installed.json', json_encode(['packages' => $packages], JSON_THROW_ON_ERROR));
+        $installed = json_encode(['packages' => $packages], JSON_THROW_ON_ERROR);
+        $this->application()->write('vendor/composer/installed.json', $installed);
     }
 }

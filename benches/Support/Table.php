@@ -44,6 +44,23 @@ final class Table
         $this->timed($name, $seen, '+' . self::ms($seen->differenceMs()), '+' . self::ms($limitMs));
     }
 
+    /**
+     * How long something may take, each time.
+     *
+     * @param list<float> $times milliseconds
+     */
+    public function longest(string $name, array $times, float $limitMs): void
+    {
+        $longest = max($times);
+        $this->rows[] = [
+            'name' => $name,
+            'longest_ms' => $longest,
+            'limit_ms' => $limitMs,
+            'pass' => $longest <= $limitMs,
+        ];
+        $this->line($name, self::ms($longest), '', '', self::ms($limitMs));
+    }
+
     /** How much memory something must stay below. */
     public function bytes(string $name, int $bytes, int $limit): void
     {

@@ -34,7 +34,8 @@ final class Without
     public static function command(array $what, array $command, array $environment = []): array
     {
         $streams = [['file', '/dev/null', 'r'], self::file(), self::file()];
-        $process = proc_open([self::tool(), ...$what, '--', ...$command], $streams, $pipes, '/', $environment + getenv());
+        $command = [self::tool(), ...$what, '--', ...$command];
+        $process = proc_open($command, $streams, $pipes, '/', $environment + getenv());
         $code = proc_close($process ?: throw new RuntimeException('No process.'));
         $texts = [];
         foreach ([1, 2] as $stream) {
@@ -56,7 +57,8 @@ final class Without
     public static function evaluate(array $what, array $request, array $settings = []): array
     {
         $code = 'try { $result = (new Altair\Eval\Evaluator())->evaluate(new Altair\Eval\EvalRequest('
-            . '...json_decode(' . var_export(json_encode($request, JSON_THROW_ON_ERROR), true) . ', true)))->toArray(); }'
+            . '...json_decode(' . var_export(json_encode($request, JSON_THROW_ON_ERROR), true)
+            . ', true)))->toArray(); }'
             . ' catch (Altair\Eval\Exception\LaunchException $e) { $result = ["thrown" => $e->getMessage()]; }'
             . ' echo json_encode($result);';
         $options = [];
