@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, TryLockError};
 
 use altair_sandbox::{Child, FinalGuards, SpawnError, Step, channel_pair};
 use tempfile::TempDir;
@@ -144,11 +144,15 @@ pub(crate) fn start(
         .paths()
     };
     let selection = &evaluator.selection;
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    // Never waited for: in a fork of the host it may be locked by a thread that is not there.
+    let known = || match KNOWN.try_lock() {
+        Ok(known) => Some(known),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    };
     let (mut attempt, mut why) = if selection.takes("filesystem", request) {
         known()
-            .get(&target.root)
-            .cloned()
+            .and_then(|known| known.get(&target.root).cloned())
             .unwrap_or((Attempt::Full, String::new()))
     } else {
         (Attempt::NoView, String::new())
@@ -218,8 +222,10 @@ pub(crate) fn start(
         };
         let mut guards = guards::states(child.guards(), selection, request);
         if !request.unconfined && selection.takes("filesystem", request) {
-            if attempt != Attempt::Full && lasting {
-                let mut known = known();
+            if attempt != Attempt::Full
+                && lasting
+                && let Some(mut known) = known()
+            {
                 if known.len() >= KNOWN_MAX {
                     known.clear();
                 }

@@ -112,13 +112,20 @@ fn memory_beyond_the_limit_is_refused() {
     // dd takes its block from the heap.
     let script = "dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null && echo fits";
     assert_eq!(stdout(&run(sh(script))), "fits\n");
-    let limits = Limits {
+    // Each by itself: of data, and of all that is mapped.
+    let data = Limits {
         data_bytes: Some(16 << 20),
         ..Limits::default()
     };
-    let ended = run(with_limits(script, limits));
-    assert_ne!(ended.status, Status::Exited(0));
-    assert_eq!(stdout(&ended), "");
+    let mapped = Limits {
+        address_space_bytes: Some(48 << 20),
+        ..Limits::default()
+    };
+    for limits in [data, mapped] {
+        let ended = run(with_limits(script, limits));
+        assert_ne!(ended.status, Status::Exited(0));
+        assert_eq!(stdout(&ended), "");
+    }
 }
 
 #[test]

@@ -406,6 +406,16 @@ fn change_metadata(path: &str) {
     let pointer = file.as_ptr() as u64;
     say("chmod", call(libc::SYS_fchmodat, &[at, pointer, 0o600]));
     say("set_id", call(libc::SYS_fchmodat, &[at, pointer, 0o4600]));
+    let opened = call(libc::SYS_openat, &[at, pointer, libc::O_RDONLY as u64]);
+    let descriptor = u64::try_from(opened).unwrap();
+    say(
+        "by_descriptor",
+        call(libc::SYS_fchmod, &[descriptor, 0o600]),
+    );
+    say(
+        "set_id_by_descriptor",
+        call(libc::SYS_fchmod, &[descriptor, 0o4600]),
+    );
     say("utimes", call(libc::SYS_utimensat, &[at, pointer, 0, 0]));
     let owner = u64::from(u32::MAX);
     say(
@@ -424,16 +434,28 @@ fn metadata_changes_where_the_policy_says_so_but_for_set_id_bits() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = file.path().to_str().unwrap();
     let attacked = attack("change_metadata", WITHOUT_METADATA, path);
-    for refused in ["chmod", "set_id", "utimes", "chown", "xattr"] {
+    let all = [
+        "chmod",
+        "set_id",
+        "by_descriptor",
+        "set_id_by_descriptor",
+        "utimes",
+        "chown",
+        "xattr",
+    ];
+    for refused in all {
         assert_eq!(attacked.errno(refused), EPERM, "{refused}");
     }
     let attacked = attack("change_metadata", SECCOMP, path);
-    for made in ["chmod", "utimes", "chown"] {
+    for made in ["chmod", "by_descriptor", "utimes", "chown"] {
         assert_eq!(attacked.errno(made), 0, "{made}");
     }
     assert_ne!(attacked.errno("xattr"), EPERM);
-    assert_eq!(attacked.errno("set_id"), EPERM);
-    assert_eq!(attack("change_metadata", Not, path).errno("set_id"), 0);
+    let unguarded = attack("change_metadata", Not, path);
+    for set_id in ["set_id", "set_id_by_descriptor"] {
+        assert_eq!(attacked.errno(set_id), EPERM, "{set_id}");
+        assert_eq!(unguarded.errno(set_id), 0, "{set_id}");
+    }
 }
 
 // Other ways into the kernel.
