@@ -341,7 +341,12 @@ fn map_memory(_: &str) {
         "memfd",
         call(libc::SYS_memfd_create, &[name.as_ptr() as u64, 0]),
     );
-    say("shmget", call(libc::SYS_shmget, &[0, 4096, 0o600]));
+    let segment = call(libc::SYS_shmget, &[0, 4096, 0o600]);
+    say("shmget", segment);
+    if let Ok(segment) = u64::try_from(segment) {
+        // It would outlive all of the tests.
+        call(libc::SYS_shmctl, &[segment, libc::IPC_RMID as u64, 0]);
+    }
 }
 
 #[test]

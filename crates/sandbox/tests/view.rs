@@ -224,16 +224,19 @@ fn what_is_not_named_is_not_there() {
 fn what_may_be_read_cannot_be_written() {
     as_each_user(|place| {
         place.write("shown", "shown");
+        place.write("below/kept", "kept");
         let mut view = place.view();
-        view.readable.push(place.path("shown"));
+        view.readable
+            .extend([place.path("shown"), place.path("below")]);
         let (seen, _) = place.run(
-            "cat ../shown; for f in /etc/new /usr/lib/new /new /dev/new; do (: > $f) 2>/dev/null && echo made $f; done; \
+            "cat ../shown; for f in ../below/new /new /dev/new; do (: > $f) 2>/dev/null && echo made $f; done; \
              chmod 600 ../shown 2>/dev/null && echo chmod; \
              touch ../shown 2>/dev/null && echo touch; \
              echo discarded > /dev/null && echo null; true",
             view,
         );
         assert_eq!(seen, "shownnull\n");
+        assert_eq!(fs::read_dir(place.path("below")).unwrap().count(), 1);
     });
 }
 
