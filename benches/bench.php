@@ -27,7 +27,6 @@ require __DIR__ . '/Support/Host.php';
 require __DIR__ . '/Support/KilledHost.php';
 require __DIR__ . '/Support/Leaks.php';
 require __DIR__ . '/Support/Table.php';
-require __DIR__ . '/reference/evaluate.php';
 require dirname(__DIR__) . '/tests/Support/Processes.php';
 require dirname(__DIR__) . '/tests/Support/Footprint.php';
 require dirname(__DIR__) . '/tests/Support/TemporaryApplication.php';
@@ -97,10 +96,7 @@ $began = hrtime(true);
 $bare = new Host(SNIPPET, $shop, PATIENT, GUARDS);
 $boot = "require '$shop/vendor/autoload.php'; require '$shop/config/container.php';";
 $plain = [PHP_BINARY, ...childSwitches($application), '-r', $boot];
-$today = static function () use ($shop): void {
-    $result = Reference\evaluate(SNIPPET, $shop, PATIENT);
-    expect($result['ok'] && ($result['result']['value'] ?? null) === 2, $result);
-};
+$today = new Host(SNIPPET, $shop, PATIENT, plain: true);
 $comparisons = [
     [
         'cold evaluate(), guards off / php -r with the same boot',
@@ -108,7 +104,7 @@ $comparisons = [
         $bare->evaluate(...),
         static fn () => run($plain),
     ],
-    ['cold evaluate(), guards off / the same in plain PHP', 1.0, $bare->evaluate(...), $today],
+    ['cold evaluate(), guards off / the same in plain PHP', 1.0, $bare->evaluate(...), $today->evaluate(...)],
     [
         'bin/altair eval / php -r ""',
         2.2,

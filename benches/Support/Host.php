@@ -7,7 +7,8 @@ namespace Altair\Eval\Benches\Support;
 use RuntimeException;
 
 /**
- * Another PHP process with the extension and settings of its own, which evaluates one snippet each time it is asked.
+ * Another PHP process with the extension and settings of its own, which evaluates one snippet each time it is asked;
+ * by the extension, or as plain PHP does it.
  */
 final class Host
 {
@@ -21,6 +22,15 @@ final class Host
         }
         PHP;
 
+    private const PLAIN_PROGRAM = <<<'PHP'
+        [, $snippet, $root, $timeout, $reference] = $argv;
+        require $reference;
+        while (fgets(STDIN) !== false) {
+            $result = Altair\Eval\Benches\Reference\evaluate($snippet, $root, (int) $timeout);
+            fwrite(STDOUT, json_encode([$result['ok'], ['deadline' => 'in force']]) . "\n");
+        }
+        PHP;
+
     /** @var resource */
     private $process;
 
@@ -30,11 +40,17 @@ final class Host
     /**
      * @param list<string> $without guards that are left out
      */
-    public function __construct(string $snippet, string $root, int $timeoutMs, private readonly array $without = [])
-    {
+    public function __construct(
+        string $snippet,
+        string $root,
+        int $timeoutMs,
+        private readonly array $without = [],
+        bool $plain = false,
+    ) {
         $command = [
             PHP_BINARY, '-d', 'extension=' . getenv('EXTENSION'), '-d', 'altair_eval.omit=' . implode(',', $without),
-            '-r', self::PROGRAM, '--', $snippet, $root, (string) $timeoutMs,
+            '-r', $plain ? self::PLAIN_PROGRAM : self::PROGRAM, '--', $snippet, $root, (string) $timeoutMs,
+            dirname(__DIR__) . '/reference/evaluate.php',
         ];
         $process = proc_open($command, [['pipe', 'r'], ['pipe', 'w'], ['file', '/dev/null', 'w']], $this->pipes);
         $this->process = $process ?: throw new RuntimeException('No process.');

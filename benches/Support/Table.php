@@ -41,7 +41,7 @@ final class Table
             'limit_ms' => $limitMs,
             'pass' => $seen->differenceMs() <= $limitMs,
         ];
-        $this->timed($name, $seen, '+' . self::ms($seen->differenceMs()), '+' . self::ms($limitMs));
+        $this->timed($name, $seen, sprintf('%+.2f ms', $seen->differenceMs()), sprintf('%+.2f ms', $limitMs));
     }
 
     /**

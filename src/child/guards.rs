@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use altair_engine::channel::{Ending, Message, Restrictions, Task};
 use altair_engine::guards::{IN_FORCE, describe};
-use altair_sandbox::FinalGuards;
+use altair_sandbox::{FinalGuards, has_one_thread};
 use nix::unistd::{getpid, pause};
 
 use super::link::Voice;
@@ -15,13 +15,12 @@ use super::refusals;
 use crate::zend::child as engine;
 use crate::zend::params::ini;
 use crate::zend::refusals::{refuse, seal};
-use crate::zend::threads;
 
 /// Takes the kernel's last guards, before anything of the application runs, and tells the host.
 /// `false` where one is missing that nothing may run without; the host says so.
 pub fn take_final(task: &Task, voice: &Voice) -> bool {
     let wanted = &task.guards;
-    if (wanted.landlock.is_some() || wanted.seccomp.is_some()) && threads::is_there_a_second() {
+    if (wanted.landlock.is_some() || wanted.seccomp.is_some()) && !has_one_thread() {
         voice.send(&Message::SecondThread {
             pid: getpid().as_raw(),
         });

@@ -20,7 +20,6 @@ pub mod params;
 pub mod process;
 pub mod refusals;
 pub mod startup;
-pub mod threads;
 
 use std::cell::Cell;
 use std::panic::AssertUnwindSafe;

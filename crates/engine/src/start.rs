@@ -128,7 +128,9 @@ pub(crate) fn start(
             "The project root is `/`, and a confined run shows all of its project: name the directory of the application.".into(),
         ));
     }
-    let readable = if request.unconfined {
+    let selection = &evaluator.selection;
+    let shows = ["filesystem", "landlock", "ini"];
+    let readable = if !shows.iter().any(|guard| selection.takes(guard, request)) {
         Vec::new()
     } else {
         Sources {
@@ -143,7 +145,6 @@ pub(crate) fn start(
         }
         .paths()
     };
-    let selection = &evaluator.selection;
     // Never waited for: in a fork of the host it may be locked by a thread that is not there.
     let known = || match KNOWN.try_lock() {
         Ok(known) => Some(known),
@@ -173,6 +174,13 @@ pub(crate) fn start(
             Attempt::Full => Level::Full,
             Attempt::LayerOnDisk => Level::LayerOnDisk(directory()?),
             Attempt::ReadOnly => Level::ReadOnly,
+            // Nothing would keep the run in a directory of its own.
+            Attempt::NoView
+                if !selection.takes("filesystem", request)
+                    && !selection.takes("landlock", request) =>
+            {
+                Level::None(std::env::temp_dir())
+            }
             Attempt::NoView => Level::None(directory()?),
         };
         let confinement = Confinement {

@@ -39,7 +39,7 @@ impl FinalGuards {
     /// descriptor from the process any more. It is nothing to any other reader.
     pub fn take(&self, channel: Option<BorrowedFd<'_>>) -> Taken {
         let landlock = self.landlock.as_ref().map(|rules| {
-            if seccomp::has_one_thread() == Some(false) {
+            if !seccomp::has_one_thread() {
                 GuardState::Missing {
                     because: "a second thread runs already, which would stay free of it".into(),
                 }

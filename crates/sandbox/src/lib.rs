@@ -80,6 +80,6 @@ pub use policy::Policy;
 pub use privileges::{Privileges, RunAs};
 pub use refusal::Refusal;
 pub use run::run;
-pub use seccomp::Seccomp;
+pub use seccomp::{Seccomp, has_one_thread};
 pub use supervise::{Ended, Observer, Supervision};
 pub use view::{Change, ChangeKind, Changes, Layer, Project, Temp, View, Writes, remove_directory};

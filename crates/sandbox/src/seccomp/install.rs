@@ -50,16 +50,17 @@ pub(super) fn alone(program: BpfProgramRef<'_>) -> io::Result<()> {
     })
 }
 
-/// Whether the calling process has one thread only; `None` where that cannot be known.
-///
-/// `CLONE_THREAD` asks for what a process with one thread has already, and is `EINVAL` for any
-/// other (unshare(2)). It needs no `/proc`.
-pub(crate) fn has_one_thread() -> Option<bool> {
+/// Whether the calling process has one thread only: another one that runs already would stay free
+/// of Landlock. Where that cannot be found out, it has others.
+#[must_use]
+pub fn has_one_thread() -> bool {
+    // `CLONE_THREAD` asks for what a process with one thread has already, and is `EINVAL` for any
+    // other (unshare(2)). It needs no `/proc`, which is not there in a private root.
     // SAFETY: no pointer is passed, and nothing changes.
     match Errno::result(unsafe { libc::unshare(libc::CLONE_THREAD) }) {
-        Ok(_) => Some(true),
-        Err(Errno::EINVAL) => Some(false),
-        // A container's filter.
-        Err(_) => None,
+        Ok(_) => true,
+        Err(Errno::EINVAL) => false,
+        // A filter further out refuses the call altogether; there, /proc is what it is outside.
+        Err(_) => std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1),
     }
 }

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::GuardState;
 use filter::Ask;
-pub(crate) use install::has_one_thread;
+pub use install::has_one_thread;
 pub(crate) use listener::Listener;
 
 /// Which system calls are permitted, beside those that every computation needs.
