@@ -107,10 +107,10 @@ check_growth 'host, evaluations' "$work/host.$few" "$work/host.$many"
 # --- The child: one run for each way of ending, then one that does the same more often --------
 
 child() { # child <name> [<number>]: the log is left as logs/<name>
-    # Valgrind itself needs what the kernel's guards refuse: its tools' files, /proc, more memory.
+    # Valgrind itself needs what the kernel's guards refuse: files of its own, /proc, calls.
     # shellcheck disable=SC2086 # several words
     "$php" -n $modules -d extension="$EXTENSION" \
-        -d altair_eval.omit=filesystem,landlock,seccomp,limits \
+        -d altair_eval.omit=filesystem,landlock,seccomp \
         "$here/valgrind/child.php" "$work/application" "$work/php" "$@" ||
         failed=1
     for log in "$work"/logs/child.*; do
