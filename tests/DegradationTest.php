@@ -113,6 +113,17 @@ final class DegradationTest extends TestCase
         self::assertSame('0644', substr(sprintf('%o', fileperms($this->application->path('kept'))), -4));
     }
 
+    public function testWithoutMountsNoSwitchIsNamedThatWouldBeRefused(): void
+    {
+        $request = ['snippet' => '@file_put_contents("new", "x");'];
+        [$blocked] = $this->attempt(['mounts'], $request, [])['diagnostics']['blocked'];
+
+        self::assertSame(
+            ['what' => 'write ' . $this->application->path('new'), 'guard' => 'filesystem', 'lift' => '--unsafe'],
+            $blocked,
+        );
+    }
+
     public function testWithoutMountsWritesCannotBeAllowed(): void
     {
         $result = $this->attempt(['mounts'], ['allowWrites' => true]);

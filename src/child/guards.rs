@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use altair_engine::channel::{Ending, Message, Restrictions, Task};
 use altair_engine::guards::{IN_FORCE, describe};
-use altair_sandbox::{FinalGuards, has_one_thread};
+use altair_sandbox::has_one_thread;
 use nix::unistd::{getpid, pause};
 
 use super::link::Voice;
@@ -31,7 +31,7 @@ pub fn take_final(task: &Task, voice: &Voice) -> bool {
     }
     // What the filter forbids from then on. Behind a private root nothing is there that could look
     // into the process, and the host has to: it reads what a refused call was about.
-    if wanted.seccomp.is_some() && !has_private_root(wanted) {
+    if wanted.seccomp.is_some() && !task.private_root {
         hide();
     }
     let taken = wanted.take(Some(voice.channel()));
@@ -46,19 +46,6 @@ pub fn take_final(task: &Task, voice: &Voice) -> bool {
     });
     voice.send(&Message::Guarded { guards });
     goes_on
-}
-
-/// Whether nothing is there that is not to be read, as far as the last guards tell.
-fn has_private_root(guards: &FinalGuards) -> bool {
-    let everything = [PathBuf::from("/")];
-    guards
-        .seccomp
-        .as_ref()
-        .is_some_and(|filter| filter.metadata)
-        || guards
-            .landlock
-            .as_ref()
-            .is_some_and(|rules| rules.readable == everything)
 }
 
 /// Nothing else of this user's may look into the process, nor it into itself by way of /proc.
@@ -109,7 +96,7 @@ pub fn apply(
 /// Keeps PHP's own file functions to what may be read, where there is anything else to be named.
 /// Gives the guard's state.
 fn restrict_paths(task: &Task, restrictions: &Restrictions) -> String {
-    if has_private_root(&task.guards) {
+    if task.private_root {
         return IN_FORCE.into();
     }
     match open_basedir(&task.root, &restrictions.readable) {
@@ -117,7 +104,9 @@ fn restrict_paths(task: &Task, restrictions: &Restrictions) -> String {
             engine::set_ini("open_basedir", &dirs);
             IN_FORCE.into()
         }
-        None => "degraded: open_basedir cannot name a project with a colon in its path".into(),
+        None => {
+            "degraded to no open_basedir: it cannot name a project with a colon in its path".into()
+        }
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Context {
     pub root: PathBuf,
     /// Whether writes to the project could succeed, for real or in a layer.
     pub writable: bool,
+    /// Whether the run was in a private root.
+    pub private_root: bool,
 }
 
 impl Refused {

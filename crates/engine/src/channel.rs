@@ -77,6 +77,8 @@ pub struct Task {
     pub insist: Vec<Insisted>,
     /// Whether the kernel caps the process's memory.
     pub capped: bool,
+    /// Whether the child is in a private root, where nothing is that is not to be read.
+    pub private_root: bool,
     /// What is taken away once boot is over; `None` for an unsafe run.
     pub restrictions: Option<Restrictions>,
 }
@@ -90,7 +92,8 @@ pub struct Restrictions {
     pub ini: Vec<(String, String)>,
     /// Functions and who may not call them.
     pub functions: Vec<Restricted>,
-    /// Paths beside the project that PHP's own file functions may read.
+    /// Paths beside the project that PHP's own file functions may read, where there is no private
+    /// root that shows nothing else.
     pub readable: Vec<Vec<u8>>,
 }
 
@@ -388,6 +391,7 @@ mod tests {
             guards: FinalGuards::default(),
             insist: Vec::new(),
             capped: false,
+            private_root: false,
             restrictions: None,
         }
     }

@@ -71,7 +71,8 @@ impl Confinement<'_> {
         self.selection.takes(guard, self.request)
     }
 
-    fn has_view(&self) -> bool {
+    /// Whether the process is in a private root.
+    pub fn has_view(&self) -> bool {
         !matches!(self.level, Level::None(_))
     }
 

@@ -2,10 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{FinalGuards, Refusal, Stream, Supervision};
+use altair_sandbox::{Refusal, Stream, Supervision};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::audit::{self, Actor};
@@ -246,23 +247,34 @@ impl Prepared {
             final_guards,
             insist,
             guards,
+            private_root,
             readable,
             directories: _directories,
         } = start(&evaluator, &request, &target, &php, &environment)?;
-        let mut restrictions = evaluator
-            .selection
-            .takes("ini", &request)
-            .then(|| SecurityProfile::from(&request).restrictions())
-            .flatten();
-        if let Some(restrictions) = &mut restrictions {
-            restrictions.readable = readable;
+        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+        let mut restrictions = match evaluator.selection.takes("ini", &request) {
+            true => SecurityProfile::from(&request).restrictions(),
+            false => None,
+        };
+        if let Some(restrictions) = &mut restrictions
+            && !private_root
+        {
+            restrictions.readable = readable.iter().map(|path| bytes(path)).collect();
         }
         let task = Task {
-            restrictions,
-            capped: evaluator.selection.takes("limits", &request),
+            protocol: PROTOCOL.into(),
+            secret: secret.clone(),
+            root: bytes(&target.root),
+            bootstrap: match &target.bootstrap {
+                Bootstrap::File(path) => Some(bytes(path)),
+                Bootstrap::Discover => None,
+            },
+            snippet: request.snippet.clone(),
             guards: final_guards,
             insist: insist.clone(),
-            ..task(&request, &target, secret.clone())
+            capped: evaluator.selection.takes("limits", &request),
+            private_root,
+            restrictions,
         };
         let outbox = channel::encode_task(&task).map_err(|e| system(&e))?;
         let layer = child.take_layer();
@@ -302,31 +314,13 @@ impl Prepared {
             context: Context {
                 root: target.root,
                 writable: layer.is_some() || request.allow_writes,
+                private_root,
             },
             file_changes: layer.as_ref().and_then(changes::list),
             started_ns,
             elapsed: started.elapsed(),
         }
         .into_result())
-    }
-}
-
-fn task(request: &EvalRequest, target: &Target, secret: Secret) -> Task {
-    use std::os::unix::ffi::OsStrExt;
-    let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
-    Task {
-        protocol: PROTOCOL.into(),
-        secret,
-        root: bytes(&target.root),
-        bootstrap: match &target.bootstrap {
-            Bootstrap::File(path) => Some(bytes(path)),
-            Bootstrap::Discover => None,
-        },
-        snippet: request.snippet.clone(),
-        guards: FinalGuards::default(),
-        insist: Vec::new(),
-        capped: false,
-        restrictions: None,
     }
 }
 

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, TryLockError};
@@ -31,8 +30,10 @@ pub(crate) struct Started {
     pub insist: Vec<Insisted>,
     /// The state of each guard so far.
     pub guards: BTreeMap<String, String>,
-    /// What PHP's own file functions may read beside the project.
-    pub readable: Vec<Vec<u8>>,
+    /// Whether it is in a private root.
+    pub private_root: bool,
+    /// What may be read beside the project.
+    pub readable: Vec<PathBuf>,
     /// Directories of the run on disk, where there are any.
     pub directories: Directories,
 }
@@ -250,7 +251,7 @@ pub(crate) fn start(
             guards.extend(state.map(|state| ("filesystem".to_owned(), state)));
         }
         selection.check_states(&guards)?;
-        let has_view = attempt != Attempt::NoView;
+        let private_root = confinement.has_view() && !request.unconfined;
         return Ok(Started {
             child,
             channel: ours,
@@ -259,12 +260,10 @@ pub(crate) fn start(
             } else {
                 confinement.final_guards()
             },
-            insist: selection.insisted_final(request, has_view),
+            insist: selection.insisted_final(request, private_root),
             guards,
-            readable: readable
-                .iter()
-                .map(|path| path.as_os_str().as_bytes().to_vec())
-                .collect(),
+            private_root,
+            readable,
             directories,
         });
     }

@@ -52,7 +52,13 @@ pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
     }
     if in_project {
         // A layer refuses nothing by itself.
-        return (!context.writable).then(|| entry(what, "--writes".into()));
+        // Without a private root real writes are not to be had either.
+        let lift = if context.private_root {
+            "--writes"
+        } else {
+            "--unsafe"
+        };
+        return (!context.writable).then(|| entry(what, lift.into()));
     }
     // Where the host has no such directory, the file could not have been made there either.
     let parent = path.parent()?;

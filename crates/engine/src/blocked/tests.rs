@@ -8,6 +8,7 @@ fn context(root: &std::path::Path, writable: bool) -> Context {
     Context {
         root: root.to_owned(),
         writable,
+        private_root: true,
     }
 }
 

@@ -53,7 +53,11 @@ pub(crate) fn take(policy: &Seccomp, listen: bool) -> (GuardState, Option<OwnedF
                         "the kernel has no system call filters, or a filter further out hides them"
                             .into()
                     }
-                    _ => format!("the kernel does not take the filter: {error}"),
+                    Some(errno) => format!(
+                        "the kernel does not take the filter: {}",
+                        Errno::from_raw(errno).desc().to_lowercase()
+                    ),
+                    None => format!("there is no filter for this machine: {error}"),
                 },
             },
             None,

@@ -5,6 +5,7 @@ mod changes;
 mod mount;
 mod plan;
 mod remove;
+mod tree;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

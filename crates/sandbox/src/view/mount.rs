@@ -11,7 +11,8 @@ use nix::libc::{self, c_int, c_uint, c_ulong};
 use nix::sys::prctl;
 use nix::sys::stat::{Mode, umask};
 
-use super::plan::{self, Entry, LayerMount, Mount, Prepared, Store};
+use super::plan::{LayerMount, Mount, Prepared, Store};
+use super::tree::{DIRECTORY_MODE, Entry};
 use crate::error::{Failure, Step};
 use crate::process::LIFELINE;
 use crate::raw;
@@ -79,10 +80,14 @@ fn build(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {
         release(entry).map_err(root)?;
     }
     match &prepared.project {
-        Mount::Bind { writable } => {
+        Mount::Bind {
+            source,
+            at,
+            writable,
+        } => {
             bind(
-                &prepared.project_source,
-                &prepared.project_at,
+                source,
+                at,
                 libc::MOUNT_ATTR_NOSUID
                     | libc::MOUNT_ATTR_NODEV
                     | if *writable {
@@ -94,10 +99,16 @@ fn build(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {
             )
             .map_err(|e| Step::Project.failed(e))?;
         }
-        Mount::Layers(mounts) => {
-            layer(prepared, mounts, lifeline).map_err(|e| Step::ProjectLayer.failed(e))?;
-            for (source, at) in &prepared.files {
-                bind(source, at, READ_ONLY, false).map_err(|e| Step::ProjectLayer.failed(e))?;
+        Mount::Layers {
+            store,
+            parts,
+            files,
+        } => {
+            let in_user_namespace = prepared.user_namespace.is_some();
+            let failed = |e| Step::ProjectLayer.failed(e);
+            layer(store, parts, in_user_namespace, lifeline).map_err(failed)?;
+            for (source, at) in files {
+                bind(source, at, READ_ONLY, false).map_err(failed)?;
             }
         }
     }
@@ -134,7 +145,7 @@ const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc:
 
 fn make(entry: &Entry, prepared: &Prepared) -> nix::Result<()> {
     match entry {
-        Entry::Directory { at } => make_directory(libc::AT_FDCWD, at, plan::directory_mode()),
+        Entry::Directory { at } => make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE),
         Entry::Temp { at } => mount(
             Some(c"altair-temp"),
             at,
@@ -155,7 +166,7 @@ fn make(entry: &Entry, prepared: &Prepared) -> nix::Result<()> {
         } => {
             let mut flags = libc::MS_BIND;
             if *directory {
-                make_directory(libc::AT_FDCWD, at, plan::directory_mode())?;
+                make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE)?;
                 // Without what is mounted below, a user namespace refuses.
                 flags |= libc::MS_REC;
             } else {
@@ -249,28 +260,32 @@ fn set_attributes(at: RawFd, path: &CStr, set: u64, cleared: u64, whole: bool) -
 }
 
 /// Mounts each part of the project under its layer.
-fn layer(prepared: &Prepared, mounts: &[LayerMount], lifeline: RawFd) -> nix::Result<()> {
+fn layer(
+    store: &Store,
+    parts: &[LayerMount],
+    in_user_namespace: bool,
+    lifeline: RawFd,
+) -> nix::Result<()> {
     make_directory(libc::AT_FDCWD, LAYER, 0o700)?;
-    match &prepared.store {
-        Some(Store::Disk(directory)) => bind(
+    match store {
+        Store::Disk(directory) => bind(
             directory,
             LAYER,
             libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
             false,
         )?,
-        Some(Store::Memory(options)) => mount(
+        Store::Memory(options) => mount(
             Some(c"altair-layer"),
             LAYER,
             Some(c"tmpfs"),
             ALWAYS,
             Some(options),
         )?,
-        None => return Err(Errno::EINVAL),
     }
     let store = open_directory(LAYER)?;
     make_directory(libc::AT_FDCWD, LOWER, 0o700)?;
-    for (index, part) in mounts.iter().enumerate() {
-        match layer_part(prepared, part, store) {
+    for (index, part) in parts.iter().enumerate() {
+        match layer_part(part, store, in_user_namespace) {
             Ok(()) => {}
             // The project itself has to have its layer; what is mounted below it can do without.
             Err(_) if index > 0 => bind(&part.source, &part.at, READ_ONLY, true)?,
@@ -286,16 +301,16 @@ fn layer(prepared: &Prepared, mounts: &[LayerMount], lifeline: RawFd) -> nix::Re
     sent
 }
 
-fn layer_part(prepared: &Prepared, part: &LayerMount, store: RawFd) -> nix::Result<()> {
+fn layer_part(part: &LayerMount, store: RawFd, in_user_namespace: bool) -> nix::Result<()> {
     make_directory(store, &part.upper, 0o700)?;
     make_directory(store, &part.work, 0o700)?;
     if let Some(name) = &part.make {
         let upper = open_directory_at(store, &part.upper)?;
-        let made = make_directory(upper, name, plan::directory_mode());
+        let made = make_directory(upper, name, DIRECTORY_MODE);
         raw::close(upper);
         made?;
     }
-    own(store, part, prepared.user_namespace.is_some())?;
+    own(store, part, in_user_namespace)?;
     let lower = clone_tree(&part.source, false)?;
     let attached = attach(lower, LOWER);
     raw::close(lower);
