@@ -35,8 +35,11 @@ test: setup lint build test-rust test-php ## set up, build, and run every check 
 build: setup ## build the extension and the native command
 	cargo build --release --workspace
 
-bench: build $(SHOP) ## measure, as ratios against plain PHP
+# A run that misses a limit leaves the chart as it is.
+bench: build $(SHOP) ## measure, as ratios against plain PHP, and draw docs/bench.svg
 	$(WITH_EXTENSION) benches/bench.php
+	@mkdir -p docs
+	cargo run --quiet --release --locked --manifest-path benches/chart/Cargo.toml -- benches/results.json docs/bench.svg
 
 valgrind: build $(SHOP) ## run the extension under Valgrind
 	scripts/setup.sh valgrind

@@ -3,10 +3,11 @@
 use std::process::Command;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "src/zend/shim.c",
     "src/zend/child.c",
     "src/zend/snippet.c",
+    "src/zend/fresh.c",
     "src/zend/refuse.c",
     "src/zend/compile.c",
     "src/zend/target.c",

@@ -10,7 +10,7 @@ use Altair\Eval\Tests\Support\Footprint;
 use RuntimeException;
 
 /**
- * What a host grows by, and has left behind, when it evaluates for long.
+ * What a host grows by, and has left behind, when it evaluates for long, each time in a process that boots.
  */
 final class Leaks
 {
@@ -41,7 +41,7 @@ final class Leaks
 
     private static function evaluate(array $cases, string $root, int $times): void
     {
-        $evaluator = new Evaluator();
+        $evaluator = new Evaluator(warm: false);
         for ($i = 0; $i < $times; ++$i) {
             [$snippet, $expected, $timeoutMs] = $cases[$i % count($cases)];
             $result = $evaluator->evaluate(new EvalRequest($snippet, $root, $timeoutMs));

@@ -29,6 +29,21 @@ final class Table
         $this->timed($name, $seen, sprintf('%.3f', $seen->ratio()), sprintf('%.2f', $limit));
     }
 
+    /** How many times as fast as its reference something has to be. */
+    public function faster(string $name, Comparison $seen, float $limit): void
+    {
+        $times = 1 / $seen->ratio();
+        $this->rows[] = [
+            'name' => $name,
+            'median_ms' => $seen->subjectMs(),
+            'reference_ms' => $seen->referenceMs(),
+            'times_as_fast' => $times,
+            'limit_times' => $limit,
+            'pass' => $times >= $limit,
+        ];
+        $this->timed($name, $seen, sprintf('%.2f×', $times), sprintf('≥ %.1f×', $limit));
+    }
+
     /** How much longer than its reference something may take. */
     public function difference(string $name, Comparison $seen, float $limitMs): void
     {
@@ -59,6 +74,34 @@ final class Table
             'pass' => $longest <= $limitMs,
         ];
         $this->line($name, self::ms($longest), '', '', self::ms($limitMs));
+    }
+
+    /** How far two sizes may be apart, as a part of the second. */
+    public function apart(string $name, int $bytes, int $referenceBytes, float $limit): void
+    {
+        $apart = $bytes / $referenceBytes - 1;
+        $this->rows[] = [
+            'name' => $name,
+            'bytes' => $bytes,
+            'reference_bytes' => $referenceBytes,
+            'apart' => $apart,
+            'limit' => $limit,
+            'pass' => abs($apart) <= $limit,
+        ];
+        $this->line(
+            $name,
+            self::kib($bytes),
+            self::kib($referenceBytes),
+            sprintf('%+.1f %%', $apart * 100),
+            sprintf('±%.0f %%', $limit * 100),
+        );
+    }
+
+    /** What this machine does not let be measured. */
+    public function skip(string $name, string $why): void
+    {
+        $this->rows[] = ['name' => $name, 'skipped' => $why, 'pass' => true];
+        $this->lines[] = [$name, 'not measured: ' . $why, '', '', '', '–'];
     }
 
     /** How much memory something must stay below. */

@@ -163,6 +163,9 @@ unsafe extern "C" {
     pub fn altair_call_destructors();
     pub fn altair_flush_output();
     pub fn altair_exit_status() -> i64;
+    pub fn altair_watch_seeds();
+    pub fn altair_enter_directory(path: *const c_char) -> bool;
+    pub fn altair_freshen();
     pub fn altair_refuse(name: *const c_char, len: usize, snippet_only: bool, lift: *const c_char);
     pub fn altair_refuse_everywhere(root: *const c_char, len: usize);
     pub fn altair_on_refusal(refused: RefusedHook, missed: MissedHook);

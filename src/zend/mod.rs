@@ -12,6 +12,7 @@ pub mod class;
 pub mod exception;
 pub mod ffi;
 pub mod frames;
+pub mod fresh;
 pub mod host;
 pub mod json;
 pub mod node;

@@ -157,6 +157,15 @@ void altair_call_destructors(void);
 void altair_flush_output(void);
 zend_long altair_exit_status(void);
 
+/* Before boot, in a template: from now on, remembers which sequences of random numbers the
+ * application seeds itself. */
+void altair_watch_seeds(void);
+/* Makes an absolute path the current directory; false where it cannot be, and errno says why. */
+bool altair_enter_directory(const char *path);
+/* In a fork of the template, before the snippet: makes fresh what it could notice of the fork's
+ * past. Can bail out. */
+void altair_freshen(void);
+
 /* Refuses a function, or a method as Class::name, from now on, if there is one; `lift` is the flag
  * that allows it, and is kept. */
 #define ALTAIR_REFUSED_MAX 128

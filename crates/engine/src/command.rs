@@ -83,6 +83,7 @@ impl Command {
                 .unwrap_or_else(|| "/".into()),
             channel: None,
             policy: Policy::unconfined(),
+            template: false,
         };
         let child = match launch.spawn() {
             Ok(child) => child,

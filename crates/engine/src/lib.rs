@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod encode;
 mod error;
 mod evaluation;
+mod freshness;
 pub mod guards;
 pub mod launch;
 mod outcome;

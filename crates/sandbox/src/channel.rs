@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::poll::PollFlags;
@@ -11,7 +11,7 @@ use nix::sys::socket::{
     recvmsg, send, sendmsg, setsockopt, socketpair, sockopt,
 };
 
-use crate::sys;
+use crate::{raw, sys};
 
 /// Bytes of the largest packet that is taken from a process, 64 KiB. A larger one is dropped.
 /// The buffer for it is made anew for each run: a much larger one would cost more in page faults
@@ -30,6 +30,9 @@ const PACKETS_AT_THE_END: usize = 4096;
 /// The packet with which a process hands the listener of its filter over, or says that there is
 /// none. The host takes a descriptor with this packet only, and none after it.
 const HAND_OVER: &[u8] = b"altair-sandbox: the listener of my filter";
+
+/// The packet with which the fork of a template hands the directory of its layer over.
+const LAYER: &[u8] = b"altair-sandbox: the directory of my layer";
 
 /// Packets before which [`HAND_OVER`] must have come. A program says little before it takes its
 /// guards.
@@ -70,6 +73,11 @@ pub(crate) fn hand_over(channel: BorrowedFd<'_>, listener: Option<OwnedFd>) {
     ) {}
 }
 
+/// Hands the directory of the calling process's layer to the host.
+pub(crate) fn hand_layer(channel: BorrowedFd<'_>, directory: RawFd) -> nix::Result<()> {
+    raw::send_with(channel.as_raw_fd(), LAYER, &[directory])
+}
+
 /// The host's end while the process runs. Nothing here blocks, or raises `SIGPIPE`.
 pub(crate) struct Channel {
     /// Gone once the process's end is closed and read empty.
@@ -77,6 +85,7 @@ pub(crate) struct Channel {
     outbox: VecDeque<Vec<u8>>,
     buffer: Vec<u8>,
     hand_over: HandOver,
+    layer: Option<OwnedFd>,
 }
 
 /// How far the process is with handing over the listener of its filter.
@@ -107,7 +116,18 @@ impl Channel {
             outbox: outbox.into(),
             buffer,
             hand_over: HandOver::Awaited(PACKETS_BEFORE_HAND_OVER),
+            layer: None,
         }
+    }
+
+    /// The directory of the layer of a template's fork, once, when it has come.
+    pub(crate) fn layer(&mut self) -> Option<OwnedFd> {
+        self.layer.take()
+    }
+
+    /// The host's end of the channel, back from the supervision.
+    pub(crate) fn into_socket(self) -> Option<OwnedFd> {
+        self.socket
     }
 
     /// The listener of the process's filter, once, when it has come.
@@ -165,7 +185,8 @@ impl Channel {
         let mut empty_in_a_row = 0;
         for _ in 0..at_most {
             let Some(socket) = &self.socket else { return };
-            match receive_one(socket, &mut self.buffer, &mut self.hand_over) {
+            let to = (&mut self.hand_over, &mut self.layer);
+            match receive_one(socket, &mut self.buffer, to) {
                 Ok(0) => {
                     empty_in_a_row += 1;
                     if empty_in_a_row == PACKETS_A_ROUND && sys::has_hung_up(socket.as_fd()) {
@@ -194,7 +215,7 @@ impl Channel {
 fn receive_one(
     socket: &OwnedFd,
     buffer: &mut [u8],
-    hand_over: &mut HandOver,
+    (hand_over, layer): (&mut HandOver, &mut Option<OwnedFd>),
 ) -> nix::Result<usize> {
     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
     let HandOver::Awaited(packets) = hand_over else {
@@ -227,6 +248,10 @@ fn receive_one(
             Some(listener) => HandOver::Come(listener),
             None => HandOver::Over,
         };
+        return Err(Errno::EINTR);
+    }
+    if buffer.get(..length) == Some(LAYER) && layer.is_none() {
+        *layer = descriptors.into_iter().next();
         return Err(Errno::EINTR);
     }
     *hand_over = match packets.checked_sub(1) {

@@ -9,7 +9,8 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, Shutdown, recvmsg, send, s
 
 use crate::error::{REPORT_BYTES, Report, decode};
 use crate::guard::Guards;
-use crate::view::{Layer, Layers};
+use crate::template::Forked;
+use crate::view::{Layer, Layers, Renewal};
 use crate::{sweep, sys};
 
 /// Receives one packet with the descriptor that came with it, if any, without waiting.
@@ -40,6 +41,16 @@ pub enum Status {
     Signalled(i32),
 }
 
+impl Status {
+    /// What a raw wait status says.
+    pub(crate) fn of_wait(status: i32) -> Self {
+        match nix::libc::WIFSIGNALED(status) {
+            true => Self::Signalled(nix::libc::WTERMSIG(status)),
+            false => Self::Exited(nix::libc::WEXITSTATUS(status)),
+        }
+    }
+}
+
 /// How long the keeper may take to end everything before it is ended itself: a second more than
 /// it tries.
 pub(crate) const KEEPER_PATIENCE: Duration =
@@ -51,12 +62,18 @@ const STOP_CHECK_MS: u16 = 50;
 /// How long the report on the start is awaited from a keeper that was stopped.
 const STOPPED_PATIENCE: Duration = Duration::from_secs(1);
 
+/// The host's ends of standard output and standard error.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+}
+
 /// What connects the host to a started process.
 pub(crate) struct Wired {
     pub(crate) pidfd: OwnedFd,
     pub(crate) lifeline: OwnedFd,
-    pub(crate) stdout: OwnedFd,
-    pub(crate) stderr: OwnedFd,
+    pub(crate) streams: Streams,
 }
 
 /// A started process, with everything that it starts. Dropping it ends all of them at once.
@@ -65,19 +82,36 @@ pub(crate) struct Wired {
 /// dropping it does nothing.
 #[derive(Debug)]
 pub struct Child {
-    /// The keeper.
-    pidfd: OwnedFd,
-    lifeline: OwnedFd,
+    hold: Hold,
     /// Taken by the supervision.
-    streams: Option<(OwnedFd, OwnedFd)>,
+    streams: Option<Streams>,
     started: Instant,
     guards: Guards,
-    /// What is under a layer, until the layer itself has come.
+    /// What is under a layer.
     layers: Option<Layers>,
+    /// What a fork of it mounts anew.
+    renewal: Option<Renewal>,
     layer: Option<Layer>,
     /// The process that made this one.
     host: u32,
     collected: bool,
+}
+
+/// What a process is held by.
+enum Hold {
+    /// Its keeper.
+    Keeper { pidfd: OwnedFd, lifeline: OwnedFd },
+    /// Itself: it is a fork of a template, and behind a filter that lets it start nothing.
+    Itself(Forked),
+}
+
+impl std::fmt::Debug for Hold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Keeper { .. } => "Keeper",
+            Self::Itself(_) => "Itself",
+        })
+    }
 }
 
 impl Child {
@@ -86,14 +120,35 @@ impl Child {
         started: Instant,
         guards: Guards,
         layers: Option<Layers>,
+        renewal: Option<Renewal>,
     ) -> Self {
         Self {
-            pidfd: wired.pidfd,
-            lifeline: wired.lifeline,
-            streams: Some((wired.stdout, wired.stderr)),
+            hold: Hold::Keeper {
+                pidfd: wired.pidfd,
+                lifeline: wired.lifeline,
+            },
+            streams: Some(wired.streams),
             started,
             guards,
             layers,
+            renewal,
+            layer: None,
+            host: std::process::id(),
+            collected: false,
+        }
+    }
+
+    /// A fork of a template.
+    pub(crate) fn forked(forked: Forked, streams: Streams, started: Instant) -> Self {
+        let guards = forked.template().guards.clone();
+        let layers = forked.layers().cloned();
+        Self {
+            hold: Hold::Itself(forked),
+            streams: Some(streams),
+            started,
+            guards,
+            layers,
+            renewal: None,
             layer: None,
             host: std::process::id(),
             collected: false,
@@ -106,9 +161,36 @@ impl Child {
         &self.guards
     }
 
+    /// What the process needs to know to let forks of itself have their own view; `None` without
+    /// a private root.
+    #[must_use]
+    pub fn renewal(&self) -> Option<&Renewal> {
+        self.renewal.as_ref()
+    }
+
+    /// What is under the process's layer.
+    pub(crate) fn layers(&self) -> Option<&Layers> {
+        self.layers.as_ref()
+    }
+
     /// The process's throwaway layer, where it has one; once.
-    pub fn take_layer(&mut self) -> Option<Layer> {
+    pub(crate) fn take_layer(&mut self) -> Option<Layer> {
         self.layer.take()
+    }
+
+    /// The directory of its layer has come.
+    pub(crate) fn has_layer(&mut self, directory: OwnedFd) {
+        if let Some(layers) = &self.layers {
+            self.layer = Some(Layer::new(directory, layers.clone()));
+        }
+    }
+
+    /// The process, where it is a fork of a template.
+    pub(crate) fn fork(&self) -> Option<&Forked> {
+        match &self.hold {
+            Hold::Keeper { .. } => None,
+            Hold::Itself(forked) => Some(forked),
+        }
     }
 
     /// When it was started.
@@ -118,11 +200,14 @@ impl Child {
 
     /// Readable when the process and everything that it started is gone.
     pub(crate) fn pidfd(&self) -> BorrowedFd<'_> {
-        self.pidfd.as_fd()
+        match &self.hold {
+            Hold::Keeper { pidfd, .. } => pidfd.as_fd(),
+            Hold::Itself(forked) => forked.pidfd.as_fd(),
+        }
     }
 
     /// The host's ends of standard output and standard error, once.
-    pub(crate) fn take_streams(&mut self) -> Option<(OwnedFd, OwnedFd)> {
+    pub(crate) fn take_streams(&mut self) -> Option<Streams> {
         self.streams.take()
     }
 
@@ -131,9 +216,12 @@ impl Child {
     pub(crate) fn await_start(&mut self) -> Option<Report> {
         let mut give_up = None;
         loop {
+            let Hold::Keeper { pidfd, lifeline } = &self.hold else {
+                return Some(Ok(()));
+            };
             let mut fds = [
-                PollFd::new(self.lifeline.as_fd(), PollFlags::POLLIN),
-                PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN),
+                PollFd::new(lifeline.as_fd(), PollFlags::POLLIN),
+                PollFd::new(pidfd.as_fd(), PollFlags::POLLIN),
             ];
             match poll(&mut fds, STOP_CHECK_MS) {
                 Ok(_) | Err(Errno::EINTR) => {}
@@ -141,14 +229,11 @@ impl Child {
             }
             let ended = fds[1].any() == Some(true);
             let mut bytes = [0; REPORT_BYTES];
-            match receive(&self.lifeline, &mut bytes) {
+            match receive(lifeline, &mut bytes) {
                 Ok((REPORT_BYTES, _)) => return decode(bytes),
                 // The layer, which comes before the report.
                 Ok((_, Some(directory))) if self.layers.is_some() => {
-                    self.layer = self
-                        .layers
-                        .take()
-                        .map(|layers| Layer::new(directory, layers));
+                    self.has_layer(directory);
                     continue;
                 }
                 Err(Errno::EAGAIN | Errno::EINTR) if !ended => {}
@@ -169,48 +254,90 @@ impl Child {
     /// Continues a keeper that was stopped, which a process of the same user can do where nothing
     /// forbids it. Gives whether it was.
     pub(crate) fn revive_keeper(&self) -> bool {
-        let stopped = sys::is_stopped(self.pidfd.as_fd());
+        let Hold::Keeper { pidfd, .. } = &self.hold else {
+            return false; // behind a filter that forbids it
+        };
+        let stopped = sys::is_stopped(pidfd.as_fd());
         if stopped {
-            sys::signal_pidfd(self.pidfd.as_fd(), nix::libc::SIGCONT);
+            sys::signal_pidfd(pidfd.as_fd(), nix::libc::SIGCONT);
         }
         stopped
     }
 
-    /// Has the keeper send a signal to the process.
+    /// Has a signal sent to the process.
     pub(crate) fn ask(&self, signal: i32) {
-        if let Ok(signal) = u8::try_from(signal) {
-            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-            // A keeper that does not listen is ending already.
-            let _ = send(self.lifeline.as_raw_fd(), &[signal], flags);
+        match &self.hold {
+            Hold::Keeper { lifeline, .. } => {
+                if let Ok(signal) = u8::try_from(signal) {
+                    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+                    // A keeper that does not listen is ending already.
+                    let _ = send(lifeline.as_raw_fd(), &[signal], flags);
+                }
+            }
+            Hold::Itself(forked) => sys::signal_pidfd(forked.pidfd.as_fd(), signal),
         }
     }
 
-    /// Has the keeper end everything now.
+    /// What the keeper says next, until then: the length of it. `None`: nothing more.
+    pub(crate) fn hear(&self, bytes: &mut [u8], until: Instant) -> Option<usize> {
+        let Hold::Keeper { lifeline, .. } = &self.hold else {
+            return None;
+        };
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let mut fds = [PollFd::new(lifeline.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut fds, timeout) {
+                Ok(0) if left.is_zero() => return None,
+                Ok(0) | Err(Errno::EINTR) => continue,
+                Ok(_) => {}
+                Err(_) => return None,
+            }
+            match receive(lifeline, bytes) {
+                Ok((0, _)) => return None,
+                Ok((count, _)) => return Some(count),
+                Err(Errno::EAGAIN | Errno::EINTR) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Has everything end now.
     pub(crate) fn end(&self) {
-        // Not by closing: a fork of the host may hold a copy.
-        let _ = shutdown(self.lifeline.as_raw_fd(), Shutdown::Both);
-        // The process may have stopped the keeper, where nothing forbids it.
-        sys::signal_pidfd(self.pidfd.as_fd(), nix::libc::SIGCONT);
+        match &self.hold {
+            Hold::Keeper { pidfd, lifeline } => {
+                // Not by closing: a fork of the host may hold a copy.
+                let _ = shutdown(lifeline.as_raw_fd(), Shutdown::Both);
+                // The process may have stopped the keeper, where nothing forbids it.
+                sys::signal_pidfd(pidfd.as_fd(), nix::libc::SIGCONT);
+            }
+            Hold::Itself(_) => self.kill(),
+        }
     }
 
     /// Kills the keeper, and through its parent's end the process.
     pub(crate) fn kill(&self) {
-        sys::signal_pidfd(self.pidfd.as_fd(), nix::libc::SIGKILL);
+        sys::signal_pidfd(self.pidfd(), nix::libc::SIGKILL);
     }
 
     /// Collects the keeper, waiting for its end. A status that another part of the host collected
     /// (with `__WALL`) counts as killed.
     pub(crate) fn collect(&mut self) -> Status {
         self.collected = true;
-        sys::wait_pidfd(self.pidfd.as_fd()).unwrap_or(Status::Signalled(nix::libc::SIGKILL))
+        match &self.hold {
+            Hold::Keeper { pidfd, .. } => {
+                sys::wait_pidfd(pidfd.as_fd()).unwrap_or(Status::Signalled(nix::libc::SIGKILL))
+            }
+            Hold::Itself(forked) => forked.status(),
+        }
     }
 
-    /// Whether the keeper ends before `until`.
+    /// Whether it ends before `until`.
     fn ends_before(&self, until: Instant) -> bool {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
-            let mut fds = [PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN)];
+            let mut fds = [PollFd::new(self.pidfd(), PollFlags::POLLIN)];
             match poll(&mut fds, timeout) {
                 Ok(0) | Err(Errno::EINTR) if left.is_zero() => return false,
                 Ok(0) | Err(Errno::EINTR) => {}

@@ -1,6 +1,9 @@
 //! The keeper: a small process between the host and the process that it started. It ends
 //! everything below it when the process ends, when the host says so, and when the host is gone.
 //!
+//! The keeper of a template is the parent of the template's forks, too. It tells the host how each
+//! of them ended, and lives on after the template as long as there are any.
+//!
 //! It is a clone of a host that may have had other threads, and stays one: nothing here
 //! allocates, takes a lock or panics.
 
@@ -17,6 +20,7 @@ use crate::error::{Failure, REPORT_BYTES, Report, Step, decode, encode};
 use crate::launch::Prepared;
 use crate::process::{Descriptors, LOWEST_SOURCE, REPORT};
 use crate::sweep::sweep;
+use crate::template::ForkEnded;
 use crate::{raw, spawn, sys};
 
 /// What the keeper needs, all of it made by the host.
@@ -90,6 +94,7 @@ fn set_up(plan: &Plan<'_>) -> Result<Keeper, Failure> {
         host: plan.host.map(|_| HOST),
         starting: true,
         ending: false,
+        template: plan.prepared.template.then(|| Pressure::watch(START + 1)),
     })
 }
 
@@ -135,11 +140,34 @@ struct Keeper {
     starting: bool,
     /// Everything is to end.
     ending: bool,
+    /// The process is a template.
+    template: Option<Pressure>,
+}
+
+/// Where the kernel tells that memory is short (Documentation/accounting/psi.rst): a template is
+/// not worth that others wait for it.
+struct Pressure(Option<RawFd>);
+
+impl Pressure {
+    /// 200 ms of 2 s in which some process waits for memory. Whole multiples of 2 s are for
+    /// everybody; other windows are for privileged users.
+    const TRIGGER: &[u8] = b"some 200000 2000000\0";
+
+    fn watch(lowest: RawFd) -> Self {
+        let opened = raw::open_for_both(c"/proc/pressure/memory", lowest);
+        Self(opened.ok().filter(|fd| {
+            let taken = raw::write_all(*fd, Self::TRIGGER);
+            if taken.is_err() {
+                raw::close(*fd);
+            }
+            taken.is_ok()
+        }))
+    }
 }
 
 impl Keeper {
     fn run(mut self) -> ! {
-        while self.status.is_none() && !self.ending {
+        while !self.is_over() && !self.ending {
             self.round();
         }
         if self.starting {
@@ -149,21 +177,39 @@ impl Keeper {
         mirror(self.status.or(swept))
     }
 
+    fn is_over(&self) -> bool {
+        // The forks of a template that has ended are still to end.
+        self.status.is_some() && (self.template.is_none() || !sys::has_children())
+    }
+
     fn round(&mut self) {
         let watch = |fd| libc::pollfd {
             fd,
             events: libc::POLLIN,
             revents: 0,
         };
+        let pressure = self.template.as_ref().and_then(|pressure| pressure.0);
         // poll(2) passes over negative descriptors.
         let mut fds = [
             watch(self.signals),
             watch(LIFELINE),
             watch(self.host.unwrap_or(-1)),
             watch(if self.starting { START } else { -1 }),
+            libc::pollfd {
+                fd: pressure.unwrap_or(-1),
+                events: libc::POLLPRI,
+                revents: 0,
+            },
         ];
         raw::poll(&mut fds, -1);
-        let [signals, lifeline, host, start] = fds.map(|fd| fd.revents != 0);
+        let [signals, lifeline, host, start, pressure] = fds.map(|fd| fd.revents != 0);
+        if pressure {
+            // The template alone: its forks are somebody's runs. Once is enough.
+            if self.status.is_none() {
+                let _ = sys::kill(self.process, libc::SIGKILL);
+            }
+            self.template = Some(Pressure(None));
+        }
         if start {
             self.report_start();
         }
@@ -202,6 +248,8 @@ impl Keeper {
         while let Ok(Some((pid, status))) = sys::reap_one() {
             if pid == self.process {
                 self.status = Some(status);
+            } else if self.template.is_some() {
+                raw::send(LIFELINE, &ForkEnded { pid, status }.encode());
             }
         }
     }
@@ -213,7 +261,9 @@ impl Keeper {
             Ok(1) => {
                 let [signal] = signal;
                 // Collected by nobody but the keeper, the process's id is its own until then.
-                let _ = sys::kill(self.process, c_int::from(signal));
+                if self.status.is_none() {
+                    let _ = sys::kill(self.process, c_int::from(signal));
+                }
             }
             Err(Errno::EAGAIN | Errno::EINTR) => {}
             Ok(_) | Err(_) => self.ending = true,

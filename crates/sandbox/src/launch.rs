@@ -8,7 +8,7 @@ use std::ptr;
 
 use nix::libc::c_char;
 
-use crate::{Policy, SpawnError, limits, privileges, view};
+use crate::{Policy, SpawnError, limits, privileges, userns, view};
 
 /// Everything that is needed to start one process. Plain data.
 #[derive(Debug)]
@@ -28,6 +28,9 @@ pub struct Launch {
     pub channel: Option<OwnedFd>,
     /// What the process may do.
     pub policy: Policy,
+    /// Whether it is a template ([`Template`](crate::Template)): with a view, it keeps what its
+    /// forks need to mount theirs, in a user namespace of its own.
+    pub template: bool,
 }
 
 /// A [`Launch`] in the form of system calls: made before the clone, as nothing may be allocated
@@ -42,6 +45,8 @@ pub(crate) struct Prepared {
     pub(crate) limits: limits::Prepared,
     pub(crate) privileges: privileges::Prepared,
     pub(crate) view: Option<view::Prepared>,
+    /// Whether the process is a template.
+    pub(crate) template: bool,
 }
 
 impl Prepared {
@@ -52,16 +57,15 @@ impl Prepared {
             .map_err(host("the program's path cannot be resolved"))?;
         let limits = limits::Prepared::new(&launch.policy.limits)
             .map_err(|errno| host("the host's own limits cannot be read")(errno.into()))?;
-        let user_namespace = launch.policy.view.is_some() && !privileges::may_mount();
         let view = launch
             .policy
             .view
             .as_ref()
-            .map(|view| {
-                let user = privileges::user(&launch.policy.privileges);
-                view::Prepared::new(view, user_namespace.then_some(user))
-            })
+            .map(|view| view::Prepared::new(view, user_namespace(launch)?))
             .transpose()?;
+        let namespace = view.as_ref().and_then(|view| view.user_namespace.as_ref());
+        let privileges =
+            privileges::Prepared::new(&launch.policy.privileges, namespace, launch.template);
         let mut strings = vec![c_string(launch.program.as_os_str(), || {
             "the program's path".into()
         })?];
@@ -85,8 +89,9 @@ impl Prepared {
             envp: pointers(envp),
             _strings: strings,
             limits,
-            privileges: privileges::Prepared::new(&launch.policy.privileges, user_namespace),
+            privileges,
             view,
+            template: launch.template,
         })
     }
 
@@ -94,6 +99,25 @@ impl Prepared {
     pub(crate) fn exec(&self) -> (&CStr, &[*const c_char], &[*const c_char]) {
         (&self.program, &self.argv, &self.envp)
     }
+}
+
+/// The user namespace in which the view is made: a host that may not mount needs one, and so does a
+/// template, which is to mount again and have no right outside.
+fn user_namespace(launch: &Launch) -> Result<Option<view::UserNamespace>, SpawnError> {
+    Ok(match (privileges::may_mount(), launch.template) {
+        (true, false) => None,
+        (true, true) => {
+            let made = userns::with_all_ids().map_err(|source| SpawnError::Host {
+                what: "no user namespace can be made for a template",
+                source,
+            })?;
+            Some(view::UserNamespace::Enter(made))
+        }
+        (false, _) => {
+            let (uid, gid) = privileges::user(&launch.policy.privileges);
+            Some(view::UserNamespace::New(view::IdMaps::of(uid, gid)?))
+        }
+    })
 }
 
 /// A list that ends with a null pointer. Moving a [`CString`] leaves its bytes where they are.

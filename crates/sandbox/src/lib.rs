@@ -25,6 +25,7 @@
 //!     cwd: "/".into(),
 //!     channel: None,
 //!     policy: Policy::unconfined(),
+//!     template: false,
 //! };
 //! let ended = run(launch, Duration::from_secs(10), 1024)?;
 //! assert_eq!(ended.status, Status::Exited(0));
@@ -47,6 +48,7 @@ mod channel;
 mod child;
 mod error;
 mod final_guards;
+mod fork;
 mod guard;
 mod keeper;
 mod landlock;
@@ -66,12 +68,15 @@ mod spawn;
 mod supervise;
 mod sweep;
 mod sys;
+mod template;
+mod userns;
 mod view;
 
 pub use channel::{MAX_PACKET_BYTES, channel_pair};
 pub use child::{Child, Status};
 pub use error::{SpawnError, Step};
 pub use final_guards::{FinalGuards, Taken};
+pub use fork::{FirstGuard, Fork, Forked, Forking};
 pub use guard::{GuardState, Guards};
 pub use landlock::{Landlock, landlock_version};
 pub use launch::Launch;
@@ -83,5 +88,8 @@ pub use record::{Identity, Look, Record, Recorder, Unseen, Way};
 pub use refusal::Refusal;
 pub use run::run;
 pub use seccomp::{Seccomp, has_one_thread};
-pub use supervise::{Ended, Observer, Supervision};
-pub use view::{Change, ChangeKind, Changes, Layer, Project, Temp, View, Writes, remove_directory};
+pub use supervise::{Ended, MadeReady, Observer, Ready, Supervision};
+pub use template::{ForkError, Template};
+pub use view::{
+    Change, ChangeKind, Changes, Layer, Project, Renewal, Temp, View, Writes, remove_directory,
+};

@@ -7,6 +7,8 @@ use nix::sys::prctl;
 
 use crate::GuardState;
 use crate::error::{Failure, Step};
+use crate::sys;
+use crate::view::UserNamespace;
 
 /// A user and a group to run as, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,24 +38,34 @@ pub(crate) enum Prepared {
     Keep,
     Drop {
         run_as: Option<RunAs>,
-        /// Whether the process is in a user namespace of its own by then.
-        user_namespace: bool,
+        /// Whether it becomes that user before it makes a user namespace, which can only map that
+        /// one user.
+        early: bool,
         /// Whether the bounding set and the secure bits may be changed. Where they may not,
         /// there is nothing to gain either: with `no_new_privs` a program that is executed has
         /// at most the capabilities of before, which are none (capabilities(7)).
         setpcap: bool,
+        /// Whether it keeps the one capability with which forks of its program mount, in its user
+        /// namespace.
+        mounts: bool,
     },
 }
 
 impl Prepared {
-    pub(crate) fn new(privileges: &Privileges, user_namespace: bool) -> Self {
+    /// `namespace`: that of the process, where it is to have one of its own.
+    pub(crate) fn new(
+        privileges: &Privileges,
+        namespace: Option<&UserNamespace>,
+        mounts: bool,
+    ) -> Self {
         match privileges {
             Privileges::Keep => Self::Keep,
             Privileges::Drop { run_as } => Self::Drop {
                 run_as: *run_as,
-                user_namespace,
+                early: matches!(namespace, Some(UserNamespace::New(_))),
                 // Its maker has all capabilities in a user namespace.
-                setpcap: user_namespace || has(caps::Capability::CAP_SETPCAP),
+                setpcap: namespace.is_some() || has(caps::Capability::CAP_SETPCAP),
+                mounts: mounts && namespace.is_some(),
             },
         }
     }
@@ -87,7 +99,7 @@ pub(crate) fn become_user_early(prepared: &Prepared) -> Result<(), Failure> {
     match prepared {
         Prepared::Drop {
             run_as: Some(run_as),
-            user_namespace: true,
+            early: true,
             ..
         } => become_user(*run_as),
         Prepared::Drop { .. } | Prepared::Keep => Ok(()),
@@ -98,24 +110,33 @@ pub(crate) fn become_user_early(prepared: &Prepared) -> Result<(), Failure> {
 pub(crate) fn apply(prepared: &Prepared) -> Result<(), Failure> {
     let Prepared::Drop {
         run_as,
-        user_namespace,
+        early,
         setpcap,
+        mounts,
     } = prepared
     else {
         return Ok(());
     };
+    let kept = if *mounts { SYS_ADMIN } else { 0 };
+    // First, as it may not be more than the bounding set is by then.
+    if *mounts {
+        set_capabilities(ALL, kept).map_err(|e| Step::Capabilities.failed(e))?;
+    }
     // What needs CAP_SETPCAP first, then what needs CAP_SETUID and CAP_SETGID, then the rest.
+    empty_ambient_set().map_err(|e| Step::AmbientSet.failed(e))?;
+    if *mounts {
+        raise_ambient().map_err(|e| Step::AmbientSet.failed(e))?;
+    }
     if *setpcap {
         lock_secure_bits().map_err(|e| Step::SecureBits.failed(e))?;
         empty_bounding_set().map_err(|e| Step::BoundingSet.failed(e))?;
     }
-    empty_ambient_set().map_err(|e| Step::AmbientSet.failed(e))?;
     if let Some(run_as) = run_as
-        && !user_namespace
+        && !early
     {
         become_user(*run_as)?;
     }
-    empty_capability_sets().map_err(|e| Step::Capabilities.failed(e))?;
+    set_capabilities(kept, kept).map_err(|e| Step::Capabilities.failed(e))?;
     prctl::set_no_new_privs().map_err(|e| Step::NoNewPrivileges.failed(e))
 }
 
@@ -210,8 +231,19 @@ fn has_no_groups() -> bool {
     unsafe { libc::getgroups(0, std::ptr::null_mut()) == 0 }
 }
 
-/// capset(2) with three empty sets, which is always allowed. The crate `caps` would allocate.
-fn empty_capability_sets() -> nix::Result<()> {
+/// CAP_SYS_ADMIN as a bit of the first word.
+const SYS_ADMIN: u64 = 1 << 21;
+/// What its maker has in a user namespace.
+const ALL: u64 = u64::MAX;
+
+/// Drops what the fork of a template still has.
+pub(crate) fn drop_last() -> Result<(), Failure> {
+    set_capabilities(0, 0).map_err(|e| Step::Capabilities.failed(e))
+}
+
+/// capset(2): the effective and permitted sets become `permitted`, as far as they hold it already,
+/// and the inheritable one becomes `inheritable`. The crate `caps` would allocate.
+fn set_capabilities(permitted: u64, inheritable: u64) -> nix::Result<()> {
     #[repr(C)]
     struct Header {
         version: u32,
@@ -219,14 +251,45 @@ fn empty_capability_sets() -> nix::Result<()> {
     }
     /// `_LINUX_CAPABILITY_VERSION_3`, since kernel 2.6.26: two words of 32 bits a set.
     const VERSION_3: u32 = 0x2008_0522;
-    const WORDS_A_SET: usize = 2;
-    const SETS: usize = 3;
     let header = Header {
         version: VERSION_3,
         pid: 0,
     };
-    let none = [0u32; WORDS_A_SET * SETS];
+    let mut sets = [[0u32; 3]; 2];
+    if permitted != 0 {
+        // SAFETY: both live across the call, in the layout that version 3 asks for.
+        let got = unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) };
+        Errno::result(got)?;
+    }
+    for (word, [effective, own, inherited]) in sets.iter_mut().enumerate() {
+        let part = |set: u64| u32::try_from(set >> (32 * word) & u64::from(u32::MAX)).unwrap_or(0);
+        *own &= part(permitted);
+        *effective = *own;
+        *inherited = part(inheritable);
+    }
     // SAFETY: both live across the call, in the layout that version 3 asks for.
-    let result = unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) };
-    Errno::result(result).map(drop)
+    unsafe {
+        sys::with_pass(
+            libc::SYS_capset,
+            [
+                (&raw const header) as c_long,
+                sets.as_ptr() as c_long,
+                0,
+                0,
+                0,
+            ],
+        )
+    }
+    .map(drop)
+}
+
+/// What is in the ambient set survives the program's `exec`.
+fn raise_ambient() -> nix::Result<()> {
+    let raise = c_ulong::try_from(libc::PR_CAP_AMBIENT_RAISE).unwrap_or(0);
+    prctl_call(
+        libc::PR_CAP_AMBIENT,
+        raise,
+        c_ulong::from(SYS_ADMIN.trailing_zeros()),
+    )
+    .map(drop)
 }

@@ -1,10 +1,12 @@
 //! Guard: the process by itself. A session of its own, no terminal, no descriptor but its own,
 //! no core file, and no life without its keeper.
 
+#![allow(unsafe_code)]
+
 use std::os::fd::RawFd;
 
 use nix::errno::Errno;
-use nix::sys::prctl;
+use nix::libc::{self, c_long};
 use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Pid, getppid, setsid};
@@ -13,7 +15,7 @@ use crate::error::{Failure, Step};
 use crate::{raw, sys};
 
 /// Where the process finds its end of the channel.
-const CHANNEL: RawFd = 3;
+pub(crate) const CHANNEL: RawFd = 3;
 /// Where a failed step is reported until `exec`, which closes it. The keeper puts it there.
 pub(crate) const REPORT: RawFd = 4;
 /// Where the process finds the lifeline until `exec`, which closes it.
@@ -65,7 +67,13 @@ fn arrange(descriptors: &Descriptors) -> nix::Result<()> {
 /// would clear this again (prctl(2), `PR_SET_PDEATHSIG`). The keeper has one thread, so that
 /// "parent" means the keeper as a whole.
 pub(crate) fn die_with(keeper: Pid) -> Result<(), Failure> {
-    prctl::set_pdeathsig(Signal::SIGKILL).map_err(|e| Step::ParentWatch.failed(e))?;
+    let (option, signal) = (
+        c_long::from(libc::PR_SET_PDEATHSIG),
+        c_long::from(libc::SIGKILL),
+    );
+    // SAFETY: no pointer is passed.
+    unsafe { sys::with_pass(libc::SYS_prctl, [option, signal, 0, 0, 0]) }
+        .map_err(|e| Step::ParentWatch.failed(e))?;
     // It may have ended before the line above.
     if getppid() == keeper {
         Ok(())

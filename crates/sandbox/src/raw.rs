@@ -3,6 +3,7 @@
 //! As in [`crate::sys`], everything is async-signal-safe.
 #![allow(unsafe_code)]
 
+use std::ffi::CStr;
 use std::os::fd::RawFd;
 
 use nix::errno::Errno;
@@ -28,39 +29,86 @@ pub(crate) fn close_from(first: RawFd) -> nix::Result<()> {
     }
 }
 
+/// Descriptors that one packet may carry here.
+const DESCRIPTORS_MAX: usize = 3;
+
 /// Sends a descriptor in a packet of one byte.
 pub(crate) fn send_descriptor(socket: RawFd, fd: RawFd) -> nix::Result<()> {
-    /// Bytes of a control message with one descriptor, with room to spare.
+    send_with(socket, &[0], &[fd])
+}
+
+/// Sends a packet with descriptors, at most [`DESCRIPTORS_MAX`].
+pub(crate) fn send_with(socket: RawFd, packet: &[u8], fds: &[RawFd]) -> nix::Result<()> {
+    /// Bytes of a control message with that many, with room to spare.
     const CONTROL_BYTES: usize = 64;
     /// As control messages have to lie.
     #[repr(align(16))]
     struct Control([u8; CONTROL_BYTES]);
+    if fds.len() > DESCRIPTORS_MAX {
+        return Err(Errno::EINVAL);
+    }
     let mut control = Control([0; CONTROL_BYTES]);
-    let mut byte = [0u8; 1];
     let mut part = libc::iovec {
-        iov_base: byte.as_mut_ptr().cast(),
-        iov_len: byte.len(),
+        iov_base: packet.as_ptr().cast_mut().cast(),
+        iov_len: packet.len(),
     };
-    let length = size_of::<RawFd>() as libc::c_uint;
-    // SAFETY: all zeros is a valid msghdr; the buffers outlive the call and are as large as said;
-    // the control message fits its buffer, which is aligned for it.
+    let length = size_of_val(fds) as libc::c_uint;
+    // SAFETY: all zeros is a valid msghdr; the buffers outlive the call and are as large as said,
+    // and sending does not write to them; the control message fits its buffer, which is aligned
+    // for it.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &raw mut part;
         message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = libc::CMSG_SPACE(length) as _;
-        let head = libc::CMSG_FIRSTHDR(&raw const message);
-        (*head).cmsg_level = libc::SOL_SOCKET;
-        (*head).cmsg_type = libc::SCM_RIGHTS;
-        (*head).cmsg_len = libc::CMSG_LEN(length) as _;
-        libc::CMSG_DATA(head).cast::<RawFd>().write_unaligned(fd);
+        if !fds.is_empty() {
+            message.msg_control = control.0.as_mut_ptr().cast();
+            message.msg_controllen = libc::CMSG_SPACE(length) as _;
+            let head = libc::CMSG_FIRSTHDR(&raw const message);
+            (*head).cmsg_level = libc::SOL_SOCKET;
+            (*head).cmsg_type = libc::SCM_RIGHTS;
+            (*head).cmsg_len = libc::CMSG_LEN(length) as _;
+            let data = libc::CMSG_DATA(head).cast::<RawFd>();
+            for (index, fd) in fds.iter().enumerate() {
+                data.add(index).write_unaligned(*fd);
+            }
+        }
         Errno::result(libc::sendmsg(
             socket,
             &raw const message,
             libc::MSG_NOSIGNAL,
         ))
         .map(drop)
+    }
+}
+
+/// Opens a file for reading and writing, closed on `exec`, at or above `lowest`.
+pub(crate) fn open_for_both(path: &CStr, lowest: RawFd) -> nix::Result<RawFd> {
+    // SAFETY: a C string that outlives the call.
+    let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
+    lift(Errno::result(fd)?, lowest)
+}
+
+/// Opens a file for reading, closed on `exec`.
+pub(crate) fn open_for_reading(path: &CStr) -> nix::Result<RawFd> {
+    // SAFETY: a C string that outlives the call.
+    Errno::result(unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) })
+}
+
+/// Moves a descriptor to `lowest` or above, closed on `exec`.
+pub(crate) fn lift(fd: RawFd, lowest: RawFd) -> nix::Result<RawFd> {
+    // SAFETY: no pointer is passed.
+    let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, lowest) };
+    close(fd);
+    Errno::result(copy)
+}
+
+/// Writes all of it in one call.
+pub(crate) fn write_all(fd: RawFd, bytes: &[u8]) -> nix::Result<()> {
+    // SAFETY: pointer and length are of one slice.
+    let count = unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
+    match usize::try_from(Errno::result(count)?) {
+        Ok(count) if count == bytes.len() => Ok(()),
+        _ => Err(Errno::EIO),
     }
 }
 
@@ -77,13 +125,7 @@ pub(crate) fn pipe_at(lowest: RawFd) -> nix::Result<(RawFd, RawFd)> {
     // SAFETY: the array has room for the two descriptors.
     Errno::result(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) })?;
     let [reading, writing] = ends;
-    let lift = |fd| {
-        // SAFETY: no pointer is passed.
-        let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, lowest) };
-        close(fd);
-        Errno::result(copy)
-    };
-    Ok((lift(reading)?, lift(writing)?))
+    Ok((lift(reading, lowest)?, lift(writing, lowest)?))
 }
 
 /// A queue of the signals that are sent to the calling process, which blocks them all.

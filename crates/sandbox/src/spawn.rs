@@ -13,7 +13,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, chdir, pipe2};
 
-use crate::child::{Child, Wired};
+use crate::child::{Child, Streams, Wired};
 use crate::error::{Failure, Step};
 use crate::launch::{self, Launch, Prepared};
 use crate::process::{self, Descriptors, LOWEST_SOURCE};
@@ -44,13 +44,18 @@ impl Launch {
         let wired = Wired {
             pidfd,
             lifeline: ends.lifeline,
-            stdout: ends.stdout,
-            stderr: ends.stderr,
+            streams: Streams {
+                stdout: ends.stdout,
+                stderr: ends.stderr,
+            },
         };
         drop(ends.theirs);
         drop(channel);
-        let layers = prepared.view.and_then(|view| view.layers);
-        let mut child = Child::new(wired, started, guard::states(&policy), layers);
+        let (layers, renewal) = match prepared.view {
+            Some(view) => (view.layers, Some(view.renewal)),
+            None => (None, None),
+        };
+        let mut child = Child::new(wired, started, guard::states(&policy), layers, renewal);
         match child.await_start() {
             Some(Ok(())) => Ok(child),
             Some(Err(failure)) => Err(explain(failure, program, cwd)),
@@ -185,9 +190,9 @@ fn clone_keeper(prepared: &Prepared, ends: &Ends) -> nix::Result<OwnedFd> {
     let mask = SigSet::all().thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_SETMASK)?;
     // SAFETY: the child goes into `keep`, which keeps to async-signal-safe calls and does not
     // return.
-    let cloned = match unsafe { sys::clone_unnoticed() } {
+    let cloned = match unsafe { sys::clone_unnoticed(0) } {
         Ok(Cloned::Child) => keeper::keep(&plan),
-        Ok(Cloned::Parent(pidfd)) => Ok(pidfd),
+        Ok(Cloned::Parent(_, pidfd)) => Ok(pidfd),
         Err(errno) => Err(errno),
     };
     // Fails for no mask that was in force before.

@@ -12,7 +12,9 @@ use crate::Refusal;
 use crate::channel::Channel;
 use crate::child::{Child, KEEPER_PATIENCE, Status};
 use crate::output::{Captured, Read, Stream, Tap};
-use crate::seccomp::Listener;
+use crate::seccomp::{Listener, Shared};
+use crate::template::{Forked, Template};
+use crate::view::Layer;
 
 /// How to supervise a process.
 #[derive(Debug)]
@@ -61,10 +63,20 @@ pub trait Observer {
     /// Called after every wake-up, a signal to the host included, and at least every 100 ms.
     /// `Break` ends the process.
     fn tick(&mut self) -> ControlFlow<()>;
+
+    /// Whether a template has got ready. Asked after every packet.
+    fn is_ready(&self) -> bool {
+        false
+    }
+
+    /// A signal to send to the process, by number.
+    fn signal(&mut self) -> Option<i32> {
+        None
+    }
 }
 
 /// How a supervised process ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Ended {
     /// Exit code or signal.
     pub status: Status,
@@ -76,6 +88,8 @@ pub struct Ended {
     pub stdout: Captured,
     /// Standard error.
     pub stderr: Captured,
+    /// What it wrote to its project, where that went to a layer.
+    pub layer: Option<Layer>,
     /// From the start to the end of the process and everything that it started.
     pub elapsed: Duration,
 }
@@ -92,30 +106,89 @@ impl Child {
     ///
     /// A stream is read until the processes have ended, not until every copy of the pipe is
     /// closed.
-    pub fn supervise(mut self, supervision: Supervision, observer: &mut dyn Observer) -> Ended {
-        let limit = supervision.output_limit;
-        let taps = self.take_streams().map(|(stdout, stderr)| {
-            [
-                Tap::new(Stream::Stdout, stdout, limit),
-                Tap::new(Stream::Stderr, stderr, limit),
-            ]
-        });
-        Run {
-            child: self,
-            taps: taps.into_iter().flatten().collect(),
-            channel: Channel::new(supervision.channel, supervision.outbox),
-            listener: None,
-            observer,
-            buffer: vec![0; READ_BYTES],
-            deadline: supervision.deadline,
-            stop_signal: supervision.stop_signal,
-            grace: supervision.grace,
-            stage: Stage::Running,
-            timed_out: false,
-            interrupted: false,
-        }
-        .finish()
+    pub fn supervise(self, supervision: Supervision, observer: &mut dyn Observer) -> Ended {
+        Run::new(self, supervision, observer).finish()
     }
+
+    /// Runs a template until [`Observer::is_ready`] says that it has got ready, or to its end.
+    pub fn make_ready(self, supervision: Supervision, observer: &mut dyn Observer) -> MadeReady {
+        let mut run = Run::new(self, supervision, observer);
+        while !run.observer.is_ready() {
+            if run.step() {
+                return MadeReady::Ended(run.ended());
+            }
+        }
+        run.drain_streams();
+        let Run {
+            mut child,
+            taps,
+            channel,
+            listener,
+            ..
+        } = run;
+        let [stdout, stderr] = captured(taps);
+        let listener = match listener {
+            Some(Ear::Own(listener)) => Shared::new(listener),
+            Some(Ear::Shared) | None => None,
+        };
+        let layer = child.take_layer();
+        match channel.into_socket() {
+            Some(control) => MadeReady::Ready(Ready {
+                template: Template::new(child, control, listener),
+                stdout,
+                stderr,
+                layer,
+            }),
+            // It has closed its end: it ends with the child here.
+            None => MadeReady::Ended(Ended {
+                status: Status::Signalled(nix::libc::SIGKILL),
+                timed_out: false,
+                interrupted: false,
+                stdout,
+                stderr,
+                layer,
+                elapsed: child.started().elapsed(),
+            }),
+        }
+    }
+}
+
+/// What became of a template.
+#[derive(Debug)]
+pub enum MadeReady {
+    /// It forks on request.
+    Ready(Ready),
+    /// It ended, or was ended.
+    Ended(Ended),
+}
+
+/// A template that has got ready.
+#[derive(Debug)]
+pub struct Ready {
+    /// The template.
+    pub template: Template,
+    /// What it wrote to standard output on the way. What it writes later is lost.
+    pub stdout: Captured,
+    /// What it wrote to standard error.
+    pub stderr: Captured,
+    /// What it wrote to its project, where that went to a layer.
+    pub layer: Option<Layer>,
+}
+
+fn captured(taps: Vec<Tap>) -> [Captured; 2] {
+    let mut captured = taps.into_iter().map(|tap| tap.captured);
+    [
+        captured.next().unwrap_or_default(),
+        captured.next().unwrap_or_default(),
+    ]
+}
+
+/// Where the process's filter asks about calls.
+enum Ear {
+    /// It handed it over.
+    Own(Listener),
+    /// It is that of the template that the process is a fork of.
+    Shared,
 }
 
 /// How far the end of a process is.
@@ -132,7 +205,7 @@ enum Stage {
 }
 
 /// What one poll found.
-struct Ready {
+struct Polled {
     ended: bool,
     taps: [bool; 2],
     channel: PollFlags,
@@ -143,8 +216,8 @@ struct Run<'a> {
     child: Child,
     taps: Vec<Tap>,
     channel: Channel,
-    /// Where the process's filter asks about calls, once it has been handed over.
-    listener: Option<Listener>,
+    /// There once it has been handed over.
+    listener: Option<Ear>,
     observer: &'a mut dyn Observer,
     buffer: Vec<u8>,
     deadline: Instant,
@@ -155,31 +228,78 @@ struct Run<'a> {
     interrupted: bool,
 }
 
-impl Run<'_> {
-    fn finish(mut self) -> Ended {
-        loop {
-            self.advance(Instant::now());
-            let ready = self.wait();
-            if ready.ended {
-                break;
-            }
-            self.serve(&ready);
-            if !self.interrupted && self.observer.tick().is_break() {
-                self.interrupt();
-            }
+impl<'a> Run<'a> {
+    fn new(mut child: Child, supervision: Supervision, observer: &'a mut dyn Observer) -> Self {
+        let limit = supervision.output_limit;
+        let taps = child.take_streams().map(|streams| {
+            [
+                Tap::new(Stream::Stdout, streams.stdout, limit),
+                Tap::new(Stream::Stderr, streams.stderr, limit),
+            ]
+        });
+        let shared = child.fork().and_then(Forked::listener);
+        Self {
+            listener: shared.map(|_| Ear::Shared),
+            child,
+            taps: taps.into_iter().flatten().collect(),
+            channel: Channel::new(supervision.channel, supervision.outbox),
+            observer,
+            buffer: vec![0; READ_BYTES],
+            deadline: supervision.deadline,
+            stop_signal: supervision.stop_signal,
+            grace: supervision.grace,
+            stage: Stage::Running,
+            timed_out: false,
+            interrupted: false,
         }
+    }
+
+    fn finish(mut self) -> Ended {
+        while !self.step() {}
+        self.ended()
+    }
+
+    /// Waits for the next thing to happen and does what it asks for. Gives whether the process has
+    /// ended.
+    fn step(&mut self) -> bool {
+        self.advance(Instant::now());
+        let ready = self.wait();
+        if ready.ended {
+            return true;
+        }
+        self.serve(&ready);
+        if let Some(signal) = self.observer.signal() {
+            self.child.ask(signal);
+        }
+        if !self.interrupted && self.observer.tick().is_break() {
+            self.interrupt();
+        }
+        false
+    }
+
+    /// Collects a process that has ended.
+    fn ended(mut self) -> Ended {
         let ended_at = Instant::now();
         self.timed_out |= ended_at >= self.deadline;
         let elapsed = ended_at.saturating_duration_since(self.child.started());
         let status = self.child.collect();
         self.drain();
-        let mut captured = self.taps.into_iter().map(|tap| tap.captured);
+        if let Some(forked) = self.child.fork()
+            && let Some(shared) = forked.listener()
+        {
+            for refusal in shared.take(forked.id()) {
+                self.observer.refused(refusal);
+            }
+        }
+        let layer = self.child.take_layer();
+        let [stdout, stderr] = captured(self.taps);
         Ended {
             status,
             timed_out: self.timed_out,
             interrupted: self.interrupted,
-            stdout: captured.next().unwrap_or_default(),
-            stderr: captured.next().unwrap_or_default(),
+            stdout,
+            stderr,
+            layer,
             elapsed,
         }
     }
@@ -218,7 +338,7 @@ impl Run<'_> {
     }
 
     /// Waits until something is ready, a step is due or it is time for a tick.
-    fn wait(&self) -> Ready {
+    fn wait(&self) -> Polled {
         let due = match self.stage {
             Stage::Running => Some(self.deadline),
             Stage::Stopping(until) | Stage::Ending(until) => Some(until),
@@ -243,8 +363,12 @@ impl Run<'_> {
                 channel_place = Some(fds.len());
                 fds.push(PollFd::new(socket, events));
             }
-            if let Some(listener) = &self.listener {
-                let (socket, events) = listener.interest();
+            let interest = match &self.listener {
+                Some(Ear::Own(listener)) => Some(listener.interest()),
+                Some(Ear::Shared) => self.shared().map(Shared::interest),
+                None => None,
+            };
+            if let Some((socket, events)) = interest {
                 listener_place = Some(fds.len());
                 fds.push(PollFd::new(socket, events));
             }
@@ -262,7 +386,7 @@ impl Run<'_> {
                 .and_then(PollFd::revents)
                 .unwrap_or(PollFlags::empty())
         };
-        Ready {
+        Polled {
             ended: !found(Some(0)).is_empty(),
             taps: places.map(|place| !found(place).is_empty()),
             channel: found(channel_place),
@@ -271,7 +395,7 @@ impl Run<'_> {
     }
 
     /// One bounded piece of work for each source, so that none starves another or the deadline.
-    fn serve(&mut self, ready: &Ready) {
+    fn serve(&mut self, ready: &Polled) {
         for index in 0..self.taps.len() {
             if ready.taps.get(index) == Some(&true) {
                 self.read(index);
@@ -282,19 +406,37 @@ impl Run<'_> {
             self.channel
                 .serve(ready.channel, &mut |packet| observer.packet(packet));
             if let Some(socket) = self.channel.listener() {
-                self.listener = Listener::new(socket);
+                self.listener = Listener::new(socket).map(Ear::Own);
+            }
+            if let Some(directory) = self.channel.layer() {
+                self.child.has_layer(directory);
             }
         }
-        if !self.interrupted
-            && !ready.listener.is_empty()
-            && let Some(listener) = &mut self.listener
-        {
-            let observer = &mut *self.observer;
-            // Closed where nobody is left behind the filter, or nothing can be done for them:
-            // their calls fail without it, too.
-            if !listener.serve(ready.listener, &mut |refusal| observer.refused(refusal)) {
-                self.listener = None;
+        if !self.interrupted && !ready.listener.is_empty() {
+            self.listen(ready.listener);
+        }
+    }
+
+    fn shared(&self) -> Option<&Shared> {
+        self.child.fork().and_then(Forked::listener)
+    }
+
+    fn listen(&mut self, ready: PollFlags) {
+        match &mut self.listener {
+            Some(Ear::Own(listener)) => {
+                let observer = &mut *self.observer;
+                // Closed where nobody is left behind the filter, or nothing can be done for them:
+                // their calls fail without it, too.
+                if !listener.serve(ready, &mut |_, refusal| observer.refused(refusal)) {
+                    self.listener = None;
+                }
             }
+            Some(Ear::Shared) => {
+                if let Some(shared) = self.shared() {
+                    shared.serve(ready);
+                }
+            }
+            None => {}
         }
     }
 
@@ -316,6 +458,18 @@ impl Run<'_> {
     /// Reads what the processes left in the pipes, and no more: a copy that somebody else holds
     /// may be written to for ever.
     fn drain(&mut self) {
+        self.drain_streams();
+        if !self.interrupted {
+            let observer = &mut *self.observer;
+            self.channel.drain(&mut |packet| observer.packet(packet));
+            // Of a process that had ended before its packet was seen.
+            if let Some(directory) = self.channel.layer() {
+                self.child.has_layer(directory);
+            }
+        }
+    }
+
+    fn drain_streams(&mut self) {
         for index in 0..self.taps.len() {
             let mut left = self.taps.get(index).map_or(0, Tap::capacity);
             while left > 0 {
@@ -324,10 +478,6 @@ impl Run<'_> {
                     count => left = left.saturating_sub(count),
                 }
             }
-        }
-        if !self.interrupted {
-            let observer = &mut *self.observer;
-            self.channel.drain(&mut |packet| observer.packet(packet));
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use std::convert::Infallible;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
 use nix::libc::{self, c_int, c_long};
@@ -18,17 +19,18 @@ use crate::Status;
 pub(crate) enum Cloned {
     /// The new process.
     Child,
-    /// The caller of old, with a descriptor for the new process.
-    Parent(OwnedFd),
+    /// The caller of old, with the id of the new process and a descriptor for it.
+    Parent(c_int, OwnedFd),
 }
 
 /// Makes a process like `fork`, but one whose end raises no `SIGCHLD` and which `waitpid(-1)`
-/// does not see (clone(2): an exit signal of 0 makes it a "clone" child, see `__WCLONE`).
+/// does not see (clone(2): an exit signal of 0 makes it a "clone" child, see `__WCLONE`), in new
+/// `namespaces`.
 ///
 /// # Safety
 /// In the child only async-signal-safe functions may be called, and it must never return to the
 /// caller's caller: other threads of the host are gone, and the locks that they held stay held.
-pub(crate) unsafe fn clone_unnoticed() -> nix::Result<Cloned> {
+pub(crate) unsafe fn clone_unnoticed(namespaces: c_int) -> nix::Result<Cloned> {
     let mut pidfd: c_int = -1;
     // The legacy call rather than clone3, which container profiles refuse. With CLONE_PIDFD the
     // third argument receives the descriptor, on x86-64 and aarch64 alike; the stack stays.
@@ -37,7 +39,7 @@ pub(crate) unsafe fn clone_unnoticed() -> nix::Result<Cloned> {
     let result = unsafe {
         libc::syscall(
             libc::SYS_clone,
-            c_long::from(libc::CLONE_PIDFD),
+            c_long::from(libc::CLONE_PIDFD | namespaces),
             0 as c_long,
             &raw mut pidfd,
             0 as c_long,
@@ -46,8 +48,11 @@ pub(crate) unsafe fn clone_unnoticed() -> nix::Result<Cloned> {
     };
     match Errno::result(result)? {
         0 => Ok(Cloned::Child),
-        // SAFETY: the kernel has just made this descriptor for us, close-on-exec.
-        _ => Ok(Cloned::Parent(unsafe { OwnedFd::from_raw_fd(pidfd) })),
+        pid => {
+            let pid = c_int::try_from(pid).map_err(|_| Errno::EOVERFLOW)?;
+            // SAFETY: the kernel has just made this descriptor for us, close-on-exec.
+            Ok(Cloned::Parent(pid, unsafe { OwnedFd::from_raw_fd(pidfd) }))
+        }
     }
 }
 
@@ -97,6 +102,25 @@ pub(crate) fn clone_plain<F: FnOnce() -> Infallible>(child: F) -> nix::Result<c_
     // SAFETY: the mapping from above, which nobody uses any more.
     unsafe { libc::munmap(stack, CHILD_STACK_BYTES) };
     pid
+}
+
+/// What lets a template's forks through its filter (`seccomp::setup`); 0 for everybody else.
+static PASS: AtomicU64 = AtomicU64::new(0);
+
+/// Sets the pass that [`with_pass`] shows.
+pub(crate) fn set_pass(pass: u64) {
+    PASS.store(pass, Ordering::Relaxed);
+}
+
+/// Makes a system call, with the pass in its sixth argument.
+///
+/// # Safety
+/// The arguments must be right for the call, which must not have a sixth one.
+pub(crate) unsafe fn with_pass(call: c_long, args: [c_long; 5]) -> nix::Result<c_long> {
+    let [a, b, c, d, e] = args;
+    let pass = PASS.load(Ordering::Relaxed).cast_signed();
+    // SAFETY: as promised by the caller.
+    Errno::result(unsafe { libc::syscall(call, a, b, c, d, e, pass) })
 }
 
 /// A descriptor for the calling process, for others to see it end.
@@ -178,6 +202,20 @@ pub(crate) fn reap_one() -> nix::Result<Option<(c_int, c_int)>> {
         0 => Ok(None),
         pid => Ok(Some((pid, status))),
     }
+}
+
+/// Whether the calling process has children, ended ones among them.
+pub(crate) fn has_children() -> bool {
+    // SAFETY: a null pointer is allowed; nothing is collected.
+    let result = unsafe {
+        libc::waitid(
+            libc::P_ALL,
+            0,
+            std::ptr::null_mut(),
+            libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL,
+        )
+    };
+    Errno::result(result).is_ok()
 }
 
 /// Sends a signal by number (`nix`'s type has no real-time signals).

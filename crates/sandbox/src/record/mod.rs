@@ -4,6 +4,34 @@
 //! A filter of seccomp would see the same, and stay with the process and all its forks. Dispatch is
 //! switched off by writing one byte, and a fork does not inherit it.
 
+#[cfg(target_arch = "x86_64")]
+mod calls;
+#[cfg(target_arch = "x86_64")]
+mod context;
+#[cfg(target_arch = "x86_64")]
+mod dispatch;
+#[cfg(target_arch = "x86_64")]
+mod handler;
+#[cfg(target_arch = "x86_64")]
+mod kernel;
+#[cfg(target_arch = "x86_64")]
+mod log;
+#[cfg(target_arch = "x86_64")]
+mod names;
+#[cfg(target_arch = "x86_64")]
+mod paths;
+#[cfg(target_arch = "x86_64")]
+mod recording;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "unsupported.rs"]
+mod recording;
+#[cfg(target_arch = "x86_64")]
+mod replay;
+#[cfg(target_arch = "x86_64")]
+mod sight;
+#[cfg(target_arch = "x86_64")]
+mod signals;
+
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -26,8 +54,8 @@ pub struct Identity {
 /// How much of a file was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Way {
-    /// Whether it is there, and what kind of file it is: `lstat` of a directory, as on the way of
-    /// `realpath`.
+    /// Whether it is there, of what kind, and for whom (the mode; not the times): `lstat` of a
+    /// directory, as on the way of `realpath`; `access` to a directory or a device, and opening one.
     Passed,
     /// Its content, or its metadata.
     Read,
@@ -42,9 +70,13 @@ pub struct Look {
     pub path: Vec<u8>,
     /// How much was seen, the most of all times.
     pub way: Way,
-    /// What it was the first time; `None`: it was not there.
+    /// The name itself was looked at (`lstat`): where it is a symbolic link, not what that leads
+    /// to. To be compared in the same way.
+    pub link: bool,
+    /// What it was the first time; `None`: it was not there, or could not be asked for.
     pub found: Option<Identity>,
-    /// When that was, in nanoseconds since 1970 (`CLOCK_REALTIME`).
+    /// A moment just before that, in nanoseconds since 1970 (`CLOCK_REALTIME`): a later change has
+    /// no earlier time, but for the kernel's clock tick.
     pub at_ns: i64,
 }
 
@@ -57,39 +89,62 @@ pub enum Unseen {
     Thread,
     /// It connected to, or sent to, an address.
     Connection,
-    /// It looked at more than there was room for.
+    /// It looked at more than there was room for, or at what no path tells: through a descriptor
+    /// from before, a handle, a mount of its own, a link that it made or a directory that it moved.
     TooMuch,
 }
 
 /// What was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Each path once, in the order of the first look.
+    /// Each path once, in the order of the first look; twice where it is a symbolic link that was
+    /// looked at both as such and as what it leads to.
     pub looks: Vec<Look>,
-    /// Paths that the process itself made, changed or removed. What is looked at there after that
-    /// is its own doing, and is not among the looks.
+    /// Paths that the process itself made, changed or removed. What is looked at there or below
+    /// after that is its own doing, and is not among the looks; what it was before, is.
     pub written: Vec<Vec<u8>>,
     /// Each kind once.
     pub unseen: Vec<Unseen>,
 }
 
 /// Records the calls of the calling thread, which has to be the process's only one, until it is
-/// ended.
+/// ended or dropped.
+///
+/// While it is on, the process makes no process and no thread (`EPERM`, `EAGAIN`), `SIGSYS` cannot
+/// be blocked, and its handler cannot be changed. Afterwards nothing of it is left, but that no
+/// handler from that time holds `SIGSYS` back while it runs.
+///
+/// What it cannot see: files that are read through descriptors from before or from another process,
+/// and what is read from other than files (the clock, the environment).
+///
+/// ```
+/// use altair_sandbox::Recorder;
+///
+/// # fn main() -> std::io::Result<()> {
+/// # if !cfg!(target_arch = "x86_64") { return Ok(()); }
+/// let recorder = Recorder::begin()?;
+/// let _ = std::fs::read("/etc/hostname");
+/// let record = recorder.end();
+/// assert_eq!(record.looks[0].path, b"/etc/hostname");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
-pub struct Recorder(());
+pub struct Recorder(recording::Recording);
 
 impl Recorder {
     /// Begins. To be called before a filter forbids it (`prctl` with `PR_SET_SYSCALL_USER_DISPATCH`).
     ///
     /// # Errors
-    /// `ENOSYS`/`EINVAL` where the kernel (before 5.11) or the architecture has no such dispatch.
+    /// `ENOSYS`/`EINVAL` where the architecture or the kernel (before 5.11) has no such dispatch;
+    /// `EBUSY` where one is on already; `ENOMEM` where 32 MiB of address space are not to be had.
     pub fn begin() -> io::Result<Self> {
-        Err(io::ErrorKind::Unsupported.into())
+        recording::Recording::begin().map(Self)
     }
 
     /// Ends, and gives what was seen.
     #[must_use]
     pub fn end(self) -> Record {
-        Record::default()
+        self.0.end()
     }
 }

@@ -19,6 +19,7 @@ use super::Seccomp;
 use super::call::{Answer, Arg, Call, Refuse, Rules, Test, When, is};
 use super::calls;
 use super::search::{self, Program, RETURN};
+use super::setup;
 
 /// What stands for "ask the listener" until the program is compiled: the crate has no such action.
 /// Nothing else in the filter traces.
@@ -33,15 +34,25 @@ pub(super) enum Ask {
     Nobody,
 }
 
-/// Compiles the filter for a process with the id `own`.
+/// Whose filter it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum For {
+    /// A process with this id, for good.
+    Process(u32),
+    /// A template and its forks, each of which has an id of its own: the listener compares it.
+    /// Who knows the pass may make the calls of the set-up.
+    Template { pass: u64 },
+}
+
+/// Compiles the filter.
 ///
 /// # Errors
 /// Where the table cannot be compiled, for this architecture or at all; a test compiles it.
-pub(super) fn compile(policy: &Seccomp, own: u32, ask: Ask) -> Result<BpfProgram, BackendError> {
+pub(super) fn compile(policy: &Seccomp, whose: For, ask: Ask) -> Result<BpfProgram, BackendError> {
     let arch = ARCH.try_into()?;
     let compiler = Compiler {
         policy,
-        own,
+        whose,
         ask,
         arch,
         beginning: beginning(arch)?,
@@ -88,7 +99,7 @@ fn beginning(arch: TargetArch) -> Result<Program, BackendError> {
 
 struct Compiler<'a> {
     policy: &'a Seccomp,
-    own: u32,
+    whose: For,
     ask: Ask,
     arch: TargetArch,
     /// [`beginning`] for this architecture.
@@ -98,17 +109,26 @@ struct Compiler<'a> {
 impl Compiler<'_> {
     /// The program that decides about one call.
     fn line(&self, call: &Call, number: u32) -> Result<Program, BackendError> {
-        let (resolved, refuse) = match &call.answer {
+        let (mut rules, otherwise) = match &call.answer {
             Answer::Allow => return Ok(returned(SeccompAction::Allow)),
-            Answer::AllowIf(when, refuse) => (self.resolve(when)?, *refuse),
-            Answer::Refuse(refuse) => (Resolved::Never, *refuse),
+            Answer::Refuse(refuse) => (Vec::new(), self.refused(*refuse)),
+            Answer::AllowIf(when, refuse) => match self.resolve(when)? {
+                Resolved::Always => return Ok(returned(SeccompAction::Allow)),
+                Resolved::Never => (Vec::new(), self.refused(*refuse)),
+                Resolved::If(rules) => (rules, self.refused(*refuse)),
+                Resolved::IfElseAsk(rules) => (rules, ASK),
+            },
         };
-        match resolved {
-            Resolved::Always => Ok(returned(SeccompAction::Allow)),
-            Resolved::Never => Ok(returned(self.refused(refuse))),
-            Resolved::If(rules) => {
+        if let For::Template { pass } = self.whose {
+            if setup::is_free(call.number) {
+                return Ok(returned(SeccompAction::Allow));
+            }
+            rules.extend(setup::rules(call.number, pass)?);
+        }
+        match rules.is_empty() {
+            true => Ok(returned(otherwise)),
+            false => {
                 let rules = BTreeMap::from([(call.number, rules)]);
-                let otherwise = self.refused(refuse);
                 let filter = SeccompFilter::new(rules, otherwise, SeccompAction::Allow, self.arch)?;
                 let program = Program::try_from(filter)?;
                 Ok(search::without_question(program, &self.beginning, number))
@@ -142,9 +162,16 @@ impl Compiler<'_> {
             | When::MetadataAnd(rules)
             | When::Args(rules)
             | When::Counted(rules) => Resolved::If(compiled(rules)?),
-            When::Own(index) => Resolved::If(vec![rule(&[is(index, self.own)])?]),
+            When::Own(index) => match self.whose {
+                For::Process(own) => Resolved::If(vec![rule(&[is(index, own)])?]),
+                For::Template { .. } => Resolved::IfElseAsk(Vec::new()),
+            },
             When::OwnOrZero(index) => {
-                Resolved::If(vec![rule(&[is(index, self.own)])?, rule(&[is(index, 0)])?])
+                let zero = rule(&[is(index, 0)])?;
+                match self.whose {
+                    For::Process(own) => Resolved::If(vec![rule(&[is(index, own)])?, zero]),
+                    For::Template { .. } => Resolved::IfElseAsk(vec![zero]),
+                }
             }
         })
     }
@@ -155,6 +182,8 @@ enum Resolved {
     Always,
     Never,
     If(Vec<SeccompRule>),
+    /// The listener decides about the others.
+    IfElseAsk(Vec<SeccompRule>),
 }
 
 fn compiled(rules: Rules) -> Result<Vec<SeccompRule>, BackendError> {
@@ -162,7 +191,11 @@ fn compiled(rules: Rules) -> Result<Vec<SeccompRule>, BackendError> {
 }
 
 fn rule(tests: &[Arg]) -> Result<SeccompRule, BackendError> {
-    let conditions = tests
+    SeccompRule::new(conditions(tests)?)
+}
+
+pub(super) fn conditions(tests: &[Arg]) -> Result<Vec<SeccompCondition>, BackendError> {
+    tests
         .iter()
         .map(|arg| {
             let (operator, value) = match arg.test {
@@ -173,8 +206,7 @@ fn rule(tests: &[Arg]) -> Result<SeccompRule, BackendError> {
             };
             SeccompCondition::new(arg.index, SeccompCmpArgLen::Dword, operator, value.into())
         })
-        .collect::<Result<_, _>>()?;
-    SeccompRule::new(conditions)
+        .collect()
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ use nix::errno::Errno;
 use nix::libc;
 use seccompiler::{BpfProgramRef, apply_filter_all_threads};
 
+use crate::sys;
+
 /// Puts a filter on all threads, and gives the listener's end of it.
 ///
 /// # Errors
@@ -37,6 +39,33 @@ pub(super) fn with_listener(program: BpfProgramRef<'_>) -> nix::Result<OwnedFd> 
     let listener = RawFd::try_from(Errno::result(listener)?).map_err(|_| Errno::EBADF)?;
     // SAFETY: the kernel has just made this descriptor for us, close-on-exec.
     Ok(unsafe { OwnedFd::from_raw_fd(listener) })
+}
+
+/// Puts a filter on the calling thread, which is the only one, in addition to a template's.
+///
+/// # Errors
+/// What seccomp(2) says.
+pub(super) fn in_addition(program: BpfProgramRef<'_>) -> nix::Result<()> {
+    let len = u16::try_from(program.len()).map_err(|_| Errno::EINVAL)?;
+    let program = libc::sock_fprog {
+        len,
+        // As above.
+        filter: program.as_ptr().cast_mut().cast(),
+    };
+    // SAFETY: `program` and what it points to outlive the call, which only reads them.
+    unsafe {
+        sys::with_pass(
+            libc::SYS_seccomp,
+            [
+                libc::SECCOMP_SET_MODE_FILTER.into(),
+                0,
+                (&raw const program) as libc::c_long,
+                0,
+                0,
+            ],
+        )
+    }
+    .map(drop)
 }
 
 /// Puts a filter on all threads.

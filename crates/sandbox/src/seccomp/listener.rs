@@ -2,14 +2,16 @@
 //! threads be made, so many.
 #![allow(unsafe_code)]
 
+use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
 
 use nix::errno::Errno;
-use nix::libc::{self, seccomp_notif, seccomp_notif_resp, seccomp_notif_sizes};
+use nix::libc::{self, seccomp_data, seccomp_notif, seccomp_notif_resp, seccomp_notif_sizes};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Pid;
 
-use super::call::Refuse;
+use super::call::{Answer, Call, Refuse, When};
 use super::describe;
 use super::threads::{self, Verdict};
 use crate::Refusal;
@@ -35,6 +37,8 @@ pub(crate) struct Listener {
     call: Vec<u64>,
     /// Where the answer is.
     answer: Vec<u64>,
+    /// Whether the filter asks about a process's own id, too: it is a template's.
+    compares_ids: bool,
 }
 
 impl Listener {
@@ -64,6 +68,7 @@ impl Listener {
             socket,
             call: words(call),
             answer: words(answer),
+            compares_ids: false,
         })
     }
 
@@ -74,7 +79,12 @@ impl Listener {
 
     /// Answers what waits for it, at most one round's worth. `false`: there is nobody left
     /// behind the filter.
-    pub(crate) fn serve(&mut self, ready: PollFlags, refused: &mut dyn FnMut(Refusal)) -> bool {
+    /// `refused` gets the id of the process with each refusal.
+    pub(crate) fn serve(
+        &mut self,
+        ready: PollFlags,
+        refused: &mut dyn FnMut(Pid, Refusal),
+    ) -> bool {
         let mut ready = ready;
         for _ in 0..CALLS_A_ROUND {
             if !ready.contains(PollFlags::POLLIN) {
@@ -83,10 +93,11 @@ impl Listener {
             match self.receive() {
                 Ok(call) => {
                     let (reply, refusal) = self.decide(&call);
-                    self.reply(call.id, reply);
+                    // Before the caller goes on, and perhaps ends.
                     if let Some(refusal) = refusal {
-                        refused(refusal);
+                        refused(self.process(&call), refusal);
                     }
+                    self.reply(call.id, reply);
                 }
                 // Ended or interrupted in between.
                 Err(Errno::ENOENT | Errno::EINTR) => {}
@@ -122,12 +133,24 @@ impl Listener {
         Ok(unsafe { self.call.as_ptr().cast::<seccomp_notif>().read() })
     }
 
+    /// The process that the calling thread is of.
+    fn process(&self, call: &seccomp_notif) -> Pid {
+        let thread = Pid::from_raw(call.pid.cast_signed());
+        match self.compares_ids {
+            true => threads::process_of(thread).unwrap_or(thread),
+            false => thread, // there is one only
+        }
+    }
+
     /// What becomes of a call, and what is made known of it.
     fn decide(&self, call: &seccomp_notif) -> (Reply, Option<Refusal>) {
         let Some(line) = describe::line(call.data.nr) else {
             return (Reply::Refuse(Errno::EPERM), None);
         };
         let pid = Pid::from_raw(call.pid.cast_signed());
+        if self.compares_ids && is_about_itself(line, self.process(call), &call.data) {
+            return (Reply::Continue, None);
+        }
         match threads::verdict(line, pid, &call.data) {
             Verdict::Continue => (Reply::Continue, None),
             Verdict::TooMany => {
@@ -191,6 +214,70 @@ impl Listener {
                 self.answer.as_mut_ptr(),
             );
         }
+    }
+}
+
+/// Whether a call is one that a process may make about itself, and is. The id is in a register,
+/// which nobody changes while the thread waits.
+fn is_about_itself(line: &Call, own: Pid, data: &seccomp_data) -> bool {
+    let (Answer::AllowIf(When::Own(index), _) | Answer::AllowIf(When::OwnOrZero(index), _)) =
+        &line.answer
+    else {
+        return false;
+    };
+    let id = data.args.get(usize::from(*index)).copied().unwrap_or(0);
+    // The lower half: ids are `int`s.
+    i32::try_from(id & u64::from(u32::MAX)) == Ok(own.as_raw())
+}
+
+/// The listener of a template's filter, behind which all its forks are. Whoever waits for one of
+/// them serves it, and what it hears of another one's is kept for who waits for that.
+pub(crate) struct Shared {
+    /// A copy of the listener's, to poll.
+    socket: OwnedFd,
+    listener: Mutex<Listener>,
+    heard: Mutex<HashMap<Pid, Vec<Refusal>>>,
+}
+
+/// Refusals that are kept for one process.
+const KEPT_MAX: usize = 64;
+
+impl Shared {
+    /// `None` where the kernel does not say how long its messages are.
+    pub(crate) fn new(mut listener: Listener) -> Option<Self> {
+        listener.compares_ids = true;
+        Some(Self {
+            socket: listener.socket.try_clone().ok()?,
+            listener: Mutex::new(listener),
+            heard: Mutex::default(),
+        })
+    }
+
+    /// What to poll for calls.
+    pub(crate) fn interest(&self) -> (BorrowedFd<'_>, PollFlags) {
+        (self.socket.as_fd(), PollFlags::POLLIN)
+    }
+
+    /// Answers what waits for it, unless another thread is at it.
+    pub(crate) fn serve(&self, ready: PollFlags) {
+        let Ok(mut listener) = self.listener.try_lock() else {
+            return;
+        };
+        // Another thread may have been faster.
+        let ready = ready & listener.ready();
+        listener.serve(ready, &mut |process, refusal| {
+            let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+            let kept = heard.entry(process).or_default();
+            if kept.len() < KEPT_MAX && !kept.contains(&refusal) {
+                kept.push(refusal);
+            }
+        });
+    }
+
+    /// What was heard of a process.
+    pub(crate) fn take(&self, process: Pid) -> Vec<Refusal> {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.remove(&process).unwrap_or_default()
     }
 }
 

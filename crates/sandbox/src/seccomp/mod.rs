@@ -16,6 +16,7 @@ mod install;
 mod listener;
 mod memory;
 mod search;
+mod setup;
 mod threads;
 
 use std::io;
@@ -23,12 +24,14 @@ use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
 use nix::unistd::getpid;
+use seccompiler::BpfProgram;
 use serde::{Deserialize, Serialize};
 
 use crate::GuardState;
-use filter::Ask;
+use filter::{Ask, For};
 pub use install::has_one_thread;
-pub(crate) use listener::Listener;
+pub(crate) use listener::{Listener, Shared};
+pub(crate) use setup::FORK;
 
 /// Which system calls are permitted, beside those that every computation needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,28 +49,59 @@ pub struct Seccomp {
 pub(crate) fn take(policy: &Seccomp, listen: bool) -> (GuardState, Option<OwnedFd>) {
     match try_take(policy, listen) {
         Ok(listener) => (GuardState::InForce, listener),
-        Err(error) => (
-            GuardState::Missing {
-                because: match error.raw_os_error() {
-                    Some(errno) if errno == Errno::ENOSYS as i32 => {
-                        "the kernel has no system call filters, or a filter further out hides them"
-                            .into()
-                    }
-                    Some(errno) => format!(
-                        "the kernel does not take the filter: {}",
-                        Errno::from_raw(errno).desc().to_lowercase()
-                    ),
-                    None => format!("there is no filter for this machine: {error}"),
-                },
-            },
-            None,
-        ),
+        Err(error) => (missing(&error), None),
+    }
+}
+
+/// Takes the filter of a template for the calling process, and gives its listener.
+///
+/// # Errors
+/// Where there is none, or none with a listener: the forks of a template cannot do without.
+pub(crate) fn take_first(policy: &Seccomp, pass: u64) -> io::Result<OwnedFd> {
+    let program = filter::compile(policy, For::Template { pass }, Ask::Listener);
+    nix::sys::prctl::set_no_new_privs()?;
+    Ok(install::with_listener(&program.map_err(io::Error::other)?)?)
+}
+
+/// The filter that closes the set-up of a fork, for each fork to take.
+pub(crate) struct Closing(BpfProgram);
+
+impl Closing {
+    /// Compiles it.
+    ///
+    /// # Errors
+    /// Where there is none for this architecture.
+    pub(crate) fn new(pass: u64) -> io::Result<Self> {
+        setup::closing(pass).map(Self).map_err(io::Error::other)
+    }
+
+    /// Takes it for the calling process.
+    pub(crate) fn take(&self) -> GuardState {
+        match install::in_addition(&self.0) {
+            Ok(()) => GuardState::InForce,
+            Err(errno) => missing(&errno.into()),
+        }
+    }
+}
+
+fn missing(error: &io::Error) -> GuardState {
+    GuardState::Missing {
+        because: match error.raw_os_error() {
+            Some(errno) if errno == Errno::ENOSYS as i32 => {
+                "the kernel has no system call filters, or a filter further out hides them".into()
+            }
+            Some(errno) => format!(
+                "the kernel does not take the filter: {}",
+                Errno::from_raw(errno).desc().to_lowercase()
+            ),
+            None => format!("there is no filter for this machine: {error}"),
+        },
     }
 }
 
 fn try_take(policy: &Seccomp, listen: bool) -> io::Result<Option<OwnedFd>> {
     let own = getpid().as_raw().unsigned_abs();
-    let compile = |ask| filter::compile(policy, own, ask).map_err(io::Error::other);
+    let compile = |ask| filter::compile(policy, For::Process(own), ask).map_err(io::Error::other);
     // Who is not root may take a filter only so (seccomp(2)).
     nix::sys::prctl::set_no_new_privs()?;
     if listen && let Ok(listener) = install::with_listener(&compile(Ask::Listener)?) {

@@ -48,13 +48,21 @@ pub(super) fn verdict(call: &Call, pid: Pid, data: &seccomp_data) -> Verdict {
     }
 }
 
-/// The threads of the process that a thread is of (proc(5), `status`).
+/// The threads of the process that a thread is of.
 fn count(pid: Pid) -> Option<usize> {
+    status(pid, "Threads:")?.parse().ok()
+}
+
+/// The process that a thread is of.
+pub(super) fn process_of(thread: Pid) -> Option<Pid> {
+    status(thread, "Tgid:")?.parse().ok().map(Pid::from_raw)
+}
+
+/// A line of what proc(5) tells of a thread and its process.
+fn status(pid: Pid, name: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Threads:"))?;
-    line.trim().parse().ok()
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -5,15 +5,17 @@ mod changes;
 mod mount;
 mod plan;
 mod remove;
+mod renewal;
 mod tree;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub use changes::{Change, ChangeKind, Changes, Layer};
-pub(crate) use mount::apply;
-pub(crate) use plan::{Layers, Prepared};
+pub(crate) use mount::{Renewed, apply, renew};
+pub(crate) use plan::{IdMaps, Layers, Prepared, UserNamespace};
 pub use remove::remove_directory;
+pub use renewal::Renewal;
 
 use crate::GuardState;
 

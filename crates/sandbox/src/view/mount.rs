@@ -3,23 +3,25 @@
 //! As in [`crate::sys`], everything is async-signal-safe.
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
-use std::os::fd::RawFd;
+use std::ffi::{CStr, CString, OsStr};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::{fs, io};
 
 use nix::errno::Errno;
-use nix::libc::{self, c_int, c_uint, c_ulong};
+use nix::libc::{self, c_int, c_long, c_uint, c_ulong};
 use nix::sys::prctl;
 use nix::sys::stat::{Mode, umask};
 
-use super::plan::{LayerMount, Mount, Prepared, Store};
+use super::plan::{Prepared, Stashed, UserNamespace};
+use super::renewal::{
+    BACKSTAGE, COVER, LayerMount, MountKind, Mounts, RUN, Renewal, kept as kept_name,
+    upper_of_first,
+};
 use super::tree::{DIRECTORY_MODE, Entry};
 use crate::error::{Failure, Step};
 use crate::process::LIFELINE;
-use crate::raw;
-
-/// Where the lower directory of a layer, and the layer itself, are while the layer is mounted.
-const LOWER: &CStr = c".lower";
-const LAYER: &CStr = c".layer";
+use crate::{raw, sys};
 
 /// What is mounted is nobody's way to more rights.
 const ALWAYS: c_ulong = libc::MS_NOSUID | libc::MS_NODEV;
@@ -36,14 +38,22 @@ pub(crate) fn apply(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure>
 
 fn enter_namespaces(prepared: &Prepared) -> Result<(), Failure> {
     let mut flags = libc::CLONE_NEWNS;
-    if prepared.user_namespace.is_some() {
-        flags |= libc::CLONE_NEWUSER;
-        // A change of user before this has made the process's files in /proc the root's.
-        prctl::set_dumpable(true).map_err(|e| Step::IdMaps.failed(e))?;
+    match &prepared.user_namespace {
+        None => {}
+        Some(UserNamespace::New(_)) => {
+            flags |= libc::CLONE_NEWUSER;
+            // A change of user before this has made the process's files in /proc the root's.
+            prctl::set_dumpable(true).map_err(|e| Step::IdMaps.failed(e))?;
+        }
+        Some(UserNamespace::Enter(namespace)) => {
+            // SAFETY: no pointer is passed.
+            let entered = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWUSER) };
+            Errno::result(entered).map_err(|e| Step::Namespace.failed(e))?;
+        }
     }
     // SAFETY: no pointer is passed.
     Errno::result(unsafe { libc::unshare(flags) }).map_err(|e| Step::Namespace.failed(e))?;
-    if let Some(maps) = &prepared.user_namespace {
+    if let Some(UserNamespace::New(maps)) = &prepared.user_namespace {
         // Without this a process without rights may not map its group (user_namespaces(7)).
         write_file(c"/proc/self/setgroups", b"deny").map_err(|e| Step::IdMaps.failed(e))?;
         write_file(c"/proc/self/uid_map", maps.uid.to_bytes())
@@ -79,47 +89,218 @@ fn build(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {
     for entry in &prepared.entries {
         release(entry).map_err(root)?;
     }
-    match &prepared.project {
-        Mount::Bind {
-            source,
-            at,
-            writable,
-        } => {
-            bind(
-                source,
-                at,
-                libc::MOUNT_ATTR_NOSUID
-                    | libc::MOUNT_ATTR_NODEV
-                    | if *writable {
-                        0
-                    } else {
-                        libc::MOUNT_ATTR_RDONLY
-                    },
-                true,
-            )
-            .map_err(|e| Step::Project.failed(e))?;
-        }
-        Mount::Layers {
-            store,
-            parts,
-            files,
-        } => {
-            let in_user_namespace = prepared.user_namespace.is_some();
-            let failed = |e| Step::ProjectLayer.failed(e);
-            layer(store, parts, in_user_namespace, lifeline).map_err(failed)?;
-            for (source, at) in files {
-                bind(source, at, READ_ONLY, false).map_err(failed)?;
-            }
-        }
+    let step = prepared.mounts.step();
+    make_directory(libc::AT_FDCWD, relative(BACKSTAGE), DIRECTORY_MODE).map_err(root)?;
+    let base = open_directory(relative(BACKSTAGE)).map_err(root)?;
+    for stashed in &prepared.stash {
+        stash(base, stashed).map_err(|e| step.failed(e))?;
     }
-    if let Some(sealed) = &prepared.sealed {
-        bind(sealed, sealed, READ_ONLY, false).map_err(|e| Step::Project.failed(e))?;
-    }
+    raw::close(base);
     let pivot = |e| Step::PivotRoot.failed(e);
     set_attributes(libc::AT_FDCWD, c".", libc::MOUNT_ATTR_RDONLY, 0, false).map_err(pivot)?;
     become_root().map_err(pivot)?;
+    nix::unistd::chdir(BACKSTAGE).map_err(pivot)?;
+    if let Some(store) = mount_project(&prepared.mounts).map_err(|e| step.failed(e))? {
+        let sent = raw::send_descriptor(lifeline, store);
+        raw::close(store);
+        sent.map_err(|e| step.failed(e))?;
+    }
+    hide_backstage().map_err(pivot)?;
     empty_input().map_err(pivot)
 }
+
+/// An absolute path as one relative to the private root under construction.
+fn relative(path: &CStr) -> &CStr {
+    match path.to_bytes_with_nul() {
+        [b'/', rest @ ..] => CStr::from_bytes_with_nul(rest).unwrap_or(path),
+        _ => path,
+    }
+}
+
+/// Keeps something of the host's, or an empty directory, in the directory `base`.
+fn stash(base: RawFd, stashed: &Stashed) -> nix::Result<()> {
+    if stashed.directory {
+        make_directory(base, &stashed.name, 0o700)?;
+    } else {
+        make_file_at(base, &stashed.name)?;
+    }
+    let Some(source) = &stashed.source else {
+        return Ok(());
+    };
+    let attributes = libc::MOUNT_ATTR_NOSUID
+        | libc::MOUNT_ATTR_NODEV
+        | if stashed.writable {
+            0
+        } else {
+            libc::MOUNT_ATTR_RDONLY
+        };
+    let tree = match clone_tree(source, stashed.whole) {
+        // What the process's user could not reach outside either: an empty place is left.
+        Err(Errno::EACCES | Errno::ENOENT | Errno::ENOTDIR) if !stashed.directory => return Ok(()),
+        other => other?,
+    };
+    let result = set_attributes(tree, c"", attributes, 0, stashed.whole)
+        .and_then(|()| attach(tree, base, &stashed.name));
+    raw::close(tree);
+    result
+}
+
+/// Mounts the project, from what is kept in the working directory, which is [`BACKSTAGE`]. Where
+/// there is a layer, gives its directory.
+pub(super) fn mount_project(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
+    let store = match &mounts.kind {
+        MountKind::Bind { source } => {
+            bind(source, &mounts.project)?;
+            None
+        }
+        MountKind::Layers {
+            store,
+            options,
+            parts,
+            user_xattr,
+        } => {
+            if let Some(options) = options {
+                mount(
+                    Some(c"altair-layer"),
+                    store,
+                    Some(c"tmpfs"),
+                    ALWAYS,
+                    Some(options),
+                )?;
+            }
+            for (index, part) in parts.iter().enumerate() {
+                match layer_part(part, *user_xattr) {
+                    Ok(()) => {}
+                    // The project itself has to have its layer; what is mounted below it can do
+                    // without.
+                    Err(_) if index > 0 => bind(&part.source, &part.at)?,
+                    Err(errno) => return Err(errno),
+                }
+            }
+            Some(open_directory(store)?)
+        }
+    };
+    for (source, at) in &mounts.files {
+        bind(source, at)?;
+    }
+    if let Some(at) = &mounts.sealed {
+        bind(SEALED, at)?;
+    }
+    Ok(store)
+}
+
+/// Covers [`BACKSTAGE`], which is the working directory, with an empty directory, and leaves it.
+pub(super) fn hide_backstage() -> nix::Result<()> {
+    mount(Some(COVER), BACKSTAGE, None, libc::MS_BIND, None)?;
+    nix::unistd::chdir(c"/")
+}
+
+/// What of the mounts a process has made that its forks make anew.
+pub(crate) struct Renewed {
+    mounts: Mounts,
+    temp: TempMount,
+}
+
+/// Where a fork's directory for temporary files is mounted.
+struct TempMount {
+    at: CString,
+    options: CString,
+    /// What is mounted below it: source and place.
+    kept: Vec<(CString, CString)>,
+    /// Whether it shows what is in the first one.
+    over: bool,
+}
+
+impl Renewal {
+    /// Gives up the mounts of the calling process that its forks are to make anew: what it wrote is
+    /// part of what they see, and is not written any more.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub(crate) fn settle(&self) -> io::Result<Renewed> {
+        let text = |bytes: &[u8]| CString::new(bytes).map_err(io::Error::from);
+        let is_empty = |path: &OsStr, but: Option<&[u8]>| {
+            Ok::<_, io::Error>(
+                fs::read_dir(path)?
+                    .flatten()
+                    .all(|entry| but.is_some_and(|but| entry.file_name().as_bytes() == but)),
+            )
+        };
+        let temp = text(&self.temp)?;
+        let over = !is_empty(OsStr::from_bytes(&self.temp), None)?;
+        nix::unistd::chdir(c"/")?;
+        unmount(&text(&self.project)?)?;
+        unmount(BACKSTAGE)?;
+        nix::unistd::chdir(BACKSTAGE)?;
+        let mut written = Vec::new();
+        for index in 0..self.layers() {
+            let but = self.sealed.as_deref().filter(|_| index == 0);
+            written.push(!is_empty(OsStr::new(&upper_of_first(index)), but)?);
+        }
+        let kept = self.kept.iter().enumerate();
+        Ok(Renewed {
+            mounts: self.mounts(RUN, &written).map_err(io::Error::other)?,
+            temp: TempMount {
+                at: temp,
+                options: text(&self.temp_options)?,
+                kept: kept
+                    .map(|(index, path)| Ok((text(kept_name(index).as_bytes())?, text(path)?)))
+                    .collect::<io::Result<_>>()?,
+                over,
+            },
+        })
+    }
+}
+
+/// Makes the mounts of a fork, whose working directory is [`BACKSTAGE`] as its maker's is, in a
+/// mount namespace of its own. Gives the directory of its layer, where it has one.
+pub(crate) fn renew(renewed: &Renewed) -> Result<Option<RawFd>, Failure> {
+    let namespace = c_long::from(libc::CLONE_NEWNS);
+    // SAFETY: no pointer is passed.
+    unsafe { sys::with_pass(libc::SYS_unshare, [namespace, 0, 0, 0, 0]) }
+        .map_err(|e| Step::Namespace.failed(e))?;
+    renew_temp(&renewed.temp).map_err(|e| Step::PrivateRoot.failed(e))?;
+    let step = renewed.mounts.step();
+    let store = mount_project(&renewed.mounts).map_err(|e| step.failed(e))?;
+    hide_backstage().map_err(|e| step.failed(e))?;
+    Ok(store)
+}
+
+fn renew_temp(temp: &TempMount) -> nix::Result<()> {
+    let flags = ALWAYS | libc::MS_NOEXEC;
+    let memory = |at: &CStr| {
+        let source = Some(c"altair-temp");
+        mount(source, at, Some(c"tmpfs"), flags, Some(&temp.options))
+    };
+    if !temp.over {
+        return memory(&temp.at);
+    }
+    mount(
+        Some(&temp.at),
+        c".old",
+        None,
+        libc::MS_BIND | libc::MS_REC,
+        None,
+    )?;
+    memory(c".temp")?;
+    make_directory(libc::AT_FDCWD, c".temp/upper", 0o1777)?;
+    make_directory(libc::AT_FDCWD, c".temp/work", 0o700)?;
+    let options = c"lowerdir=.old,upperdir=.temp/upper,workdir=.temp/work,index=off,metacopy=off,redirect_dir=nofollow,userxattr";
+    mount(
+        Some(c"altair-temp"),
+        &temp.at,
+        Some(c"overlay"),
+        flags,
+        Some(options),
+    )?;
+    for (source, at) in &temp.kept {
+        bind(source, at)?;
+    }
+    Ok(())
+}
+
+/// The sealed directory, read-only.
+const SEALED: &CStr = c".sealed";
 
 /// Opens standard input anew. The host's `/dev/null` came by a mount of the host's, through which
 /// its owner could change the device's mode for all of the machine.
@@ -198,12 +379,9 @@ fn release(entry: &Entry) -> nix::Result<()> {
     }
 }
 
-/// Mounts a copy of `source`, with all below it where `whole`, at `at`.
-fn bind(source: &CStr, at: &CStr, attributes: u64, whole: bool) -> nix::Result<()> {
-    let tree = clone_tree(source, whole)?;
-    let result = set_attributes(tree, c"", attributes, 0, whole).and_then(|()| attach(tree, at));
-    raw::close(tree);
-    result
+/// Mounts what is mounted at `source` at `at`, too, with all below it, and as little writable.
+fn bind(source: &CStr, at: &CStr) -> nix::Result<()> {
+    mount(Some(source), at, None, libc::MS_BIND | libc::MS_REC, None)
 }
 
 /// A copy of the mounts at `source` that is not attached anywhere. Links are not followed.
@@ -222,15 +400,15 @@ fn clone_tree(source: &CStr, whole: bool) -> nix::Result<RawFd> {
     descriptor(fd)
 }
 
-fn attach(tree: RawFd, at: &CStr) -> nix::Result<()> {
+fn attach(tree: RawFd, directory: RawFd, name: &CStr) -> nix::Result<()> {
     // SAFETY: C strings that outlive the call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_move_mount,
             tree,
             c"".as_ptr(),
-            libc::AT_FDCWD,
-            at.as_ptr(),
+            directory,
+            name.as_ptr(),
             libc::MOVE_MOUNT_F_EMPTY_PATH,
         )
     };
@@ -259,77 +437,30 @@ fn set_attributes(at: RawFd, path: &CStr, set: u64, cleared: u64, whole: bool) -
     Errno::result(result).map(drop)
 }
 
-/// Mounts each part of the project under its layer.
-fn layer(
-    store: &Store,
-    parts: &[LayerMount],
-    in_user_namespace: bool,
-    lifeline: RawFd,
-) -> nix::Result<()> {
-    make_directory(libc::AT_FDCWD, LAYER, 0o700)?;
-    match store {
-        Store::Disk(directory) => bind(
-            directory,
-            LAYER,
-            libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
-            false,
-        )?,
-        Store::Memory(options) => mount(
-            Some(c"altair-layer"),
-            LAYER,
-            Some(c"tmpfs"),
-            ALWAYS,
-            Some(options),
-        )?,
-    }
-    let store = open_directory(LAYER)?;
-    make_directory(libc::AT_FDCWD, LOWER, 0o700)?;
-    for (index, part) in parts.iter().enumerate() {
-        match layer_part(part, store, in_user_namespace) {
-            Ok(()) => {}
-            // The project itself has to have its layer; what is mounted below it can do without.
-            Err(_) if index > 0 => bind(&part.source, &part.at, READ_ONLY, true)?,
-            Err(errno) => return Err(errno),
-        }
-    }
-    // The layers hold what they need of both.
-    unmount(LAYER)?;
-    remove_directory(LOWER)?;
-    remove_directory(LAYER)?;
-    let sent = raw::send_descriptor(lifeline, store);
-    raw::close(store);
-    sent
-}
-
-fn layer_part(part: &LayerMount, store: RawFd, in_user_namespace: bool) -> nix::Result<()> {
-    make_directory(store, &part.upper, 0o700)?;
-    make_directory(store, &part.work, 0o700)?;
+fn layer_part(part: &LayerMount, user_xattr: bool) -> nix::Result<()> {
+    make_directory(libc::AT_FDCWD, &part.upper, 0o700)?;
+    make_directory(libc::AT_FDCWD, &part.work, 0o700)?;
     if let Some(name) = &part.make {
-        let upper = open_directory_at(store, &part.upper)?;
+        let upper = open_directory(&part.upper)?;
         let made = make_directory(upper, name, DIRECTORY_MODE);
         raw::close(upper);
         made?;
     }
-    own(store, part, in_user_namespace)?;
-    let lower = clone_tree(&part.source, false)?;
-    let attached = attach(lower, LOWER);
-    raw::close(lower);
-    attached?;
-    let mounted = mount(
+    own(part, user_xattr)?;
+    mount(
         Some(c"altair-project"),
         &part.at,
         Some(c"overlay"),
         ALWAYS,
         Some(&part.options),
-    );
-    unmount(LOWER)?;
-    mounted
+    )
 }
 
 /// The upper directory shows as the project's own: its owner and mode are to be the same.
-fn own(store: RawFd, part: &LayerMount, in_user_namespace: bool) -> nix::Result<()> {
+fn own(part: &LayerMount, in_user_namespace: bool) -> nix::Result<()> {
     // SAFETY: a C string that outlives the call.
-    let result = unsafe { libc::fchownat(store, part.upper.as_ptr(), part.uid, part.gid, 0) };
+    let result =
+        unsafe { libc::fchownat(libc::AT_FDCWD, part.upper.as_ptr(), part.uid, part.gid, 0) };
     match Errno::result(result) {
         Ok(_) => {}
         // Another user's, which is none in the namespace: shown as the process's own.
@@ -337,7 +468,7 @@ fn own(store: RawFd, part: &LayerMount, in_user_namespace: bool) -> nix::Result<
         Err(errno) => return Err(errno),
     }
     // SAFETY: a C string that outlives the call.
-    let result = unsafe { libc::fchmodat(store, part.upper.as_ptr(), part.mode, 0) };
+    let result = unsafe { libc::fchmodat(libc::AT_FDCWD, part.upper.as_ptr(), part.mode, 0) };
     Errno::result(result).map(drop)
 }
 
@@ -371,23 +502,33 @@ fn mount(
     flags: c_ulong,
     data: Option<&CStr>,
 ) -> nix::Result<()> {
-    let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
+    let pointer = |text: Option<&CStr>| text.map_or(0, |text| text.as_ptr() as c_long);
     // SAFETY: C strings that outlive the call, or null where mount(2) allows it.
-    let result = unsafe {
-        libc::mount(
-            pointer(source),
-            target.as_ptr(),
-            pointer(kind),
-            flags,
-            pointer(data).cast(),
+    unsafe {
+        sys::with_pass(
+            libc::SYS_mount,
+            [
+                pointer(source),
+                pointer(Some(target)),
+                pointer(kind),
+                flags.cast_signed(),
+                pointer(data),
+            ],
         )
-    };
-    Errno::result(result).map(drop)
+    }
+    .map(drop)
 }
 
 fn unmount(target: &CStr) -> nix::Result<()> {
+    let detach = c_long::from(libc::MNT_DETACH);
     // SAFETY: a C string that outlives the call.
-    Errno::result(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) }).map(drop)
+    unsafe {
+        sys::with_pass(
+            libc::SYS_umount2,
+            [target.as_ptr() as c_long, detach, 0, 0, 0],
+        )
+    }
+    .map(drop)
 }
 
 fn make_directory(at: RawFd, path: &CStr, mode: u32) -> nix::Result<()> {
@@ -395,24 +536,20 @@ fn make_directory(at: RawFd, path: &CStr, mode: u32) -> nix::Result<()> {
     Errno::result(unsafe { libc::mkdirat(at, path.as_ptr(), mode) }).map(drop)
 }
 
-fn remove_directory(path: &CStr) -> nix::Result<()> {
-    // SAFETY: a C string that outlives the call.
-    Errno::result(unsafe { libc::rmdir(path.as_ptr()) }).map(drop)
+fn make_file(at: &CStr) -> nix::Result<()> {
+    make_file_at(libc::AT_FDCWD, at)
 }
 
-fn make_file(at: &CStr) -> nix::Result<()> {
+fn make_file_at(directory: RawFd, name: &CStr) -> nix::Result<()> {
     // SAFETY: a C string that outlives the call.
-    Errno::result(unsafe { libc::mknod(at.as_ptr(), libc::S_IFREG | 0o444, 0) }).map(drop)
+    let made = unsafe { libc::mknodat(directory, name.as_ptr(), libc::S_IFREG | 0o444, 0) };
+    Errno::result(made).map(drop)
 }
 
 fn open_directory(path: &CStr) -> nix::Result<RawFd> {
-    open_directory_at(libc::AT_FDCWD, path)
-}
-
-fn open_directory_at(at: RawFd, path: &CStr) -> nix::Result<RawFd> {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     // SAFETY: a C string that outlives the call.
-    Errno::result(unsafe { libc::openat(at, path.as_ptr(), flags) })
+    Errno::result(unsafe { libc::open(path.as_ptr(), flags) })
 }
 
 fn write_file(path: &CStr, content: &[u8]) -> nix::Result<()> {

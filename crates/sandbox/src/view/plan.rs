@@ -4,10 +4,15 @@
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
 use std::path::{Path, PathBuf};
 
+use super::renewal::{
+    COVER, LAYER, Mounts, NEW_TEMP, OLD_TEMP, Part, RUN, Renewal, SEALED, WritesRenewed, file,
+    kept, lower,
+};
 use super::tree::{Entry, Tree, bytes};
 use super::{Project, View, Writes};
 use crate::SpawnError;
@@ -16,67 +21,56 @@ use crate::SpawnError;
 /// a file costs the kernel about 1 KiB beside its content.
 const FILES_A_MIB: u64 = 256;
 
-/// How the project is mounted.
-pub(super) enum Mount {
-    /// As it is, read-only or not, with everything that is mounted below it.
-    Bind {
-        source: CString,
-        at: CString,
-        writable: bool,
-    },
-    /// Under a layer.
-    Layers {
-        store: Store,
-        /// Each has a layer of its own; the first is the project itself, the others are mounted
-        /// below it.
-        parts: Vec<LayerMount>,
-        /// Files that are mounted below it: source and place.
-        files: Vec<(CString, CString)>,
-    },
-}
-
-pub(super) struct LayerMount {
-    pub source: CString,
-    pub at: CString,
-    /// In the layer's directory: `upper0`, `work0`, …
-    pub upper: CString,
-    pub work: CString,
-    /// The data of mount(2).
-    pub options: CString,
-    /// Of the directory, which its upper directory has to show.
-    pub mode: u32,
-    pub uid: u32,
-    pub gid: u32,
-    /// A directory to make in the upper one.
-    pub make: Option<CString>,
-}
-
-/// Where the layer's files are.
-pub(super) enum Store {
-    /// A file system in memory, with these options of mount(2).
-    Memory(CString),
-    /// A directory.
-    Disk(CString),
-}
-
 /// A view in the form of system calls.
 pub(crate) struct Prepared {
     pub(super) entries: Vec<Entry>,
     pub(super) root_options: CString,
     pub(super) temp_options: CString,
-    pub(super) project: Mount,
-    /// The sealed directory, in the private root.
-    pub(super) sealed: Option<CString>,
-    /// The user and group to map, where a user namespace is needed.
-    pub(super) user_namespace: Option<IdMaps>,
+    /// What is kept backstage.
+    pub(super) stash: Vec<Stashed>,
+    /// The project, as it is mounted first.
+    pub(super) mounts: Mounts,
+    pub(crate) user_namespace: Option<UserNamespace>,
     /// What the host needs to tell what happened in the layers.
     pub(crate) layers: Option<Layers>,
+    /// What a fork of the process mounts afresh.
+    pub(crate) renewal: Renewal,
+}
+
+/// Something that is kept backstage: a mount of the host's, or an empty directory.
+pub(super) struct Stashed {
+    /// Where it is outside; `None`: there is nothing to mount.
+    pub source: Option<CString>,
+    /// Its name there.
+    pub name: CString,
+    pub directory: bool,
+    pub writable: bool,
+    /// With all that is mounted below it.
+    pub whole: bool,
+}
+
+/// Where the process's user namespace comes from.
+pub(crate) enum UserNamespace {
+    /// It makes one, in which these ids are mapped.
+    New(IdMaps),
+    /// One in which all ids of the host are, each as itself; a descriptor of it.
+    Enter(OwnedFd),
 }
 
 /// The contents of `/proc/self/uid_map` and `gid_map`.
-pub(super) struct IdMaps {
-    pub uid: CString,
-    pub gid: CString,
+pub(crate) struct IdMaps {
+    pub(super) uid: CString,
+    pub(super) gid: CString,
+}
+
+impl IdMaps {
+    /// One user and one group, each as itself.
+    pub(crate) fn of(uid: u32, gid: u32) -> Result<Self, SpawnError> {
+        Ok(Self {
+            uid: c_string(OsStr::new(&format!("{uid} {uid} 1\n")))?,
+            gid: c_string(OsStr::new(&format!("{gid} {gid} 1\n")))?,
+        })
+    }
 }
 
 /// The layers of a run, for the host.
@@ -93,9 +87,11 @@ pub(crate) struct Layers {
 }
 
 impl Prepared {
-    /// Works out what has to be made. `user_namespace`: the user and group of the process, where
-    /// it has to make a user namespace first.
-    pub(crate) fn new(view: &View, user_namespace: Option<(u32, u32)>) -> Result<Self, SpawnError> {
+    /// Works out what has to be made.
+    pub(crate) fn new(
+        view: &View,
+        user_namespace: Option<UserNamespace>,
+    ) -> Result<Self, SpawnError> {
         let project = &view.project;
         let mut tree = Tree::new(&project.root, &view.temp.path);
         for path in &view.readable {
@@ -105,50 +101,195 @@ impl Prepared {
             tree.show_device(path);
         }
         tree.make_way(bytes(&project.root));
-        let bind = |writable| -> Result<_, SpawnError> {
-            Ok(Mount::Bind {
-                source: c_string(project.root.as_os_str())?,
-                at: inside(&project.root)?,
-                writable,
-            })
+        let entries = tree.entries()?;
+        let mut plan = Plan {
+            renewal: Renewal {
+                project: bytes_of(&project.root),
+                writes: WritesRenewed::Bind,
+                files: Vec::new(),
+                sealed: None,
+                temp: bytes_of(&view.temp.path),
+                temp_options: memory_options(view.temp.bytes, "1777"),
+                kept: Vec::new(),
+            },
+            stash: Vec::new(),
+            layers: None,
         };
-        let (mount, layers, sealed) = match &project.writes {
-            Writes::Refused => (bind(false)?, None, None),
+        match &project.writes {
+            Writes::Refused => plan.bind(project, false)?,
             Writes::Real => {
                 make_sealed(project)?;
-                (bind(true)?, None, project.sealed.as_ref())
+                plan.bind(project, true)?;
+                plan.seal(project)?;
             }
             Writes::Layer { bytes, on_disk } => {
-                let store = match on_disk {
-                    Some(dir) => Store::Disk(c_string(dir.as_os_str())?),
-                    None => Store::Memory(memory_options(*bytes, "0700")?),
-                };
-                let (mount, layers) = layers(project, store, user_namespace.is_some())?;
-                (mount, Some(layers), project.sealed.as_ref())
+                plan.layer(
+                    project,
+                    *bytes,
+                    on_disk.as_deref(),
+                    user_namespace.is_some(),
+                )?;
+                plan.seal(project)?;
             }
-        };
-        let entries = tree.entries()?;
-        // A file or directory for each, and some for what the layer needs for a moment.
-        let root_options = format!("mode=0755,size=1m,nr_inodes={}", entries.len() + 64);
+        }
+        plan.keep(&entries, &view.temp.path)?;
+        let Plan {
+            renewal,
+            stash,
+            layers,
+        } = plan;
+        // A file or directory for each, and some to spare.
+        let inodes = entries.len() + stash.len() + 64;
+        let root_options = format!("mode=0755,size=1m,nr_inodes={inodes}");
         Ok(Self {
             entries,
             root_options: c_string(OsStr::new(&root_options))?,
-            temp_options: memory_options(view.temp.bytes, "1777")?,
-            project: mount,
-            sealed: sealed
-                .map(|name| inside(&project.root.join(name)))
-                .transpose()?,
-            user_namespace: user_namespace
-                .map(|(uid, gid)| -> Result<_, SpawnError> {
-                    Ok(IdMaps {
-                        uid: c_string(OsStr::new(&format!("{uid} {uid} 1\n")))?,
-                        gid: c_string(OsStr::new(&format!("{gid} {gid} 1\n")))?,
-                    })
-                })
-                .transpose()?,
+            temp_options: c_string(OsStr::from_bytes(&renewal.temp_options))?,
+            mounts: renewal.mounts(LAYER, &[])?,
+            stash,
+            user_namespace,
             layers,
+            renewal,
         })
     }
+}
+
+/// What the project needs, as it is put together.
+struct Plan {
+    renewal: Renewal,
+    stash: Vec<Stashed>,
+    layers: Option<Layers>,
+}
+
+impl Plan {
+    fn stash(&mut self, source: Option<&Path>, name: String, kind: Kind) -> Result<(), SpawnError> {
+        let source = source.map(|path| c_string(path.as_os_str())).transpose()?;
+        self.stash.push(Stashed {
+            source,
+            name: c_string(OsStr::new(&name))?,
+            directory: kind != Kind::File,
+            writable: kind == Kind::Store || kind == (Kind::Tree { writable: true }),
+            whole: matches!(kind, Kind::Tree { .. }),
+        });
+        Ok(())
+    }
+
+    fn bind(&mut self, project: &Project, writable: bool) -> Result<(), SpawnError> {
+        self.stash(Some(&project.root), lower(0), Kind::Tree { writable })
+    }
+
+    fn seal(&mut self, project: &Project) -> Result<(), SpawnError> {
+        let Some(name) = &project.sealed else {
+            return Ok(());
+        };
+        let path = project.root.join(name);
+        let there = is_directory(&path).then_some(path.as_path());
+        self.renewal.sealed = Some(name.as_bytes().to_vec());
+        self.stash(there, SEALED.into(), Kind::Directory)
+    }
+
+    /// The layers over the project and over what is mounted below it.
+    fn layer(
+        &mut self,
+        project: &Project,
+        layer_bytes: u64,
+        on_disk: Option<&Path>,
+        user_xattr: bool,
+    ) -> Result<(), SpawnError> {
+        let (below, files) = mounts_below(&project.root);
+        let mut parts = Vec::new();
+        for (index, path) in [&project.root].into_iter().chain(&below).enumerate() {
+            let facts = path.metadata().map_err(|source| SpawnError::Host {
+                what: "the project cannot be looked at",
+                source,
+            })?;
+            // What stands in the lower one under this name and is no directory is hidden by it.
+            let make = match &project.sealed {
+                Some(name) if index == 0 && !is_directory(&path.join(name)) => {
+                    Some(name.as_bytes().to_vec())
+                }
+                _ => None,
+            };
+            parts.push(Part {
+                below: bytes_of(path.strip_prefix(&project.root).unwrap_or(path)),
+                mode: facts.mode() & 0o7777,
+                uid: facts.uid(),
+                gid: facts.gid(),
+                make,
+            });
+            self.stash(Some(path), lower(index), Kind::Directory)?;
+        }
+        for (index, path) in files.iter().enumerate() {
+            let below = path.strip_prefix(&project.root).unwrap_or(path);
+            self.renewal.files.push(bytes_of(below));
+            self.stash(Some(path), file(index), Kind::File)?;
+        }
+        match on_disk {
+            Some(directory) => self.stash(Some(directory), LAYER.into(), Kind::Store)?,
+            None => self.stash(None, LAYER.into(), Kind::Store)?,
+        }
+        self.layers = Some(Layers {
+            root: project.root.clone(),
+            mounts: parts
+                .iter()
+                .map(|part| PathBuf::from(OsString::from_vec(part.below.clone())))
+                .collect(),
+            sealed: project.sealed.clone(),
+            // The other one is any attribute, for the process to set as it likes
+            // (Documentation/filesystems/overlayfs.rst).
+            opaque: if user_xattr {
+                c"user.overlay.opaque"
+            } else {
+                c"trusted.overlay.opaque"
+            },
+        });
+        self.renewal.writes = WritesRenewed::Layer {
+            options: on_disk
+                .is_none()
+                .then(|| memory_options(layer_bytes, "0700")),
+            parts,
+            user_xattr,
+        };
+        Ok(())
+    }
+
+    /// What a new directory for temporary files would hide, and what it is mounted from then.
+    fn keep(&mut self, entries: &[Entry], temp: &Path) -> Result<(), SpawnError> {
+        for entry in entries {
+            let Entry::Bind {
+                source, directory, ..
+            } = entry
+            else {
+                continue;
+            };
+            let path = Path::new(OsStr::from_bytes(source.to_bytes()));
+            if path.starts_with(temp) {
+                let index = self.renewal.kept.len();
+                self.renewal.kept.push(source.to_bytes().to_vec());
+                let whole = Kind::Tree { writable: false };
+                let kind = if *directory { whole } else { Kind::File };
+                self.stash(Some(path), kept(index), kind)?;
+            }
+        }
+        let cover = COVER.to_string_lossy();
+        for name in [RUN, NEW_TEMP, OLD_TEMP, &cover] {
+            self.stash(None, name.into(), Kind::Directory)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is stashed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    Directory,
+    /// A directory with all that is mounted below it.
+    Tree {
+        writable: bool,
+    },
+    /// Where a layer's files are.
+    Store,
 }
 
 pub(super) fn c_string(text: &OsStr) -> Result<CString, SpawnError> {
@@ -162,77 +303,13 @@ pub(super) fn inside(path: &Path) -> Result<CString, SpawnError> {
     c_string(path.strip_prefix("/").unwrap_or(path).as_os_str())
 }
 
-fn memory_options(bytes: u64, mode: &str) -> Result<CString, SpawnError> {
+fn memory_options(bytes: u64, mode: &str) -> Vec<u8> {
     let files = (bytes >> 20).saturating_mul(FILES_A_MIB).max(FILES_A_MIB);
-    c_string(OsStr::new(&format!(
-        "size={bytes},nr_inodes={files},mode={mode}"
-    )))
+    format!("size={bytes},nr_inodes={files},mode={mode}").into_bytes()
 }
 
-/// The layers over the project and over what is mounted below it.
-fn layers(
-    project: &Project,
-    store: Store,
-    in_user_namespace: bool,
-) -> Result<(Mount, Layers), SpawnError> {
-    let (below, files) = mounts_below(&project.root);
-    let layered: Vec<&PathBuf> = [&project.root].into_iter().chain(&below).collect();
-    let mut parts = Vec::with_capacity(layered.len());
-    for (index, path) in layered.iter().enumerate() {
-        let facts = path.metadata().map_err(|source| SpawnError::Host {
-            what: "the project cannot be looked at",
-            source,
-        })?;
-        let (upper, work) = (format!("upper{index}"), format!("work{index}"));
-        // Relative to the private root under construction, so that no character of a path can
-        // be mistaken. The rest as overlayfs would otherwise choose by how it was built; with
-        // `userxattr` it takes no other `redirect_dir` than `nofollow`.
-        let user = if in_user_namespace { ",userxattr" } else { "" };
-        let options = format!(
-            "lowerdir=.lower,upperdir=.layer/{upper},workdir=.layer/{work},index=off,metacopy=off,redirect_dir=nofollow{user}"
-        );
-        // What stands in the lower one under this name and is no directory is hidden by it.
-        let make = match &project.sealed {
-            Some(name) if index == 0 && !is_directory(&path.join(name)) => Some(c_string(name)?),
-            _ => None,
-        };
-        parts.push(LayerMount {
-            source: c_string(path.as_os_str())?,
-            at: inside(path)?,
-            upper: c_string(OsStr::new(&upper))?,
-            work: c_string(OsStr::new(&work))?,
-            options: c_string(OsStr::new(&options))?,
-            mode: facts.mode() & 0o7777,
-            uid: facts.uid(),
-            gid: facts.gid(),
-            make,
-        });
-    }
-    let layers = Layers {
-        root: project.root.clone(),
-        mounts: layered
-            .iter()
-            .map(|path| path.strip_prefix(&project.root).unwrap_or(path).to_owned())
-            .collect(),
-        sealed: project.sealed.clone(),
-        // The other one is any attribute, for the process to set as it likes
-        // (Documentation/filesystems/overlayfs.rst).
-        opaque: if in_user_namespace {
-            c"user.overlay.opaque"
-        } else {
-            c"trusted.overlay.opaque"
-        },
-    };
-    let files = files
-        .iter()
-        .map(|path| Ok((c_string(path.as_os_str())?, inside(path)?)))
-        .collect::<Result<_, SpawnError>>()?;
-    let mount = Mount::Layers {
-        store,
-        parts,
-        files,
-    };
-    Ok((mount, layers))
+fn bytes_of(path: &Path) -> Vec<u8> {
+    path.as_os_str().as_bytes().to_vec()
 }
 
 /// Whether there is a directory, not a link to one.

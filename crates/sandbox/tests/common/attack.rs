@@ -212,6 +212,7 @@ pub fn attack_for(name: &str, guarded: Guarded, argument: &str, time: Duration) 
         cwd: "/".into(),
         channel: Some(process),
         policy: Policy::unconfined(),
+        template: false,
     };
     let mut witness = Witness {
         refused: Vec::new(),

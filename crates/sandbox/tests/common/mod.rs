@@ -24,6 +24,7 @@ pub fn sh(script: &str) -> Launch {
         cwd: "/".into(),
         channel: None,
         policy: Policy::unconfined(),
+        template: false,
     }
 }
 

@@ -94,7 +94,7 @@ fn call(number: libc::c_long, args: &[u64]) -> Called {
 
 /// What the filter for a policy makes of a call.
 fn verdict(policy: &Seccomp, number: libc::c_long, args: &[u64]) -> u32 {
-    let program = compile(policy, OWN_PID, Ask::Listener).unwrap();
+    let program = compile(policy, For::Process(OWN_PID), Ask::Listener).unwrap();
     call(number, args).verdict(&program)
 }
 
@@ -105,7 +105,7 @@ fn plain(number: libc::c_long, args: &[u64]) -> u32 {
 #[test]
 fn every_number_gets_what_its_line_says_and_all_others_eperm() {
     for (policy, ask) in policies() {
-        let program = compile(&policy, OWN_PID, ask).unwrap();
+        let program = compile(&policy, For::Process(OWN_PID), ask).unwrap();
         assert!(program.len() < 4096);
         for number in 0..2000 {
             let verdict = call(number, &[]).verdict(&program);
@@ -130,7 +130,7 @@ fn every_number_gets_what_its_line_says_and_all_others_eperm() {
 #[test]
 fn another_architectures_entry_ends_the_process_and_x32_is_refused() {
     for (policy, ask) in policies() {
-        let program = compile(&policy, OWN_PID, ask).unwrap();
+        let program = compile(&policy, For::Process(OWN_PID), ask).unwrap();
         for number in 0..600 {
             let called = Called {
                 arch: I386,
@@ -156,7 +156,7 @@ fn another_architectures_entry_ends_the_process_and_x32_is_refused() {
 
 #[test]
 fn threads_are_made_and_processes_are_not() {
-    let alone = compile(&policy(false, false), OWN_PID, Ask::Nobody).unwrap();
+    let alone = compile(&policy(false, false), For::Process(OWN_PID), Ask::Nobody).unwrap();
     // Without a listener, the filter decides; with one, it is asked about all.
     let clone = |flags: u64| {
         assert_eq!(plain(libc::SYS_clone, &[flags]), ASKS);

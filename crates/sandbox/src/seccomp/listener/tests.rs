@@ -86,9 +86,9 @@ fn one_round_answers_no_more_than_its_share() {
         std::thread::yield_now();
     }
     let mut answered = 0;
-    assert!(listener.serve(PollFlags::POLLIN, &mut |_| answered += 1));
+    assert!(listener.serve(PollFlags::POLLIN, &mut |_, _| answered += 1));
     assert_eq!(answered, CALLS_A_ROUND);
     drop(child);
     // Nobody is left behind the filter.
-    assert!(!listener.serve(listener.ready(), &mut |_| {}));
+    assert!(!listener.serve(listener.ready(), &mut |_, _| {}));
 }

@@ -1,0 +1,73 @@
+//! Whether what a template saw is what is there.
+
+use altair_sandbox::record::{Identity, Look, Way};
+use nix::libc;
+
+use super::What;
+use super::stat::Stat;
+
+/// Two ticks of the coarsest clock with which a kernel stamps files (`CONFIG_HZ=100`): a file that
+/// is changed twice within one has the same stamps after both.
+const RACY_NS: i64 = 20_000_000;
+/// The coarsest stamps that a file system keeps: two seconds, FAT. They are whole seconds.
+const WHOLE_SECONDS_NS: i64 = 2_000_000_000;
+
+/// Whether a look was at the thing itself: at a link, or (`lstat`) at a directory. Others follow.
+pub(super) fn at_link(look: &Look) -> bool {
+    look.found.is_some_and(|found| {
+        let kind = found.mode & libc::S_IFMT;
+        kind == libc::S_IFLNK || (kind == libc::S_IFDIR && look.way == Way::Passed)
+    })
+}
+
+/// Whether it was a file that was looked at.
+pub(super) fn at_file(look: &Look) -> bool {
+    look.found
+        .is_some_and(|found| found.mode & libc::S_IFMT == libc::S_IFREG)
+}
+
+/// In what the host differs from `look`. `launched_ns`: when the template was launched.
+pub(super) fn differs(look: &Look, now: Option<&Stat>, launched_ns: i64) -> Option<What> {
+    let (found, now) = match (&look.found, now) {
+        (None, None) => return None,
+        (None, Some(_)) => return Some(What::Appeared),
+        (Some(_), None) => return Some(What::Gone),
+        (Some(found), Some(now)) => (found, now),
+    };
+    let is = now.identity();
+    if now.is_directory() {
+        if found.mode != is.mode {
+            return Some(What::Different);
+        }
+        if look.way == Way::Passed {
+            return None;
+        }
+        // A directory in which, or below which, the process wrote is one of its layer, with times
+        // of the layer. Nothing came or went in the host's own since before the launch.
+        if found.ctime_ns >= launched_ns && is.ctime_ns < launched_ns {
+            return None;
+        }
+    }
+    if *found != is {
+        return Some(What::Different);
+    }
+    racy(found, look.at_ns).then_some(What::Racy)
+}
+
+/// Whether a file could have been changed after it was looked at, without a trace.
+///
+/// A change always sets the ctime to the time now. The mtime can be set to any time: only one
+/// close to the look may be that of a change.
+fn racy(found: &Identity, at_ns: i64) -> bool {
+    let after = at_ns.saturating_sub(found.ctime_ns);
+    after < margin(found.ctime_ns)
+        || at_ns.abs_diff(found.mtime_ns) < margin(found.mtime_ns).unsigned_abs()
+}
+
+fn margin(stamp_ns: i64) -> i64 {
+    if stamp_ns % 1_000_000_000 == 0 {
+        WHOLE_SECONDS_NS + RACY_NS
+    } else {
+        RACY_NS
+    }
+}

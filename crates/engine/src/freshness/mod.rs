@@ -1,0 +1,269 @@
+//! What a template was made from, and whether it is still so: no answer comes from old code.
+//!
+//! The host's files that a boot looked at are looked up once more ([`tree`]), each after a watch
+//! was set for it ([`watch`]), and compared with what the boot saw ([`judge`]). From then on the
+//! kernel tells what changes; what it does not tell is compared before each use ([`again`]).
+
+#![allow(dead_code, reason = "the pool of templates is to use it")]
+
+mod again;
+mod area;
+mod judge;
+mod stat;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod watch;
+
+use std::collections::HashSet;
+use std::fmt;
+
+use altair_sandbox::record::{Look, Way};
+use nix::errno::Errno;
+use nix::unistd::Pid;
+
+use again::Told;
+use area::{Area, Sight};
+use tree::{Found, Place, Scope, Tree, Walk};
+
+/// What a template was made from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MadeFrom {
+    /// What its boot looked at. The same path may be there twice: as a link (the link's own
+    /// identity), and as what the link leads to.
+    pub looks: Vec<Look>,
+    /// Absolute paths that its boot itself made, changed or removed.
+    pub written: Vec<Vec<u8>>,
+    /// What PHP read before a record could begin.
+    pub started: Vec<Started>,
+    /// The coarse clock (`CLOCK_REALTIME_COARSE`) at the launch, less one tick: what is changed
+    /// after the launch is stamped with this time or a later one. Nanoseconds since 1970.
+    pub launched_ns: i64,
+    /// Absolute paths below which it saw the host's files; `/` for all. Looks elsewhere, and in
+    /// `/proc`, `/sys` and `/dev`, are passed over.
+    pub visible: Vec<Vec<u8>>,
+    /// Absolute paths below a visible one, below which it saw something of its own.
+    pub private: Vec<Vec<u8>>,
+}
+
+/// A file or a directory that PHP read at its start: its binary, libraries, extensions, ini files.
+#[derive(Clone, Debug)]
+pub(crate) struct Started {
+    /// Absolute.
+    pub path: Vec<u8>,
+    /// [`Way::Listed`] for a directory of ini files.
+    pub way: Way,
+}
+
+/// Something that a template was made from is not as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Changed {
+    /// Where; empty where that is not known.
+    pub path: Vec<u8>,
+    pub what: What,
+}
+
+/// How something has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// It was not there.
+    Appeared,
+    /// It was there.
+    Gone,
+    Different,
+    /// It is as it was seen, but was changed so shortly before (or by the boot itself, or at any
+    /// time since the launch) that a further change would not show. The template is good for the
+    /// call that made it, and for no further one.
+    Racy,
+    /// The kernel does not say.
+    Unknown(Errno),
+    /// This is a fork of the host: what the kernel tells is for the host alone.
+    Fork,
+}
+
+/// How changes are seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Means {
+    /// Files and directories of which the kernel tells.
+    pub watched: usize,
+    /// Names that are compared before each use.
+    pub polled: usize,
+}
+
+/// What a template was made from, and whether it is still so.
+#[derive(Debug)]
+pub(crate) struct Freshness {
+    tree: Tree,
+    polled: Vec<Place>,
+    owner: Pid,
+    /// Once changed is changed, whatever comes later.
+    stale: Option<Changed>,
+}
+
+impl Freshness {
+    /// Sets the watches, then compares what the template saw with what is there.
+    ///
+    /// # Errors
+    /// [`Changed`]: a difference; [`What::Racy`] where that is all there is to say.
+    pub(crate) fn stand(made_from: &MadeFrom) -> Result<Self, Changed> {
+        Self::stand_with(made_from, usize::MAX)
+    }
+
+    /// The same with so many watches at most; 0 for polling alone.
+    fn stand_with(made_from: &MadeFrom, watches: usize) -> Result<Self, Changed> {
+        let area = Area::new(&made_from.visible, &made_from.private)?;
+        let mut tree = Tree::new(area, watches)?;
+        let own = own(&made_from.written);
+        let launched_ns = made_from.launched_ns;
+        let mut racy = None;
+        let looks = made_from.looks.iter().map(Seen::Look);
+        let started = made_from.started.iter().map(Seen::Started);
+        // First the looks: what is looked up for them is in sight.
+        for seen in looks.chain(started) {
+            let compared = match seen {
+                Seen::Look(look) => compare_look(&mut tree, look, launched_ns, &own),
+                Seen::Started(started) => compare_started(&mut tree, started, launched_ns),
+            };
+            match compared {
+                Err(changed) if changed.what == What::Racy => {
+                    racy.get_or_insert(changed);
+                }
+                other => other?,
+            }
+        }
+        if let Some(changed) = racy {
+            return Err(changed);
+        }
+        Ok(Self {
+            polled: tree.untold(),
+            tree,
+            owner: Pid::this(),
+            stale: None,
+        })
+    }
+
+    /// Whether everything is still so. To be called after a use was asked for and before it is
+    /// made.
+    ///
+    /// # Errors
+    /// [`Changed`], and from then on always the same.
+    pub(crate) fn check(&mut self) -> Result<(), Changed> {
+        if Pid::this() != self.owner {
+            return Err(Changed::new(Vec::new(), What::Fork));
+        }
+        if let Some(changed) = &self.stale {
+            return Err(changed.clone());
+        }
+        let compared = self.look_again();
+        self.stale = compared.clone().err();
+        compared
+    }
+
+    fn look_again(&self) -> Result<(), Changed> {
+        let ready = self.tree.watcher.ready();
+        let told = if ready.events {
+            self.tree.hear_all()?
+        } else {
+            Told::Nothing
+        };
+        // A mount hides what is below it, and the watches stay with what is hidden. Where all is
+        // as it was, down to the device and the inode, the watches are where they should be.
+        if ready.mounts || told == Told::Lost {
+            return self.tree.compare_all();
+        }
+        self.polled
+            .iter()
+            .try_for_each(|place| self.tree.compare(place))
+    }
+
+    /// How changes are seen.
+    pub(crate) fn means(&self) -> Means {
+        Means {
+            watched: self.tree.watcher.watches(),
+            polled: self.polled.len(),
+        }
+    }
+}
+
+enum Seen<'a> {
+    Look(&'a Look),
+    Started(&'a Started),
+}
+
+fn compare_look(
+    tree: &mut Tree,
+    look: &Look,
+    launched_ns: i64,
+    own: &HashSet<&[u8]>,
+) -> Result<(), Changed> {
+    let how = Walk {
+        follow: !judge::at_link(look),
+        file: judge::at_file(look),
+        scope: Scope::Visible,
+    };
+    let now = match tree.walk(&look.path, &how)? {
+        Found::PassedOver => return Ok(()),
+        Found::Nothing(_) => None,
+        Found::At(place) => match tree.entry(&place) {
+            Some(entry) if entry.sight != Sight::Host => return Ok(()),
+            Some(entry) if look.way == Way::Passed => entry.stat,
+            _ => tree.mind(&place)?,
+        },
+    };
+    match judge::differs(look, now.as_ref(), launched_ns) {
+        None => Ok(()),
+        // Its own doing, or another's: that cannot be told.
+        Some(_) if own.contains(look.path.as_slice()) => {
+            Err(Changed::new(look.path.clone(), What::Racy))
+        }
+        Some(what) => Err(Changed::new(look.path.clone(), what)),
+    }
+}
+
+fn compare_started(tree: &mut Tree, started: &Started, launched_ns: i64) -> Result<(), Changed> {
+    let how = Walk {
+        follow: true,
+        file: started.way == Way::Read,
+        scope: Scope::UnchangedSince(launched_ns),
+    };
+    // Where it is not there: the directory in which it is not has not changed since the launch.
+    if let Found::At(place) = tree.walk(&started.path, &how)? {
+        let now = tree.mind(&place)?;
+        if now.is_some_and(|now| now.ctime_ns >= launched_ns) {
+            return Err(Changed::new(started.path.clone(), What::Racy));
+        }
+    }
+    Ok(())
+}
+
+/// The written paths, and the directories that they are in.
+fn own(written: &[Vec<u8>]) -> HashSet<&[u8]> {
+    let parent = |path: &'_ [u8]| path.iter().rposition(|byte| *byte == b'/');
+    written
+        .iter()
+        .flat_map(|path| {
+            let dir = parent(path).map_or(&[] as &[u8], |end| &path[..end]);
+            [path.as_slice(), dir]
+        })
+        .collect()
+}
+
+impl Changed {
+    fn new(path: Vec<u8>, what: What) -> Self {
+        Self { path, what }
+    }
+}
+
+impl fmt::Display for Changed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = String::from_utf8_lossy(&self.path);
+        match self.what {
+            What::Appeared => write!(f, "{path} is there now"),
+            What::Gone => write!(f, "{path} is no longer there"),
+            What::Different => write!(f, "{path} has changed"),
+            What::Racy => write!(f, "{path} was changed while it was read"),
+            What::Unknown(errno) => write!(f, "{path} cannot be looked at: {errno}"),
+            What::Fork => f.write_str("the template belongs to another process"),
+        }
+    }
+}

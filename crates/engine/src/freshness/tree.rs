@@ -1,0 +1,361 @@
+//! The host's files as far as they were looked at: directories, the names looked up in them, and
+//! what each name was. A path is resolved as the kernel does it (path_resolution(7)), and each
+//! directory on the way is watched for the name that was looked up in it.
+
+use std::collections::HashMap;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use super::area::{Area, Sight};
+use super::stat::{Devices, Stat};
+use super::watch::{Target, Watcher};
+use super::{Changed, What};
+
+/// Symbolic links that one resolution follows at most (`MAXSYMLINKS` in linux/namei.h).
+const LINKS_MAX: usize = 40;
+/// Of the directory in which the one entry, with an empty name, is `/`. It makes `/` a name like
+/// any other.
+const TOP: DirId = 0;
+const ROOT: DirId = 1;
+
+/// A directory of a [`Tree`].
+pub(super) type DirId = usize;
+
+/// A name in a directory.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub dir: DirId,
+    pub name: Vec<u8>,
+}
+
+/// What a name is.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Absent,
+    Directory(DirId),
+    /// Where it leads.
+    Link(Vec<u8>),
+    Other,
+}
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub node: Node,
+    /// `None` exactly for [`Node::Absent`].
+    pub stat: Option<Stat>,
+    pub sight: Sight,
+    /// [`Node::Other`]: more than its kind counts.
+    pub content: bool,
+    /// [`Node::Other`]: there is a watch on its inode.
+    pub watched: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Dir {
+    /// Without a `/` at its end, and without a link.
+    path: Vec<u8>,
+    /// Where it is named.
+    pub place: Place,
+    pub entries: HashMap<Vec<u8>, Entry>,
+    /// All of its names count, and its times.
+    pub listed: bool,
+    /// `None`: not asked for yet.
+    pub watched: Option<bool>,
+    /// Whether the template saw everything in it.
+    whole: bool,
+}
+
+/// How a path is to be resolved.
+pub(super) struct Walk {
+    /// Follow a link that is the last component.
+    pub follow: bool,
+    /// It should be a file, whose content counts.
+    pub file: bool,
+    pub scope: Scope,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Scope {
+    /// As far as the template saw the host's files.
+    Visible,
+    Everywhere,
+    /// Everywhere, and what is on the way may not have changed since then (nanoseconds since 1970).
+    UnchangedSince(i64),
+}
+
+impl Walk {
+    pub(super) fn everywhere() -> Self {
+        Self {
+            follow: true,
+            file: false,
+            scope: Scope::Everywhere,
+        }
+    }
+}
+
+/// Where a path led.
+pub(super) enum Found {
+    At(Place),
+    /// To nothing, for what is (or is not) at that place.
+    Nothing(Place),
+    /// To where the template did not see the host's files.
+    PassedOver,
+}
+
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub dirs: Vec<Dir>,
+    pub watcher: Watcher,
+    area: Area,
+    devices: Devices,
+}
+
+impl Tree {
+    /// With at most `watches` watches; what is beyond them has to be polled.
+    ///
+    /// # Errors
+    /// [`Changed`] where the kernel does not say what `/` is.
+    pub(super) fn new(area: Area, watches: usize) -> Result<Self, Changed> {
+        let top = Dir {
+            path: Vec::new(),
+            place: Place {
+                dir: TOP,
+                name: Vec::new(),
+            },
+            entries: HashMap::new(),
+            listed: false,
+            // The name of `/` cannot change.
+            watched: Some(true),
+            whole: false,
+        };
+        let mut tree = Self {
+            dirs: vec![top],
+            watcher: Watcher::new(watches),
+            area,
+            devices: Devices::default(),
+        };
+        tree.enter(TOP, b"", false)?;
+        Ok(tree)
+    }
+
+    /// Resolves an absolute path.
+    ///
+    /// # Errors
+    /// [`Changed`] where the kernel does not say what is there, where it changed in between, or
+    /// since the time of [`Scope::UnchangedSince`].
+    pub(super) fn walk(&mut self, path: &[u8], how: &Walk) -> Result<Found, Changed> {
+        let mut rest = path.to_vec();
+        let (mut at, mut dir, mut links) = (0, ROOT, 0);
+        while let Some(skip) = rest[at..].iter().position(|byte| *byte != b'/') {
+            let start = at + skip;
+            let length = rest[start..].iter().position(|byte| *byte == b'/');
+            let end = length.map_or(rest.len(), |length| start + length);
+            at = end;
+            let name = &rest[start..end];
+            if name == b"." {
+                continue;
+            }
+            if name == b".." {
+                dir = self.dirs[dir].place.dir.max(ROOT);
+                continue;
+            }
+            let last = end == rest.len();
+            let Some(node) = self.step(dir, name, last && how.file, how.scope)? else {
+                return Ok(Found::PassedOver);
+            };
+            let place = || Place {
+                dir,
+                name: name.to_vec(),
+            };
+            match node {
+                Node::Directory(next) => dir = next,
+                Node::Other if last => return Ok(Found::At(place())),
+                Node::Link(_) if last && !how.follow => return Ok(Found::At(place())),
+                Node::Absent | Node::Other => return Ok(Found::Nothing(place())),
+                Node::Link(mut target) => {
+                    links += 1;
+                    if links > LINKS_MAX {
+                        return Ok(Found::Nothing(place()));
+                    }
+                    if target.starts_with(b"/") {
+                        dir = ROOT;
+                    }
+                    target.extend_from_slice(&rest[end..]);
+                    (rest, at) = (target, 0);
+                }
+            }
+        }
+        Ok(Found::At(self.dirs[dir].place.clone()))
+    }
+
+    /// What `name` is in `dir`. `None`: not what the template saw.
+    fn step(
+        &mut self,
+        dir: DirId,
+        name: &[u8],
+        file: bool,
+        scope: Scope,
+    ) -> Result<Option<Node>, Changed> {
+        let known = self.dirs[dir].entries.get(name);
+        let sight = known.map_or_else(|| self.sight(dir, name), |entry| entry.sight);
+        if sight == Sight::Own && matches!(scope, Scope::Visible) {
+            return Ok(None);
+        }
+        if known.is_none() {
+            self.enter(dir, name, file)?;
+        }
+        let Some(entry) = self.dirs[dir].entries.get(name) else {
+            return Ok(None);
+        };
+        // A directory that was renamed has a new ctime (and one in which names came and went);
+        // one with the sticky bit (/tmp) is not renamed, and has names that come and go.
+        if let (Scope::UnchangedSince(then), Some(stat)) = (scope, &entry.stat)
+            && stat.ctime_ns >= then
+            && !(stat.is_directory() && stat.mode & nix::libc::S_ISVTX != 0)
+        {
+            return Err(Changed::new(self.join(dir, name), What::Racy));
+        }
+        Ok(Some(entry.node.clone()))
+    }
+
+    /// Looks `name` up in `dir`, the watches first.
+    fn enter(&mut self, dir: DirId, name: &[u8], file: bool) -> Result<(), Changed> {
+        let path = self.join(dir, name);
+        let sight = self.sight(dir, name);
+        self.watch_directory(dir);
+        let mut watched = file && self.watch_file(dir, name);
+        let stat = self.stat(&path)?;
+        let node = match &stat {
+            None => Node::Absent,
+            Some(stat) if stat.is_directory() => Node::Directory(self.dirs.len()),
+            Some(stat) if stat.is_link() => Node::Link(target(&path)?),
+            Some(stat) => {
+                // A file that is mounted may be of another file system than its directory.
+                watched &= self.devices.local(stat, &path);
+                Node::Other
+            }
+        };
+        if let Node::Directory(_) = node {
+            let whole = self.dirs[dir].whole || self.area.whole(&path);
+            self.dirs.push(Dir {
+                path: path.strip_suffix(b"/").unwrap_or(&path).to_vec(),
+                place: Place {
+                    dir,
+                    name: name.to_vec(),
+                },
+                entries: HashMap::new(),
+                listed: false,
+                watched: None,
+                whole,
+            });
+        }
+        let entry = Entry {
+            content: file && matches!(node, Node::Other),
+            node,
+            stat,
+            sight,
+            watched,
+        };
+        self.dirs[dir].entries.insert(name.to_vec(), entry);
+        Ok(())
+    }
+
+    /// From now on all of what is at `place` counts: a file's content, the names in a directory.
+    /// Gives what it is, looked at under its watch.
+    ///
+    /// # Errors
+    /// As [`Tree::walk`].
+    pub(super) fn mind(&mut self, place: &Place) -> Result<Option<Stat>, Changed> {
+        let Some(entry) = self.entry(place) else {
+            return Ok(None);
+        };
+        let before = entry.stat;
+        let mut watched = entry.watched;
+        match entry.node {
+            Node::Directory(id) if !self.dirs[id].listed => {
+                self.watch_directory(id);
+                self.dirs[id].listed = true;
+            }
+            Node::Other if !entry.content => watched = self.watch_file(place.dir, &place.name),
+            _ => return Ok(before),
+        }
+        let path = self.path(place);
+        let now = self.stat(&path)?;
+        if let Some(now) = &now {
+            watched &= self.devices.local(now, &path);
+        }
+        if now.map(|now| now.kind()) != before.map(|before| before.kind()) {
+            return Err(Changed::new(path, What::Different));
+        }
+        if let Some(entry) = self.dirs[place.dir].entries.get_mut(&place.name) {
+            entry.content = matches!(entry.node, Node::Other);
+            entry.watched = watched;
+            entry.stat = now;
+        }
+        Ok(now)
+    }
+
+    /// What was found at `place`.
+    pub(super) fn entry(&self, place: &Place) -> Option<&Entry> {
+        self.dirs[place.dir].entries.get(&place.name)
+    }
+
+    /// The path of a place.
+    pub(super) fn path(&self, place: &Place) -> Vec<u8> {
+        self.join(place.dir, &place.name)
+    }
+
+    /// All places that were looked at.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+        self.dirs.iter().enumerate().flat_map(|(dir, found)| {
+            found.entries.keys().map(move |name| Place {
+                dir,
+                name: name.clone(),
+            })
+        })
+    }
+
+    pub(super) fn join(&self, dir: DirId, name: &[u8]) -> Vec<u8> {
+        [&self.dirs[dir].path, b"/".as_slice(), name].concat()
+    }
+
+    fn sight(&self, dir: DirId, name: &[u8]) -> Sight {
+        if self.dirs[dir].whole {
+            Sight::Host
+        } else {
+            self.area.sight(&self.join(dir, name))
+        }
+    }
+
+    fn stat(&self, path: &[u8]) -> Result<Option<Stat>, Changed> {
+        Stat::of(path).map_err(|errno| Changed::new(path.to_vec(), What::Unknown(errno)))
+    }
+
+    /// Whether changes in the directory itself are told.
+    fn local(&mut self, dir: DirId) -> bool {
+        let place = self.dirs[dir].place.clone();
+        let path = self.path(&place);
+        let stat = self.entry(&place).and_then(|entry| entry.stat);
+        stat.is_some_and(|stat| self.devices.local(&stat, &path))
+    }
+
+    fn watch_directory(&mut self, dir: DirId) {
+        if self.dirs[dir].watched.is_none() {
+            let path = self.path(&self.dirs[dir].place);
+            let watched = self.local(dir) && self.watcher.add(&path, Target::Directory(dir));
+            self.dirs[dir].watched = Some(watched);
+        }
+    }
+
+    fn watch_file(&mut self, dir: DirId, name: &[u8]) -> bool {
+        let path = self.join(dir, name);
+        self.local(dir) && self.watcher.add(&path, Target::File(dir, name.to_vec()))
+    }
+}
+
+/// Where the link at `path` leads.
+pub(super) fn target(path: &[u8]) -> Result<Vec<u8>, Changed> {
+    std::fs::read_link(Path::new(std::ffi::OsStr::from_bytes(path)))
+        .map(|target| target.into_os_string().into_vec())
+        .map_err(|_| Changed::new(path.to_vec(), What::Different))
+}

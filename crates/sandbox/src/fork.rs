@@ -1,0 +1,320 @@
+//! A template from the inside: it takes its first filter, gets ready, and then waits to fork. A
+//! fork sets itself up as the host of a cold process would have done, and goes on by itself.
+#![allow(unsafe_code)]
+
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::libc::{self, c_int, c_long};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use nix::unistd::{Pid, getppid};
+
+use crate::error::{Failure, Step};
+use crate::final_guards::{FinalGuards, Taken};
+use crate::seccomp::{self, Closing, Seccomp};
+use crate::template::{ANSWER_BYTES, ASK};
+use crate::view::{self, Renewal, Renewed};
+use crate::{GuardState, Limits, channel, landlock, limits, privileges, process, raw, sys};
+
+/// The first filter of a template, taken: what the final one of its forks refuses is refused, but
+/// for what they need to set themselves up, and that is refused to the template's own program.
+#[derive(Debug)]
+pub struct FirstGuard {
+    pass: u64,
+}
+
+impl FirstGuard {
+    /// Takes it for the calling process, and hands its listener over `channel` to the host, which
+    /// has to listen.
+    ///
+    /// # Errors
+    /// Where the kernel has no such filter, or there is a listener further out already.
+    pub fn take(policy: &Seccomp, channel: BorrowedFd<'_>) -> io::Result<Self> {
+        let pass = random()?;
+        let listener = seccomp::take_first(policy, pass)?;
+        channel::hand_over(channel, Some(listener));
+        Ok(Self { pass })
+    }
+
+    /// Gives up what the template's forks are to have anew: its mounts. Nothing of the template's
+    /// program runs after this but in forks.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn settle(self, renewal: &Renewal, control: OwnedFd) -> io::Result<Forking> {
+        sys::set_pass(self.pass);
+        let renewed = renewal.settle()?;
+        let closing = Closing::new(self.pass)?;
+        // What is sent to the template is not to wait for its forks.
+        let mut mask = SigSet::empty();
+        nix::sys::signal::pthread_sigmask(
+            SigmaskHow::SIG_SETMASK,
+            Some(&SigSet::all()),
+            Some(&mut mask),
+        )?;
+        Ok(Forking {
+            control,
+            renewed,
+            closing,
+            mask,
+            thread_id: thread_id_address(),
+        })
+    }
+}
+
+fn random() -> io::Result<u64> {
+    let mut bytes = [0u8; 8];
+    // SAFETY: pointer and length are of one array.
+    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    match Errno::result(count)? {
+        8 => Ok(u64::from_ne_bytes(bytes)),
+        _ => Err(Errno::EIO.into()),
+    }
+}
+
+/// Where the C library keeps the id of its first thread (prctl(2), `PR_GET_TID_ADDRESS`): a fork
+/// has another one. Null where the kernel does not tell, and then what the library has is wrong:
+/// it sends itself no signal (`raise`), and ends otherwise.
+fn thread_id_address() -> usize {
+    let mut address: usize = 0;
+    // SAFETY: the kernel writes a pointer.
+    let got = unsafe { libc::prctl(libc::PR_GET_TID_ADDRESS, &raw mut address) };
+    if got == 0 { address } else { 0 }
+}
+
+/// A template that waits to fork.
+pub struct Forking {
+    control: OwnedFd,
+    renewed: Renewed,
+    closing: Closing,
+    /// The signals that its program had blocked.
+    mask: SigSet,
+    thread_id: usize,
+}
+
+/// Why [`Forking::next`] came back.
+pub enum Forked {
+    /// In the fork.
+    Fork(Fork),
+    /// In the template: nobody asked for so long, or nobody is there to ask. It is to end.
+    Over,
+}
+
+/// The fork of a template, before its guards.
+pub struct Fork {
+    renewed: Renewed,
+    closing: Closing,
+    mask: SigSet,
+    keeper: Pid,
+}
+
+impl Forking {
+    /// Waits until it is asked for a fork, `idle` at most, and forks. Comes back in the fork, with
+    /// its own descriptors 0 to 3 in place: nothing, standard output, standard error, its channel.
+    pub fn next(self, idle: Duration) -> Forked {
+        let keeper = getppid();
+        loop {
+            let Some(asked) = self.wait(idle) else {
+                return Forked::Over;
+            };
+            match clone(self.thread_id) {
+                Ok(Cloned::Child) => {
+                    // The template's memory is not to be freed in each fork, only to be shared.
+                    std::mem::forget(self.control);
+                    arrange(asked);
+                    return Forked::Fork(Fork {
+                        renewed: self.renewed,
+                        closing: self.closing,
+                        mask: self.mask,
+                        keeper,
+                    });
+                }
+                Ok(Cloned::Parent { pid, pidfd }) => {
+                    let told = pid.to_ne_bytes();
+                    let _ = raw::send_with(self.control.as_raw_fd(), &told, &[pidfd]);
+                    raw::close(pidfd);
+                }
+                Err(errno) => raw::send(self.control.as_raw_fd(), &refusal(errno)),
+            }
+        }
+    }
+
+    /// The descriptors of the next fork. `None`: there is none to come.
+    fn wait(&self, idle: Duration) -> Option<[OwnedFd; 3]> {
+        let timeout = PollTimeout::try_from(idle).unwrap_or(PollTimeout::MAX);
+        loop {
+            let mut fds = [PollFd::new(self.control.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut fds, timeout) {
+                Ok(0) => return None,
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(_) => return None,
+            }
+            let mut bytes = [0; ASK.len()];
+            let mut space = nix::cmsg_space!([RawFd; 3]);
+            let mut parts = [IoSliceMut::new(&mut bytes)];
+            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
+            let message = match recvmsg::<()>(
+                self.control.as_raw_fd(),
+                &mut parts,
+                Some(&mut space),
+                flags,
+            ) {
+                Ok(message) => message,
+                Err(Errno::EAGAIN | Errno::EINTR) => continue,
+                Err(_) => return None,
+            };
+            let fds: Vec<OwnedFd> = message
+                .cmsgs()
+                .into_iter()
+                .flatten()
+                .filter_map(|control| match control {
+                    ControlMessageOwned::ScmRights(fds) => Some(fds),
+                    _ => None,
+                })
+                .flatten()
+                .map(sys::own_descriptor)
+                .collect();
+            if message.bytes == 0 {
+                return None; // the host's end is closed
+            }
+            match <[OwnedFd; 3]>::try_from(fds) {
+                Ok(fds) => return Some(fds),
+                Err(_) => raw::send(self.control.as_raw_fd(), &refusal(Errno::EMFILE)),
+            }
+        }
+    }
+}
+
+/// What says that there is no fork, and why.
+fn refusal(errno: Errno) -> [u8; ANSWER_BYTES] {
+    (-(errno as i32)).to_ne_bytes()
+}
+
+enum Cloned {
+    Child,
+    Parent { pid: i32, pidfd: RawFd },
+}
+
+/// Forks. The C library's own call would make a child of the template's, and could not be told
+/// from one that boot makes.
+fn clone(thread_id: usize) -> nix::Result<Cloned> {
+    let mut pidfd: c_int = -1;
+    let thread_id = thread_id.cast_signed() as c_long;
+    let (fourth, fifth) = if cfg!(target_arch = "x86_64") {
+        (thread_id, 0)
+    } else {
+        (0, thread_id)
+    };
+    // SAFETY: the child has a copy of all memory, the stack included; `pidfd` outlives the call;
+    // the kernel writes the child's id where the C library keeps it, or nowhere for a null. There
+    // is one thread, so no lock is held by another.
+    let pid = unsafe {
+        sys::with_pass(
+            libc::SYS_clone,
+            [
+                c_long::from(seccomp::FORK),
+                0,
+                (&raw mut pidfd) as c_long,
+                fourth,
+                fifth,
+            ],
+        )
+    }?;
+    Ok(match i32::try_from(pid) {
+        Ok(0) | Err(_) => Cloned::Child,
+        Ok(pid) => Cloned::Parent { pid, pidfd },
+    })
+}
+
+/// Puts the descriptors of a fork in place, and closes all others.
+fn arrange([channel, stdout, stderr]: [OwnedFd; 3]) {
+    let put = || -> nix::Result<()> {
+        // Its own, not the template's: what is set on one is not to show on another's.
+        let null = raw::open_for_reading(c"/dev/null")?;
+        let lowest = process::LOWEST_SOURCE;
+        let sources = [
+            raw::lift(null, lowest)?,
+            raw::lift(stdout.as_raw_fd(), lowest)?,
+            raw::lift(stderr.as_raw_fd(), lowest)?,
+            raw::lift(channel.as_raw_fd(), lowest)?,
+        ];
+        for (target, source) in (0..).zip(sources) {
+            raw::put(source, target, target == process::CHANNEL)?;
+        }
+        raw::close_from(process::CHANNEL + 1)
+    };
+    let done = put();
+    // Closed by now, and their numbers may be others'.
+    std::mem::forget((channel, stdout, stderr));
+    if done.is_err() {
+        sys::exit_now(BROKEN);
+    }
+}
+
+/// The exit status of a fork that could not be set up so far that it could say so.
+const BROKEN: c_int = 127;
+
+impl Fork {
+    /// Takes all guards: what a cold process has from its host, then the last ones, for good.
+    /// `channel` is the fork's own.
+    ///
+    /// # Errors
+    /// What could not be done, in words for the user. The fork has to end then.
+    pub fn confine(
+        self,
+        wanted: &Limits,
+        guards: &FinalGuards,
+        channel: BorrowedFd<'_>,
+    ) -> Result<Taken, String> {
+        let taken = self
+            .try_confine(wanted, guards, channel)
+            .map_err(|failure| format!("{}: {}", failure.step, failure.errno.desc()))?;
+        // Worth nothing any more, but nobody's business.
+        sys::set_pass(0);
+        // Nothing comes any more that has a descriptor.
+        channel::hand_over(channel, None);
+        Ok(taken)
+    }
+
+    fn try_confine(
+        &self,
+        wanted: &Limits,
+        guards: &FinalGuards,
+        channel: BorrowedFd<'_>,
+    ) -> Result<Taken, Failure> {
+        // SAFETY: no pointer is passed.
+        unsafe { sys::with_pass(libc::SYS_setsid, [0; 5]) }.map_err(|e| Step::Session.failed(e))?;
+        process::die_with(self.keeper)?;
+        let store = view::renew(&self.renewed)?;
+        if let Some(store) = store {
+            let handed = channel::hand_layer(channel, store);
+            raw::close(store);
+            handed.map_err(|e| Step::ProjectLayer.failed(e))?;
+        }
+        let limits = limits::Prepared::new(wanted).map_err(|e| Step::CoreLimit.failed(e))?;
+        limits::apply(&limits)?;
+        privileges::drop_last()?;
+        self.mask
+            .thread_set_mask()
+            .map_err(|e| Step::Signals.failed(e))?;
+        Ok(Taken {
+            landlock: guards.landlock.as_ref().map(landlock::take),
+            seccomp: guards.seccomp.as_ref().map(|_| self.closing.take()),
+        })
+    }
+}
+
+impl Taken {
+    /// Whether all that was asked for is in force.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        [&self.landlock, &self.seccomp]
+            .into_iter()
+            .flatten()
+            .all(|state| *state == GuardState::InForce)
+    }
+}

@@ -1,0 +1,168 @@
+//! What is done at each call while dispatch is on. It runs between any two instructions of the
+//! process, and may be interrupted by itself: no allocation, no lock, no `errno`, no panic.
+#![allow(unsafe_code)]
+
+use nix::libc::*;
+
+use super::calls::{OPAQUE, paths_of};
+use super::context::{ARCHITECTURE, Context, Info, USER_DISPATCH};
+use super::kernel::{self, Call, PR_SET_DISPATCH};
+use super::log;
+use super::sight::{Entry, Found, Sight};
+use super::{Unseen, paths, signals};
+
+/// The bit of a number for the x32 way of calling (asm/unistd.h).
+const X32: usize = 0x4000_0000;
+
+/// The handler of `SIGSYS`.
+pub(super) extern "C" fn on_call(_signal: c_int, info: *const Info, context: *mut Context) {
+    // SAFETY: the kernel has made both for this handler.
+    let (info, context) = unsafe { (&*info, &mut *context) };
+    if info.code != USER_DISPATCH {
+        return;
+    }
+    let call = Call {
+        number: context.rax,
+        args: [
+            context.rdi,
+            context.rsi,
+            context.rdx,
+            context.r10,
+            context.r8,
+            context.r9,
+        ],
+    };
+    if call.number as c_long == SYS_rt_sigreturn {
+        return signals::end_of_handler(context);
+    }
+    let answer = if info.architecture == ARCHITECTURE && call.number & X32 == 0 {
+        answer(call, context)
+    } else {
+        // Its numbers mean other calls.
+        log::note(Unseen::TooMuch);
+        failed(ENOSYS)
+    };
+    context.rax = answer as usize;
+}
+
+/// Answers a call.
+#[inline]
+fn answer(call: Call, context: &mut Context) -> isize {
+    let [first, second, ..] = call.args;
+    match call.number as c_long {
+        SYS_rt_sigprocmask => signals::mask(call, context),
+        SYS_rt_sigaction => signals::action(call),
+        SYS_sigaltstack => signals::stack(call, context),
+        SYS_prctl if first == PR_SET_DISPATCH => failed(EINVAL),
+        SYS_clone | SYS_fork | SYS_vfork | SYS_execve | SYS_execveat => {
+            let flags = if call.number as c_long == SYS_clone {
+                first
+            } else {
+                0
+            };
+            refuse_process(flags)
+        }
+        SYS_clone3 => {
+            // The flags are the first word of the structure.
+            if let Some(flags) = kernel::read::<u64>(first) {
+                refuse_process(flags as usize);
+            }
+            // C libraries then try clone(2).
+            failed(ENOSYS)
+        }
+        SYS_connect => addressed(call, true),
+        SYS_sendto => addressed(call, call.args[4] != 0),
+        SYS_sendmsg => addressed(call, has_address(second)),
+        SYS_sendmmsg => addressed(call, any_has_address(second, call.args[2])),
+        SYS_getdents | SYS_getdents64 => {
+            let answer = make(call);
+            if answer >= 0 {
+                by_descriptor(Sight::Listing, first);
+            }
+            answer
+        }
+        SYS_fchdir => {
+            let answer = make(call);
+            if answer == 0 {
+                by_descriptor(Sight::EnteredByDescriptor, first);
+            }
+            answer
+        }
+        SYS_unshare => opaque(call, first & CLONE_NEWNS as usize != 0),
+        number => match signals::wait_mask(number) {
+            Some(mask) => signals::wait(call, mask),
+            None => match paths_of(call.number) {
+                [] => opaque(call, OPAQUE.contains(&number)),
+                lines => paths::answer(call, lines),
+            },
+        },
+    }
+}
+
+/// Makes a call as the process made it.
+#[inline]
+pub(super) fn make(call: Call) -> isize {
+    // SAFETY: it is the process's own call, with its own arguments, at its own place.
+    unsafe { call.make() }
+}
+
+/// The answer that is an error.
+#[inline]
+fn failed(errno: c_int) -> isize {
+    -(errno as isize)
+}
+
+/// Makes a call, and notes that it sent something to an address.
+fn addressed(call: Call, is: bool) -> isize {
+    if is {
+        log::note(Unseen::Connection);
+    }
+    make(call)
+}
+
+/// Makes a call, and notes when it succeeds that no path tells what it did.
+#[inline]
+fn opaque(call: Call, is: bool) -> isize {
+    let answer = make(call);
+    if is && answer >= 0 {
+        log::note(Unseen::TooMuch);
+    }
+    answer
+}
+
+/// Refuses a new thread as when there are too many, a new process as a filter would.
+fn refuse_process(flags: usize) -> isize {
+    if flags & CLONE_THREAD as usize != 0 {
+        log::note(Unseen::Thread);
+        failed(EAGAIN)
+    } else {
+        log::note(Unseen::Process);
+        failed(EPERM)
+    }
+}
+
+/// Whether a message of sendmsg(2) has an address, which is its first word.
+fn has_address(message: usize) -> bool {
+    kernel::read::<usize>(message).is_some_and(|address| address != 0)
+}
+
+/// Whether one of the messages of sendmmsg(2) has an address. The kernel takes 1024 at most.
+fn any_has_address(messages: usize, count: usize) -> bool {
+    (0..count.min(1024)).any(|at| has_address(messages.wrapping_add(at * size_of::<mmsghdr>())))
+}
+
+/// Logs what was done to the directory of a descriptor.
+fn by_descriptor(sight: Sight, descriptor: usize) {
+    let Ok(stat) = kernel::stat_of(descriptor as c_int) else {
+        return log::note(Unseen::TooMuch);
+    };
+    let entry = Entry {
+        at_ns: kernel::now(),
+        found: None,
+        directory: Some(Found::new(&stat).id),
+        sight,
+        stays_at_links: false,
+        done: true,
+    };
+    log::append(entry, &[]);
+}

@@ -1,0 +1,234 @@
+//! A template as its host holds it: a process that forks others, on request.
+
+use std::collections::HashMap;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
+use nix::unistd::{Pid, pipe2};
+
+use crate::child::{Child, Status, Streams};
+use crate::seccomp::Shared;
+use crate::sys;
+use crate::view::Layers;
+
+/// What the keeper says when a fork of the template has ended.
+pub(crate) struct ForkEnded {
+    pub(crate) pid: i32,
+    /// The raw wait status.
+    pub(crate) status: i32,
+}
+
+impl ForkEnded {
+    const BYTES: usize = 8;
+
+    pub(crate) fn encode(&self) -> [u8; Self::BYTES] {
+        let [a, b, c, d] = self.pid.to_ne_bytes();
+        let [e, f, g, h] = self.status.to_ne_bytes();
+        [a, b, c, d, e, f, g, h]
+    }
+
+    fn decode(bytes: [u8; Self::BYTES]) -> Self {
+        let [a, b, c, d, e, f, g, h] = bytes;
+        Self {
+            pid: i32::from_ne_bytes([a, b, c, d]),
+            status: i32::from_ne_bytes([e, f, g, h]),
+        }
+    }
+}
+
+/// What a template answers: the id of the fork, which comes with a descriptor of it, or what the
+/// system said, negative.
+pub(crate) const ANSWER_BYTES: usize = 4;
+/// What asks it for a fork; the descriptors of the fork come with it.
+pub(crate) const ASK: &[u8] = b"f";
+
+/// How long the end of a fork that has ended is awaited from the keeper.
+const STATUS_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why there is no fork.
+#[derive(Debug, thiserror::Error)]
+pub enum ForkError {
+    /// The template has ended, or does not answer.
+    #[error("the template is gone")]
+    Gone,
+    /// The host could not ask.
+    #[error("{0}")]
+    Host(#[from] io::Error),
+}
+
+/// A process that has got ready and forks others. Dropping the last copy ends it; its forks, which
+/// hold one each, live on until then.
+#[derive(Clone)]
+pub struct Template(Arc<Held>);
+
+pub(crate) struct Held {
+    /// The keeper and, until it has ended, the template.
+    child: Child,
+    /// One request at a time.
+    control: Mutex<OwnedFd>,
+    listener: Option<Shared>,
+    layers: Option<Layers>,
+    /// Ends that the keeper has told and nobody has asked for yet.
+    ended: Mutex<HashMap<i32, i32>>,
+}
+
+impl std::fmt::Debug for Template {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Template").finish_non_exhaustive()
+    }
+}
+
+impl Template {
+    pub(crate) fn new(child: Child, control: OwnedFd, listener: Option<Shared>) -> Self {
+        let layers = child.layers().cloned();
+        Self(Arc::new(Held {
+            child,
+            control: Mutex::new(control),
+            listener,
+            layers,
+            ended: Mutex::default(),
+        }))
+    }
+
+    /// Whether it is there still, as far as can be told without asking it.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        let control = lock(&self.0.control);
+        let mut fds = [PollFd::new(control.as_fd(), PollFlags::POLLIN)];
+        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready == 0)
+    }
+
+    /// Has it fork, and gives the fork, which holds still until it gets its orders over `channel`
+    /// ([`Fork`](crate::Fork)).
+    ///
+    /// # Errors
+    /// [`ForkError`]. Without an answer before `until` the template is ended.
+    pub fn fork(&self, channel: OwnedFd, until: Instant) -> Result<Child, ForkError> {
+        let started = Instant::now();
+        let (stdout, their_stdout) = pipe2(OFlag::O_CLOEXEC).map_err(io::Error::from)?;
+        let (stderr, their_stderr) = pipe2(OFlag::O_CLOEXEC).map_err(io::Error::from)?;
+        let fds = [&channel, &their_stdout, &their_stderr].map(AsRawFd::as_raw_fd);
+        let control = lock(&self.0.control);
+        let sent = sendmsg::<()>(
+            control.as_raw_fd(),
+            &[IoSlice::new(ASK)],
+            &[ControlMessage::ScmRights(&fds)],
+            MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT,
+            None,
+        );
+        if sent.is_err() {
+            return Err(ForkError::Gone);
+        }
+        let Some((pid, pidfd)) = answer(&control, until)? else {
+            drop(control);
+            self.end();
+            return Err(ForkError::Gone);
+        };
+        drop(control);
+        Ok(Child::forked(
+            Forked {
+                pid,
+                pidfd,
+                of: Arc::clone(&self.0),
+            },
+            Streams { stdout, stderr },
+            started,
+        ))
+    }
+
+    /// Ends it. Its forks go on.
+    pub fn end(&self) {
+        // By its keeper, which knows whether it is there still.
+        self.0.child.ask(libc::SIGKILL);
+    }
+}
+
+/// Waits for what the template says. `None`: it is gone, or could not.
+fn answer(control: &OwnedFd, until: Instant) -> io::Result<Option<(i32, OwnedFd)>> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+        let mut fds = [PollFd::new(control.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut fds, timeout) {
+            Ok(0) if left.is_zero() => return Ok(None),
+            Ok(0) | Err(Errno::EINTR) => continue,
+            Ok(_) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let mut bytes = [0; ANSWER_BYTES];
+        let mut space = nix::cmsg_space!(RawFd);
+        let mut parts = [IoSliceMut::new(&mut bytes)];
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
+        let message = match recvmsg::<()>(control.as_raw_fd(), &mut parts, Some(&mut space), flags)
+        {
+            Ok(message) => message,
+            Err(Errno::EAGAIN | Errno::EINTR) => continue,
+            Err(_) => return Ok(None),
+        };
+        let mut pidfd = None;
+        for control in message.cmsgs()? {
+            if let ControlMessageOwned::ScmRights(fds) = control {
+                pidfd = fds.into_iter().map(sys::own_descriptor).next();
+            }
+        }
+        let whole = message.bytes == ANSWER_BYTES;
+        let pid = i32::from_ne_bytes(bytes);
+        return Ok(pidfd.filter(|_| whole && pid > 0).map(|pidfd| (pid, pidfd)));
+    }
+}
+
+/// A fork of a template, as a [`Child`] holds it.
+pub(crate) struct Forked {
+    pub(crate) pid: i32,
+    pub(crate) pidfd: OwnedFd,
+    of: Arc<Held>,
+}
+
+impl Forked {
+    pub(crate) fn id(&self) -> Pid {
+        Pid::from_raw(self.pid)
+    }
+
+    pub(crate) fn listener(&self) -> Option<&Shared> {
+        self.of.listener.as_ref()
+    }
+
+    pub(crate) fn layers(&self) -> Option<&Layers> {
+        self.of.layers.as_ref()
+    }
+
+    pub(crate) fn template(&self) -> &Child {
+        &self.of.child
+    }
+
+    /// How it ended, which it has. What the keeper does not tell in time counts as killed.
+    pub(crate) fn status(&self) -> Status {
+        let until = Instant::now() + STATUS_PATIENCE;
+        let mut ended = lock(&self.of.ended);
+        loop {
+            if let Some(status) = ended.remove(&self.pid) {
+                return Status::of_wait(status);
+            }
+            let mut bytes = [0; ForkEnded::BYTES];
+            match self.of.child.hear(&mut bytes, until) {
+                Some(count) if count == bytes.len() => {
+                    let end = ForkEnded::decode(bytes);
+                    ended.insert(end.pid, end.status);
+                }
+                Some(_) => {}
+                None => return Status::Signalled(libc::SIGKILL),
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,258 @@
+/* A fork of a template, made as if it had started and booted itself just now.
+ *
+ * Nothing is done for what asks the kernel each time (getmypid(), getrusage(), random_bytes(), which
+ * is getrandom(2), and with it libsodium, whose keys are made of that), for what compares the pid of
+ * its last use with its own, as OpenSSL does since 1.1.1d (openssl_get_fork_id() is getpid(2), so a
+ * fork that runs no handlers of pthread_atfork(3) is noticed too), and for what a cold run has from
+ * boot as well: error_get_last(), output buffers, what is registered, the collector's counts. The
+ * descriptor of random_bytes() is there only on a kernel without getrandom(2), and /dev/urandom has
+ * no place in it that two processes could share. */
+
+#ifndef _GNU_SOURCE
+# define _GNU_SOURCE /* RTLD_DEFAULT */
+#endif
+#include "shim.h"
+#include "SAPI.h"
+#include "zend_virtual_cwd.h"
+#include "zend_weakrefs.h"
+#include "ext/random/php_random.h"
+#include "ext/standard/php_filestat.h"
+#if PHP_VERSION_ID >= 80300
+# include "zend_max_execution_timer.h"
+#endif
+#include <dlfcn.h>
+#include <unistd.h>
+
+/* ---- mt_srand() ---- */
+
+static zif_handler next_seed;
+/* Whether the sequence of mt_rand() is one that the application has chosen. */
+static bool is_seeded;
+
+static bool is_given(zend_execute_data *call, uint32_t number)
+{
+	return ZEND_CALL_NUM_ARGS(call) >= number && Z_TYPE_P(ZEND_CALL_ARG(call, number)) > IS_NULL;
+}
+
+static ZEND_NAMED_FUNCTION(seed)
+{
+	/* A null is the seed 0 before 8.3, and none at all since. */
+	bool chosen = PHP_VERSION_ID < 80300 ? ZEND_NUM_ARGS() > 0 : is_given(execute_data, 1);
+	next_seed(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	if (EG(exception) == NULL) {
+		is_seeded = chosen;
+	}
+}
+
+static void watch_seed(const char *name, size_t len)
+{
+	zend_function *function = zend_hash_str_find_ptr(EG(function_table), name, len);
+	if (function != NULL && function->type == ZEND_INTERNAL_FUNCTION) {
+		/* One is an alias of the other, and either may be disabled. */
+		next_seed = function->internal_function.handler;
+		function->internal_function.handler = seed;
+	}
+}
+
+/* ---- engines of ext/random that seed themselves ---- */
+
+typedef struct {
+	const char *name;
+	size_t len;
+	const zend_class_entry *ce;
+	zif_handler next;
+} random_engine;
+
+static random_engine engines[] = {
+	{ZEND_STRL("random\\engine\\mt19937"), NULL, NULL},
+	{ZEND_STRL("random\\engine\\pcgoneseq128xslrr64"), NULL, NULL},
+	{ZEND_STRL("random\\engine\\xoshiro256starstar"), NULL, NULL},
+};
+#define ENGINES (sizeof engines / sizeof *engines)
+
+/* Engines without a seed of the application's => the second argument of their constructor or null.
+ * Weak, as another object may take the place of one that is gone. */
+static HashTable unseeded;
+static bool is_watching;
+
+static ZEND_NAMED_FUNCTION(construct)
+{
+	zend_object *object = Z_OBJ_P(ZEND_THIS);
+	bool chosen = is_given(execute_data, 1);
+	zval second;
+	ZVAL_NULL(&second);
+	if (is_given(execute_data, 2)) {
+		ZVAL_LONG(&second, zval_get_long(ZEND_CALL_ARG(execute_data, 2)));
+	}
+	for (size_t i = 0; i < ENGINES; i++) {
+		if (engines[i].ce == execute_data->func->common.scope) {
+			engines[i].next(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+		}
+	}
+	if (!is_watching || EG(exception) != NULL) {
+		return;
+	}
+	/* Once more on the same object is the same as anew. */
+	zend_weakrefs_hash_del(&unseeded, object);
+	if (!chosen) {
+		zend_weakrefs_hash_add(&unseeded, object, &second);
+	}
+}
+
+static void watch_engines(void)
+{
+	zend_hash_init(&unseeded, 8, NULL, NULL, 0);
+	for (size_t i = 0; i < ENGINES; i++) {
+		const zend_class_entry *ce = zend_hash_str_find_ptr(EG(class_table), engines[i].name, engines[i].len);
+		if (ce == NULL || ce->constructor == NULL || ce->constructor->type != ZEND_INTERNAL_FUNCTION) {
+			continue;
+		}
+		engines[i].ce = ce;
+		engines[i].next = ce->constructor->internal_function.handler;
+		ce->constructor->internal_function.handler = construct;
+	}
+	is_watching = true;
+}
+
+/* The constructor is what takes a seed from the system, in place: a Randomizer that shares the
+ * engine's state sees it. */
+static void seed_engines_again(void)
+{
+	zend_ulong key;
+	zval *second;
+	is_watching = false;
+	ZEND_HASH_FOREACH_NUM_KEY_VAL(&unseeded, key, second) {
+		zend_object *object = zend_weakref_key_to_object(key);
+		zend_function *constructor = NULL;
+		for (size_t i = 0; i < ENGINES; i++) {
+			if (engines[i].ce != NULL && instanceof_function(object->ce, engines[i].ce)) {
+				constructor = engines[i].ce->constructor;
+			}
+		}
+		if (constructor == NULL) {
+			continue;
+		}
+		zval result, arguments[2];
+		ZVAL_NULL(&arguments[0]);
+		ZVAL_COPY_VALUE(&arguments[1], second);
+		zend_call_known_function(constructor, object, object->ce, &result,
+			Z_TYPE_P(second) == IS_NULL ? 1 : 2, arguments, NULL);
+	} ZEND_HASH_FOREACH_END();
+}
+
+/* ---- libraries with a generator of their own ---- */
+
+/* SQLite's random() goes on where boot left it: only opening a file compares the pid (os_unix.c,
+ * unixOpen()), and a database in memory has none. Asked for nothing, it forgets its state
+ * (sqlite3_randomness(3)). */
+static void (*sqlite_randomness)(int bytes, void *into);
+
+static void find_sqlite(void)
+{
+	/* Extensions, and the libraries that they bring, are loaded with RTLD_GLOBAL. */
+	*(void **) &sqlite_randomness = dlsym(RTLD_DEFAULT, "sqlite3_randomness");
+}
+
+/* ---- time ---- */
+
+static void renew_number(zval *number, double was, double now)
+{
+	if (number == NULL) {
+		return;
+	}
+	ZVAL_DEREF(number);
+	/* Another value is one that the application put there: it stands in a cold run as well. */
+	if (Z_TYPE_P(number) == IS_DOUBLE && Z_DVAL_P(number) == was) {
+		ZVAL_DOUBLE(number, now);
+	} else if (Z_TYPE_P(number) == IS_LONG && Z_LVAL_P(number) == zend_dval_to_lval(was)) {
+		ZVAL_LONG(number, zend_dval_to_lval(now));
+	}
+}
+
+static void renew_times(zval *server, double was, double now)
+{
+	if (server == NULL) {
+		return;
+	}
+	ZVAL_DEREF(server);
+	if (Z_TYPE_P(server) != IS_ARRAY) {
+		return;
+	}
+	SEPARATE_ARRAY(server);
+	renew_number(zend_hash_str_find(Z_ARRVAL_P(server), ZEND_STRL("REQUEST_TIME")), was, now);
+	renew_number(zend_hash_str_find(Z_ARRVAL_P(server), ZEND_STRL("REQUEST_TIME_FLOAT")), was, now);
+}
+
+static void renew_request_time(void)
+{
+	double was = SG(global_request_time);
+	SG(global_request_time) = 0;
+	if (was == 0) {
+		return; /* nobody has asked yet; $_SERVER is made when code first names it */
+	}
+	double now = sapi_get_request_time();
+	renew_times(zend_hash_str_find(&EG(symbol_table), ZEND_STRL("_SERVER")), was, now);
+	renew_times(&PG(http_globals)[TRACK_VARS_SERVER], was, now);
+}
+
+/* A timer is not inherited by fork(2). A cold run still has the one that boot has set. */
+static void set_time_limit_again(void)
+{
+	zend_atomic_bool_store_ex(&EG(timed_out), false);
+	zend_atomic_bool_store_ex(&EG(vm_interrupt), false);
+#if PHP_VERSION_ID >= 80300
+	zend_max_execution_timer_init(); /* of a thread-safe PHP: its timers belong to a process */
+#endif
+	if (EG(timeout_seconds) != 0) {
+		zend_set_timeout(EG(timeout_seconds), false);
+	}
+}
+
+/* ---- all of it ---- */
+
+void altair_watch_seeds(void)
+{
+	watch_seed(ZEND_STRL("mt_srand"));
+	watch_seed(ZEND_STRL("srand"));
+	watch_engines();
+	find_sqlite();
+}
+
+bool altair_enter_directory(const char *path)
+{
+#ifdef VIRTUAL_DIR
+	/* A thread-safe PHP keeps a directory of its own; libraries go by the process's. */
+	if (VCWD_CHDIR(path) != 0) {
+		return false;
+	}
+#endif
+	return chdir(path) == 0;
+}
+
+static void forget_files(void)
+{
+	php_clear_stat_cache(false, NULL, 0);
+	if (CWDG(realpath_cache_size) != 0) {
+		/* Not freed: that would copy each page that it is on, and the process ends soon. */
+		memset(CWDG(realpath_cache), 0, sizeof CWDG(realpath_cache));
+		CWDG(realpath_cache_size) = 0;
+	}
+}
+
+void altair_freshen(void)
+{
+	renew_request_time();
+	if (!is_seeded) {
+		RANDOM_G(mt19937_seeded) = false;
+	}
+	RANDOM_G(combined_lcg_seeded) = false;
+	seed_engines_again();
+	if (sqlite_randomness != NULL) {
+		sqlite_randomness(0, NULL);
+	}
+	forget_files();
+	PG(connection_status) = PHP_CONNECTION_NORMAL;
+	set_time_limit_again();
+	/* At the end: what was done here is no part of the run. */
+	zend_memory_reset_peak_usage();
+}
