@@ -3,11 +3,12 @@
 use std::process::Command;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "src/zend/shim.c",
     "src/zend/child.c",
     "src/zend/snippet.c",
     "src/zend/fresh.c",
+    "src/zend/held.c",
     "src/zend/refuse.c",
     "src/zend/compile.c",
     "src/zend/target.c",

@@ -1,7 +1,7 @@
 //! Ends that PHP code does not come to by itself: fatal errors, memory that ran out.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use altair_engine::Location;
 use altair_engine::channel::{Ending, Message, Report};
@@ -11,6 +11,7 @@ use super::link::Voice;
 use super::stop;
 use crate::zend::allocator::on_exhausted;
 use crate::zend::child::{self as engine, Cut, FatalError, memory_peak};
+use crate::zend::fresh::NotFresh;
 use crate::zend::process::leave;
 use crate::zend::{exception, frames};
 
@@ -23,7 +24,8 @@ const EXIT_EXHAUSTED: i32 = 1;
 /// The status of a PHP that a fatal error has ended.
 const EXIT_FATAL: u8 = 255;
 
-static LAST_WORDS: OnceLock<&'static Voice> = OnceLock::new();
+/// Set again in the fork of a template.
+static LAST_WORDS: Mutex<Option<&'static Voice>> = Mutex::new(None);
 static BALLAST: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 static FATAL: Mutex<Option<Ending>> = Mutex::new(None);
 
@@ -32,9 +34,16 @@ pub fn prepare(voice: &'static Voice, capped: bool) {
     *lock(&BALLAST) = Some(Vec::with_capacity(BALLAST_BYTES));
     engine::begin(on_fatal);
     if capped {
-        let _ = LAST_WORDS.set(voice);
+        *lock(&LAST_WORDS) = Some(voice);
         engine::on_exit(on_exit);
         on_exhausted(last_words);
+    }
+}
+
+/// Gives the hooks of a template, which its fork has, the fork's own voice.
+pub fn pass_on(voice: &'static Voice) {
+    if let Some(last_words) = &mut *lock(&LAST_WORDS) {
+        *last_words = voice;
     }
 }
 
@@ -75,7 +84,8 @@ fn last_words() {
 }
 
 fn say_exhausted() {
-    let Some(voice) = LAST_WORDS.get() else {
+    let voice = LAST_WORDS.try_lock().ok().and_then(|voice| *voice);
+    let Some(voice) = voice else {
         return;
     };
     // Whoever holds it is giving it back.
@@ -118,6 +128,17 @@ pub fn of(cut: Cut) -> Ending {
                 stack_trace: Vec::new(),
             },
         }),
+    }
+}
+
+/// The ending of a fork that is not as fresh as a run has to be.
+pub fn of_unfresh(why: NotFresh) -> Ending {
+    match why {
+        NotFresh::Directory(error) => Ending::BootFailed {
+            message: format!("The project's directory cannot be entered: {error}."),
+            exception: None,
+        },
+        NotFresh::Bailout => of(Cut::Bailout),
     }
 }
 

@@ -5,9 +5,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use altair_engine::channel::{Ending, Message, Restrictions, Task};
+use altair_engine::channel::{Ending, Message, Restrictions, Run, Task};
 use altair_engine::guards::{IN_FORCE, describe};
-use altair_sandbox::has_one_thread;
+use altair_sandbox::{Taken, has_one_thread};
 use nix::unistd::{getpid, pause};
 
 use super::link::Voice;
@@ -18,8 +18,8 @@ use crate::zend::refusals::{refuse, seal};
 
 /// Takes the kernel's last guards, before anything of the application runs, and tells the host.
 /// `false` where one is missing that nothing may run without; the host says so.
-pub fn take_final(task: &Task, voice: &Voice) -> bool {
-    let wanted = &task.guards;
+pub fn take_final(task: &Task, run: &Run, voice: &Voice) -> bool {
+    let wanted = &run.guards;
     if (wanted.landlock.is_some() || wanted.seccomp.is_some()) && !has_one_thread() {
         voice.send(&Message::SecondThread {
             pid: getpid().as_raw(),
@@ -34,12 +34,17 @@ pub fn take_final(task: &Task, voice: &Voice) -> bool {
     if wanted.seccomp.is_some() && !task.private_root {
         hide();
     }
-    let taken = wanted.take(Some(voice.channel()));
+    tell(wanted.take(Some(voice.channel())), run, voice)
+}
+
+/// Tells the host what became of the kernel's last guards. `false` where one is missing that
+/// nothing may run without.
+pub fn tell(taken: Taken, run: &Run, voice: &Voice) -> bool {
     let guards: Vec<_> = [("landlock", taken.landlock), ("seccomp", taken.seccomp)]
         .into_iter()
         .filter_map(|(name, state)| Some((name.to_owned(), describe(&state?))))
         .collect();
-    let goes_on = task.insist.iter().all(|insisted| {
+    let goes_on = run.insist.iter().all(|insisted| {
         guards
             .iter()
             .any(|(guard, state)| *guard == insisted.guard && insisted.is_met_by(state))
@@ -61,10 +66,11 @@ fn hide() {
 /// The ending of a run whose boot has used more than the request allows.
 pub fn apply(
     task: &Task,
+    run: &Run,
     restrictions: &Restrictions,
     voice: &'static Voice,
 ) -> Result<String, Ending> {
-    if task.guards.seccomp.is_none() {
+    if run.guards.seccomp.is_none() {
         hide();
     }
     let state = restrict_paths(task, restrictions);

@@ -19,6 +19,7 @@ use crate::zend::process::take_descriptor;
 /// The channel before the task has come.
 pub struct Link {
     socket: OwnedFd,
+    opened_ns: u64,
 }
 
 impl Link {
@@ -27,9 +28,15 @@ impl Link {
         if descriptor < 0 {
             return Err(Errno::EBADF.into());
         }
+        let opened_ns = monotonic_ns();
         let socket = take_descriptor(descriptor);
         fcntl(&socket, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
-        Ok(Self { socket })
+        Ok(Self { socket, opened_ns })
+    }
+
+    /// When it was taken over, in nanoseconds of the clock that the host reads, too.
+    pub fn opened_ns(&self) -> u64 {
+        self.opened_ns
     }
 
     /// Waits for the task.
@@ -125,7 +132,7 @@ fn send_packet(socket: &OwnedFd, packet: &[u8]) {
 }
 
 /// Now, in nanoseconds of the clock that the host reads, too.
-pub fn monotonic_ns() -> u64 {
+fn monotonic_ns() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
         now.tv_sec().unsigned_abs() * 1_000_000_000 + now.tv_nsec().unsigned_abs()
     })

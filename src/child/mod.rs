@@ -8,17 +8,19 @@ mod link;
 mod refusals;
 mod run;
 mod stop;
+mod template;
 
 use std::ffi::CStr;
+use std::os::fd::RawFd;
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use altair_engine::channel::{Ending, Message, PROTOCOL};
+use altair_engine::channel::{Ending, Message, PROTOCOL, Report, Run, Task, Work};
 
 use crate::zend::child as engine;
 use crate::zend::params::ini;
 use crate::zend::process::leave;
-use link::Link;
+use link::{Link, Voice};
 
 /// The ini setting by which a host tells a process that it is a child, and on which descriptor
 /// the channel is.
@@ -49,32 +51,54 @@ extern "C" fn entry() {
     leave(status)
 }
 
-/// One evaluation, from the task to the report. Gives the exit status.
+/// One child, from its task to its end. Gives the exit status.
 fn main() -> i32 {
-    let entered_ns = link::monotonic_ns();
-    let link = match Link::open(ini(CHANNEL_INI).parse().unwrap_or(-1)) {
-        Ok(link) => link,
-        Err(_) => return EXIT_BROKEN,
-    };
-    let task = match link.receive() {
-        Ok(task) if task.protocol == PROTOCOL => task,
+    let descriptor = ini(CHANNEL_INI).parse().unwrap_or(-1);
+    match receive(descriptor) {
+        Some((link, task)) => match task.work.clone() {
+            Work::Run(run) => cold(&task, &run, link),
+            Work::Template(model) => template::serve(&task, &model, link),
+        },
+        None => EXIT_BROKEN,
+    }
+}
+
+/// Waits for the task.
+fn receive(descriptor: RawFd) -> Option<(Link, Task)> {
+    let link = Link::open(descriptor).ok()?;
+    match link.receive() {
+        Ok(task) if task.protocol == PROTOCOL => Some((link, task)),
         _ => {
             link.say_who_we_are();
-            return EXIT_BROKEN;
+            None
         }
-    };
-    let voice = link.with_secret(task.secret.clone());
-    voice.send(&Message::Entered { at_ns: entered_ns });
-    // These set up what the last guards forbid.
-    ending::prepare(voice, task.capped);
-    stop::arm(voice);
-    if !guards::take_final(&task, voice) {
+    }
+}
+
+/// One evaluation in a process of its own.
+fn cold(task: &Task, run: &Run, link: Link) -> i32 {
+    let voice = begin(task, link);
+    if !guards::take_final(task, run, voice) {
         return EXIT_BROKEN;
     }
-    let run = run::run(&task, voice);
-    stop::note_phase(run.report.phase);
-    let status = exit_status(&run.report.ending);
-    voice.send(&Message::Report(run.report));
+    finish(run::run(task, run, voice, None), voice)
+}
+
+/// Says that the child's own code has begun, and sets up what the last guards forbid.
+fn begin(task: &Task, link: Link) -> &'static Voice {
+    let entered_ns = link.opened_ns();
+    let voice = link.with_secret(task.secret.clone());
+    voice.send(&Message::Entered { at_ns: entered_ns });
+    ending::prepare(voice, task.capped);
+    stop::arm(voice, task);
+    voice
+}
+
+/// Reports. Gives the exit status.
+fn finish(report: Report, voice: &Voice) -> i32 {
+    stop::note_phase(report.phase);
+    let status = exit_status(&report.ending);
+    voice.send(&Message::Report(report));
     status
 }
 

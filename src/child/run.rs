@@ -1,21 +1,20 @@
-//! The run phase: boot, guards, snippet, encoding, shutdown. Ends in a report.
+//! The run phase: boot, guards, snippet, encoding, shutdown. Ends in a report. The same for a child
+//! that has a process of its own and for the fork of a template, which is booted by then.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Instant;
 
 use altair_engine::Phase;
-use altair_engine::channel::{Ending, Message, Report, Task};
+use altair_engine::channel::{Ending, Message, Report, Run, Task};
 use altair_engine::encode::encode_value;
 
 use super::link::Voice;
 use super::{boot, ending, guards, stop};
 use crate::zend::child::{self as engine, memory_peak};
+use crate::zend::fresh;
 use crate::zend::node::ZvalNode;
-
-/// A run that has come to its end.
-pub struct Run {
-    /// What is to be said of it.
-    pub report: Report,
-}
 
 /// ini settings of the child's that hold from its first own code on: what PHP says goes to
 /// standard error, and output that nobody reads any more (a snippet may close it) is no reason to end.
@@ -29,9 +28,30 @@ const OWN_INI: &[(&str, &str)] = &[
 /// ini settings that boot may have changed for its own ends, and that hold for the snippet.
 const SNIPPET_INI: &[(&str, &str)] = &[("display_errors", "stderr"), ("html_errors", "0")];
 
-/// Runs a task to its end.
-pub fn run(task: &Task, voice: &'static Voice) -> Run {
-    let mut run = Run {
+/// Boots the application for good: what it made is set apart from what a snippet makes, and the
+/// snippet's `container()` gives its container.
+///
+/// # Errors
+///
+/// The ending of a boot that failed.
+pub fn boot_application(task: &Task) -> Result<(), Ending> {
+    for (name, value) in OWN_INI {
+        engine::set_ini(name, value.as_bytes());
+    }
+    let container = boot::boot(task)?;
+    engine::set_container(&container);
+    // It belongs to `container()` from here on.
+    std::mem::forget(container);
+    engine::end_boot();
+    for (name, value) in SNIPPET_INI {
+        engine::set_ini(name, value.as_bytes());
+    }
+    Ok(())
+}
+
+/// Runs a task to its end, in an application that is booted already, or is yet to be.
+pub fn run(task: &Task, run: &Run, voice: &'static Voice, booted: Option<Booted>) -> Report {
+    let mut going = Going {
         report: Report {
             ending: Ending::Exited(0),
             phase: Phase::Boot,
@@ -40,18 +60,53 @@ pub fn run(task: &Task, voice: &'static Voice) -> Run {
             encode_us: None,
         },
     };
-    run.report.ending = match run.complete(task, voice) {
+    going.report.ending = match going.complete(task, run, voice, booted) {
         Ok(ending) | Err(ending) => ending,
     };
-    run.report.memory_peak_bytes = memory_peak();
-    run
+    going.report.memory_peak_bytes = memory_peak();
+    going.report
 }
 
-impl Run {
-    fn complete(&mut self, task: &Task, voice: &'static Voice) -> Result<Ending, Ending> {
-        self.boot(task, voice)?;
+/// That the application is booted.
+pub struct Booted;
+
+/// A run that goes on.
+struct Going {
+    report: Report,
+}
+
+impl Going {
+    fn complete(
+        &mut self,
+        task: &Task,
+        run: &Run,
+        voice: &'static Voice,
+        booted: Option<Booted>,
+    ) -> Result<Ending, Ending> {
+        let began = Instant::now();
+        if booted.is_none() {
+            boot_application(task)?;
+        }
+        // Where boot has left it, relative paths would mean something else than in the next run.
+        let root = Path::new(OsStr::from_bytes(&task.root));
+        let fresh = fresh::enter(root).and_then(|()| match booted {
+            Some(Booted) => fresh::freshen(),
+            None => Ok(()),
+        });
+        fresh.map_err(ending::of_unfresh)?;
+        let guards = match &run.restrictions {
+            Some(restrictions) => {
+                let state = guards::apply(task, run, restrictions, voice)?;
+                vec![("ini".to_owned(), state)]
+            }
+            None => Vec::new(),
+        };
+        voice.send(&Message::Ready {
+            boot_us: micros(began),
+            guards,
+        });
         self.enter(Phase::Snippet);
-        let ending = self.snippet(task);
+        let ending = self.snippet(run);
         Ok(self.shut_down(ending))
     }
 
@@ -60,35 +115,9 @@ impl Run {
         stop::note_phase(phase);
     }
 
-    fn boot(&mut self, task: &Task, voice: &'static Voice) -> Result<(), Ending> {
+    fn snippet(&mut self, run: &Run) -> Ending {
         let began = Instant::now();
-        for (name, value) in OWN_INI {
-            engine::set_ini(name, value.as_bytes());
-        }
-        let container = boot::boot(task)?;
-        engine::set_container(&container);
-        engine::end_boot();
-        for (name, value) in SNIPPET_INI {
-            engine::set_ini(name, value.as_bytes());
-        }
-        let guards = match &task.restrictions {
-            Some(restrictions) => {
-                vec![("ini".to_owned(), guards::apply(task, restrictions, voice)?)]
-            }
-            None => Vec::new(),
-        };
-        // The container belongs to `container()` from here on.
-        std::mem::forget(container);
-        voice.send(&Message::Ready {
-            boot_us: micros(began),
-            guards,
-        });
-        Ok(())
-    }
-
-    fn snippet(&mut self, task: &Task) -> Ending {
-        let began = Instant::now();
-        let returned = engine::run_snippet(&snippet_source(&task.snippet));
+        let returned = engine::run_snippet(&snippet_source(&run.snippet));
         self.report.snippet_us = Some(micros(began));
         let value = match returned {
             Ok(value) => value,

@@ -4,16 +4,16 @@
 //! machine to look up would let the snippet run on after a `sleep`, or come late out of a long
 //! native call.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use altair_engine::channel::{StoppedRef, encode_stopped};
+use altair_engine::channel::{StoppedRef, Task, Work, encode_stopped};
 use altair_engine::{Phase, stop_signal};
 
 use super::link::Voice;
 use crate::zend::child::memory_peak;
 use crate::zend::frames::Arena;
-use crate::zend::process::{leave, on_signal_of_parent};
+use crate::zend::process::{leave, on_signal_of};
 
 /// Bytes of the packet that says where the code was.
 const PACKET_BYTES: usize = 24 * 1024;
@@ -22,7 +22,10 @@ const EXIT_STOPPED: i32 = 124;
 
 /// What the handler needs, made beforehand: it cannot allocate.
 struct Stopper {
-    voice: &'static Voice,
+    /// Another one in the fork of a template.
+    voice: Mutex<&'static Voice>,
+    /// Whether the process goes on: it is a template, which nobody waits for that long any more.
+    goes_on: AtomicBool,
     /// For the first thread that comes; the handler takes it without waiting.
     room: Mutex<Room>,
 }
@@ -48,16 +51,27 @@ pub fn phase() -> Phase {
 }
 
 /// Installs the handler.
-pub fn arm(voice: &'static Voice) {
+pub fn arm(voice: &'static Voice, task: &Task) {
     let room = Room {
         arena: Arena::new(),
         packet: Box::new([0; PACKET_BYTES]),
     };
-    let _ = STOPPER.set(Stopper {
-        voice,
+    let stopper = Stopper {
+        voice: Mutex::new(voice),
+        goes_on: AtomicBool::new(matches!(task.work, Work::Template(_))),
         room: Mutex::new(room),
-    });
-    on_signal_of_parent(stop_signal(), on_stop);
+    };
+    let _ = STOPPER.set(stopper);
+    on_signal_of(task.host, stop_signal(), on_stop);
+}
+
+/// Has the handler of a template, which its fork has, speak for the fork, and end it.
+pub fn pass_on(voice: &'static Voice) {
+    if let Some(stopper) = STOPPER.get() {
+        // Nobody else is there to hold it.
+        *stopper.voice.lock().unwrap_or_else(PoisonError::into_inner) = voice;
+        stopper.goes_on.store(false, Ordering::Relaxed);
+    }
 }
 
 /// Async-signal-safe: reads the engine's frames, formats into room of its own, sends, and ends the
@@ -77,9 +91,14 @@ fn on_stop() {
             location,
             memory_peak_bytes: memory_peak(),
         };
-        if let Some(packet) = encode_stopped(stopper.voice.secret(), &stopped, &mut packet[..]) {
-            stopper.voice.send_packet(packet);
+        let Ok(voice) = stopper.voice.try_lock() else {
+            return;
+        };
+        if let Some(packet) = encode_stopped(voice.secret(), &stopped, &mut packet[..]) {
+            voice.send_packet(packet);
         }
     });
-    leave(EXIT_STOPPED)
+    if !stopper.goes_on.load(Ordering::Relaxed) {
+        leave(EXIT_STOPPED)
+    }
 }

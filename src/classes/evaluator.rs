@@ -1,14 +1,16 @@
 //! `Altair\Eval\Evaluator`.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::{CStr, OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use altair_engine::audit::Actor;
 use altair_engine::guards::Selection;
-use altair_engine::{EvalError, EvalRequest, EvalResult, Evaluator, Observer, php};
+use altair_engine::{EvalError, EvalRequest, EvalResult, Evaluator, Observer, Pool, php};
 use altair_sandbox::Stream;
 use ext_php_rs::types::Zval;
 use ext_php_rs::zend::ExecuteData;
@@ -37,6 +39,7 @@ pub fn register() {
     extension_path();
     Class::readonly("Altair\\Eval\\Evaluator")
         .not_serializable()
+        .held(freed)
         .property("phpBinary", Type::STRING)
         .property("warm", Type::BOOL)
         .constructor(
@@ -119,6 +122,29 @@ fn ini_flag(name: &CStr) -> bool {
     )
 }
 
+thread_local! {
+    /// The templates of each object, by its handle.
+    static POOLS: RefCell<HashMap<u32, Arc<Pool>>> = RefCell::default();
+}
+
+/// An object is gone, and its templates with it.
+extern "C" fn freed(handle: u32) {
+    // Taken out first: to end them takes a moment. Where the thread ends, all of them do.
+    let pool = POOLS.try_with(|pools| pools.borrow_mut().remove(&handle));
+    drop(pool);
+}
+
+/// The templates of an object. In a fork of the process that made them it has none yet.
+fn pool(handle: u32) -> Arc<Pool> {
+    POOLS.with_borrow_mut(|pools| {
+        let pool = pools.entry(handle).or_default();
+        if !pool.is_own() {
+            *pool = Arc::default();
+        }
+        Arc::clone(pool)
+    })
+}
+
 /// The engine's evaluator that the object stands for; `None` with an `Error` pending where it was
 /// never constructed.
 fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
@@ -140,6 +166,9 @@ fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
     ));
     if let Some(path) = extension_path() {
         evaluator = evaluator.with_extension(path.clone());
+    }
+    if property(object, "warm").is_some_and(Zval::is_true) {
+        evaluator = evaluator.with_pool(pool(object.handle));
     }
     Some(evaluator)
 }

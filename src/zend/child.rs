@@ -248,6 +248,12 @@ pub fn set_memory_limit(bytes: u64) -> bool {
     unsafe { ffi::altair_set_memory_limit(usize::try_from(bytes).unwrap_or(usize::MAX)) }
 }
 
+/// Gives memory that is free back to the system.
+pub fn trim_memory() {
+    // SAFETY: frees what is free.
+    unsafe { ffi::altair_trim_memory() };
+}
+
 /// PHP's real peak, in bytes. Usable in a signal handler.
 #[must_use]
 pub fn memory_peak() -> u64 {

@@ -124,6 +124,7 @@ impl Param {
 /// A class in the making.
 pub struct Class {
     builder: ClassBuilder,
+    freed: Option<extern "C" fn(u32)>,
     properties: Vec<(&'static str, Type)>,
 }
 
@@ -133,6 +134,7 @@ impl Class {
         let flags = ClassFlags::Final | ClassFlags::NoDynamicProperties;
         Self {
             builder: ClassBuilder::new(name).flags(flags),
+            freed: None,
             properties: Vec::new(),
         }
     }
@@ -142,6 +144,7 @@ impl Class {
         let flags = ClassFlags::Final | ClassFlags::NoDynamicProperties | ClassFlags::ReadonlyClass;
         Self {
             builder: ClassBuilder::new(name).flags(flags),
+            freed: None,
             properties: Vec::new(),
         }
     }
@@ -160,6 +163,7 @@ impl Class {
             .implements(interface);
         Self {
             builder,
+            freed: None,
             properties: Vec::new(),
         }
     }
@@ -171,8 +175,15 @@ impl Class {
             .implements(parent);
         Self {
             builder,
+            freed: None,
             properties: Vec::new(),
         }
+    }
+
+    /// Has `freed` told the handle of each object that is gone. Of one class only.
+    pub fn held(mut self, freed: extern "C" fn(u32)) -> Self {
+        self.freed = Some(freed);
+        self
     }
 
     /// A public readonly property.
@@ -277,6 +288,10 @@ impl Class {
                     class_name,
                 );
             }
+        }
+        if let Some(freed) = self.freed {
+            // SAFETY: as above.
+            unsafe { ffi::altair_hold(ce, freed) };
         }
         slot.0.store(ce, Ordering::Release);
     }

@@ -131,6 +131,9 @@ unsafe extern "C" {
         value_len: usize,
     ) -> bool;
     pub fn altair_set_memory_limit(bytes: usize) -> bool;
+    pub fn altair_hold(ce: *mut ClassEntry, hook: extern "C" fn(u32));
+    pub fn altair_ini_directory() -> *const c_char;
+    pub fn altair_trim_memory();
     pub fn altair_memory_peak() -> usize;
     pub fn altair_memory_usage() -> usize;
     pub fn altair_php_version() -> *const c_char;
@@ -164,8 +167,9 @@ unsafe extern "C" {
     pub fn altair_flush_output();
     pub fn altair_exit_status() -> i64;
     pub fn altair_watch_seeds();
-    pub fn altair_enter_directory(path: *const c_char) -> bool;
-    pub fn altair_freshen();
+    pub fn altair_enter(root: *const c_char) -> bool;
+    pub fn altair_settle();
+    pub fn altair_freshen() -> bool;
     pub fn altair_refuse(name: *const c_char, len: usize, snippet_only: bool, lift: *const c_char);
     pub fn altair_refuse_everywhere(root: *const c_char, len: usize);
     pub fn altair_on_refusal(refused: RefusedHook, missed: MissedHook);

@@ -17,11 +17,19 @@
 #include "zend_weakrefs.h"
 #include "ext/random/php_random.h"
 #include "ext/standard/php_filestat.h"
-#if PHP_VERSION_ID >= 80300
-# include "zend_max_execution_timer.h"
-#endif
+#include "zend_max_execution_timer.h"
 #include <dlfcn.h>
 #include <unistd.h>
+
+/* Puts `with` in the place of a built-in function's handler, which goes to `next`. */
+static void watch(const char *name, size_t len, zif_handler with, zif_handler *next)
+{
+	zend_function *function = zend_hash_str_find_ptr(EG(function_table), name, len);
+	if (function != NULL && function->type == ZEND_INTERNAL_FUNCTION) {
+		*next = function->internal_function.handler;
+		function->internal_function.handler = with;
+	}
+}
 
 /* ---- mt_srand() ---- */
 
@@ -44,14 +52,43 @@ static ZEND_NAMED_FUNCTION(seed)
 	}
 }
 
-static void watch_seed(const char *name, size_t len)
+/* ---- GMP ---- */
+
+/* Its state is its own extension's, seeded when first asked for. Seeding takes about 0.4 ms here: done
+ * only where boot has drawn from it. */
+static zif_handler next_gmp_seed, next_gmp_bits, next_gmp_range;
+static bool is_gmp_seeded, is_gmp_used;
+
+static ZEND_NAMED_FUNCTION(gmp_seed)
 {
-	zend_function *function = zend_hash_str_find_ptr(EG(function_table), name, len);
-	if (function != NULL && function->type == ZEND_INTERNAL_FUNCTION) {
-		/* One is an alias of the other, and either may be disabled. */
-		next_seed = function->internal_function.handler;
-		function->internal_function.handler = seed;
+	next_gmp_seed(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	is_gmp_seeded = is_gmp_seeded || EG(exception) == NULL;
+}
+
+static ZEND_NAMED_FUNCTION(gmp_bits)
+{
+	is_gmp_used = true;
+	next_gmp_bits(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+}
+
+static ZEND_NAMED_FUNCTION(gmp_range)
+{
+	is_gmp_used = true;
+	next_gmp_range(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+}
+
+static void seed_gmp_again(void)
+{
+	zend_function *function;
+	zval seed, result;
+	zend_long random;
+	if (!is_gmp_used || is_gmp_seeded
+		|| (function = zend_hash_str_find_ptr(EG(function_table), ZEND_STRL("gmp_random_seed"))) == NULL
+		|| php_random_bytes_silent(&random, sizeof random) == FAILURE) {
+		return;
 	}
+	ZVAL_LONG(&seed, random & ZEND_LONG_MAX);
+	zend_call_known_function(function, NULL, NULL, &result, 1, &seed, NULL);
 }
 
 /* ---- engines of ext/random that seed themselves ---- */
@@ -169,20 +206,6 @@ static void renew_number(zval *number, double was, double now)
 	}
 }
 
-static void renew_times(zval *server, double was, double now)
-{
-	if (server == NULL) {
-		return;
-	}
-	ZVAL_DEREF(server);
-	if (Z_TYPE_P(server) != IS_ARRAY) {
-		return;
-	}
-	SEPARATE_ARRAY(server);
-	renew_number(zend_hash_str_find(Z_ARRVAL_P(server), ZEND_STRL("REQUEST_TIME")), was, now);
-	renew_number(zend_hash_str_find(Z_ARRVAL_P(server), ZEND_STRL("REQUEST_TIME_FLOAT")), was, now);
-}
-
 static void renew_request_time(void)
 {
 	double was = SG(global_request_time);
@@ -190,9 +213,18 @@ static void renew_request_time(void)
 	if (was == 0) {
 		return; /* nobody has asked yet; $_SERVER is made when code first names it */
 	}
+	zval *server = zend_hash_str_find(&EG(symbol_table), ZEND_STRL("_SERVER"));
+	if (server == NULL) {
+		return;
+	}
+	ZVAL_DEREF(server);
+	if (Z_TYPE_P(server) != IS_ARRAY) {
+		return;
+	}
 	double now = sapi_get_request_time();
-	renew_times(zend_hash_str_find(&EG(symbol_table), ZEND_STRL("_SERVER")), was, now);
-	renew_times(&PG(http_globals)[TRACK_VARS_SERVER], was, now);
+	SEPARATE_ARRAY(server);
+	renew_number(zend_hash_str_find(Z_ARRVAL_P(server), ZEND_STRL("REQUEST_TIME")), was, now);
+	renew_number(zend_hash_str_find(Z_ARRVAL_P(server), ZEND_STRL("REQUEST_TIME_FLOAT")), was, now);
 }
 
 /* A timer is not inherited by fork(2). A cold run still has the one that boot has set. */
@@ -200,9 +232,7 @@ static void set_time_limit_again(void)
 {
 	zend_atomic_bool_store_ex(&EG(timed_out), false);
 	zend_atomic_bool_store_ex(&EG(vm_interrupt), false);
-#if PHP_VERSION_ID >= 80300
-	zend_max_execution_timer_init(); /* of a thread-safe PHP: its timers belong to a process */
-#endif
+	zend_max_execution_timer_init(); /* a thread-safe PHP's timers belong to a process */
 	if (EG(timeout_seconds) != 0) {
 		zend_set_timeout(EG(timeout_seconds), false);
 	}
@@ -212,47 +242,47 @@ static void set_time_limit_again(void)
 
 void altair_watch_seeds(void)
 {
-	watch_seed(ZEND_STRL("mt_srand"));
-	watch_seed(ZEND_STRL("srand"));
+	/* One is an alias of the other, and either may be disabled. */
+	watch(ZEND_STRL("mt_srand"), seed, &next_seed);
+	watch(ZEND_STRL("srand"), seed, &next_seed);
+	watch(ZEND_STRL("gmp_random_seed"), gmp_seed, &next_gmp_seed);
+	watch(ZEND_STRL("gmp_random_bits"), gmp_bits, &next_gmp_bits);
+	watch(ZEND_STRL("gmp_random_range"), gmp_range, &next_gmp_range);
 	watch_engines();
 	find_sqlite();
 }
 
-bool altair_enter_directory(const char *path)
+void altair_settle(void)
 {
-#ifdef VIRTUAL_DIR
-	/* A thread-safe PHP keeps a directory of its own; libraries go by the process's. */
-	if (VCWD_CHDIR(path) != 0) {
-		return false;
-	}
-#endif
-	return chdir(path) == 0;
-}
-
-static void forget_files(void)
-{
-	php_clear_stat_cache(false, NULL, 0);
-	if (CWDG(realpath_cache_size) != 0) {
-		/* Not freed: that would copy each page that it is on, and the process ends soon. */
-		memset(CWDG(realpath_cache), 0, sizeof CWDG(realpath_cache));
-		CWDG(realpath_cache_size) = 0;
-	}
-}
-
-void altair_freshen(void)
-{
-	renew_request_time();
+	/* Each of these is filled when it is next asked for, which is in a fork. */
 	if (!is_seeded) {
 		RANDOM_G(mt19937_seeded) = false;
 	}
 	RANDOM_G(combined_lcg_seeded) = false;
-	seed_engines_again();
 	if (sqlite_randomness != NULL) {
 		sqlite_randomness(0, NULL);
 	}
-	forget_files();
+	php_clear_stat_cache(true, NULL, 0);
+}
+
+bool altair_enter(const char *root)
+{
+	zend_memory_reset_peak_usage();
+#ifdef VIRTUAL_DIR
+	/* A thread-safe PHP keeps a directory of its own; libraries go by the process's. */
+	if (VCWD_CHDIR(root) != 0) {
+		return false;
+	}
+#endif
+	return chdir(root) == 0;
+}
+
+bool altair_freshen(void)
+{
+	renew_request_time();
+	seed_gmp_again();
+	seed_engines_again();
 	PG(connection_status) = PHP_CONNECTION_NORMAL;
 	set_time_limit_again();
-	/* At the end: what was done here is no part of the run. */
-	zend_memory_reset_peak_usage();
+	return EG(exception) == NULL;
 }

@@ -2,6 +2,7 @@
 
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use nix::libc;
 use nix::sys::signal::SigSet;
@@ -18,22 +19,27 @@ pub fn take_descriptor(descriptor: RawFd) -> OwnedFd {
 
 static HANDLER: OnceLock<fn()> = OnceLock::new();
 
-/// Passes on what the parent sends, and nothing that the process sends itself.
+/// Who may send it, beside the parent.
+static SENDER: AtomicI32 = AtomicI32::new(0);
+
+/// Passes on what the parent or the host sends, and nothing that the process sends itself.
 extern "C" fn on_delivery(_signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: the kernel's, for the time of the call; a signal of kill(2) has a sender.
     let sender = unsafe { (*info).si_pid() };
-    if sender == nix::unistd::getppid().as_raw()
+    let is_host = sender == SENDER.load(Ordering::Relaxed);
+    if (is_host || sender == nix::unistd::getppid().as_raw())
         && let Some(handler) = HANDLER.get()
     {
         handler();
     }
 }
 
-/// Has `handler` called when the parent sends `signal`, on a stack of its own, with all other
+/// Has `handler` called when the parent or `host` sends `signal`, on a stack of its own, with all other
 /// signals held back. Once for the process.
 ///
 /// `handler` has to be async-signal-safe.
-pub fn on_signal_of_parent(signal: i32, handler: fn()) {
+pub fn on_signal_of(host: i32, signal: i32, handler: fn()) {
+    SENDER.store(host, Ordering::Relaxed);
     let _ = HANDLER.set(handler);
     let stack = Box::leak(vec![0_u8; HANDLER_STACK_BYTES].into_boxed_slice());
     // SAFETY: the stack lives as long as the process; all zeros is an action without a handler,

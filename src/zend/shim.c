@@ -1,6 +1,9 @@
 /* What Rust needs of the engine and ext-php-rs does not reach: macros, inline functions. */
 
 #include "shim.h"
+#ifdef __GLIBC__
+# include <malloc.h>
+#endif
 #include "zend_closures.h"
 #include "zend_enum.h"
 #include "zend_exceptions.h"
@@ -421,6 +424,19 @@ bool altair_set_memory_limit(size_t bytes)
 	}
 	PG(memory_limit) = (zend_long) bytes;
 	return true;
+}
+
+const char *altair_ini_directory(void)
+{
+	return PHP_CONFIG_FILE_PATH;
+}
+
+void altair_trim_memory(void)
+{
+	zend_mm_gc(zend_mm_get_heap());
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
 }
 
 size_t altair_memory_peak(void)

@@ -95,6 +95,9 @@ zval *altair_exception_property(zend_object *exception, const char *name, size_t
 
 bool altair_set_ini(const char *name, size_t name_len, const char *value, size_t value_len);
 bool altair_set_memory_limit(size_t bytes);
+void altair_hold(zend_class_entry *ce, void (*hook)(uint32_t handle));
+const char *altair_ini_directory(void);
+void altair_trim_memory(void);
 size_t altair_memory_peak(void);
 size_t altair_memory_usage(void);
 
@@ -160,11 +163,14 @@ zend_long altair_exit_status(void);
 /* Before boot, in a template: from now on, remembers which sequences of random numbers the
  * application seeds itself. */
 void altair_watch_seeds(void);
-/* Makes an absolute path the current directory; false where it cannot be, and errno says why. */
-bool altair_enter_directory(const char *path);
+/* After boot: begins the run's own peak of memory, and makes an absolute path the current directory;
+ * false where it cannot be, and errno says why. */
+bool altair_enter(const char *root);
+/* After boot, in the template: empties what fills itself again in each fork. */
+void altair_settle(void);
 /* In a fork of the template, before the snippet: makes fresh what it could notice of the fork's
- * past. Can bail out. */
-void altair_freshen(void);
+ * past. False where an exception is now pending. Can bail out. */
+bool altair_freshen(void);
 
 /* Refuses a function, or a method as Class::name, from now on, if there is one; `lift` is the flag
  * that allows it, and is kept. */

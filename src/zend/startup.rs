@@ -20,6 +20,21 @@ pub fn paths() -> &'static [PathBuf] {
     })
 }
 
+/// The ini files that were read, and the directories in which they were looked for.
+#[must_use]
+pub fn ini_paths() -> Vec<PathBuf> {
+    // SAFETY: the engine's own, set at its start, and constants of its build.
+    let lists = unsafe {
+        [
+            text(ffi::php_ini_opened_path),
+            text(ffi::php_ini_scanned_path),
+            text(ffi::php_ini_scanned_files),
+            text(ffi::altair_ini_directory()),
+        ]
+    };
+    absolute_paths(&lists)
+}
+
 fn configured_paths() -> Vec<PathBuf> {
     // SAFETY: the engine's own, set at its start.
     let (opened, directories, files) = unsafe {
@@ -29,19 +44,23 @@ fn configured_paths() -> Vec<PathBuf> {
             text(ffi::php_ini_scanned_files),
         )
     };
-    [
+    absolute_paths(&[
         opened,
         directories,
         files,
         configured(c"extension_dir"),
         configured(c"include_path"),
-    ]
-    .iter()
-    // Lists of directories have colons between their items, that of files commas and line ends.
-    .flat_map(|list| list.split(|byte| matches!(byte, b':' | b',' | b'\n')))
-    .filter(|path| path.starts_with(b"/"))
-    .map(|path| PathBuf::from(OsStr::from_bytes(path)))
-    .collect()
+    ])
+}
+
+fn absolute_paths(lists: &[&[u8]]) -> Vec<PathBuf> {
+    lists
+        .iter()
+        // Lists of directories have colons between their items, that of files commas and line ends.
+        .flat_map(|list| list.split(|byte| matches!(byte, b':' | b',' | b'\n')))
+        .filter(|path| path.starts_with(b"/"))
+        .map(|path| PathBuf::from(OsStr::from_bytes(path)))
+        .collect()
 }
 
 /// Extensions and their libraries: an ini file may name one anywhere.

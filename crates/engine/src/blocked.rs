@@ -15,7 +15,7 @@ mod words;
 const SHOWN: usize = 20;
 
 /// What was refused, from all that can tell.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Refused {
     /// What the kernel's filter refused, in order.
     pub calls: Vec<Refusal>,
@@ -36,7 +36,25 @@ pub(crate) struct Context {
     pub private_root: bool,
 }
 
+/// Different refusals that are kept; more than are shown, as some come to the same words.
+const KEPT: usize = 64;
+
 impl Refused {
+    /// The kernel's filter has refused a call.
+    pub(crate) fn call(&mut self, refusal: Refusal) {
+        keep(&mut self.calls, refusal);
+    }
+
+    /// The child has refused something.
+    pub(crate) fn by_child(&mut self, blocked: Blocked) {
+        keep(&mut self.by_child, blocked);
+    }
+
+    /// PHP could not open a file.
+    pub(crate) fn outside(&mut self, outside: Outside) {
+        keep(&mut self.outside, outside);
+    }
+
     /// The list, as it is shown: each thing once, the first [`SHOWN`], in one line each.
     pub(crate) fn list(self, context: &Context) -> Vec<Blocked> {
         let calls = calls::list(&self.calls);
@@ -56,6 +74,12 @@ impl Refused {
             }
         }
         list
+    }
+}
+
+fn keep<T: PartialEq>(kept: &mut Vec<T>, one: T) {
+    if kept.len() < KEPT && !kept.contains(&one) {
+        kept.push(one);
     }
 }
 

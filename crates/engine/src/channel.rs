@@ -5,7 +5,7 @@
 //! can find the descriptor and write to it) is dropped packet by packet and disturbs nothing:
 //! that is why the socket keeps packet borders.
 
-use altair_sandbox::FinalGuards;
+use altair_sandbox::{FinalGuards, Limits, Record, Renewal, Seccomp};
 use serde::{Deserialize, Serialize};
 
 use crate::guards::Insisted;
@@ -58,29 +58,60 @@ impl std::fmt::Debug for Secret {
 /// builds do not misread each other.
 pub const PROTOCOL: &str = concat!("altair-eval ", env!("CARGO_PKG_VERSION"));
 
-/// What the child is to do.
+/// What the child is to do. A fork of a template gets one of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// [`PROTOCOL`] of the host.
     pub protocol: String,
     /// What authenticates the child's messages.
     pub secret: Secret,
+    /// The host's process id: a signal of its is the deadline's.
+    pub host: i32,
     /// The project root, absolute.
     pub root: Vec<u8>,
     /// The file that returns the container, absolute.
     pub bootstrap: Option<Vec<u8>>,
-    /// The code.
-    pub snippet: Vec<u8>,
-    /// The guards to take before boot.
-    pub guards: FinalGuards,
-    /// Those of them without which nothing may run.
-    pub insist: Vec<Insisted>,
     /// Whether the kernel caps the process's memory.
     pub capped: bool,
     /// Whether the child is in a private root, where nothing is that is not to be read.
     pub private_root: bool,
+    /// What for.
+    pub work: Work,
+}
+
+/// What a child is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Work {
+    /// One snippet.
+    Run(Run),
+    /// To boot, and to fork a child for each snippet.
+    Template(Model),
+}
+
+/// One snippet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The code.
+    pub snippet: Vec<u8>,
+    /// The guards to take before boot, or by a fork of a template before the snippet.
+    pub guards: FinalGuards,
+    /// Those of them without which nothing may run.
+    pub insist: Vec<Insisted>,
+    /// The limits that a fork of a template takes; other children have theirs by then.
+    pub limits: Limits,
     /// What is taken away once boot is over; `None` for an unsafe run.
     pub restrictions: Option<Restrictions>,
+}
+
+/// What a template is to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Model {
+    /// Its first filter.
+    pub seccomp: Seccomp,
+    /// What its forks mount anew.
+    pub renewal: Renewal,
+    /// Milliseconds without a request after which it ends.
+    pub idle_ms: u64,
 }
 
 /// What PHP's own switches take away once boot is over.
@@ -144,11 +175,31 @@ pub enum Message {
     /// One of PHP's own file functions could not open a file outside of what is there to be
     /// opened. Said once for each file, as it happens.
     Outside(Outside),
+    /// A template waits for requests.
+    Booted(Booted),
+    /// A template, or a fork of one, cannot do its work, and ends.
+    Unable {
+        /// Why, in words for the user.
+        why: String,
+    },
     /// There is a second thread, which would stay free of the guards. The child waits for its end.
     SecondThread {
         /// The child's process id.
         pid: i32,
     },
+}
+
+/// What a template has to say of its boot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Booted {
+    /// Its process id.
+    pub pid: i32,
+    /// How long boot took, in microseconds.
+    pub boot_us: u64,
+    /// What boot looked at; `None` where that cannot be seen, with the reason.
+    pub record: Result<Record, String>,
+    /// The ini files that PHP has read, and the directories in which it looked for them.
+    pub ini: Vec<Vec<u8>>,
 }
 
 /// How a run ended, as the child saw it.
@@ -385,14 +436,18 @@ mod tests {
         Task {
             protocol: PROTOCOL.into(),
             secret: Secret([7; SECRET_BYTES]),
+            host: 1,
             root: b"/srv/shop".to_vec(),
             bootstrap: None,
-            snippet,
-            guards: FinalGuards::default(),
-            insist: Vec::new(),
             capped: false,
             private_root: false,
-            restrictions: None,
+            work: Work::Run(Run {
+                snippet,
+                guards: FinalGuards::default(),
+                insist: Vec::new(),
+                limits: Limits::default(),
+                restrictions: None,
+            }),
         }
     }
 

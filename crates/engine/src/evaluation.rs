@@ -3,7 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use altair_sandbox::{Refusal, Stream, Supervision};
@@ -12,13 +13,14 @@ use nix::time::{ClockId, clock_gettime};
 use crate::audit::{self, Actor};
 use crate::blocked::Context;
 use crate::changes;
-use crate::channel::{self, Message, MessageReader, PROTOCOL, Secret, Task};
+use crate::channel::{self, MessageReader, Restrictions, Run, Secret, Work};
 use crate::diagnosis::never_entered;
 use crate::guards::Selection;
 use crate::outcome::{Heard, Seen};
 use crate::profile::SecurityProfile;
-use crate::request::{BOOTSTRAP_VARIABLE, Bootstrap, EvalRequest, Target};
-use crate::start::{Started, start};
+use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, Target};
+use crate::start::{Asked, Started, start};
+use crate::warm::{Acquired, Boot, Failed, Pool, Start};
 use crate::{EvalError, EvalResult, php};
 
 /// Bytes of each stream that are kept: some hundred lines, what a reader still reads.
@@ -68,6 +70,7 @@ pub struct Evaluator {
     pub(crate) ini_scan_dir: Option<OsString>,
     pub(crate) selection: Selection,
     pub(crate) known_paths: Vec<PathBuf>,
+    pool: Option<Arc<Pool>>,
     actor: Actor,
 }
 
@@ -82,6 +85,7 @@ impl Evaluator {
             ini_scan_dir: std::env::var_os("PHP_INI_SCAN_DIR"),
             selection: Selection::default(),
             known_paths: Vec::new(),
+            pool: None,
             actor,
         }
     }
@@ -119,6 +123,13 @@ impl Evaluator {
     #[must_use]
     pub fn with_known_paths(mut self, paths: Vec<PathBuf>) -> Self {
         self.known_paths = paths;
+        self
+    }
+
+    /// Keeps templates in `pool`, and forks from them where it can.
+    #[must_use]
+    pub fn with_pool(mut self, pool: Arc<Pool>) -> Self {
+        self.pool = Some(pool);
         self
     }
 
@@ -228,62 +239,78 @@ impl Prepared {
 
     fn run_child(self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
         let deadline = self.deadline();
-        let Self {
-            evaluator,
-            request,
-            target,
-            php,
-            environment,
-            started,
-            started_ns,
-        } = self;
+        let asked = Asked {
+            evaluator: &self.evaluator,
+            request: &self.request,
+            target: &self.target,
+            php: &self.php,
+            environment: &self.environment,
+        };
+        let acquired = match &self.evaluator.pool {
+            Some(pool) => pool.acquire(&asked, deadline, observer)?,
+            None => Acquired::Nothing(Start::Cold(None)),
+        };
+        let (started, start, boot) = match acquired {
+            Acquired::Child(started, start, boot) => (*started, start, boot),
+            Acquired::Nothing(why) => (start(&asked)?, why, Arc::default()),
+            Acquired::Ended(failed) => return Ok(self.failed(*failed)),
+        };
+        self.supervise(started, start, &boot, observer)
+    }
+
+    /// Gives a child its task and watches it to its end.
+    fn supervise(
+        self,
+        started: Started,
+        start: Start,
+        boot: &Boot,
+        observer: &mut dyn Observer,
+    ) -> Result<EvalResult, EvalError> {
         let system = |e: &dyn std::fmt::Display| {
             EvalError::Launch(format!("No child could be started: {e}."))
         };
-        let secret = Secret::generate().map_err(|e| system(&e))?;
+        let deadline = self.deadline();
         let Started {
-            mut child,
+            child,
             channel,
             final_guards,
+            limits,
             insist,
             guards,
             private_root,
             readable,
             directories: _directories,
-        } = start(&evaluator, &request, &target, &php, &environment)?;
-        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
-        let mut restrictions = match evaluator.selection.takes("ini", &request) {
-            true => SecurityProfile::from(&request).restrictions(),
-            false => None,
-        };
-        if let Some(restrictions) = &mut restrictions
-            && !private_root
-        {
-            restrictions.readable = readable.iter().map(|path| bytes(path)).collect();
-        }
-        let task = Task {
-            protocol: PROTOCOL.into(),
-            secret: secret.clone(),
-            root: bytes(&target.root),
-            bootstrap: match &target.bootstrap {
-                Bootstrap::File(path) => Some(bytes(path)),
-                Bootstrap::Discover => None,
-            },
-            snippet: request.snippet.clone(),
+        } = started;
+        let secret = Secret::generate().map_err(|e| system(&e))?;
+        let work = Work::Run(Run {
+            snippet: self.request.snippet.clone(),
             guards: final_guards,
             insist: insist.clone(),
-            capped: evaluator.selection.takes("limits", &request),
-            private_root,
-            restrictions,
+            limits,
+            restrictions: self.restrictions(private_root, &readable),
+        });
+        let asked = Asked {
+            evaluator: &self.evaluator,
+            request: &self.request,
+            target: &self.target,
+            php: &self.php,
+            environment: &self.environment,
         };
+        let task = asked.task(&secret, private_root, work);
         let outbox = channel::encode_task(&task).map_err(|e| system(&e))?;
-        let layer = child.take_layer();
+        // What boot has printed, and was printed while it went on where the template is new.
+        if start == Start::Warm && boot.replay(observer).is_break() {
+            return Err(EvalError::Interrupted);
+        }
         let mut listener = Listener {
             observer,
             reader: MessageReader::new(secret),
-            heard: Heard::default(),
+            heard: Heard {
+                refused: boot.refused.clone(),
+                ..Heard::default()
+            },
         };
-        let ended = child.supervise(
+        let mut ended = child.supervise(
             Supervision {
                 deadline,
                 stop_signal: Some(stop_signal()),
@@ -294,33 +321,85 @@ impl Prepared {
             },
             &mut listener,
         );
-        let heard = listener.heard;
+        let mut heard = listener.heard;
         heard.check_guards(&insist)?;
         if ended.interrupted {
             return Err(EvalError::Interrupted);
         }
         if heard.entered_ns.is_none() && !ended.timed_out {
             return Err(EvalError::Launch(never_entered(
-                evaluator.extension.as_deref(),
-                &php,
+                self.evaluator.extension.as_deref(),
+                &self.php,
                 &heard,
                 &ended,
             )));
         }
+        if let Some(why) = heard.unable.take() {
+            return Err(EvalError::Launch(format!("Nothing was run: {why}.")));
+        }
+        let layer = ended.layer.take();
+        let file_changes = changes::on_top(
+            boot.changes.as_ref(),
+            layer.as_ref().and_then(changes::list),
+        );
+        boot.precede(&mut ended, &mut heard, start == Start::First);
         Ok(Seen {
             ended,
             heard,
             guards,
             context: Context {
-                root: target.root,
-                writable: layer.is_some() || request.allow_writes,
+                root: self.target.root,
+                writable: layer.is_some() || self.request.allow_writes,
                 private_root,
             },
-            file_changes: layer.as_ref().and_then(changes::list),
-            started_ns,
-            elapsed: started.elapsed(),
+            file_changes,
+            started_ns: self.started_ns,
+            elapsed: self.started.elapsed(),
+            start,
+            message: None,
         }
         .into_result())
+    }
+
+    fn restrictions(&self, private_root: bool, readable: &[PathBuf]) -> Option<Restrictions> {
+        if !self.evaluator.selection.takes("ini", &self.request) {
+            return None;
+        }
+        let mut restrictions = SecurityProfile::from(&self.request).restrictions()?;
+        if !private_root {
+            restrictions.readable = readable
+                .iter()
+                .map(|path| path.as_os_str().as_bytes().to_vec())
+                .collect();
+        }
+        Some(restrictions)
+    }
+
+    /// The result of a boot that has come to no template.
+    fn failed(self, failed: Failed) -> EvalResult {
+        let Failed {
+            ended,
+            heard,
+            guards,
+            changes,
+            message,
+        } = failed;
+        Seen {
+            ended,
+            heard,
+            guards,
+            context: Context {
+                root: self.target.root,
+                writable: true,
+                private_root: true,
+            },
+            file_changes: changes,
+            started_ns: self.started_ns,
+            elapsed: self.started.elapsed(),
+            start: Start::First,
+            message,
+        }
+        .into_result()
     }
 }
 
@@ -345,41 +424,11 @@ impl altair_sandbox::Observer for Listener<'_> {
     }
 
     fn packet(&mut self, packet: &[u8]) {
-        match self.reader.push(packet) {
-            Some(Message::Entered { at_ns }) => self.heard.entered_ns = Some(at_ns),
-            Some(Message::Ready { boot_us, guards }) => self.heard.ready = Some((boot_us, guards)),
-            Some(Message::Stopped {
-                phase,
-                location,
-                memory_peak_bytes,
-            }) => {
-                self.heard.stopped = Some((phase, location, memory_peak_bytes));
-            }
-            Some(Message::Report(report)) => self.heard.report = Some(report),
-            Some(Message::Guarded { guards }) => self.heard.guarded = Some(guards),
-            Some(Message::Refused(blocked)) if self.heard.refused.by_child.len() < REFUSALS_MAX => {
-                self.heard.refused.by_child.push(blocked);
-            }
-            Some(Message::Outside(outside)) if self.heard.refused.outside.len() < REFUSALS_MAX => {
-                self.heard.refused.outside.push(outside);
-            }
-            Some(Message::Refused(_) | Message::Outside(_)) => {}
-            Some(Message::SecondThread { pid }) => {
-                self.heard.threads = Some(thread_names(pid));
-            }
-            // Only before the child's own code has begun can this be anything but noise.
-            None if self.heard.entered_ns.is_none() => {
-                self.heard.unloaded = serde_json::from_slice(packet).ok();
-            }
-            None => {}
-        }
+        self.heard.take(self.reader.push(packet), packet);
     }
 
     fn refused(&mut self, refusal: Refusal) {
-        let calls = &mut self.heard.refused.calls;
-        if calls.len() < REFUSALS_MAX && !calls.contains(&refusal) {
-            calls.push(refusal);
-        }
+        self.heard.refused.call(refusal);
     }
 
     fn tick(&mut self) -> ControlFlow<()> {
@@ -388,21 +437,4 @@ impl altair_sandbox::Observer for Listener<'_> {
         }
         self.observer.tick()
     }
-}
-
-/// Different refusals that are kept; more than are shown, as some come to the same words.
-const REFUSALS_MAX: usize = 64;
-
-/// The names of all threads of a process but its first.
-fn thread_names(pid: i32) -> Vec<String> {
-    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
-        return Vec::new();
-    };
-    let own = pid.to_string();
-    tasks
-        .flatten()
-        .filter(|task| task.file_name() != own.as_str())
-        .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
-        .map(|name| name.trim_end().to_owned())
-        .collect()
 }

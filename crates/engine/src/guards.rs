@@ -50,7 +50,7 @@ impl Insisted {
 }
 
 /// Which guards a run takes, and which it insists on.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Selection {
     required: Vec<String>,
     omitted: Vec<String>,

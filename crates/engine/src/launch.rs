@@ -111,6 +111,7 @@ pub(crate) fn plan(
         } else {
             confinement.policy()
         },
+        template: false,
     }
 }
 

@@ -25,6 +25,7 @@ mod readable;
 mod request;
 mod result;
 mod start;
+mod warm;
 
 pub use error::EvalError;
 pub use evaluation::{
@@ -38,3 +39,4 @@ pub use result::{
     Blocked, Diagnostics, EvalResult, FileChange, FileChanges, Location, Outcome, OutputTruncated,
     Phase, Timings,
 };
+pub use warm::Pool;

@@ -8,13 +8,14 @@ use serde_json::Value;
 
 use crate::EvalError;
 use crate::blocked::{Context, Refused};
-use crate::channel::{Ending, Report};
+use crate::channel::{Ending, Message, Report};
 use crate::encode::TRUNCATED;
 use crate::guards::{Insisted, unmet};
 use crate::launch::Unloaded;
 use crate::result::{
     Diagnostics, EvalResult, FileChanges, Location, Outcome, OutputTruncated, Phase, Timings,
 };
+use crate::warm::Start;
 
 /// The exit code of a run that the deadline ended; what `timeout(1)` uses.
 pub(crate) const EXIT_TIMED_OUT: i32 = 124;
@@ -39,9 +40,37 @@ pub(crate) struct Heard {
     /// What was refused.
     pub refused: Refused,
     pub unloaded: Option<Unloaded>,
+    /// Why the child cannot do its work.
+    pub unable: Option<String>,
 }
 
 impl Heard {
+    /// Takes note of a message, or of a packet that is none.
+    pub(crate) fn take(&mut self, message: Option<Message>, packet: &[u8]) {
+        match message {
+            Some(Message::Entered { at_ns }) => self.entered_ns = Some(at_ns),
+            Some(Message::Ready { boot_us, guards }) => self.ready = Some((boot_us, guards)),
+            Some(Message::Stopped {
+                phase,
+                location,
+                memory_peak_bytes,
+            }) => self.stopped = Some((phase, location, memory_peak_bytes)),
+            Some(Message::Report(report)) => self.report = Some(report),
+            Some(Message::Guarded { guards }) => self.guarded = Some(guards),
+            Some(Message::Refused(blocked)) => self.refused.by_child(blocked),
+            Some(Message::Outside(outside)) => self.refused.outside(outside),
+            Some(Message::Unable { why }) => self.unable = Some(why),
+            Some(Message::SecondThread { pid }) => self.threads = Some(thread_names(pid)),
+            // A template's, whose host listens for it.
+            Some(Message::Booted(_)) => {}
+            // Only before the child's own code has begun can this be anything but noise.
+            None if self.entered_ns.is_none() => {
+                self.unloaded = serde_json::from_slice(packet).ok();
+            }
+            None => {}
+        }
+    }
+
     /// Checks that the child has taken what it may not do without.
     ///
     /// # Errors
@@ -68,6 +97,20 @@ impl Heard {
     }
 }
 
+/// The names of all threads of a process but its first.
+fn thread_names(pid: i32) -> Vec<String> {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let own = pid.to_string();
+    tasks
+        .flatten()
+        .filter(|task| task.file_name() != own.as_str())
+        .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
+        .map(|name| name.trim_end().to_owned())
+        .collect()
+}
+
 /// All that is known of a run that has ended.
 pub(crate) struct Seen {
     pub ended: Ended,
@@ -77,6 +120,9 @@ pub(crate) struct Seen {
     pub context: Context,
     pub started_ns: u64,
     pub elapsed: Duration,
+    pub start: Start,
+    /// What is to be said besides what the outcome says.
+    pub message: Option<String>,
 }
 
 /// The part of a result in which the outcomes differ.
@@ -117,6 +163,8 @@ impl Seen {
             context,
             started_ns,
             elapsed,
+            start,
+            message,
         } = self;
         let report = heard.report.as_ref();
         let (boot_us, child_guards) = heard.ready.unzip();
@@ -160,11 +208,15 @@ impl Seen {
             diagnostics: Diagnostics {
                 outcome: verdict.outcome,
                 phase: verdict.phase,
-                message: verdict.message,
+                message: match (verdict.message, message) {
+                    (Some(verdict), Some(message)) => Some(format!("{verdict} {message}")),
+                    (verdict, message) => verdict.or(message),
+                },
                 location: verdict.location,
                 signal: verdict.signal,
                 timings_ms,
-                start: "cold",
+                start: start.name(),
+                start_reason: start.reason(),
                 blocked: heard.refused.list(&context),
                 file_changes,
                 output_truncated,

@@ -109,6 +109,11 @@ impl EvalRequest {
             return Err(invalid("The snippet is empty: give some PHP to run."));
         }
         let root = resolve_root(&self.project_root)?;
+        if !self.unconfined && root == Path::new("/") {
+            return Err(invalid(
+                "The project root is `/`, and a confined run shows all of its project: name the directory of the application.",
+            ));
+        }
         let named = match (&self.bootstrap, env_bootstrap) {
             (Some(path), _) => Some((path.clone(), "bootstrap")),
             (None, Some(path)) if !path.is_empty() => {

@@ -136,8 +136,12 @@ pub struct Diagnostics {
     pub signal: Option<i32>,
     /// Where the time went.
     pub timings_ms: Timings,
-    /// How the child was started: `cold`.
+    /// How the child was started: `cold`, `warm`, `first` for the call that made the template,
+    /// `booted` where a template could not boot for it.
     pub start: &'static str,
+    /// Why no template booted for it, where one was to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_reason: Option<String>,
     /// What was refused, in order, each thing once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<Blocked>,

@@ -4,20 +4,182 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, TryLockError};
+use std::sync::{LazyLock, Mutex, MutexGuard, TryLockError};
 
-use altair_sandbox::{Child, FinalGuards, SpawnError, Step, channel_pair};
+use altair_sandbox::{Child, FinalGuards, Limits, SpawnError, Step, channel_pair};
+use nix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
 
-use crate::confinement::{Confinement, Level, run_as};
+use crate::channel::{self, Model, PROTOCOL, Secret, Task, Work};
+use crate::confinement::{AUDIT_DIR, Confinement, Level, run_as};
 use crate::evaluation::Evaluator;
 use crate::guards::Insisted;
 use crate::launch::{self, HostContext};
 use crate::readable::Sources;
-use crate::request::{EvalRequest, Target};
-use crate::{EvalError, guards};
+use crate::request::{Bootstrap, EvalRequest, MAX_MEMORY_MB, MAX_TIMEOUT_MS, Target};
+use crate::{EvalError, guards, warm};
+
+/// What a child is asked for with.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub evaluator: &'a Evaluator,
+    pub request: &'a EvalRequest,
+    pub target: &'a Target,
+    pub php: &'a Path,
+    pub environment: &'a [(OsString, OsString)],
+}
+
+impl Asked<'_> {
+    /// What may be read beside the project.
+    fn readable(&self) -> Vec<PathBuf> {
+        let Self {
+            evaluator,
+            request,
+            target,
+            php,
+            ..
+        } = self;
+        let shows = ["filesystem", "landlock", "ini"];
+        if !shows
+            .iter()
+            .any(|guard| evaluator.selection.takes(guard, request))
+        {
+            return Vec::new();
+        }
+        Sources {
+            php,
+            extension: evaluator.extension.as_deref(),
+            ini_scan_dir: evaluator.ini_scan_dir.as_deref(),
+            known: &evaluator.known_paths,
+            root: &target.root,
+            named_root: &request.project_root,
+            reader: run_as(&target.root),
+            requested: &request.readable_paths,
+        }
+        .paths()
+    }
+
+    fn host(&self) -> HostContext<'_> {
+        HostContext {
+            php: self.php.to_owned(),
+            extension: self.evaluator.extension.as_deref(),
+            ini_scan_dir: self.evaluator.ini_scan_dir.as_deref(),
+            environment: self.environment.to_vec(),
+        }
+    }
+
+    /// The task of a child for this.
+    pub(crate) fn task(&self, secret: &Secret, private_root: bool, work: Work) -> Task {
+        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+        Task {
+            protocol: PROTOCOL.into(),
+            secret: secret.clone(),
+            host: std::process::id().cast_signed(),
+            root: bytes(&self.target.root),
+            bootstrap: match &self.target.bootstrap {
+                Bootstrap::File(path) => Some(bytes(path)),
+                Bootstrap::Discover => None,
+            },
+            capped: self.evaluator.selection.takes("limits", self.request),
+            private_root,
+            work,
+        }
+    }
+
+    /// Why no template can serve this, from the start.
+    pub(crate) fn cannot_be_warm(&self) -> Option<String> {
+        if self.request.unconfined {
+            return Some("an unsafe run has nothing that would keep it from the template".into());
+        }
+        for guard in ["privileges", "filesystem", "seccomp"] {
+            if !self.evaluator.selection.takes(guard, self.request) {
+                return Some(format!(
+                    "without the guard `{guard}` a template is not kept apart"
+                ));
+            }
+        }
+        let known = known().and_then(|known| known.get(&self.target.root).cloned())?;
+        Some(format!("there is no layer for each run: {}", known.1))
+    }
+}
+
+/// A template that is started, and all that its boot needs and leaves to be known.
+pub(crate) struct TemplateStart {
+    pub child: Child,
+    pub channel: OwnedFd,
+    pub outbox: Vec<Vec<u8>>,
+    pub secret: Secret,
+    pub guards: BTreeMap<String, String>,
+    pub root: PathBuf,
+    pub readable: Vec<PathBuf>,
+    /// What of the project is not the host's to it.
+    pub private: Vec<PathBuf>,
+    /// As `MadeFrom::launched_ns`.
+    pub launched_ns: i64,
+}
+
+impl TemplateStart {
+    /// Starts a template.
+    ///
+    /// # Errors
+    /// Why there is none to be had, in words for the user.
+    pub(crate) fn of(asked: &Asked<'_>) -> Result<Self, String> {
+        let readable = asked.readable();
+        // What it is for is not one request's: as much as any may ask for.
+        let request = asked
+            .request
+            .clone()
+            .with_memory_limit_mb(MAX_MEMORY_MB.into())
+            .with_timeout_ms(MAX_TIMEOUT_MS.into());
+        let confinement = Confinement {
+            request: &request,
+            target: asked.target,
+            selection: &asked.evaluator.selection,
+            level: &Level::Full,
+            readable: &readable,
+        };
+        let (channel, theirs) = channel_pair().map_err(|error| error.to_string())?;
+        let mut launch = launch::plan(&confinement, asked.host(), theirs);
+        launch.template = true;
+        // It lives on, and forks: the deadline of its boot is the host's to keep.
+        launch.policy.limits.cpu_seconds = None;
+        let launched_ns = coarse_now_ns();
+        let child = launch.spawn().map_err(|error| error.to_string())?;
+        let Some(renewal) = child.renewal().cloned() else {
+            return Err("it has no private root".into());
+        };
+        let secret = Secret::generate().map_err(|error| error.to_string())?;
+        let model = Model {
+            seccomp: confinement.final_guards().seccomp.unwrap_or_default(),
+            renewal,
+            idle_ms: u64::try_from(warm::IDLE.as_millis()).unwrap_or(u64::MAX),
+        };
+        let task = asked.task(&secret, true, Work::Template(model));
+        let outbox = channel::encode_task(&task).map_err(|error| error.to_string())?;
+        Ok(Self {
+            guards: guards::states(child.guards(), &asked.evaluator.selection, asked.request),
+            child,
+            channel,
+            outbox,
+            secret,
+            root: asked.target.root.clone(),
+            readable,
+            private: vec![asked.target.root.join(AUDIT_DIR)],
+            launched_ns,
+        })
+    }
+}
+
+/// The clock that file systems stamp with, less one of its ticks at the slowest (`CONFIG_HZ=100`).
+fn coarse_now_ns() -> i64 {
+    const TICK_NS: i64 = 10_000_000;
+    clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map_or(0, |now| {
+        now.tv_sec().saturating_mul(1_000_000_000) + now.tv_nsec() - TICK_NS
+    })
+}
 
 /// A child that runs and waits for its task.
 pub(crate) struct Started {
@@ -26,6 +188,8 @@ pub(crate) struct Started {
     pub channel: OwnedFd,
     /// What the child is to take before boot.
     pub final_guards: FinalGuards,
+    /// The limits that it is to take itself.
+    pub limits: Limits,
     /// Of these, what it may not do without.
     pub insist: Vec<Insisted>,
     /// The state of each guard so far.
@@ -36,6 +200,38 @@ pub(crate) struct Started {
     pub readable: Vec<PathBuf>,
     /// Directories of the run on disk, where there are any.
     pub directories: Directories,
+}
+
+impl Started {
+    /// A fork of a template.
+    pub(crate) fn forked(
+        asked: &Asked<'_>,
+        child: Child,
+        channel: OwnedFd,
+        guards: BTreeMap<String, String>,
+    ) -> Self {
+        let confinement = Confinement {
+            request: asked.request,
+            target: asked.target,
+            selection: &asked.evaluator.selection,
+            level: &Level::Full,
+            readable: &[],
+        };
+        Self {
+            child,
+            channel,
+            final_guards: confinement.final_guards(),
+            limits: confinement.policy().limits,
+            insist: asked
+                .evaluator
+                .selection
+                .insisted_final(asked.request, true),
+            guards,
+            private_root: true,
+            readable: Vec::new(),
+            directories: Directories::default(),
+        }
+    }
 }
 
 /// Directories of a run on disk. Removed when this is dropped.
@@ -111,47 +307,30 @@ impl Lack {
     }
 }
 
-/// Starts the child.
+/// Never waited for: in a fork of the host it may be locked by a thread that is not there.
+fn known() -> Option<MutexGuard<'static, HashMap<PathBuf, (Attempt, String)>>> {
+    match KNOWN.try_lock() {
+        Ok(known) => Some(known),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// Starts a child in a process of its own.
 ///
 /// # Errors
 ///
 /// [`EvalError::Launch`] where it could not be started, or where a guard that it must have is
 /// not to be had.
-pub(crate) fn start(
-    evaluator: &Evaluator,
-    request: &EvalRequest,
-    target: &Target,
-    php: &Path,
-    environment: &[(OsString, OsString)],
-) -> Result<Started, EvalError> {
-    if !request.unconfined && target.root == Path::new("/") {
-        return Err(EvalError::InvalidRequest(
-            "The project root is `/`, and a confined run shows all of its project: name the directory of the application.".into(),
-        ));
-    }
+pub(crate) fn start(asked: &Asked<'_>) -> Result<Started, EvalError> {
+    let Asked {
+        evaluator,
+        request,
+        target,
+        ..
+    } = *asked;
     let selection = &evaluator.selection;
-    let shows = ["filesystem", "landlock", "ini"];
-    let readable = if !shows.iter().any(|guard| selection.takes(guard, request)) {
-        Vec::new()
-    } else {
-        Sources {
-            php,
-            extension: evaluator.extension.as_deref(),
-            ini_scan_dir: evaluator.ini_scan_dir.as_deref(),
-            known: &evaluator.known_paths,
-            root: &target.root,
-            named_root: &request.project_root,
-            reader: run_as(&target.root),
-            requested: &request.readable_paths,
-        }
-        .paths()
-    };
-    // Never waited for: in a fork of the host it may be locked by a thread that is not there.
-    let known = || match KNOWN.try_lock() {
-        Ok(known) => Some(known),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    };
+    let readable = asked.readable();
     let (mut attempt, mut why) = if selection.takes("filesystem", request) {
         known()
             .and_then(|known| known.get(&target.root).cloned())
@@ -201,13 +380,7 @@ pub(crate) fn start(
             )));
         }
         let (ours, theirs) = channel_pair().map_err(|e| system(&e))?;
-        let host = HostContext {
-            php: php.to_owned(),
-            extension: evaluator.extension.as_deref(),
-            ini_scan_dir: evaluator.ini_scan_dir.as_deref(),
-            environment: environment.to_vec(),
-        };
-        let child = match launch::plan(&confinement, host, theirs).spawn() {
+        let child = match launch::plan(&confinement, asked.host(), theirs).spawn() {
             Ok(child) => child,
             Err(SpawnError::Step { step, source, .. })
                 if let Some(found) = Lack::of(step, &source)
@@ -260,6 +433,7 @@ pub(crate) fn start(
             } else {
                 confinement.final_guards()
             },
+            limits: Limits::default(),
             insist: selection.insisted_final(request, private_root),
             guards,
             private_root,

@@ -174,7 +174,7 @@ impl Child {
     }
 
     /// The process's throwaway layer, where it has one; once.
-    pub(crate) fn take_layer(&mut self) -> Option<Layer> {
+    pub fn take_layer(&mut self) -> Option<Layer> {
         self.layer.take()
     }
 

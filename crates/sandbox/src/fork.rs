@@ -34,19 +34,23 @@ impl FirstGuard {
     /// # Errors
     /// Where the kernel has no such filter, or there is a listener further out already.
     pub fn take(policy: &Seccomp, channel: BorrowedFd<'_>) -> io::Result<Self> {
+        privileges::lay_down()?;
         let pass = random()?;
         let listener = seccomp::take_first(policy, pass)?;
         channel::hand_over(channel, Some(listener));
         Ok(Self { pass })
     }
 
-    /// Gives up what the template's forks are to have anew: its mounts. Nothing of the template's
-    /// program runs after this but in forks.
+    /// Takes up what the template's forks need to set themselves up, and gives up what they are to
+    /// have anew: its mounts. Nothing of the template's
+    /// program runs after this but in forks. They are asked for over `control`, which is the
+    /// template's channel.
     ///
     /// # Errors
     /// What the system said.
-    pub fn settle(self, renewal: &Renewal, control: OwnedFd) -> io::Result<Forking> {
+    pub fn settle(self, renewal: &Renewal, control: BorrowedFd<'static>) -> io::Result<Forking> {
         sys::set_pass(self.pass);
+        privileges::take_up().map_err(|failure| io::Error::from(failure.errno))?;
         let renewed = renewal.settle()?;
         let closing = Closing::new(self.pass)?;
         // What is sent to the template is not to wait for its forks.
@@ -88,7 +92,7 @@ fn thread_id_address() -> usize {
 
 /// A template that waits to fork.
 pub struct Forking {
-    control: OwnedFd,
+    control: BorrowedFd<'static>,
     renewed: Renewed,
     closing: Closing,
     /// The signals that its program had blocked.
@@ -99,7 +103,7 @@ pub struct Forking {
 /// Why [`Forking::next`] came back.
 pub enum Forked {
     /// In the fork.
-    Fork(Fork),
+    Fork(Box<Fork>),
     /// In the template: nobody asked for so long, or nobody is there to ask. It is to end.
     Over,
 }
@@ -123,15 +127,13 @@ impl Forking {
             };
             match clone(self.thread_id) {
                 Ok(Cloned::Child) => {
-                    // The template's memory is not to be freed in each fork, only to be shared.
-                    std::mem::forget(self.control);
                     arrange(asked);
-                    return Forked::Fork(Fork {
+                    return Forked::Fork(Box::new(Fork {
                         renewed: self.renewed,
                         closing: self.closing,
                         mask: self.mask,
                         keeper,
-                    });
+                    }));
                 }
                 Ok(Cloned::Parent { pid, pidfd }) => {
                     let told = pid.to_ne_bytes();

@@ -2,6 +2,7 @@
 
 use nix::libc::rlim_t;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
 
 use crate::GuardState;
 use crate::error::{Failure, Step};
@@ -11,7 +12,7 @@ use crate::error::{Failure, Step};
 ///
 /// A limit is only ever tightened: where the host's own is lower, that one stays. The limit for
 /// core files (`RLIMIT_CORE`) is always 0.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Bytes of private writable memory (`RLIMIT_DATA`). Does not count shared anonymous memory,
     /// memfds and System V segments.

@@ -45,7 +45,7 @@ pub(crate) enum Prepared {
         /// there is nothing to gain either: with `no_new_privs` a program that is executed has
         /// at most the capabilities of before, which are none (capabilities(7)).
         setpcap: bool,
-        /// Whether it keeps the one capability with which forks of its program mount, in its user
+        /// Whether it keeps the capabilities with which forks of its program mount, in its user
         /// namespace.
         mounts: bool,
     },
@@ -117,7 +117,7 @@ pub(crate) fn apply(prepared: &Prepared) -> Result<(), Failure> {
     else {
         return Ok(());
     };
-    let kept = if *mounts { SYS_ADMIN } else { 0 };
+    let kept = if *mounts { MOUNTS } else { 0 };
     // First, as it may not be more than the bounding set is by then.
     if *mounts {
         set_capabilities(ALL, kept).map_err(|e| Step::Capabilities.failed(e))?;
@@ -231,19 +231,37 @@ fn has_no_groups() -> bool {
     unsafe { libc::getgroups(0, std::ptr::null_mut()) == 0 }
 }
 
-/// CAP_SYS_ADMIN as a bit of the first word.
-const SYS_ADMIN: u64 = 1 << 21;
+/// What a template keeps, for its forks to mount: CAP_SYS_ADMIN, and what overlayfs does in its
+/// mounter's name later, on files of any owner (CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
+/// CAP_FOWNER, CAP_FSETID, CAP_SETFCAP). All in a user namespace; numbers of linux/capability.h.
+const MOUNTS: u64 = 1 << 21 | 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 31;
 /// What its maker has in a user namespace.
 const ALL: u64 = u64::MAX;
 
-/// Drops what the fork of a template still has.
+/// Puts what a template keeps out of its own program's reach: it has it still, but without effect
+/// until [`take_up`], which the template's filter refuses to that program.
+pub(crate) fn lay_down() -> nix::Result<()> {
+    change_capabilities(MOUNTS, 0, 0)
+}
+
+/// Takes up what the template has kept.
+pub(crate) fn take_up() -> Result<(), Failure> {
+    change_capabilities(MOUNTS, MOUNTS, 0).map_err(|e| Step::Capabilities.failed(e))
+}
+
+/// Drops it for good.
 pub(crate) fn drop_last() -> Result<(), Failure> {
     set_capabilities(0, 0).map_err(|e| Step::Capabilities.failed(e))
 }
 
-/// capset(2): the effective and permitted sets become `permitted`, as far as they hold it already,
-/// and the inheritable one becomes `inheritable`. The crate `caps` would allocate.
 fn set_capabilities(permitted: u64, inheritable: u64) -> nix::Result<()> {
+    change_capabilities(permitted, permitted, inheritable)
+}
+
+/// capset(2): the permitted set becomes `permitted`, as far as it holds it already, the effective
+/// one what of that is in `effective`, and the inheritable one `inheritable`. The crate `caps` would
+/// allocate.
+fn change_capabilities(permitted: u64, effective: u64, inheritable: u64) -> nix::Result<()> {
     #[repr(C)]
     struct Header {
         version: u32,
@@ -261,10 +279,10 @@ fn set_capabilities(permitted: u64, inheritable: u64) -> nix::Result<()> {
         let got = unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) };
         Errno::result(got)?;
     }
-    for (word, [effective, own, inherited]) in sets.iter_mut().enumerate() {
+    for (word, [acting, own, inherited]) in sets.iter_mut().enumerate() {
         let part = |set: u64| u32::try_from(set >> (32 * word) & u64::from(u32::MAX)).unwrap_or(0);
         *own &= part(permitted);
-        *effective = *own;
+        *acting = *own & part(effective);
         *inherited = part(inheritable);
     }
     // SAFETY: both live across the call, in the layout that version 3 asks for.
@@ -286,10 +304,10 @@ fn set_capabilities(permitted: u64, inheritable: u64) -> nix::Result<()> {
 /// What is in the ambient set survives the program's `exec`.
 fn raise_ambient() -> nix::Result<()> {
     let raise = c_ulong::try_from(libc::PR_CAP_AMBIENT_RAISE).unwrap_or(0);
-    prctl_call(
-        libc::PR_CAP_AMBIENT,
-        raise,
-        c_ulong::from(SYS_ADMIN.trailing_zeros()),
-    )
-    .map(drop)
+    for capability in 0..u64::BITS {
+        if MOUNTS & (1 << capability) != 0 {
+            prctl_call(libc::PR_CAP_AMBIENT, raise, capability.into())?;
+        }
+    }
+    Ok(())
 }

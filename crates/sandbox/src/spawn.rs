@@ -28,7 +28,8 @@ impl Launch {
     /// process is left then.
     pub fn spawn(self) -> Result<Child, SpawnError> {
         let prepared = Prepared::new(&self)?;
-        let ends = Ends::new(self.channel.as_ref())
+        let namespace = prepared.view.as_ref().and_then(view::Prepared::namespace);
+        let ends = Ends::new(self.channel.as_ref(), namespace)
             .map_err(|source| host_error("its descriptors cannot be made", source))?;
         let started = Instant::now();
         let pidfd = clone_keeper(&prepared, &ends)
@@ -119,10 +120,11 @@ struct Theirs {
     /// Becomes readable when the host has ended, whichever thread made it and whoever else
     /// holds the lifeline. `None` where it cannot be had (a container profile of old).
     host: Option<OwnedFd>,
+    namespace: Option<OwnedFd>,
 }
 
 impl Ends {
-    fn new(channel: Option<&OwnedFd>) -> io::Result<Self> {
+    fn new(channel: Option<&OwnedFd>, namespace: Option<&OwnedFd>) -> io::Result<Self> {
         let (lifeline, their_lifeline) = socketpair(
             AddressFamily::Unix,
             SockType::SeqPacket,
@@ -158,6 +160,7 @@ impl Ends {
                     Ok(host) => Some(lift(&host)?),
                     Err(_) => None,
                 },
+                namespace: namespace.map(lift).transpose()?,
             },
         })
     }
@@ -182,6 +185,7 @@ fn clone_keeper(prepared: &Prepared, ends: &Ends) -> nix::Result<OwnedFd> {
             stderr: theirs.stderr.as_raw_fd(),
             channel: theirs.channel.as_ref().map(AsRawFd::as_raw_fd),
             lifeline: theirs.lifeline.as_raw_fd(),
+            namespace: theirs.namespace.as_ref().map(AsRawFd::as_raw_fd),
         },
         lifeline: theirs.lifeline.as_raw_fd(),
         host: theirs.host.as_ref().map(AsRawFd::as_raw_fd),

@@ -1,0 +1,24 @@
+//! What a process looks at is recorded, whatever call it uses, and nothing is left of it.
+//!
+//! Each recording is in a forked process of one thread, as the harness has several.
+#![cfg(target_arch = "x86_64")]
+#![allow(
+    unsafe_code,
+    unused_unsafe,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::undocumented_unsafe_blocks
+)]
+
+#[path = "record/calls.rs"]
+mod calls;
+#[path = "record/ending.rs"]
+mod ending;
+#[path = "record/paths.rs"]
+mod paths;
+#[path = "record/refused.rs"]
+mod refused;
+#[path = "record/signals.rs"]
+mod signals;
+#[path = "record/support.rs"]
+mod support;

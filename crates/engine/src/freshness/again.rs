@@ -85,7 +85,9 @@ impl Tree {
         }
         for target in &event.targets {
             match target {
-                Target::Directory(dir) => self.hear_directory(*dir, event)?,
+                Target::Directory(dir) | Target::Way(dir) | Target::Listed(dir) => {
+                    self.hear_directory(*dir, event)?;
+                }
                 Target::File(dir, name) => {
                     let place = Place {
                         dir: *dir,

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use super::Changed;
-use super::tree::{Found, Tree, Walk};
+use super::tree::Tree;
+use super::walk::{Found, Walk};
 
 /// What no template sees of the host, or what changes by itself.
 const NEVER: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];

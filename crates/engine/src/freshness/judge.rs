@@ -1,6 +1,6 @@
 //! Whether what a template saw is what is there.
 
-use altair_sandbox::record::{Identity, Look, Way};
+use altair_sandbox::{Identity, Look, Way};
 use nix::libc;
 
 use super::What;
@@ -11,14 +11,6 @@ use super::stat::Stat;
 const RACY_NS: i64 = 20_000_000;
 /// The coarsest stamps that a file system keeps: two seconds, FAT. They are whole seconds.
 const WHOLE_SECONDS_NS: i64 = 2_000_000_000;
-
-/// Whether a look was at the thing itself: at a link, or (`lstat`) at a directory. Others follow.
-pub(super) fn at_link(look: &Look) -> bool {
-    look.found.is_some_and(|found| {
-        let kind = found.mode & libc::S_IFMT;
-        kind == libc::S_IFLNK || (kind == libc::S_IFDIR && look.way == Way::Passed)
-    })
-}
 
 /// Whether it was a file that was looked at.
 pub(super) fn at_file(look: &Look) -> bool {
@@ -35,13 +27,13 @@ pub(super) fn differs(look: &Look, now: Option<&Stat>, launched_ns: i64) -> Opti
         (Some(found), Some(now)) => (found, now),
     };
     let is = now.identity();
+    if found.mode != is.mode {
+        return Some(What::Different);
+    }
+    if look.way == Way::Passed {
+        return None;
+    }
     if now.is_directory() {
-        if found.mode != is.mode {
-            return Some(What::Different);
-        }
-        if look.way == Way::Passed {
-            return None;
-        }
         // A directory in which, or below which, the process wrote is one of its layer, with times
         // of the layer. Nothing came or went in the host's own since before the launch.
         if found.ctime_ns >= launched_ns && is.ctime_ns < launched_ns {

@@ -1,10 +1,8 @@
 //! What a template was made from, and whether it is still so: no answer comes from old code.
 //!
-//! The host's files that a boot looked at are looked up once more ([`tree`]), each after a watch
-//! was set for it ([`watch`]), and compared with what the boot saw ([`judge`]). From then on the
-//! kernel tells what changes; what it does not tell is compared before each use ([`again`]).
-
-#![allow(dead_code, reason = "the pool of templates is to use it")]
+//! The host's files that a boot looked at are looked up once more ([`walk`], [`tree`]), each after
+//! a watch was set for it ([`watch`]), and compared with what the boot saw ([`judge`]). From then
+//! on the kernel tells what changes; what it does not tell is compared before each use ([`again`]).
 
 mod again;
 mod area;
@@ -13,24 +11,25 @@ mod stat;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod walk;
 mod watch;
 
 use std::collections::HashSet;
 use std::fmt;
 
-use altair_sandbox::record::{Look, Way};
+use altair_sandbox::{Look, Way};
 use nix::errno::Errno;
 use nix::unistd::Pid;
 
 use again::Told;
 use area::{Area, Sight};
-use tree::{Found, Place, Scope, Tree, Walk};
+use tree::{Place, Tree};
+use walk::{Found, Scope, Walk};
 
 /// What a template was made from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MadeFrom {
-    /// What its boot looked at. The same path may be there twice: as a link (the link's own
-    /// identity), and as what the link leads to.
+    /// What its boot looked at.
     pub looks: Vec<Look>,
     /// Absolute paths that its boot itself made, changed or removed.
     pub written: Vec<Vec<u8>>,
@@ -82,8 +81,9 @@ pub(crate) enum What {
 }
 
 /// How changes are seen.
+#[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Means {
+struct Means {
     /// Files and directories of which the kernel tells.
     pub watched: usize,
     /// Names that are compared before each use.
@@ -118,7 +118,6 @@ impl Freshness {
         let mut racy = None;
         let looks = made_from.looks.iter().map(Seen::Look);
         let started = made_from.started.iter().map(Seen::Started);
-        // First the looks: what is looked up for them is in sight.
         for seen in looks.chain(started) {
             let compared = match seen {
                 Seen::Look(look) => compare_look(&mut tree, look, launched_ns, &own),
@@ -177,7 +176,8 @@ impl Freshness {
     }
 
     /// How changes are seen.
-    pub(crate) fn means(&self) -> Means {
+    #[cfg(test)]
+    fn means(&self) -> Means {
         Means {
             watched: self.tree.watcher.watches(),
             polled: self.polled.len(),
@@ -197,7 +197,7 @@ fn compare_look(
     own: &HashSet<&[u8]>,
 ) -> Result<(), Changed> {
     let how = Walk {
-        follow: !judge::at_link(look),
+        follow: !look.link,
         file: judge::at_file(look),
         scope: Scope::Visible,
     };

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
 
-use altair_sandbox::record::Identity;
+use altair_sandbox::Identity;
 use nix::NixPath;
 use nix::errno::Errno;
 use nix::libc;
@@ -59,11 +59,7 @@ impl Stat {
         match statx(path) {
             Ok(found) => Ok(Some(found)),
             Err(
-                Errno::ENOENT
-                | Errno::ENOTDIR
-                | Errno::ELOOP
-                | Errno::EACCES
-                | Errno::ENAMETOOLONG,
+                Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP | Errno::EACCES | Errno::ENAMETOOLONG,
             ) => Ok(None),
             Err(errno) => Err(errno),
         }
@@ -114,8 +110,9 @@ impl Devices {
     pub(super) fn local(&mut self, stat: &Stat, path: &[u8]) -> bool {
         *self.0.entry(stat.dev).or_insert_with(|| {
             // An unsigned or a signed word, as the C library has it; the magic numbers have 32 bits.
-            nix::sys::statfs::statfs(path)
-                .is_ok_and(|found| LOCAL.contains(&(found.filesystem_type().0 as u64 & 0xFFFF_FFFF)))
+            nix::sys::statfs::statfs(path).is_ok_and(|found| {
+                LOCAL.contains(&(found.filesystem_type().0 as u64 & 0xFFFF_FFFF))
+            })
         })
     }
 }

@@ -11,12 +11,10 @@ use super::stat::{Devices, Stat};
 use super::watch::{Target, Watcher};
 use super::{Changed, What};
 
-/// Symbolic links that one resolution follows at most (`MAXSYMLINKS` in linux/namei.h).
-const LINKS_MAX: usize = 40;
 /// Of the directory in which the one entry, with an empty name, is `/`. It makes `/` a name like
 /// any other.
 const TOP: DirId = 0;
-const ROOT: DirId = 1;
+pub(super) const ROOT: DirId = 1;
 
 /// A directory of a [`Tree`].
 pub(super) type DirId = usize;
@@ -65,43 +63,6 @@ pub(super) struct Dir {
     whole: bool,
 }
 
-/// How a path is to be resolved.
-pub(super) struct Walk {
-    /// Follow a link that is the last component.
-    pub follow: bool,
-    /// It should be a file, whose content counts.
-    pub file: bool,
-    pub scope: Scope,
-}
-
-#[derive(Clone, Copy)]
-pub(super) enum Scope {
-    /// As far as the template saw the host's files.
-    Visible,
-    Everywhere,
-    /// Everywhere, and what is on the way may not have changed since then (nanoseconds since 1970).
-    UnchangedSince(i64),
-}
-
-impl Walk {
-    pub(super) fn everywhere() -> Self {
-        Self {
-            follow: true,
-            file: false,
-            scope: Scope::Everywhere,
-        }
-    }
-}
-
-/// Where a path led.
-pub(super) enum Found {
-    At(Place),
-    /// To nothing, for what is (or is not) at that place.
-    Nothing(Place),
-    /// To where the template did not see the host's files.
-    PassedOver,
-}
-
 #[derive(Debug)]
 pub(super) struct Tree {
     pub dirs: Vec<Dir>,
@@ -138,88 +99,8 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Resolves an absolute path.
-    ///
-    /// # Errors
-    /// [`Changed`] where the kernel does not say what is there, where it changed in between, or
-    /// since the time of [`Scope::UnchangedSince`].
-    pub(super) fn walk(&mut self, path: &[u8], how: &Walk) -> Result<Found, Changed> {
-        let mut rest = path.to_vec();
-        let (mut at, mut dir, mut links) = (0, ROOT, 0);
-        while let Some(skip) = rest[at..].iter().position(|byte| *byte != b'/') {
-            let start = at + skip;
-            let length = rest[start..].iter().position(|byte| *byte == b'/');
-            let end = length.map_or(rest.len(), |length| start + length);
-            at = end;
-            let name = &rest[start..end];
-            if name == b"." {
-                continue;
-            }
-            if name == b".." {
-                dir = self.dirs[dir].place.dir.max(ROOT);
-                continue;
-            }
-            let last = end == rest.len();
-            let Some(node) = self.step(dir, name, last && how.file, how.scope)? else {
-                return Ok(Found::PassedOver);
-            };
-            let place = || Place {
-                dir,
-                name: name.to_vec(),
-            };
-            match node {
-                Node::Directory(next) => dir = next,
-                Node::Other if last => return Ok(Found::At(place())),
-                Node::Link(_) if last && !how.follow => return Ok(Found::At(place())),
-                Node::Absent | Node::Other => return Ok(Found::Nothing(place())),
-                Node::Link(mut target) => {
-                    links += 1;
-                    if links > LINKS_MAX {
-                        return Ok(Found::Nothing(place()));
-                    }
-                    if target.starts_with(b"/") {
-                        dir = ROOT;
-                    }
-                    target.extend_from_slice(&rest[end..]);
-                    (rest, at) = (target, 0);
-                }
-            }
-        }
-        Ok(Found::At(self.dirs[dir].place.clone()))
-    }
-
-    /// What `name` is in `dir`. `None`: not what the template saw.
-    fn step(
-        &mut self,
-        dir: DirId,
-        name: &[u8],
-        file: bool,
-        scope: Scope,
-    ) -> Result<Option<Node>, Changed> {
-        let known = self.dirs[dir].entries.get(name);
-        let sight = known.map_or_else(|| self.sight(dir, name), |entry| entry.sight);
-        if sight == Sight::Own && matches!(scope, Scope::Visible) {
-            return Ok(None);
-        }
-        if known.is_none() {
-            self.enter(dir, name, file)?;
-        }
-        let Some(entry) = self.dirs[dir].entries.get(name) else {
-            return Ok(None);
-        };
-        // A directory that was renamed has a new ctime (and one in which names came and went);
-        // one with the sticky bit (/tmp) is not renamed, and has names that come and go.
-        if let (Scope::UnchangedSince(then), Some(stat)) = (scope, &entry.stat)
-            && stat.ctime_ns >= then
-            && !(stat.is_directory() && stat.mode & nix::libc::S_ISVTX != 0)
-        {
-            return Err(Changed::new(self.join(dir, name), What::Racy));
-        }
-        Ok(Some(entry.node.clone()))
-    }
-
     /// Looks `name` up in `dir`, the watches first.
-    fn enter(&mut self, dir: DirId, name: &[u8], file: bool) -> Result<(), Changed> {
+    pub(super) fn enter(&mut self, dir: DirId, name: &[u8], file: bool) -> Result<(), Changed> {
         let path = self.join(dir, name);
         let sight = self.sight(dir, name);
         self.watch_directory(dir);
@@ -236,9 +117,11 @@ impl Tree {
             }
         };
         if let Node::Directory(_) = node {
-            let whole = self.dirs[dir].whole || self.area.whole(&path);
+            // "/" is the empty path.
+            let path = path.strip_suffix(b"/").unwrap_or(&path).to_vec();
             self.dirs.push(Dir {
-                path: path.strip_suffix(b"/").unwrap_or(&path).to_vec(),
+                whole: self.dirs[dir].whole || self.area.whole(&path),
+                path,
                 place: Place {
                     dir,
                     name: name.to_vec(),
@@ -246,7 +129,6 @@ impl Tree {
                 entries: HashMap::new(),
                 listed: false,
                 watched: None,
-                whole,
             });
         }
         let entry = Entry {
@@ -273,7 +155,9 @@ impl Tree {
         let mut watched = entry.watched;
         match entry.node {
             Node::Directory(id) if !self.dirs[id].listed => {
-                self.watch_directory(id);
+                let path = self.path(&self.dirs[id].place);
+                let watched = self.local(id) && self.watcher.add(&path, Target::Listed(id));
+                self.dirs[id].watched = Some(watched);
                 self.dirs[id].listed = true;
             }
             Node::Other if !entry.content => watched = self.watch_file(place.dir, &place.name),
@@ -319,7 +203,7 @@ impl Tree {
         [&self.dirs[dir].path, b"/".as_slice(), name].concat()
     }
 
-    fn sight(&self, dir: DirId, name: &[u8]) -> Sight {
+    pub(super) fn sight(&self, dir: DirId, name: &[u8]) -> Sight {
         if self.dirs[dir].whole {
             Sight::Host
         } else {
@@ -341,8 +225,13 @@ impl Tree {
 
     fn watch_directory(&mut self, dir: DirId) {
         if self.dirs[dir].watched.is_none() {
-            let path = self.path(&self.dirs[dir].place);
-            let watched = self.local(dir) && self.watcher.add(&path, Target::Directory(dir));
+            let place = &self.dirs[dir].place;
+            let path = self.path(place);
+            let target = match self.entry(place).map(|entry| entry.sight) {
+                Some(Sight::Host) => Target::Directory(dir),
+                _ => Target::Way(dir),
+            };
+            let watched = self.local(dir) && self.watcher.add(&path, target);
             self.dirs[dir].watched = Some(watched);
         }
     }

@@ -12,16 +12,25 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 
 use super::tree::DirId;
 
-/// What to tell of a directory: names that come and go, and its own end, move and rights. The
-/// content of its files is watched at the files, so that a log that grows wakes nobody.
-const NAMES: AddWatchFlags = AddWatchFlags::IN_CREATE
+/// What to tell of a directory on the way: names that come and go, and its own end and move.
+/// Nothing that may also be told of its files: with that, the kernel goes through all that it has
+/// cached of the directory (`fsnotify_set_children_dentry_flags` in fs/notify/fsnotify.c), and
+/// `/tmp` may have a hundred thousand names.
+const WAY: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_DELETE)
     .union(AddWatchFlags::IN_MOVED_FROM)
     .union(AddWatchFlags::IN_MOVED_TO)
-    .union(AddWatchFlags::IN_ATTRIB)
     .union(AddWatchFlags::IN_DELETE_SELF)
     .union(AddWatchFlags::IN_MOVE_SELF)
     .union(AddWatchFlags::IN_ONLYDIR);
+
+/// What to tell of a directory that the template saw: its rights and those of what is in it, too.
+/// The content of its files is watched at the files, so that a log that grows wakes nobody.
+const NAMES: AddWatchFlags = WAY.union(AddWatchFlags::IN_ATTRIB);
+
+/// What to tell beside of a directory whose times count. Only setting the mtime (utimensat(2)) is
+/// told as a modification (`fsnotify_change` in linux/fsnotify.h); writes to its files are told too.
+const TIMES: AddWatchFlags = NAMES.union(AddWatchFlags::IN_MODIFY);
 
 /// What to tell of a file. The watch is at the inode: a write through another of its names (also
 /// one that is made later), or through another mount, is told, which a watch at its directory is
@@ -36,6 +45,10 @@ const CONTENT: AddWatchFlags = AddWatchFlags::IN_MODIFY
 #[derive(Clone, Debug)]
 pub(super) enum Target {
     Directory(DirId),
+    /// A directory on the way to what was seen.
+    Way(DirId),
+    /// A directory whose times count.
+    Listed(DirId),
     File(DirId, Vec<u8>),
 }
 
@@ -92,11 +105,13 @@ impl Watcher {
         }
         let mask = match target {
             Target::Directory(_) => NAMES,
+            Target::Way(_) => WAY,
+            Target::Listed(_) => TIMES,
             Target::File(..) => CONTENT,
         };
         // The same inode may be watched under another name: what is told is added to.
-        let how = AddWatchFlags::IN_DONT_FOLLOW
-            .union(AddWatchFlags::from_bits_retain(libc::IN_MASK_ADD));
+        let how =
+            AddWatchFlags::IN_DONT_FOLLOW.union(AddWatchFlags::from_bits_retain(libc::IN_MASK_ADD));
         let Ok(watch) = inotify.add_watch(path, mask.union(how)) else {
             return false;
         };
@@ -106,6 +121,7 @@ impl Watcher {
     }
 
     /// How many inodes are watched.
+    #[cfg(test)]
     pub(super) fn watches(&self) -> usize {
         self.targets.len()
     }
@@ -155,9 +171,7 @@ impl Watcher {
             .into_iter()
             .map(|event| Event {
                 about: event.mask,
-                name: event
-                    .name
-                    .map(std::os::unix::ffi::OsStringExt::into_vec),
+                name: event.name.map(std::os::unix::ffi::OsStringExt::into_vec),
                 targets: self
                     .targets
                     .get(&event.wd.as_raw())

@@ -1,6 +1,8 @@
 //! What is done at each call while dispatch is on. It runs between any two instructions of the
 //! process, and may be interrupted by itself: no allocation, no lock, no `errno`, no panic.
 #![allow(unsafe_code)]
+// The kernel's names, in patterns.
+#![allow(non_upper_case_globals)]
 
 use nix::libc::*;
 

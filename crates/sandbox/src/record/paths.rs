@@ -130,7 +130,11 @@ impl Wanted {
             // A device or a pipe: nothing that is kept changes.
             self.sight = Sight::Opened;
         }
-        if self.sight.changes() {
+        let adds_or_removes = match self.sight {
+            Sight::Written => found.is_none(),
+            sight => sight.changes() && sight != Sight::Touched,
+        };
+        if adds_or_removes {
             self.log_parent(path);
         }
         let entry = Entry {

@@ -24,13 +24,14 @@ impl Recording {
     /// # Errors
     /// As [`Dispatch::begin`]; `EBUSY`: one is on already.
     pub(super) fn begin() -> io::Result<Self> {
+        // First: where one is on already, it is not to see the rest.
+        log::open()?;
         let start = std::env::current_dir().ok();
         let start = start.filter(|path| path.is_absolute()).and_then(|path| {
             let metadata = path.metadata().ok()?;
             let id = (metadata.dev(), metadata.ino());
             Some((path.into_os_string().into_vec(), id))
         });
-        log::open()?;
         match Dispatch::begin() {
             Ok(dispatch) => Ok(Self {
                 dispatch: Some(dispatch),

@@ -141,13 +141,13 @@ impl Replay {
     /// Takes in that a directory was listed.
     fn list(&mut self, names: &[Vec<u8>]) {
         for name in names {
-            match self.places.get(&(name.clone(), false)) {
-                Some(place) => {
-                    if let Some(look) = self.record.looks.get_mut(*place) {
-                        look.way = Way::Listed;
-                    }
-                }
-                None => self.too_much |= !self.own.has(name),
+            if self.own.has(name) {
+                continue;
+            }
+            let place = self.places.get(&(name.clone(), false));
+            match place.and_then(|place| self.record.looks.get_mut(*place)) {
+                Some(look) => look.way = Way::Listed,
+                None => self.too_much = true,
             }
         }
     }

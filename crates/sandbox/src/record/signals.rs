@@ -1,6 +1,8 @@
 //! The calls that could block `SIGSYS`, or take its handler away: the kernel ends a process that
 //! makes a dispatched call while the signal is blocked.
 #![allow(unsafe_code)]
+// The kernel's names, in patterns.
+#![allow(non_upper_case_globals)]
 
 use nix::libc::{
     EINVAL, SIG_BLOCK, SIG_SETMASK, SIG_UNBLOCK, SIGSYS, SYS_epoll_pwait, SYS_epoll_pwait2,

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::{fs, io};
 
@@ -20,7 +20,7 @@ use super::renewal::{
 };
 use super::tree::{DIRECTORY_MODE, Entry};
 use crate::error::{Failure, Step};
-use crate::process::LIFELINE;
+use crate::process::NAMESPACE;
 use crate::{raw, sys};
 
 /// What is mounted is nobody's way to more rights.
@@ -45,9 +45,9 @@ fn enter_namespaces(prepared: &Prepared) -> Result<(), Failure> {
             // A change of user before this has made the process's files in /proc the root's.
             prctl::set_dumpable(true).map_err(|e| Step::IdMaps.failed(e))?;
         }
-        Some(UserNamespace::Enter(namespace)) => {
+        Some(UserNamespace::Enter(_)) => {
             // SAFETY: no pointer is passed.
-            let entered = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWUSER) };
+            let entered = unsafe { libc::setns(NAMESPACE, libc::CLONE_NEWUSER) };
             Errno::result(entered).map_err(|e| Step::Namespace.failed(e))?;
         }
     }
@@ -311,7 +311,7 @@ fn empty_input() -> nix::Result<()> {
         Ok(null) => null,
         // Not part of the view: what is read from a pipe that nobody can write to is as empty.
         Err(_) => {
-            let (reading, writing) = raw::pipe_at(LIFELINE + 1)?;
+            let (reading, writing) = raw::pipe_at(NAMESPACE + 1)?;
             raw::close(writing);
             reading
         }

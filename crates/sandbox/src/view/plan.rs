@@ -87,6 +87,14 @@ pub(crate) struct Layers {
 }
 
 impl Prepared {
+    /// The user namespace that the process enters.
+    pub(crate) fn namespace(&self) -> Option<&OwnedFd> {
+        match &self.user_namespace {
+            Some(UserNamespace::Enter(namespace)) => Some(namespace),
+            Some(UserNamespace::New(_)) | None => None,
+        }
+    }
+
     /// Works out what has to be made.
     pub(crate) fn new(
         view: &View,

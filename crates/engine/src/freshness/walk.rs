@@ -1,0 +1,128 @@
+//! Resolves paths as the kernel does (path_resolution(7)), one name after the other, so that each
+//! directory on the way is watched for the name that was looked up in it.
+
+use super::area::Sight;
+use super::tree::{DirId, Node, Place, ROOT, Tree};
+use super::{Changed, What};
+
+/// Symbolic links that one resolution follows at most (`MAXSYMLINKS` in linux/namei.h).
+const LINKS_MAX: usize = 40;
+
+/// How a path is to be resolved.
+pub(super) struct Walk {
+    /// Follow a link that is the last component.
+    pub follow: bool,
+    /// It should be a file, whose content counts.
+    pub file: bool,
+    pub scope: Scope,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Scope {
+    /// As far as the template saw the host's files.
+    Visible,
+    Everywhere,
+    /// Everywhere, and what is on the way may not have changed since then (nanoseconds since 1970).
+    UnchangedSince(i64),
+}
+
+impl Walk {
+    pub(super) fn everywhere() -> Self {
+        Self {
+            follow: true,
+            file: false,
+            scope: Scope::Everywhere,
+        }
+    }
+}
+
+/// Where a path led.
+pub(super) enum Found {
+    At(Place),
+    /// To nothing, for what is (or is not) at that place.
+    Nothing(Place),
+    /// To where the template did not see the host's files.
+    PassedOver,
+}
+
+impl Tree {
+    /// Resolves an absolute path.
+    ///
+    /// # Errors
+    /// [`Changed`] where the kernel does not say what is there, where it changed in between, or
+    /// since the time of [`Scope::UnchangedSince`].
+    pub(super) fn walk(&mut self, path: &[u8], how: &Walk) -> Result<Found, Changed> {
+        let mut rest = path.to_vec();
+        let (mut at, mut dir, mut links) = (0, ROOT, 0);
+        while let Some(skip) = rest[at..].iter().position(|byte| *byte != b'/') {
+            let start = at + skip;
+            let length = rest[start..].iter().position(|byte| *byte == b'/');
+            let end = length.map_or(rest.len(), |length| start + length);
+            at = end;
+            let name = &rest[start..end];
+            if name == b"." {
+                continue;
+            }
+            if name == b".." {
+                dir = self.dirs[dir].place.dir.max(ROOT);
+                continue;
+            }
+            let last = end == rest.len();
+            let Some(node) = self.step(dir, name, last && how.file, how.scope)? else {
+                return Ok(Found::PassedOver);
+            };
+            let place = || Place {
+                dir,
+                name: name.to_vec(),
+            };
+            match node {
+                Node::Directory(next) => dir = next,
+                Node::Other if last => return Ok(Found::At(place())),
+                Node::Link(_) if last && !how.follow => return Ok(Found::At(place())),
+                Node::Absent | Node::Other => return Ok(Found::Nothing(place())),
+                Node::Link(mut target) => {
+                    links += 1;
+                    if links > LINKS_MAX {
+                        return Ok(Found::Nothing(place()));
+                    }
+                    if target.starts_with(b"/") {
+                        dir = ROOT;
+                    }
+                    target.extend_from_slice(&rest[end..]);
+                    (rest, at) = (target, 0);
+                }
+            }
+        }
+        Ok(Found::At(self.dirs[dir].place.clone()))
+    }
+
+    /// What `name` is in `dir`. `None`: not what the template saw.
+    fn step(
+        &mut self,
+        dir: DirId,
+        name: &[u8],
+        file: bool,
+        scope: Scope,
+    ) -> Result<Option<Node>, Changed> {
+        let known = self.dirs[dir].entries.get(name);
+        let sight = known.map_or_else(|| self.sight(dir, name), |entry| entry.sight);
+        if sight == Sight::Own && matches!(scope, Scope::Visible) {
+            return Ok(None);
+        }
+        if known.is_none() {
+            self.enter(dir, name, file)?;
+        }
+        let Some(entry) = self.dirs[dir].entries.get(name) else {
+            return Ok(None);
+        };
+        // A directory that was renamed has a new ctime (and one in which names came and went);
+        // one with the sticky bit (/tmp) is not renamed, and has names that come and go.
+        if let (Scope::UnchangedSince(then), Some(stat)) = (scope, &entry.stat)
+            && stat.ctime_ns >= then
+            && !(stat.is_directory() && stat.mode & nix::libc::S_ISVTX != 0)
+        {
+            return Err(Changed::new(self.join(dir, name), What::Racy));
+        }
+        Ok(Some(entry.node.clone()))
+    }
+}

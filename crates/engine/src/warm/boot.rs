@@ -1,0 +1,428 @@
+//! Booting a template: on a thread of its own, so that it goes on when the call that began it does
+//! not wait any more.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use altair_sandbox::{
+    Captured, Ended, MadeReady, Ready, Refusal, Status, Stream, Supervision, Template, Way,
+};
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, pthread_sigmask};
+use nix::unistd::pipe2;
+
+use super::shared::{self, Obstacle};
+use super::{BOOT_LIMIT, Boot, Failed};
+use crate::changes;
+use crate::channel::{Booted, Message, MessageReader};
+use crate::evaluation::{OUTPUT_LIMIT, Observer, stop_signal};
+use crate::freshness::{Freshness, MadeFrom, Started as ReadAtStart, What};
+use crate::outcome::Heard;
+use crate::start::TemplateStart;
+
+/// Milliseconds after which a waiting call looks up.
+const LOOK_AFTER_MS: u16 = 100;
+
+/// A template that is booted.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub template: Template,
+    pub boot: Arc<Boot>,
+    pub guards: BTreeMap<String, String>,
+    /// `None`: something of what it was made from has changed by now, or may have: it is good for
+    /// the call that made it.
+    pub freshness: Option<Freshness>,
+    /// Why it may fork once at most.
+    pub obstacle: Option<Obstacle>,
+}
+
+/// How a boot came out.
+#[derive(Debug)]
+pub(super) enum Result {
+    Made(Box<Made>),
+    Failed(Box<Failed>),
+    /// There is no template to be had here.
+    Unable(String),
+}
+
+/// A boot that goes on, and who waits for it.
+pub(super) struct Booting {
+    shared: Arc<Shared>,
+    /// Readable once it is over.
+    over: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+    owner: u32,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// Nobody wants it any more.
+    cancelled: AtomicBool,
+    /// Somebody wants to know where it is.
+    asked: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    output: Vec<(Stream, Vec<u8>)>,
+    heard: Heard,
+    result: Option<Result>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Booting {
+    /// Begins.
+    ///
+    /// # Errors
+    /// Where the host has no thread or no descriptor left.
+    pub(super) fn begin(start: TemplateStart) -> io::Result<Self> {
+        let (over, ringer) = pipe2(OFlag::O_CLOEXEC)?;
+        let shared = Arc::new(Shared::default());
+        let own = Arc::clone(&shared);
+        // None of the host's signal handlers may run on this thread, which inherits the mask.
+        let mut before = SigSet::empty();
+        pthread_sigmask(
+            SigmaskHow::SIG_SETMASK,
+            Some(&SigSet::all()),
+            Some(&mut before),
+        )?;
+        let thread = std::thread::Builder::new()
+            .name("altair-boot".into())
+            .spawn(move || {
+                let result = boot(start, &own);
+                lock(&own.state).result = Some(result);
+                drop(ringer);
+            });
+        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
+        Ok(Self {
+            shared,
+            over,
+            thread: Some(thread?),
+            owner: std::process::id(),
+        })
+    }
+
+    /// Waits until it is over or `until`, handing on what the boot prints. Gives whether it is over;
+    /// `Break` where the observer has had enough.
+    pub(super) fn wait(
+        &self,
+        until: Instant,
+        observer: &mut dyn Observer,
+    ) -> ControlFlow<(), bool> {
+        loop {
+            let (output, is_over) = {
+                let mut state = lock(&self.shared.state);
+                (std::mem::take(&mut state.output), state.result.is_some())
+            };
+            for (stream, chunk) in output {
+                observer.output(stream, &chunk)?;
+            }
+            if is_over {
+                return ControlFlow::Continue(true);
+            }
+            observer.tick()?;
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return ControlFlow::Continue(false);
+            }
+            let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let timeout = left.min(PollTimeout::from(LOOK_AFTER_MS));
+            let mut fds = [PollFd::new(self.over.as_fd(), PollFlags::POLLIN)];
+            let _ = poll(&mut fds, timeout);
+        }
+    }
+
+    /// The deadline of a call that waits has passed: asks where the boot is, waits `until` for the
+    /// answer, and gives what there is to say. The boot goes on.
+    pub(super) fn time_out(&self, until: Instant) -> Failed {
+        self.shared.asked.store(true, Ordering::Relaxed);
+        while Instant::now() < until && lock(&self.shared.state).heard.stopped.is_none() {
+            let mut fds = [PollFd::new(self.over.as_fd(), PollFlags::POLLIN)];
+            let _ = poll(&mut fds, PollTimeout::from(1u8));
+        }
+        let mut state = lock(&self.shared.state);
+        let heard = Heard {
+            entered_ns: state.heard.entered_ns,
+            stopped: state.heard.stopped.take(),
+            ..Heard::default()
+        };
+        Failed {
+            ended: Ended {
+                status: Status::Exited(0),
+                timed_out: true,
+                interrupted: false,
+                stdout: Captured::default(),
+                stderr: Captured::default(),
+                layer: None,
+                elapsed: std::time::Duration::ZERO,
+            },
+            heard,
+            guards: BTreeMap::new(),
+            changes: None,
+            message: Some(format!(
+                "Boot took longer. It goes on in the background, for {} s at most: a later call of this Evaluator finds it done.",
+                BOOT_LIMIT.as_secs()
+            )),
+        }
+    }
+
+    /// What came out; once.
+    pub(super) fn result(&self) -> Option<Result> {
+        lock(&self.shared.state).result.take()
+    }
+
+    /// Ends it.
+    pub(super) fn cancel(&self) {
+        self.shared.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Booting {
+    fn drop(&mut self) {
+        self.cancel();
+        match self.thread.take() {
+            Some(thread) if self.owner == std::process::id() => {
+                let _ = thread.join();
+            }
+            // A fork of the host has no such thread to wait for.
+            thread => std::mem::forget(thread),
+        }
+    }
+}
+
+/// Listens to a boot.
+struct Ear<'a> {
+    shared: &'a Shared,
+    reader: MessageReader,
+    booted: Option<Booted>,
+    /// All other messages.
+    heard: Heard,
+    told: bool,
+}
+
+impl altair_sandbox::Observer for Ear<'_> {
+    fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
+        let mut state = lock(&self.shared.state);
+        // As much as is shown in the end; the rest is counted by the supervision.
+        let kept: usize = state.output.iter().map(|(_, chunk)| chunk.len()).sum();
+        if kept < 2 * OUTPUT_LIMIT {
+            state.output.push((stream, chunk.to_vec()));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn packet(&mut self, packet: &[u8]) {
+        match self.reader.push(packet) {
+            Some(Message::Booted(booted)) => self.booted = Some(booted),
+            Some(Message::Stopped {
+                phase,
+                location,
+                memory_peak_bytes,
+            }) => {
+                lock(&self.shared.state).heard.stopped = Some((phase, location, memory_peak_bytes))
+            }
+            message => {
+                if let Some(Message::Entered { at_ns }) = message {
+                    lock(&self.shared.state).heard.entered_ns = Some(at_ns);
+                }
+                self.heard.take(message, packet);
+            }
+        }
+    }
+
+    fn refused(&mut self, refusal: Refusal) {
+        self.heard.refused.call(refusal);
+    }
+
+    fn tick(&mut self) -> ControlFlow<()> {
+        if self.shared.cancelled.load(Ordering::Relaxed) || self.heard.threads.is_some() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn is_ready(&self) -> bool {
+        self.booted.is_some()
+    }
+
+    fn signal(&mut self) -> Option<i32> {
+        let asked = self.shared.asked.load(Ordering::Relaxed) && !self.told;
+        self.told |= asked;
+        asked.then(stop_signal)
+    }
+}
+
+fn boot(start: TemplateStart, shared: &Shared) -> Result {
+    let TemplateStart {
+        child,
+        channel,
+        outbox,
+        secret,
+        guards,
+        root,
+        readable,
+        launched_ns,
+        private,
+    } = start;
+    let mut ear = Ear {
+        shared,
+        reader: MessageReader::new(secret),
+        booted: None,
+        heard: Heard::default(),
+        told: false,
+    };
+    let supervision = Supervision {
+        deadline: Supervision::deadline_after(BOOT_LIMIT),
+        stop_signal: None,
+        grace: std::time::Duration::ZERO,
+        output_limit: OUTPUT_LIMIT,
+        outbox,
+        channel: Some(channel),
+    };
+    let made = child.make_ready(supervision, &mut ear);
+    let Ear {
+        booted, mut heard, ..
+    } = ear;
+    if let Some(why) = heard.unable.take() {
+        return Result::Unable(why);
+    }
+    match (made, booted) {
+        (MadeReady::Ready(ready), Some(booted)) => {
+            let from = From {
+                root,
+                readable,
+                private,
+                launched_ns,
+            };
+            match make(ready, booted, heard, guards, &from) {
+                Ok(made) => Result::Made(Box::new(made)),
+                Err(error) => Result::Unable(format!("the template cannot be looked at: {error}")),
+            }
+        }
+        (MadeReady::Ended(ended), _) if heard.entered_ns.is_some() || ended.timed_out => {
+            let changes = ended.layer.as_ref().and_then(changes::list);
+            Result::Failed(Box::new(Failed {
+                ended,
+                heard,
+                guards,
+                changes,
+                message: None,
+            }))
+        }
+        _ => Result::Unable("the template did not start".into()),
+    }
+}
+
+/// What the host knows of what a template was made from.
+struct From {
+    root: PathBuf,
+    readable: Vec<PathBuf>,
+    private: Vec<PathBuf>,
+    launched_ns: i64,
+}
+
+fn make(
+    ready: Ready,
+    booted: Booted,
+    heard: Heard,
+    guards: BTreeMap<String, String>,
+    from: &From,
+) -> io::Result<Made> {
+    let (record, unseen) = match booted.record {
+        Ok(record) => (record, None),
+        Err(why) => (altair_sandbox::Record::default(), Some(why)),
+    };
+    let mut obstacle = shared::find(booted.pid, &record.unseen)?;
+    if let Some(why) = unseen
+        && obstacle.is_none()
+    {
+        obstacle = Some(Obstacle::Shared(format!(
+            "what boot reads cannot be seen here: {why}"
+        )));
+    }
+    let bytes = |path: &PathBuf| path.as_os_str().as_encoded_bytes().to_vec();
+    let made_from = MadeFrom {
+        looks: record.looks,
+        written: record.written,
+        started: read_at_start(booted.pid, &booted.ini, &from.root)?,
+        launched_ns: from.launched_ns,
+        visible: from
+            .readable
+            .iter()
+            .chain([&from.root])
+            .map(bytes)
+            .collect(),
+        private: from.private.iter().map(bytes).collect(),
+    };
+    let freshness = match Freshness::stand(&made_from) {
+        Ok(freshness) => Some(freshness),
+        Err(changed) => {
+            debug_assert!(changed.what != What::Fork);
+            None
+        }
+    };
+    let layer = ready.layer.as_ref();
+    Ok(Made {
+        template: ready.template,
+        boot: Arc::new(Boot {
+            stdout: ready.stdout,
+            stderr: ready.stderr,
+            changes: layer.and_then(changes::list),
+            refused: heard.refused,
+            entered_ns: heard.entered_ns,
+            boot_us: booted.boot_us,
+        }),
+        guards,
+        freshness,
+        obstacle,
+    })
+}
+
+/// What PHP read before a record could begin: its binary and all libraries, ini files, and of
+/// Composer's what the host itself went by.
+fn read_at_start(pid: i32, ini: &[Vec<u8>], root: &Path) -> io::Result<Vec<ReadAtStart>> {
+    let maps = std::fs::read(format!("/proc/{pid}/maps"))?;
+    let mut paths: Vec<Vec<u8>> = maps
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| {
+            let at = line.iter().position(|byte| *byte == b'/')?;
+            line.get(at..).map(<[u8]>::to_vec)
+        })
+        .chain(ini.iter().cloned())
+        .collect();
+    let installed = root.join("vendor/composer/installed.json");
+    paths.extend(
+        installed
+            .exists()
+            .then(|| installed.into_os_string().into_encoded_bytes()),
+    );
+    paths.sort_unstable();
+    paths.dedup();
+    Ok(paths
+        .into_iter()
+        .map(|path| {
+            let is_directory = Path::new(&bytes_as_os(&path)).is_dir();
+            ReadAtStart {
+                path,
+                way: if is_directory { Way::Listed } else { Way::Read },
+            }
+        })
+        .collect())
+}
+
+fn bytes_as_os(bytes: &[u8]) -> std::ffi::OsString {
+    use std::os::unix::ffi::OsStringExt;
+    std::ffi::OsString::from_vec(bytes.to_vec())
+}

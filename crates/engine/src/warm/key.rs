@@ -1,0 +1,53 @@
+//! What two requests must have in common to share a template.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::evaluation::Evaluator;
+use crate::guards::Selection;
+use crate::request::{Bootstrap, EvalRequest, Target};
+
+/// All that a template is made from, but for the files.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    root: PathBuf,
+    bootstrap: Option<PathBuf>,
+    php: PathBuf,
+    extension: Option<PathBuf>,
+    ini_scan_dir: Option<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    allow_writes: bool,
+    allow_network: bool,
+    selection: Selection,
+    readable: Vec<PathBuf>,
+    /// Under which name the project was asked for: paths that were written down under it are
+    /// there, too.
+    named_root: PathBuf,
+}
+
+impl Key {
+    pub(super) fn new(
+        evaluator: &Evaluator,
+        request: &EvalRequest,
+        target: &Target,
+        php: &Path,
+        environment: &[(OsString, OsString)],
+    ) -> Self {
+        Self {
+            root: target.root.clone(),
+            bootstrap: match &target.bootstrap {
+                Bootstrap::File(path) => Some(path.clone()),
+                Bootstrap::Discover => None,
+            },
+            php: php.to_owned(),
+            extension: evaluator.extension.clone(),
+            ini_scan_dir: evaluator.ini_scan_dir.clone(),
+            environment: environment.to_vec(),
+            allow_writes: request.allow_writes,
+            allow_network: request.allow_network,
+            selection: evaluator.selection.clone(),
+            readable: request.readable_paths.clone(),
+            named_root: request.project_root.clone(),
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The templates of one evaluator, by what they are made from.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use altair_sandbox::{ForkError, channel_pair};
+
+use super::boot::{Booting, Made, Result as BootResult};
+use super::key::Key;
+use super::shared::Obstacle;
+use super::{Acquired, Boot, Start, TEMPLATES_MAX};
+use crate::EvalError;
+use crate::evaluation::{GRACE, Observer};
+use crate::freshness::Freshness;
+use crate::start::{Asked, Started, TemplateStart};
+
+/// The templates of one evaluator. Dropping it ends them.
+///
+/// It belongs to the process that made it: in a fork of that, it is neither used nor ended.
+#[derive(Debug)]
+pub struct Pool {
+    owner: u32,
+    slots: Mutex<Slots>,
+}
+
+#[derive(Default)]
+struct Slots {
+    by_key: HashMap<Key, Slot>,
+    /// Counts uses, to find the template that was used the longest ago.
+    uses: u64,
+}
+
+impl std::fmt::Debug for Slots {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Slots").finish_non_exhaustive()
+    }
+}
+
+struct Slot {
+    used: u64,
+    state: State,
+}
+
+enum State {
+    Booting(Arc<Booting>),
+    Ready(Box<Made>),
+    /// The application has to be booted in each child; why, and as long as what was seen.
+    Booted {
+        why: String,
+        seen: Freshness,
+    },
+    /// There is no template to be had.
+    Unable(String),
+}
+
+/// What to do next for a request.
+enum Next {
+    Wait(Arc<Booting>, bool),
+    Take(Result<Forked, ForkError>),
+    Nothing(Start),
+}
+
+/// A fork of a template, and what is to be said of it.
+struct Forked {
+    child: altair_sandbox::Child,
+    channel: std::os::fd::OwnedFd,
+    boot: Arc<Boot>,
+    guards: std::collections::BTreeMap<String, String>,
+    start: Start,
+}
+
+/// Templates that are made for one request before it is started cold: each time, what one was made
+/// from changed, or it was killed.
+const TRIES_MAX: usize = 3;
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self {
+            owner: std::process::id(),
+            slots: Mutex::default(),
+        }
+    }
+}
+
+impl Pool {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether it is this process's own, and not that of one which this is a fork of.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.owner == std::process::id()
+    }
+
+    /// A child for a request.
+    ///
+    /// # Errors
+    /// [`EvalError::Interrupted`] where the observer has had enough.
+    pub(crate) fn acquire(
+        &self,
+        asked: &Asked<'_>,
+        deadline: Instant,
+        observer: &mut dyn Observer,
+    ) -> Result<Acquired, EvalError> {
+        if !self.is_own() {
+            let why = "this process is a fork of the one that has the templates";
+            return Ok(Acquired::Nothing(Start::Cold(Some(why.into()))));
+        }
+        if let Some(why) = asked.cannot_be_warm() {
+            return Ok(Acquired::Nothing(Start::Cold(Some(why))));
+        }
+        let key = Key::new(
+            asked.evaluator,
+            asked.request,
+            asked.target,
+            asked.php,
+            asked.environment,
+        );
+        for _ in 0..TRIES_MAX {
+            let next = self.next(&key, asked, deadline)?;
+            let (booting, is_maker) = match next {
+                Next::Nothing(start) => return Ok(Acquired::Nothing(start)),
+                Next::Take(Ok(forked)) => return Ok(child(forked, asked)),
+                Next::Take(Err(ForkError::Gone)) => continue,
+                Next::Take(Err(ForkError::Host(error))) => {
+                    return Err(EvalError::Launch(format!(
+                        "No child could be started: {error}."
+                    )));
+                }
+                Next::Wait(booting, is_maker) => (booting, is_maker),
+            };
+            match booting.wait(deadline, observer) {
+                ControlFlow::Break(()) => {
+                    if is_maker {
+                        booting.cancel();
+                    }
+                    return Err(EvalError::Interrupted);
+                }
+                ControlFlow::Continue(false) => {
+                    let failed = booting.time_out(deadline + GRACE);
+                    return Ok(Acquired::Ended(Box::new(failed)));
+                }
+                ControlFlow::Continue(true) => {}
+            }
+            if let Some(acquired) = self.settle(&key, &booting, is_maker, asked, deadline)? {
+                return Ok(acquired);
+            }
+        }
+        let why = "what templates were made from kept changing";
+        Ok(Acquired::Nothing(Start::Cold(Some(why.into()))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forks a template that is there, or finds a boot to wait for, or begins one.
+    fn next(&self, key: &Key, asked: &Asked<'_>, deadline: Instant) -> Result<Next, EvalError> {
+        let mut slots = self.lock();
+        slots.uses += 1;
+        let now = slots.uses;
+        if let Some(slot) = slots.by_key.get_mut(key) {
+            slot.used = now;
+            match &mut slot.state {
+                State::Booting(booting) => {
+                    return Ok(Next::Wait(Arc::clone(booting), false));
+                }
+                State::Unable(why) => {
+                    return Ok(Next::Nothing(Start::Cold(Some(why.clone()))));
+                }
+                State::Ready(made) => {
+                    if made.is_fresh() {
+                        let (template, facts) = (made.template.clone(), made.facts(Start::Warm));
+                        drop(slots);
+                        let forked = facts.fork(&template, deadline);
+                        if matches!(forked, Err(ForkError::Gone)) {
+                            self.forget(key);
+                        }
+                        return Ok(Next::Take(forked));
+                    }
+                    slots.by_key.remove(key);
+                }
+                State::Booted { why, seen } => {
+                    if seen.check().is_ok() {
+                        return Ok(Next::Nothing(Start::Booted(why.clone())));
+                    }
+                    slots.by_key.remove(key);
+                }
+            }
+        }
+        slots.make_room();
+        let booting = match TemplateStart::of(asked) {
+            Ok(start) => Booting::begin(start).map_err(|error| {
+                EvalError::Launch(format!("No thread could be started: {error}."))
+            })?,
+            Err(why) => {
+                let state = State::Unable(why.clone());
+                slots.by_key.insert(key.clone(), Slot { used: now, state });
+                return Ok(Next::Nothing(Start::Cold(Some(why))));
+            }
+        };
+        let booting = Arc::new(booting);
+        let state = State::Booting(Arc::clone(&booting));
+        slots.by_key.insert(key.clone(), Slot { used: now, state });
+        Ok(Next::Wait(booting, true))
+    }
+
+    /// A boot is over: what came out of it is for whoever comes next, and for who made it.
+    fn settle(
+        &self,
+        key: &Key,
+        booting: &Arc<Booting>,
+        is_maker: bool,
+        asked: &Asked<'_>,
+        deadline: Instant,
+    ) -> Result<Option<Acquired>, EvalError> {
+        let mut slots = self.lock();
+        let Some(result) = booting.result() else {
+            return Ok(None); // another one was faster
+        };
+        slots.uses += 1;
+        let used = slots.uses;
+        let mut put = |state: Option<State>| match state {
+            Some(state) => drop(slots.by_key.insert(key.clone(), Slot { used, state })),
+            None => drop(slots.by_key.remove(key)),
+        };
+        let mut made = match result {
+            BootResult::Unable(why) => {
+                put(Some(State::Unable(why.clone())));
+                return Ok(Some(Acquired::Nothing(Start::Cold(Some(why)))));
+            }
+            BootResult::Failed(failed) => {
+                put(None);
+                // For who made it, it is the answer.
+                return Ok(is_maker.then_some(Acquired::Ended(failed)));
+            }
+            BootResult::Made(made) => made,
+        };
+        let (start, sound) = match made.obstacle.take() {
+            None => (Start::First, true),
+            Some(Obstacle::Shared(why)) => (Start::Booted(why), true),
+            Some(Obstacle::Unsound(why)) => (Start::Booted(why), false),
+        };
+        let template = made.template.clone();
+        let facts = made.facts(start.clone());
+        match (&start, made.freshness.take()) {
+            (Start::Booted(why), Some(seen)) => {
+                let why = why.clone();
+                put(Some(State::Booted { why, seen }));
+            }
+            (_, Some(freshness)) => {
+                made.freshness = Some(freshness);
+                put(Some(State::Ready(made)));
+            }
+            (_, None) => put(None),
+        }
+        drop(slots);
+        if !is_maker {
+            // It comes again, and finds what is there now.
+            return Ok(None);
+        }
+        if !sound {
+            return Ok(Some(Acquired::Nothing(start)));
+        }
+        match facts.fork(&template, deadline) {
+            Ok(forked) => Ok(Some(child(forked, asked))),
+            Err(ForkError::Gone) => {
+                self.forget(key);
+                Ok(None)
+            }
+            Err(ForkError::Host(error)) => Err(EvalError::Launch(format!(
+                "No child could be started: {error}."
+            ))),
+        }
+    }
+
+    fn forget(&self, key: &Key) {
+        self.lock().by_key.remove(key);
+    }
+}
+
+impl Slots {
+    /// Ends the template that was used the longest ago, where there are as many as may be.
+    fn make_room(&mut self) {
+        if self.by_key.len() < TEMPLATES_MAX {
+            return;
+        }
+        let oldest = self
+            .by_key
+            .iter()
+            .filter(|(_, slot)| !matches!(slot.state, State::Booting(_)))
+            .min_by_key(|(_, slot)| slot.used)
+            .map(|(key, _)| key.clone());
+        if let Some(key) = oldest {
+            self.by_key.remove(&key);
+        }
+    }
+}
+
+impl Made {
+    fn is_fresh(&mut self) -> bool {
+        self.freshness
+            .as_mut()
+            .is_some_and(|freshness| freshness.check().is_ok())
+    }
+
+    fn facts(&self, start: Start) -> Facts {
+        Facts {
+            boot: Arc::clone(&self.boot),
+            guards: self.guards.clone(),
+            start,
+        }
+    }
+}
+
+/// What is to be said of a fork.
+struct Facts {
+    boot: Arc<Boot>,
+    guards: std::collections::BTreeMap<String, String>,
+    start: Start,
+}
+
+impl Facts {
+    fn fork(
+        self,
+        template: &altair_sandbox::Template,
+        deadline: Instant,
+    ) -> Result<Forked, ForkError> {
+        let (channel, theirs) = channel_pair()?;
+        Ok(Forked {
+            child: template.fork(theirs, deadline)?,
+            channel,
+            boot: self.boot,
+            guards: self.guards,
+            start: self.start,
+        })
+    }
+}
+
+fn child(forked: Forked, asked: &Asked<'_>) -> Acquired {
+    let Forked {
+        child,
+        channel,
+        boot,
+        guards,
+        start,
+    } = forked;
+    let started = Started::forked(asked, child, channel, guards);
+    Acquired::Child(Box::new(started), start, boot)
+}

@@ -1,0 +1,126 @@
+//! A template: boots the application once, and forks a child for each snippet. It never sees one.
+
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use altair_engine::channel::{Booted, Ending, Message, Model, Report, Run, Task, Work};
+use altair_sandbox::{FirstGuard, Fork, Forked, Forking, Recorder, has_one_thread};
+use nix::unistd::{chdir, getpid};
+
+use super::link::{Link, Voice};
+use super::{EXIT_BROKEN, ending, finish, guards, receive, run, stop};
+use crate::zend::child::{self as engine, memory_peak};
+use crate::zend::{fresh, startup};
+
+/// The descriptor under which a fork finds its channel, as every child does.
+const CHANNEL: i32 = altair_engine::channel::DESCRIPTOR;
+
+/// The exit status of a template that nobody needs any more.
+const EXIT_IDLE: i32 = 0;
+
+/// Gets ready, and forks until nobody asks any more. Gives the exit status, of the template and of
+/// each of its forks.
+pub fn serve(task: &Task, model: &Model, link: Link) -> i32 {
+    let voice = super::begin(task, link);
+    let forking = match get_ready(task, model, voice) {
+        Ok(forking) => forking,
+        Err(End::Boot(report)) => return finish(*report, voice),
+        Err(End::Unable(why)) => {
+            voice.send(&Message::Unable { why });
+            return EXIT_BROKEN;
+        }
+    };
+    match forking.next(Duration::from_millis(model.idle_ms)) {
+        Forked::Over => EXIT_IDLE,
+        Forked::Fork(fork) => in_fork(*fork),
+    }
+}
+
+/// Why a template does not come to be one.
+enum End {
+    /// Boot has failed, and this is what a run would report.
+    Boot(Box<Report>),
+    /// It cannot be had here.
+    Unable(String),
+}
+
+fn get_ready(task: &Task, model: &Model, voice: &'static Voice) -> Result<Forking, End> {
+    if !has_one_thread() {
+        return Err(End::Unable("it has a second thread".into()));
+    }
+    // Before the filter, which forbids it.
+    let recorder = Recorder::begin();
+    let guard = FirstGuard::take(&model.seccomp, voice.channel())
+        .map_err(|error| End::Unable(format!("its first filter cannot be had: {error}")))?;
+    let began = Instant::now();
+    fresh::watch_seeds();
+    run::boot_application(task).map_err(boot_failed)?;
+    let record = match recorder {
+        Ok(recorder) => Ok(recorder.end()),
+        Err(error) => Err(error.to_string()),
+    };
+    let boot_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let unable = |error: std::io::Error| End::Unable(format!("it cannot get ready: {error}"));
+    let forking = guard
+        .settle(&model.renewal, voice.channel())
+        .map_err(unable)?;
+    fresh::settle();
+    // All that was needed for the record is free by now: each page that is not is copied later.
+    engine::trim_memory();
+    voice.send(&Message::Booted(Booted {
+        pid: getpid().as_raw(),
+        boot_us,
+        record,
+        ini: startup::ini_paths()
+            .into_iter()
+            .map(|path| path.into_os_string().into_vec())
+            .collect(),
+    }));
+    Ok(forking)
+}
+
+fn boot_failed(ending: Ending) -> End {
+    End::Boot(Box::new(Report {
+        ending,
+        phase: stop::phase(),
+        memory_peak_bytes: memory_peak(),
+        snippet_us: None,
+        encode_us: None,
+    }))
+}
+
+/// One evaluation in a fork. Gives the exit status.
+fn in_fork(fork: Fork) -> i32 {
+    let Some((link, task)) = receive(CHANNEL) else {
+        return EXIT_BROKEN;
+    };
+    let Work::Run(run) = &task.work else {
+        return EXIT_BROKEN;
+    };
+    let entered_ns = link.opened_ns();
+    let voice = link.with_secret(task.secret.clone());
+    voice.send(&Message::Entered { at_ns: entered_ns });
+    ending::pass_on(voice);
+    stop::pass_on(voice);
+    match confine(fork, &task, run, voice) {
+        Ok(true) => {}
+        Ok(false) => return EXIT_BROKEN,
+        Err(why) => {
+            voice.send(&Message::Unable { why });
+            return EXIT_BROKEN;
+        }
+    }
+    finish(run::run(&task, run, voice, Some(run::Booted)), voice)
+}
+
+/// Takes all guards. `false` where one is missing that nothing may run without.
+fn confine(fork: Fork, task: &Task, run: &Run, voice: &Voice) -> Result<bool, String> {
+    let taken = fork.confine(&run.limits, &run.guards, voice.channel().as_fd())?;
+    // The mount that the template was in is not the fork's.
+    chdir(Path::new(OsStr::from_bytes(&task.root)))
+        .map_err(|errno| format!("its directory cannot be entered: {}", errno.desc()))?;
+    Ok(guards::tell(taken, run, voice))
+}
