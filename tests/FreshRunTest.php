@@ -273,10 +273,11 @@ final class FreshRunTest extends EvaluationTestCase
     public function testARunIsAtTheProjectsRootWhereverBootWent(): void
     {
         $run = $this->template('chdir(sys_get_temp_dir());');
+        $at = $run('return getcwd();');
+        $root = $this->booting('')->root;
 
-        self::assertSame($this->application()->root, $run('return getcwd();'));
-        self::assertTrue($run('touch("relative"); return is_file(' . var_export($this->application()->root, true)
-            . ' . "/relative");'));
+        self::assertSame($root, $at);
+        self::assertTrue($run("touch('relative'); return is_file('$root/relative');"));
         self::assertFalse($run('return file_exists("relative");'));
     }
 

@@ -59,30 +59,35 @@ fn hide() {
     let _ = nix::sys::prctl::set_dumpable(false);
 }
 
-/// Applies the restrictions, and has `voice` told of what they refuse. Gives the guard's state.
-///
-/// # Errors
-///
-/// The ending of a run whose boot has used more than the request allows.
-pub fn apply(
-    task: &Task,
-    run: &Run,
-    restrictions: &Restrictions,
-    voice: &'static Voice,
-) -> Result<String, Ending> {
-    if run.guards.seccomp.is_none() {
-        hide();
-    }
-    let state = restrict_paths(task, restrictions);
+/// Takes away what PHP's own switches do, once boot is over.
+pub fn restrict(task: &Task) {
+    let Some(restrictions) = &task.restrictions else {
+        return;
+    };
+    restrict_paths(task, restrictions);
     for (name, value) in &restrictions.ini {
         engine::set_ini(name, value.as_bytes());
     }
-    refusals::report_to(voice);
     for function in &restrictions.functions {
         refuse(&function.name, function.snippet_only, &function.lift);
     }
     seal(&task.root);
-    let limit = restrictions.memory_limit_bytes;
+}
+
+/// What of the guard `ini` is a run's own: its memory limit. Has `voice` told of what is refused
+/// from here on. Gives the guard's state, where it is taken.
+///
+/// # Errors
+///
+/// The ending of a run whose boot has used more than the request allows.
+pub fn limit(task: &Task, run: &Run, voice: &'static Voice) -> Result<Option<String>, Ending> {
+    if run.guards.seccomp.is_none() {
+        hide();
+    }
+    let Some(limit) = run.memory_limit_bytes else {
+        return Ok(None);
+    };
+    refusals::report_to(voice);
     if !engine::set_memory_limit(limit) {
         let used = engine::memory_usage();
         return Err(Ending::BootFailed {
@@ -96,31 +101,37 @@ pub fn apply(
         });
     }
     engine::set_ini("memory_limit", format!("{}M", limit >> 20).as_bytes());
-    Ok(state)
+    Ok(Some(paths_state(task)))
 }
 
 /// Keeps PHP's own file functions to what may be read, where there is anything else to be named.
-/// Gives the guard's state.
-fn restrict_paths(task: &Task, restrictions: &Restrictions) -> String {
-    if task.private_root {
-        return IN_FORCE.into();
+fn restrict_paths(task: &Task, restrictions: &Restrictions) {
+    if !task.private_root
+        && let Some(dirs) = open_basedir(&task.root, &restrictions.readable)
+    {
+        engine::set_ini("open_basedir", &dirs);
     }
-    match open_basedir(&task.root, &restrictions.readable) {
-        Some(dirs) => {
-            engine::set_ini("open_basedir", &dirs);
-            IN_FORCE.into()
-        }
-        None => {
-            "degraded to no open_basedir: it cannot name a project with a colon in its path".into()
-        }
+}
+
+/// The state of the guard after [`restrict_paths`].
+fn paths_state(task: &Task) -> String {
+    if task.private_root || can_be_listed(&task.root) {
+        IN_FORCE.into()
+    } else {
+        "degraded to no open_basedir: it cannot name a project with a colon in its path".into()
     }
+}
+
+/// Whether `open_basedir` can name a path: colons part its items.
+fn can_be_listed(path: &[u8]) -> bool {
+    !path.contains(&b':')
 }
 
 /// Where PHP's own file functions may go: the project, what PHP itself includes from, devices,
 /// the temp directory, and what else of the disk is there for the run. `None` where a colon, which
 /// parts them, is in the project's own path.
 fn open_basedir(root: &[u8], readable: &[Vec<u8>]) -> Option<Vec<u8>> {
-    if root.contains(&b':') {
+    if !can_be_listed(root) {
         return None;
     }
     let root = Path::new(OsStr::from_bytes(root));

@@ -1,6 +1,6 @@
 //! Tells the host what was refused, when it is: the end of a run may leave no time for it.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 use altair_engine::Blocked;
 use altair_engine::channel::{Message, Outside};
@@ -11,16 +11,17 @@ use crate::zend::refusals::{Hearer, tell};
 /// The guard that refuses on this side.
 const GUARD: &str = "ini";
 
-static VOICE: OnceLock<&'static Voice> = OnceLock::new();
+static VOICE: Mutex<Option<&'static Voice>> = Mutex::new(None);
 
 /// Tells `voice` from now on.
 pub fn report_to(voice: &'static Voice) {
-    let _ = VOICE.set(voice);
+    *VOICE.lock().unwrap_or_else(PoisonError::into_inner) = Some(voice);
     tell(Hearer { refused, missed });
 }
 
 fn say(message: &Message) {
-    if let Some(voice) = VOICE.get() {
+    let voice = *VOICE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(voice) = voice {
         voice.send(message);
     }
 }

@@ -46,6 +46,7 @@ pub fn boot_application(task: &Task) -> Result<(), Ending> {
     for (name, value) in SNIPPET_INI {
         engine::set_ini(name, value.as_bytes());
     }
+    guards::restrict(task);
     Ok(())
 }
 
@@ -94,13 +95,10 @@ impl Going {
             None => Ok(()),
         });
         fresh.map_err(ending::of_unfresh)?;
-        let guards = match &run.restrictions {
-            Some(restrictions) => {
-                let state = guards::apply(task, run, restrictions, voice)?;
-                vec![("ini".to_owned(), state)]
-            }
-            None => Vec::new(),
-        };
+        let guards = guards::limit(task, run, voice)?
+            .map(|state| ("ini".to_owned(), state))
+            .into_iter()
+            .collect();
         voice.send(&Message::Ready {
             boot_us: micros(began),
             guards,

@@ -75,6 +75,9 @@ pub struct Task {
     pub capped: bool,
     /// Whether the child is in a private root, where nothing is that is not to be read.
     pub private_root: bool,
+    /// What is taken away once boot is over; `None` for an unsafe run, and for the fork of a
+    /// template, which finds it done.
+    pub restrictions: Option<Restrictions>,
     /// What for.
     pub work: Work,
 }
@@ -99,8 +102,8 @@ pub struct Run {
     pub insist: Vec<Insisted>,
     /// The limits that a fork of a template takes; other children have theirs by then.
     pub limits: Limits,
-    /// What is taken away once boot is over; `None` for an unsafe run.
-    pub restrictions: Option<Restrictions>,
+    /// `memory_limit`, in bytes, once boot is over; `None` for an unsafe run.
+    pub memory_limit_bytes: Option<u64>,
 }
 
 /// What a template is to be.
@@ -117,8 +120,6 @@ pub struct Model {
 /// What PHP's own switches take away once boot is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restrictions {
-    /// `memory_limit`, in bytes.
-    pub memory_limit_bytes: u64,
     /// ini settings, name and value.
     pub ini: Vec<(String, String)>,
     /// Functions and who may not call them.
@@ -441,12 +442,13 @@ mod tests {
             bootstrap: None,
             capped: false,
             private_root: false,
+            restrictions: None,
             work: Work::Run(Run {
                 snippet,
                 guards: FinalGuards::default(),
                 insist: Vec::new(),
                 limits: Limits::default(),
-                restrictions: None,
+                memory_limit_bytes: None,
             }),
         }
     }

@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,11 +12,10 @@ use nix::time::{ClockId, clock_gettime};
 use crate::audit::{self, Actor};
 use crate::blocked::Context;
 use crate::changes;
-use crate::channel::{self, MessageReader, Restrictions, Run, Secret, Work};
+use crate::channel::{self, MessageReader, Run, Secret, Work};
 use crate::diagnosis::never_entered;
 use crate::guards::Selection;
 use crate::outcome::{Heard, Seen};
-use crate::profile::SecurityProfile;
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, Target};
 use crate::start::{Asked, Started, start};
 use crate::warm::{Acquired, Boot, Failed, Pool, Start};
@@ -282,13 +280,6 @@ impl Prepared {
             directories: _directories,
         } = started;
         let secret = Secret::generate().map_err(|e| system(&e))?;
-        let work = Work::Run(Run {
-            snippet: self.request.snippet.clone(),
-            guards: final_guards,
-            insist: insist.clone(),
-            limits,
-            restrictions: self.restrictions(private_root, &readable),
-        });
         let asked = Asked {
             evaluator: &self.evaluator,
             request: &self.request,
@@ -296,7 +287,21 @@ impl Prepared {
             php: &self.php,
             environment: &self.environment,
         };
-        let task = asked.task(&secret, private_root, work);
+        let restrictions = match start {
+            Start::Warm | Start::First => None,
+            _ if private_root => asked.restrictions(&[]),
+            _ => asked.restrictions(&readable),
+        };
+        let work = Work::Run(Run {
+            snippet: self.request.snippet.clone(),
+            guards: final_guards,
+            insist: insist.clone(),
+            limits,
+            memory_limit_bytes: asked
+                .takes_ini()
+                .then(|| u64::from(self.request.memory_limit_mb()) << 20),
+        });
+        let task = asked.task(&secret, private_root, restrictions, work);
         let outbox = channel::encode_task(&task).map_err(|e| system(&e))?;
         // What boot has printed, and was printed while it went on where the template is new.
         if start == Start::Warm && boot.replay(observer).is_break() {
@@ -359,20 +364,6 @@ impl Prepared {
             message: None,
         }
         .into_result())
-    }
-
-    fn restrictions(&self, private_root: bool, readable: &[PathBuf]) -> Option<Restrictions> {
-        if !self.evaluator.selection.takes("ini", &self.request) {
-            return None;
-        }
-        let mut restrictions = SecurityProfile::from(&self.request).restrictions()?;
-        if !private_root {
-            restrictions.readable = readable
-                .iter()
-                .map(|path| path.as_os_str().as_bytes().to_vec())
-                .collect();
-        }
-        Some(restrictions)
     }
 
     /// The result of a boot that has come to no template.

@@ -219,7 +219,6 @@ impl SecurityProfile {
             if network { "--network" } else { "--unsafe" }
         };
         Some(Restrictions {
-            memory_limit_bytes: u64::from(self.memory_limit_mb) << 20,
             readable: Vec::new(),
             ini: self
                 .ini()

@@ -13,11 +13,12 @@ use altair_sandbox::{Child, FinalGuards, Limits, SpawnError, Step, channel_pair}
 use nix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
 
-use crate::channel::{self, Model, PROTOCOL, Secret, Task, Work};
+use crate::channel::{self, Model, PROTOCOL, Restrictions, Secret, Task, Work};
 use crate::confinement::{AUDIT_DIR, Confinement, Level, run_as};
 use crate::evaluation::Evaluator;
 use crate::guards::Insisted;
 use crate::launch::{self, HostContext};
+use crate::profile::SecurityProfile;
 use crate::readable::Sources;
 use crate::request::{Bootstrap, EvalRequest, MAX_MEMORY_MB, MAX_TIMEOUT_MS, Target};
 use crate::{EvalError, guards, warm};
@@ -72,7 +73,13 @@ impl Asked<'_> {
     }
 
     /// The task of a child for this.
-    pub(crate) fn task(&self, secret: &Secret, private_root: bool, work: Work) -> Task {
+    pub(crate) fn task(
+        &self,
+        secret: &Secret,
+        private_root: bool,
+        restrictions: Option<Restrictions>,
+        work: Work,
+    ) -> Task {
         let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
         Task {
             protocol: PROTOCOL.into(),
@@ -85,8 +92,29 @@ impl Asked<'_> {
             },
             capped: self.evaluator.selection.takes("limits", self.request),
             private_root,
+            restrictions,
             work,
         }
+    }
+
+    /// Whether PHP's own switches are taken.
+    pub(crate) fn takes_ini(&self) -> bool {
+        self.evaluator.selection.takes("ini", self.request)
+    }
+
+    /// What PHP's own switches take away. `readable`: beside the project, where there is no private
+    /// root that shows nothing else.
+    pub(crate) fn restrictions(&self, readable: &[PathBuf]) -> Option<Restrictions> {
+        let restrictions = SecurityProfile::from(self.request).restrictions();
+        restrictions
+            .filter(|_| self.takes_ini())
+            .map(|restrictions| Restrictions {
+                readable: readable
+                    .iter()
+                    .map(|path| path.as_os_str().as_bytes().to_vec())
+                    .collect(),
+                ..restrictions
+            })
     }
 
     /// Why no template can serve this, from the start.
@@ -157,7 +185,8 @@ impl TemplateStart {
             renewal,
             idle_ms: u64::try_from(warm::IDLE.as_millis()).unwrap_or(u64::MAX),
         };
-        let task = asked.task(&secret, true, Work::Template(model));
+        let restrictions = asked.restrictions(&[]);
+        let task = asked.task(&secret, true, restrictions, Work::Template(model));
         let outbox = channel::encode_task(&task).map_err(|error| error.to_string())?;
         Ok(Self {
             guards: guards::states(child.guards(), &asked.evaluator.selection, asked.request),

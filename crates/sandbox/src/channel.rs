@@ -11,11 +11,10 @@ use nix::sys::socket::{
     recvmsg, send, sendmsg, setsockopt, socketpair, sockopt,
 };
 
+use crate::buffer::Buffer;
 use crate::{raw, sys};
 
 /// Bytes of the largest packet that is taken from a process, 64 KiB. A larger one is dropped.
-/// The buffer for it is made anew for each run: a much larger one would cost more in page faults
-/// than all the rest of the host's part.
 pub const MAX_PACKET_BYTES: usize = 64 * 1024;
 
 /// Packets that are taken in one round, so that a flooded channel starves neither the output nor
@@ -83,7 +82,7 @@ pub(crate) struct Channel {
     /// Gone once the process's end is closed and read empty.
     socket: Option<OwnedFd>,
     outbox: VecDeque<Vec<u8>>,
-    buffer: Vec<u8>,
+    buffer: Buffer,
     hand_over: HandOver,
     layer: Option<OwnedFd>,
 }
@@ -108,8 +107,8 @@ impl Channel {
             let _ = setsockopt(socket, sockopt::SndBuf, &(largest.saturating_add(4096)));
         }
         let buffer = match &socket {
-            Some(_) => vec![0; MAX_PACKET_BYTES],
-            None => Vec::new(),
+            Some(_) => Buffer::new(MAX_PACKET_BYTES),
+            None => Buffer::new(0),
         };
         Self {
             socket,

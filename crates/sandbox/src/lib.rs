@@ -44,6 +44,7 @@
 //! Needs Linux 5.4 (`waitid` on a pidfd); where `close_range` (5.9) is missing, `/proc` is read
 //! instead.
 
+mod buffer;
 mod channel;
 mod child;
 mod error;

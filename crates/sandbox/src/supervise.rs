@@ -9,6 +9,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
 use crate::Refusal;
+use crate::buffer::Buffer;
 use crate::channel::Channel;
 use crate::child::{Child, KEEPER_PATIENCE, Status};
 use crate::output::{Captured, Read, Stream, Tap};
@@ -219,7 +220,7 @@ struct Run<'a> {
     /// There once it has been handed over.
     listener: Option<Ear>,
     observer: &'a mut dyn Observer,
-    buffer: Vec<u8>,
+    buffer: Buffer,
     deadline: Instant,
     stop_signal: Option<i32>,
     grace: Duration,
@@ -244,7 +245,7 @@ impl<'a> Run<'a> {
             taps: taps.into_iter().flatten().collect(),
             channel: Channel::new(supervision.channel, supervision.outbox),
             observer,
-            buffer: vec![0; READ_BYTES],
+            buffer: Buffer::new(READ_BYTES),
             deadline: supervision.deadline,
             stop_signal: supervision.stop_signal,
             grace: supervision.grace,
