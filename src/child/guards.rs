@@ -34,23 +34,27 @@ pub fn take_final(task: &Task, run: &Run, voice: &Voice) -> bool {
     if wanted.seccomp.is_some() && !task.private_root {
         hide();
     }
-    tell(wanted.take(Some(voice.channel())), run, voice)
+    let guards = states(wanted.take(Some(voice.channel())));
+    let goes_on = suffice(&guards, run);
+    voice.send(&Message::Guarded { guards });
+    goes_on
 }
 
-/// Tells the host what became of the kernel's last guards. `false` where one is missing that
-/// nothing may run without.
-pub fn tell(taken: Taken, run: &Run, voice: &Voice) -> bool {
-    let guards: Vec<_> = [("landlock", taken.landlock), ("seccomp", taken.seccomp)]
+/// What became of the kernel's last guards, by name.
+pub fn states(taken: Taken) -> Vec<(String, String)> {
+    [("landlock", taken.landlock), ("seccomp", taken.seccomp)]
         .into_iter()
         .filter_map(|(name, state)| Some((name.to_owned(), describe(&state?))))
-        .collect();
-    let goes_on = run.insist.iter().all(|insisted| {
+        .collect()
+}
+
+/// Whether none is missing that nothing may run without.
+pub fn suffice(guards: &[(String, String)], run: &Run) -> bool {
+    run.insist.iter().all(|insisted| {
         guards
             .iter()
             .any(|(guard, state)| *guard == insisted.guard && insisted.is_met_by(state))
-    });
-    voice.send(&Message::Guarded { guards });
-    goes_on
+    })
 }
 
 /// Nothing else of this user's may look into the process, nor it into itself by way of /proc.

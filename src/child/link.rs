@@ -34,6 +34,11 @@ impl Link {
         Ok(Self { socket, opened_ns })
     }
 
+    /// The channel itself.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
     /// When it was taken over, in nanoseconds of the clock that the host reads, too.
     pub fn opened_ns(&self) -> u64 {
         self.opened_ns

@@ -11,7 +11,6 @@ mod stop;
 mod template;
 
 use std::ffi::CStr;
-use std::os::fd::RawFd;
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -54,7 +53,7 @@ extern "C" fn entry() {
 /// One child, from its task to its end. Gives the exit status.
 fn main() -> i32 {
     let descriptor = ini(CHANNEL_INI).parse().unwrap_or(-1);
-    match receive(descriptor) {
+    match Link::open(descriptor).ok().and_then(receive) {
         Some((link, task)) => match task.work.clone() {
             Work::Run(run) => cold(&task, &run, link),
             Work::Template(model) => template::serve(&task, &model, link),
@@ -64,8 +63,7 @@ fn main() -> i32 {
 }
 
 /// Waits for the task.
-fn receive(descriptor: RawFd) -> Option<(Link, Task)> {
-    let link = Link::open(descriptor).ok()?;
+fn receive(link: Link) -> Option<(Link, Task)> {
     match link.receive() {
         Ok(task) if task.protocol == PROTOCOL => Some((link, task)),
         _ => {

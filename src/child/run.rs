@@ -68,8 +68,13 @@ pub fn run(task: &Task, run: &Run, voice: &'static Voice, booted: Option<Booted>
     going.report
 }
 
-/// That the application is booted.
-pub struct Booted;
+/// An application that is booted already, by the template that this process is a fork of.
+pub struct Booted {
+    /// When the fork began.
+    pub entered_ns: u64,
+    /// The guards that it has taken.
+    pub guards: Vec<(String, String)>,
+}
 
 /// A run that goes on.
 struct Going {
@@ -91,17 +96,19 @@ impl Going {
         // Where boot has left it, relative paths would mean something else than in the next run.
         let root = Path::new(OsStr::from_bytes(&task.root));
         let fresh = fresh::enter(root).and_then(|()| match booted {
-            Some(Booted) => fresh::freshen(),
+            Some(_) => fresh::freshen(),
             None => Ok(()),
         });
         fresh.map_err(ending::of_unfresh)?;
-        let guards = guards::limit(task, run, voice)?
-            .map(|state| ("ini".to_owned(), state))
-            .into_iter()
-            .collect();
+        let ini = guards::limit(task, run, voice)?.map(|state| ("ini".to_owned(), state));
+        let (entered_ns, guards) = match booted {
+            Some(booted) => (Some(booted.entered_ns), booted.guards),
+            None => (None, Vec::new()),
+        };
         voice.send(&Message::Ready {
             boot_us: micros(began),
-            guards,
+            guards: guards.into_iter().chain(ini).collect(),
+            entered_ns,
         });
         self.enter(Phase::Snippet);
         let ending = self.snippet(run);

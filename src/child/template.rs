@@ -1,14 +1,11 @@
 //! A template: boots the application once, and forks a child for each snippet. It never sees one.
 
-use std::ffi::OsStr;
-use std::os::fd::AsFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
-use altair_engine::channel::{Booted, Ending, Message, Model, Report, Run, Task, Work};
+use altair_engine::channel::{Booted, Ending, Message, Model, Report, Task, Work};
 use altair_sandbox::{FirstGuard, Fork, Forked, Forking, Recorder, has_one_thread};
-use nix::unistd::{chdir, getpid};
+use nix::unistd::getpid;
 
 use super::link::{Link, Voice};
 use super::{EXIT_BROKEN, ending, finish, guards, receive, run, stop};
@@ -94,33 +91,33 @@ fn boot_failed(ending: Ending) -> End {
 
 /// One evaluation in a fork. Gives the exit status.
 fn in_fork(fork: Fork) -> i32 {
-    let Some((link, task)) = receive(CHANNEL) else {
+    let Ok(link) = Link::open(CHANNEL) else {
+        return EXIT_BROKEN;
+    };
+    let entered_ns = link.opened_ns();
+    let set_up = fork.set_up(link.socket());
+    let Some((link, task)) = receive(link) else {
         return EXIT_BROKEN;
     };
     let Work::Run(run) = &task.work else {
         return EXIT_BROKEN;
     };
-    let entered_ns = link.opened_ns();
     let voice = link.with_secret(task.secret.clone());
-    voice.send(&Message::Entered { at_ns: entered_ns });
     ending::pass_on(voice);
     stop::pass_on(voice);
-    match confine(fork, &task, run, voice) {
-        Ok(true) => {}
-        Ok(false) => return EXIT_BROKEN,
+    let confined = set_up.and_then(|set_up| set_up.confine(&run.limits, &run.guards));
+    let taken = match confined {
+        Ok(taken) => taken,
         Err(why) => {
             voice.send(&Message::Unable { why });
             return EXIT_BROKEN;
         }
+    };
+    let guards = guards::states(taken);
+    if !guards::suffice(&guards, run) {
+        voice.send(&Message::Guarded { guards });
+        return EXIT_BROKEN;
     }
-    finish(run::run(&task, run, voice, Some(run::Booted)), voice)
-}
-
-/// Takes all guards. `false` where one is missing that nothing may run without.
-fn confine(fork: Fork, task: &Task, run: &Run, voice: &Voice) -> Result<bool, String> {
-    let taken = fork.confine(&run.limits, &run.guards, voice.channel().as_fd())?;
-    // The mount that the template was in is not the fork's.
-    chdir(Path::new(OsStr::from_bytes(&task.root)))
-        .map_err(|errno| format!("its directory cannot be entered: {}", errno.desc()))?;
-    Ok(guards::tell(taken, run, voice))
+    let booted = run::Booted { entered_ns, guards };
+    finish(run::run(&task, run, voice, Some(booted)), voice)
 }

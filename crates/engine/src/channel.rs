@@ -154,6 +154,9 @@ pub enum Message {
         boot_us: u64,
         /// Guard → state, of the guards that the child itself puts on.
         guards: Vec<(String, String)>,
+        /// When the fork of a template began, as in `Entered`, which it does not say besides: all
+        /// that it does until it is ready is to take its guards.
+        entered_ns: Option<u64>,
     },
     /// The deadline's signal met the code here.
     Stopped {

@@ -49,7 +49,14 @@ impl Heard {
     pub(crate) fn take(&mut self, message: Option<Message>, packet: &[u8]) {
         match message {
             Some(Message::Entered { at_ns }) => self.entered_ns = Some(at_ns),
-            Some(Message::Ready { boot_us, guards }) => self.ready = Some((boot_us, guards)),
+            Some(Message::Ready {
+                boot_us,
+                guards,
+                entered_ns,
+            }) => {
+                self.ready = Some((boot_us, guards));
+                self.entered_ns = self.entered_ns.or(entered_ns);
+            }
             Some(Message::Stopped {
                 phase,
                 location,
@@ -87,7 +94,8 @@ impl Heard {
                 }
             )));
         }
-        for (name, state) in self.guarded.iter().flatten() {
+        let ready = self.ready.iter().flat_map(|(_, guards)| guards);
+        for (name, state) in self.guarded.iter().flatten().chain(ready) {
             let is_met = |insisted: &Insisted| insisted.guard != *name || insisted.is_met_by(state);
             if !insist.iter().all(is_met) {
                 return Err(unmet(name, state));

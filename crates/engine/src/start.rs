@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, TryLockError};
 
 use altair_sandbox::{Child, FinalGuards, Limits, SpawnError, Step, channel_pair};
-use nix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
 
 use crate::channel::{self, Model, PROTOCOL, Restrictions, Secret, Task, Work};
@@ -21,7 +20,7 @@ use crate::launch::{self, HostContext};
 use crate::profile::SecurityProfile;
 use crate::readable::Sources;
 use crate::request::{Bootstrap, EvalRequest, MAX_MEMORY_MB, MAX_TIMEOUT_MS, Target};
-use crate::{EvalError, guards, warm};
+use crate::{EvalError, freshness, guards, warm};
 
 /// What a child is asked for with.
 #[derive(Clone, Copy)]
@@ -174,7 +173,7 @@ impl TemplateStart {
         launch.template = true;
         // It lives on, and forks: the deadline of its boot is the host's to keep.
         launch.policy.limits.cpu_seconds = None;
-        let launched_ns = coarse_now_ns();
+        let launched_ns = freshness::now_ns();
         let child = launch.spawn().map_err(|error| error.to_string())?;
         let Some(renewal) = child.renewal().cloned() else {
             return Err("it has no private root".into());
@@ -200,14 +199,6 @@ impl TemplateStart {
             launched_ns,
         })
     }
-}
-
-/// The clock that file systems stamp with, less one of its ticks at the slowest (`CONFIG_HZ=100`).
-fn coarse_now_ns() -> i64 {
-    const TICK_NS: i64 = 10_000_000;
-    clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map_or(0, |now| {
-        now.tv_sec().saturating_mul(1_000_000_000) + now.tv_nsec() - TICK_NS
-    })
 }
 
 /// A child that runs and waits for its task.

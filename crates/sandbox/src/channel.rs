@@ -72,9 +72,11 @@ pub(crate) fn hand_over(channel: BorrowedFd<'_>, listener: Option<OwnedFd>) {
     ) {}
 }
 
-/// Hands the directory of the calling process's layer to the host.
-pub(crate) fn hand_layer(channel: BorrowedFd<'_>, directory: RawFd) -> nix::Result<()> {
-    raw::send_with(channel.as_raw_fd(), LAYER, &[directory])
+/// Hands the directory of the calling process's layer to the host, where there is one. Nothing else
+/// that has a descriptor comes after it: the listener is the template's.
+pub(crate) fn hand_layer(channel: BorrowedFd<'_>, directory: Option<RawFd>) -> nix::Result<()> {
+    let directory: Vec<_> = directory.into_iter().collect();
+    raw::send_with(channel.as_raw_fd(), LAYER, &directory)
 }
 
 /// The host's end while the process runs. Nothing here blocks, or raises `SIGPIPE`.
@@ -249,8 +251,9 @@ fn receive_one(
         };
         return Err(Errno::EINTR);
     }
-    if buffer.get(..length) == Some(LAYER) && layer.is_none() {
+    if buffer.get(..length) == Some(LAYER) {
         *layer = descriptors.into_iter().next();
+        *hand_over = HandOver::Over;
         return Err(Errno::EINTR);
     }
     *hand_over = match packets.checked_sub(1) {

@@ -18,7 +18,7 @@ use crate::final_guards::{FinalGuards, Taken};
 use crate::seccomp::{self, Closing, Seccomp};
 use crate::template::{ANSWER_BYTES, ASK};
 use crate::view::{self, Renewal, Renewed};
-use crate::{GuardState, Limits, channel, landlock, limits, privileges, process, raw, sys};
+use crate::{Limits, channel, landlock, limits, privileges, process, raw, sys};
 
 /// The first filter of a template, taken: what the final one of its forks refuses is refused, but
 /// for what they need to set themselves up, and that is refused to the template's own program.
@@ -261,42 +261,50 @@ fn arrange([channel, stdout, stderr]: [OwnedFd; 3]) {
 const BROKEN: c_int = 127;
 
 impl Fork {
-    /// Takes all guards: what a cold process has from its host, then the last ones, for good.
-    /// `channel` is the fork's own.
+    /// Has its own view, and is nobody's but its keeper's. The layer's directory is handed to the
+    /// host over `channel`, which is the fork's own. Needs no orders, so that these can be on their
+    /// way meanwhile.
     ///
     /// # Errors
     /// What could not be done, in words for the user. The fork has to end then.
-    pub fn confine(
-        self,
-        wanted: &Limits,
-        guards: &FinalGuards,
-        channel: BorrowedFd<'_>,
-    ) -> Result<Taken, String> {
-        let taken = self
-            .try_confine(wanted, guards, channel)
-            .map_err(|failure| format!("{}: {}", failure.step, failure.errno.desc()))?;
-        // Worth nothing any more, but nobody's business.
-        sys::set_pass(0);
-        // Nothing comes any more that has a descriptor.
-        channel::hand_over(channel, None);
-        Ok(taken)
+    pub fn set_up(self, channel: BorrowedFd<'_>) -> Result<SetUp, String> {
+        self.try_set_up(channel).map_err(words)?;
+        let Self { closing, mask, .. } = self;
+        Ok(SetUp { closing, mask })
     }
 
-    fn try_confine(
-        &self,
-        wanted: &Limits,
-        guards: &FinalGuards,
-        channel: BorrowedFd<'_>,
-    ) -> Result<Taken, Failure> {
+    fn try_set_up(&self, channel: BorrowedFd<'_>) -> Result<(), Failure> {
         // SAFETY: no pointer is passed.
         unsafe { sys::with_pass(libc::SYS_setsid, [0; 5]) }.map_err(|e| Step::Session.failed(e))?;
         process::die_with(self.keeper)?;
         let store = view::renew(&self.renewed)?;
+        channel::hand_layer(channel, store).map_err(|e| Step::ProjectLayer.failed(e))?;
         if let Some(store) = store {
-            let handed = channel::hand_layer(channel, store);
             raw::close(store);
-            handed.map_err(|e| Step::ProjectLayer.failed(e))?;
         }
+        Ok(())
+    }
+}
+
+/// The fork of a template, in its own view.
+pub struct SetUp {
+    closing: Closing,
+    mask: SigSet,
+}
+
+impl SetUp {
+    /// Takes the other guards, for good.
+    ///
+    /// # Errors
+    /// As for [`Fork::set_up`].
+    pub fn confine(self, wanted: &Limits, guards: &FinalGuards) -> Result<Taken, String> {
+        let taken = self.try_confine(wanted, guards).map_err(words)?;
+        // Worth nothing any more, but nobody's business.
+        sys::set_pass(0);
+        Ok(taken)
+    }
+
+    fn try_confine(&self, wanted: &Limits, guards: &FinalGuards) -> Result<Taken, Failure> {
         let limits = limits::Prepared::new(wanted).map_err(|e| Step::CoreLimit.failed(e))?;
         limits::apply(&limits)?;
         privileges::drop_last()?;
@@ -310,13 +318,6 @@ impl Fork {
     }
 }
 
-impl Taken {
-    /// Whether all that was asked for is in force.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        [&self.landlock, &self.seccomp]
-            .into_iter()
-            .flatten()
-            .all(|state| *state == GuardState::InForce)
-    }
+fn words(failure: Failure) -> String {
+    format!("{}: {}", failure.step, failure.errno.desc())
 }

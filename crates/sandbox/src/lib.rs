@@ -77,7 +77,7 @@ pub use channel::{MAX_PACKET_BYTES, channel_pair};
 pub use child::{Child, Status};
 pub use error::{SpawnError, Step};
 pub use final_guards::{FinalGuards, Taken};
-pub use fork::{FirstGuard, Fork, Forked, Forking};
+pub use fork::{FirstGuard, Fork, Forked, Forking, SetUp};
 pub use guard::{GuardState, Guards};
 pub use landlock::{Landlock, landlock_version};
 pub use launch::Launch;

@@ -1,14 +1,28 @@
 //! Whether what a template saw is what is there.
 
+use std::sync::LazyLock;
+
 use altair_sandbox::{Identity, Look, Way};
 use nix::libc;
+use nix::time::{ClockId, clock_getres};
 
 use super::What;
 use super::stat::Stat;
 
-/// Two ticks of the coarsest clock with which a kernel stamps files (`CONFIG_HZ=100`): a file that
-/// is changed twice within one has the same stamps after both.
-const RACY_NS: i64 = 20_000_000;
+/// A tick of the clock with which the kernel stamps files, in nanoseconds; at most 10 ms
+/// (`CONFIG_HZ=100`).
+pub(super) fn tick_ns() -> i64 {
+    static TICK_NS: LazyLock<i64> = LazyLock::new(|| {
+        clock_getres(ClockId::CLOCK_REALTIME_COARSE).map_or(10_000_000, |tick| tick.tv_nsec())
+    });
+    *TICK_NS
+}
+
+/// Two ticks: a file that is changed twice within one has the same stamps after both.
+fn racy_ns() -> i64 {
+    2 * tick_ns()
+}
+
 /// The coarsest stamps that a file system keeps: two seconds, FAT. They are whole seconds.
 const WHOLE_SECONDS_NS: i64 = 2_000_000_000;
 
@@ -58,8 +72,8 @@ fn racy(found: &Identity, at_ns: i64) -> bool {
 
 fn margin(stamp_ns: i64) -> i64 {
     if stamp_ns % 1_000_000_000 == 0 {
-        WHOLE_SECONDS_NS + RACY_NS
+        WHOLE_SECONDS_NS + racy_ns()
     } else {
-        RACY_NS
+        racy_ns()
     }
 }

@@ -19,6 +19,7 @@ use std::fmt;
 
 use altair_sandbox::{Look, Way};
 use nix::errno::Errno;
+use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 
 use again::Told;
@@ -35,8 +36,7 @@ pub(crate) struct MadeFrom {
     pub written: Vec<Vec<u8>>,
     /// What PHP read before a record could begin.
     pub started: Vec<Started>,
-    /// The coarse clock (`CLOCK_REALTIME_COARSE`) at the launch, less one tick: what is changed
-    /// after the launch is stamped with this time or a later one. Nanoseconds since 1970.
+    /// [`now_ns`] at the launch.
     pub launched_ns: i64,
     /// Absolute paths below which it saw the host's files; `/` for all. Looks elsewhere, and in
     /// `/proc`, `/sys` and `/dev`, are passed over.
@@ -52,6 +52,14 @@ pub(crate) struct Started {
     pub path: Vec<u8>,
     /// [`Way::Listed`] for a directory of ini files.
     pub way: Way,
+}
+
+/// The clock with which file systems stamp, less one of its ticks: what is changed from now on has
+/// this stamp or a later one. Nanoseconds since 1970.
+pub(crate) fn now_ns() -> i64 {
+    clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map_or(0, |now| {
+        now.tv_sec().saturating_mul(1_000_000_000) + now.tv_nsec() - judge::tick_ns()
+    })
 }
 
 /// Something that a template was made from is not as it was.

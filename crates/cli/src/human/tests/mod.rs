@@ -32,6 +32,7 @@ fn result(outcome: Outcome) -> EvalResult {
             signal: None,
             timings_ms: Timings::default(),
             start: "cold",
+            start_reason: None,
             blocked: Vec::new(),
             file_changes: None,
             output_truncated: None,

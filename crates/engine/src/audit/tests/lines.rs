@@ -28,7 +28,7 @@ fn result(outcome: Outcome, exit_code: i32) -> EvalResult {
             signal: None,
             timings_ms: Timings::default(),
             start: "cold",
-                start_reason: None,
+            start_reason: None,
             blocked: Vec::new(),
             file_changes: None,
             output_truncated: None,
