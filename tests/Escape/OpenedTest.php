@@ -8,6 +8,7 @@ use Altair\Eval\Tests\Support\Escape\Arena;
 use Altair\Eval\Tests\Support\Escape\Attack;
 use Altair\Eval\Tests\Support\Escape\Harm;
 use Altair\Eval\Tests\Support\Escape\Setting;
+use Altair\Eval\Tests\Support\Escape\Start;
 use PHPUnit\Framework\TestCase;
 
 /**
@@ -43,12 +44,13 @@ final class OpenedTest extends TestCase
     /**
      * @dataProvider connections
      */
-    public function testWithTheNetworkOnItConnects(string $kind, Setting $setting): void
+    public function testWithTheNetworkOnItConnects(string $kind, Setting $setting, Start $start): void
     {
         $attempt = new Attack($kind, self::NETWORK[$kind], Harm::arrival($kind), options: ['allowNetwork' => true]);
 
-        $run = self::arena()->run($attempt, $setting);
+        $run = self::arena()->run($attempt, $setting, $start);
 
+        self::assertSame($start->value, $run->start(), $run->story());
         self::assertSame([$kind], $run->arrived, $run->story());
     }
 
@@ -60,12 +62,13 @@ final class OpenedTest extends TestCase
     /**
      * @dataProvider writes
      */
-    public function testWithWritesOnTheyAreReal(string $name, Setting $setting): void
+    public function testWithWritesOnTheyAreReal(string $name, Setting $setting, Start $start): void
     {
         $attempt = new Attack($name, self::WRITES[$name], Harm::project(), options: ['allowWrites' => true]);
 
-        $run = self::arena()->run($attempt, $setting);
+        $run = self::arena()->run($attempt, $setting, $start);
 
+        self::assertSame($start->value, $run->start(), $run->story());
         self::assertNotSame([], Harm::project()($run), $run->story());
         self::assertSame([], Harm::any($run), $run->story());
     }
@@ -82,8 +85,8 @@ final class OpenedTest extends TestCase
     {
         foreach ($names as $name) {
             foreach (Setting::cases() as $setting) {
-                if ($setting->isPossible()) {
-                    yield "$name: $setting->value" => [$name, $setting];
+                foreach ($setting->isPossible() ? $setting->starts() : [] as $start) {
+                    yield "$name: $setting->value, $start->value" => [$name, $setting, $start];
                 }
             }
         }

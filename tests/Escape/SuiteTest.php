@@ -7,6 +7,7 @@ namespace Altair\Eval\Tests\Escape;
 use Altair\Eval\Tests\Support\Escape\Attack;
 use Altair\Eval\Tests\Support\Escape\EscapeTestCase;
 use Altair\Eval\Tests\Support\Escape\Setting;
+use Altair\Eval\Tests\Support\Escape\Start;
 use PHPUnit\Framework\TestCase;
 
 /**
@@ -25,6 +26,7 @@ final class SuiteTest extends TestCase
         ReadEscapeTest::class,
         SignalEscapeTest::class,
         TamperingTest::class,
+        TemplateEscapeTest::class,
         WriteEscapeTest::class,
     ];
 
@@ -57,6 +59,19 @@ final class SuiteTest extends TestCase
                 static fn (Attack $attack): bool => in_array($setting, $attack->settings, true),
             );
             self::assertGreaterThanOrEqual(120, count($here), $setting->value);
+        }
+    }
+
+    public function testEveryAttackIsMadeInBothStarts(): void
+    {
+        foreach ($this->attacks() as $attack) {
+            $starts = array_map(static fn (Setting $setting): array => $setting->starts(), $attack->settings);
+            self::assertContains(Start::Cold, array_merge(...$starts), $attack->name);
+            foreach ($attack->settings as $setting) {
+                // Where one of these is left out there is no warm start, and it is here that this has to be said.
+                self::assertSame([], array_intersect(Setting::NO_TEMPLATE_WITHOUT, $setting->omitted()));
+                self::assertContains(Start::Warm, $setting->starts(), "$attack->name: $setting->value");
+            }
         }
     }
 

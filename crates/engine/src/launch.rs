@@ -9,7 +9,9 @@ use altair_sandbox::{Launch, Policy};
 
 use crate::channel;
 use crate::confinement::Confinement;
+use crate::guards::Selection;
 use crate::profile::SecurityProfile;
+use crate::request::EvalRequest;
 
 /// Environment variables that a confined run does not get: they steer a loader, an allocator or
 /// an interpreter, or hold cloud keys. A trailing `*` stands for any rest.
@@ -92,7 +94,7 @@ pub(crate) fn plan(
 ) -> Launch {
     let request = confinement.request;
     let temp = (!request.unconfined).then(|| confinement.temp());
-    let strip = confinement.selection.takes("environment", request);
+    let strip = strips(confinement.selection, request);
     let env = environment(
         host.environment,
         host.ini_scan_dir,
@@ -166,6 +168,24 @@ fn environment(
     env
 }
 
+fn strips(selection: &Selection, request: &EvalRequest) -> bool {
+    selection.takes("environment", request)
+}
+
+/// What of the host's environment a child for a request gets.
+pub(crate) fn passed_on(
+    environment: &[(OsString, OsString)],
+    selection: &Selection,
+    request: &EvalRequest,
+) -> Vec<(OsString, OsString)> {
+    let strip = strips(selection, request);
+    environment
+        .iter()
+        .filter(|(name, _)| !strip || !is_stripped(name))
+        .cloned()
+        .collect()
+}
+
 fn is_stripped(name: &OsStr) -> bool {
     STRIPPED_VARIABLES
         .iter()
@@ -179,7 +199,6 @@ fn is_stripped(name: &OsStr) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::EvalRequest;
 
     fn environment_of(names: &[&str], unconfined: bool) -> Vec<String> {
         let mut request = EvalRequest::new("1", "/srv");

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use altair_sandbox::RunAs;
 use serde::Deserialize;
 
+/// What Composer has installed, below a project: what it says decides about what is shown.
+pub(crate) const INSTALLED: &str = "vendor/composer/installed.json";
+
 /// What PHP and its libraries read on the distributions that there are. What does not exist is
 /// passed over. Each costs a run about 12 µs, so there is nothing here that only tools read.
 const SYSTEM: &[&str] = &[

@@ -18,7 +18,7 @@ use crate::evaluation::Evaluator;
 use crate::guards::Insisted;
 use crate::launch::{self, HostContext};
 use crate::profile::SecurityProfile;
-use crate::readable::Sources;
+use crate::readable::{INSTALLED, Sources};
 use crate::request::{Bootstrap, EvalRequest, MAX_MEMORY_MB, MAX_TIMEOUT_MS, Target};
 use crate::{EvalError, freshness, guards, warm};
 
@@ -144,6 +144,9 @@ pub(crate) struct TemplateStart {
     pub readable: Vec<PathBuf>,
     /// What of the project is not the host's to it.
     pub private: Vec<PathBuf>,
+    /// What the host was told to start: the paths by which it is found, which may be links, and
+    /// what Composer has installed, by which it found paths to show.
+    pub named: Vec<PathBuf>,
     /// As `MadeFrom::launched_ns`.
     pub launched_ns: i64,
 }
@@ -196,6 +199,15 @@ impl TemplateStart {
             root: asked.target.root.clone(),
             readable,
             private: vec![asked.target.root.join(AUDIT_DIR)],
+            named: [
+                Some(asked.php.to_owned()),
+                asked.evaluator.extension.clone(),
+            ]
+            .into_iter()
+            .flatten()
+            .chain([asked.target.root.join(INSTALLED)])
+            .filter(|path| path.exists())
+            .collect(),
             launched_ns,
         })
     }

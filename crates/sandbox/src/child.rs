@@ -91,6 +91,7 @@ pub struct Child {
     layers: Option<Layers>,
     /// What a fork of it mounts anew.
     renewal: Option<Renewal>,
+    template: bool,
     layer: Option<Layer>,
     /// The process that made this one.
     host: u32,
@@ -121,6 +122,7 @@ impl Child {
         guards: Guards,
         layers: Option<Layers>,
         renewal: Option<Renewal>,
+        template: bool,
     ) -> Self {
         Self {
             hold: Hold::Keeper {
@@ -132,6 +134,7 @@ impl Child {
             guards,
             layers,
             renewal,
+            template,
             layer: None,
             host: std::process::id(),
             collected: false,
@@ -149,6 +152,7 @@ impl Child {
             guards,
             layers,
             renewal: None,
+            template: false,
             layer: None,
             host: std::process::id(),
             collected: false,
@@ -166,6 +170,11 @@ impl Child {
     #[must_use]
     pub fn renewal(&self) -> Option<&Renewal> {
         self.renewal.as_ref()
+    }
+
+    /// Whether it is a template.
+    pub(crate) fn is_template(&self) -> bool {
+        self.template
     }
 
     /// What is under the process's layer.

@@ -8,7 +8,7 @@ use std::ptr;
 
 use nix::libc::c_char;
 
-use crate::{Policy, SpawnError, limits, privileges, userns, view};
+use crate::{Policy, SpawnError, limits, privileges, view};
 
 /// Everything that is needed to start one process. Plain data.
 #[derive(Debug)]
@@ -63,9 +63,14 @@ impl Prepared {
             .as_ref()
             .map(|view| view::Prepared::new(view, user_namespace(launch)?))
             .transpose()?;
-        let namespace = view.as_ref().and_then(|view| view.user_namespace.as_ref());
-        let privileges =
-            privileges::Prepared::new(&launch.policy.privileges, namespace, launch.template);
+        let in_user_namespace = view
+            .as_ref()
+            .is_some_and(|view| view.user_namespace.is_some());
+        let privileges = privileges::Prepared::new(
+            &launch.policy.privileges,
+            in_user_namespace,
+            launch.template,
+        );
         let mut strings = vec![c_string(launch.program.as_os_str(), || {
             "the program's path".into()
         })?];
@@ -102,22 +107,14 @@ impl Prepared {
 }
 
 /// The user namespace in which the view is made: a host that may not mount needs one, and so does a
-/// template, which is to mount again and have no right outside.
-fn user_namespace(launch: &Launch) -> Result<Option<view::UserNamespace>, SpawnError> {
-    Ok(match (privileges::may_mount(), launch.template) {
-        (true, false) => None,
-        (true, true) => {
-            let made = userns::with_all_ids().map_err(|source| SpawnError::Host {
-                what: "no user namespace can be made for a template",
-                source,
-            })?;
-            Some(view::UserNamespace::Enter(made))
-        }
-        (false, _) => {
-            let (uid, gid) = privileges::user(&launch.policy.privileges);
-            Some(view::UserNamespace::New(view::IdMaps::of(uid, gid)?))
-        }
-    })
+/// template, which is to mount again and have no right outside. Only the process's own user is in
+/// it: what its forks can do there, they can do to that user's files alone.
+fn user_namespace(launch: &Launch) -> Result<Option<view::IdMaps>, SpawnError> {
+    if privileges::may_mount() && !launch.template {
+        return Ok(None);
+    }
+    let (uid, gid) = privileges::user(&launch.policy.privileges);
+    view::IdMaps::of(uid, gid).map(Some)
 }
 
 /// A list that ends with a null pointer. Moving a [`CString`] leaves its bytes where they are.

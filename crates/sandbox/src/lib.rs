@@ -70,7 +70,6 @@ mod supervise;
 mod sweep;
 mod sys;
 mod template;
-mod userns;
 mod view;
 
 pub use channel::{MAX_PACKET_BYTES, channel_pair};

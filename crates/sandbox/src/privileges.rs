@@ -8,7 +8,6 @@ use nix::sys::prctl;
 use crate::GuardState;
 use crate::error::{Failure, Step};
 use crate::sys;
-use crate::view::UserNamespace;
 
 /// A user and a group to run as, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +37,9 @@ pub(crate) enum Prepared {
     Keep,
     Drop {
         run_as: Option<RunAs>,
-        /// Whether it becomes that user before it makes a user namespace, which can only map that
-        /// one user.
-        early: bool,
+        /// Whether it makes a user namespace, which can only map that one user: it becomes the user
+        /// before.
+        user_namespace: bool,
         /// Whether the bounding set and the secure bits may be changed. Where they may not,
         /// there is nothing to gain either: with `no_new_privs` a program that is executed has
         /// at most the capabilities of before, which are none (capabilities(7)).
@@ -52,20 +51,15 @@ pub(crate) enum Prepared {
 }
 
 impl Prepared {
-    /// `namespace`: that of the process, where it is to have one of its own.
-    pub(crate) fn new(
-        privileges: &Privileges,
-        namespace: Option<&UserNamespace>,
-        mounts: bool,
-    ) -> Self {
+    pub(crate) fn new(privileges: &Privileges, user_namespace: bool, mounts: bool) -> Self {
         match privileges {
             Privileges::Keep => Self::Keep,
             Privileges::Drop { run_as } => Self::Drop {
                 run_as: *run_as,
-                early: matches!(namespace, Some(UserNamespace::New(_))),
+                user_namespace,
                 // Its maker has all capabilities in a user namespace.
-                setpcap: namespace.is_some() || has(caps::Capability::CAP_SETPCAP),
-                mounts: mounts && namespace.is_some(),
+                setpcap: user_namespace || has(caps::Capability::CAP_SETPCAP),
+                mounts: mounts && user_namespace,
             },
         }
     }
@@ -99,7 +93,7 @@ pub(crate) fn become_user_early(prepared: &Prepared) -> Result<(), Failure> {
     match prepared {
         Prepared::Drop {
             run_as: Some(run_as),
-            early: true,
+            user_namespace: true,
             ..
         } => become_user(*run_as),
         Prepared::Drop { .. } | Prepared::Keep => Ok(()),
@@ -110,7 +104,7 @@ pub(crate) fn become_user_early(prepared: &Prepared) -> Result<(), Failure> {
 pub(crate) fn apply(prepared: &Prepared) -> Result<(), Failure> {
     let Prepared::Drop {
         run_as,
-        early,
+        user_namespace,
         setpcap,
         mounts,
     } = prepared
@@ -132,7 +126,7 @@ pub(crate) fn apply(prepared: &Prepared) -> Result<(), Failure> {
         empty_bounding_set().map_err(|e| Step::BoundingSet.failed(e))?;
     }
     if let Some(run_as) = run_as
-        && !early
+        && !user_namespace
     {
         become_user(*run_as)?;
     }
@@ -232,8 +226,9 @@ fn has_no_groups() -> bool {
 }
 
 /// What a template keeps, for its forks to mount: CAP_SYS_ADMIN, and what overlayfs does in its
-/// mounter's name later, on files of any owner (CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
-/// CAP_FOWNER, CAP_FSETID, CAP_SETFCAP). All in a user namespace; numbers of linux/capability.h.
+/// mounter's name later (CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID,
+/// CAP_SETFCAP). All in a user namespace in which only its own user is, so that it is nothing on
+/// files of others. Numbers of linux/capability.h.
 const MOUNTS: u64 = 1 << 21 | 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 31;
 /// What its maker has in a user namespace.
 const ALL: u64 = u64::MAX;

@@ -20,8 +20,6 @@ pub(crate) const CHANNEL: RawFd = 3;
 pub(crate) const REPORT: RawFd = 4;
 /// Where the process finds the lifeline until `exec`, which closes it.
 pub(crate) const LIFELINE: RawFd = 5;
-/// Where it finds the user namespace that it is to enter until `exec`, which closes it.
-pub(crate) const NAMESPACE: RawFd = 6;
 /// What becomes the process's descriptors must lie at or above this before, so that putting one
 /// in place cannot overwrite another.
 pub(crate) const LOWEST_SOURCE: RawFd = 10;
@@ -38,8 +36,6 @@ pub(crate) struct Descriptors {
     pub(crate) channel: Option<RawFd>,
     /// The keeper's end of the lifeline, over which the host gets what the process makes for it.
     pub(crate) lifeline: RawFd,
-    /// A user namespace to enter.
-    pub(crate) namespace: Option<RawFd>,
 }
 
 /// Separates the calling process from its host. Async-signal-safe.
@@ -64,11 +60,7 @@ fn arrange(descriptors: &Descriptors) -> nix::Result<()> {
         None => raw::close(CHANNEL),
     }
     raw::put(descriptors.lifeline, LIFELINE, true)?;
-    match descriptors.namespace {
-        Some(namespace) => raw::put(namespace, NAMESPACE, true)?,
-        None => raw::close(NAMESPACE),
-    }
-    raw::close_from(NAMESPACE + 1)
+    raw::close_from(LIFELINE + 1)
 }
 
 /// Has the kernel kill the calling process when its keeper ends. After any change of user, which

@@ -28,8 +28,7 @@ impl Launch {
     /// process is left then.
     pub fn spawn(self) -> Result<Child, SpawnError> {
         let prepared = Prepared::new(&self)?;
-        let namespace = prepared.view.as_ref().and_then(view::Prepared::namespace);
-        let ends = Ends::new(self.channel.as_ref(), namespace)
+        let ends = Ends::new(self.channel.as_ref())
             .map_err(|source| host_error("its descriptors cannot be made", source))?;
         let started = Instant::now();
         let pidfd = clone_keeper(&prepared, &ends)
@@ -40,6 +39,7 @@ impl Launch {
             cwd,
             policy,
             channel,
+            template,
             ..
         } = self;
         let wired = Wired {
@@ -56,7 +56,8 @@ impl Launch {
             Some(view) => (view.layers, Some(view.renewal)),
             None => (None, None),
         };
-        let mut child = Child::new(wired, started, guard::states(&policy), layers, renewal);
+        let guards = guard::states(&policy);
+        let mut child = Child::new(wired, started, guards, layers, renewal, template);
         match child.await_start() {
             Some(Ok(())) => Ok(child),
             Some(Err(failure)) => Err(explain(failure, program, cwd)),
@@ -120,11 +121,10 @@ struct Theirs {
     /// Becomes readable when the host has ended, whichever thread made it and whoever else
     /// holds the lifeline. `None` where it cannot be had (a container profile of old).
     host: Option<OwnedFd>,
-    namespace: Option<OwnedFd>,
 }
 
 impl Ends {
-    fn new(channel: Option<&OwnedFd>, namespace: Option<&OwnedFd>) -> io::Result<Self> {
+    fn new(channel: Option<&OwnedFd>) -> io::Result<Self> {
         let (lifeline, their_lifeline) = socketpair(
             AddressFamily::Unix,
             SockType::SeqPacket,
@@ -160,7 +160,6 @@ impl Ends {
                     Ok(host) => Some(lift(&host)?),
                     Err(_) => None,
                 },
-                namespace: namespace.map(lift).transpose()?,
             },
         })
     }
@@ -185,7 +184,6 @@ fn clone_keeper(prepared: &Prepared, ends: &Ends) -> nix::Result<OwnedFd> {
             stderr: theirs.stderr.as_raw_fd(),
             channel: theirs.channel.as_ref().map(AsRawFd::as_raw_fd),
             lifeline: theirs.lifeline.as_raw_fd(),
-            namespace: theirs.namespace.as_ref().map(AsRawFd::as_raw_fd),
         },
         lifeline: theirs.lifeline.as_raw_fd(),
         host: theirs.host.as_ref().map(AsRawFd::as_raw_fd),
@@ -194,9 +192,9 @@ fn clone_keeper(prepared: &Prepared, ends: &Ends) -> nix::Result<OwnedFd> {
     let mask = SigSet::all().thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_SETMASK)?;
     // SAFETY: the child goes into `keep`, which keeps to async-signal-safe calls and does not
     // return.
-    let cloned = match unsafe { sys::clone_unnoticed(0) } {
+    let cloned = match unsafe { sys::clone_unnoticed() } {
         Ok(Cloned::Child) => keeper::keep(&plan),
-        Ok(Cloned::Parent(_, pidfd)) => Ok(pidfd),
+        Ok(Cloned::Parent(pidfd)) => Ok(pidfd),
         Err(errno) => Err(errno),
     };
     // Fails for no mask that was in force before.

@@ -407,7 +407,11 @@ impl<'a> Run<'a> {
             self.channel
                 .serve(ready.channel, &mut |packet| observer.packet(packet));
             if let Some(socket) = self.channel.listener() {
-                self.listener = Listener::new(socket).map(Ear::Own);
+                let listener = match self.child.is_template() {
+                    true => Listener::of_template(socket),
+                    false => Listener::new(socket),
+                };
+                self.listener = listener.map(Ear::Own);
             }
             if let Some(directory) = self.channel.layer() {
                 self.child.has_layer(directory);

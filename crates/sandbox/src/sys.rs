@@ -19,18 +19,17 @@ use crate::Status;
 pub(crate) enum Cloned {
     /// The new process.
     Child,
-    /// The caller of old, with the id of the new process and a descriptor for it.
-    Parent(c_int, OwnedFd),
+    /// The caller of old, with a descriptor for the new process.
+    Parent(OwnedFd),
 }
 
 /// Makes a process like `fork`, but one whose end raises no `SIGCHLD` and which `waitpid(-1)`
-/// does not see (clone(2): an exit signal of 0 makes it a "clone" child, see `__WCLONE`), in new
-/// `namespaces`.
+/// does not see (clone(2): an exit signal of 0 makes it a "clone" child, see `__WCLONE`).
 ///
 /// # Safety
 /// In the child only async-signal-safe functions may be called, and it must never return to the
 /// caller's caller: other threads of the host are gone, and the locks that they held stay held.
-pub(crate) unsafe fn clone_unnoticed(namespaces: c_int) -> nix::Result<Cloned> {
+pub(crate) unsafe fn clone_unnoticed() -> nix::Result<Cloned> {
     let mut pidfd: c_int = -1;
     // The legacy call rather than clone3, which container profiles refuse. With CLONE_PIDFD the
     // third argument receives the descriptor, on x86-64 and aarch64 alike; the stack stays.
@@ -39,7 +38,7 @@ pub(crate) unsafe fn clone_unnoticed(namespaces: c_int) -> nix::Result<Cloned> {
     let result = unsafe {
         libc::syscall(
             libc::SYS_clone,
-            c_long::from(libc::CLONE_PIDFD | namespaces),
+            c_long::from(libc::CLONE_PIDFD),
             0 as c_long,
             &raw mut pidfd,
             0 as c_long,
@@ -48,11 +47,8 @@ pub(crate) unsafe fn clone_unnoticed(namespaces: c_int) -> nix::Result<Cloned> {
     };
     match Errno::result(result)? {
         0 => Ok(Cloned::Child),
-        pid => {
-            let pid = c_int::try_from(pid).map_err(|_| Errno::EOVERFLOW)?;
-            // SAFETY: the kernel has just made this descriptor for us, close-on-exec.
-            Ok(Cloned::Parent(pid, unsafe { OwnedFd::from_raw_fd(pidfd) }))
-        }
+        // SAFETY: the kernel has just made this descriptor for us, close-on-exec.
+        _ => Ok(Cloned::Parent(unsafe { OwnedFd::from_raw_fd(pidfd) })),
     }
 }
 

@@ -15,6 +15,9 @@ final class Arena
     /** Milliseconds that an attack may take. */
     private const TIMEOUT_MS = 20000;
 
+    /** How often an attack is made at most until it is made as a fork of a template that was there. */
+    private const TRIES = 3;
+
     /** Seconds for which a process that has said that it stops is waited for. */
     private const STOP_PATIENCE = 10;
 
@@ -31,6 +34,9 @@ final class Arena
 
     /** @var array<string, Host> by setting */
     private array $hosts = [];
+
+    /** @var array<string, Grounds> by setting, as long as no attack has left anything there */
+    private array $grounds = [];
 
     /** @var array<int, Bystander> by user */
     private array $bystanders = [];
@@ -57,34 +63,55 @@ final class Arena
     }
 
     /** Makes an attack, and tells what was seen of it. */
-    public function run(Attack $attack, Setting $setting, bool $unconfined = false): Run
+    public function run(Attack $attack, Setting $setting, Start $start, bool $unconfined = false): Run
+    {
+        for ($try = 1;; $try++) {
+            $run = $this->once($attack, $setting, $start, $unconfined);
+            // A template that was there a moment ago is not, where memory is short on the machine.
+            if ($start !== Start::Warm || $run->start() === $start->value || $try === self::TRIES) {
+                return $run;
+            }
+        }
+    }
+
+    private function once(Attack $attack, Setting $setting, Start $start, bool $unconfined): Run
     {
         $host = $this->hosts[$setting->value]
             ??= new Host($setting, $this->directory->root, $this->directory->path('tmp'));
         $bystander = $this->bystanders[$setting->uid()] ??= new Bystander($setting, $this->secret);
+        // Where the project is another one each time, no template is ever used twice.
+        $grounds = $this->grounds[$setting->value] ??= new Grounds($setting, $this->secret, $this->outside);
         $run = new Run(new Scene(
             $setting,
+            $grounds,
             $this->listeners,
             $bystander,
             $host->pid,
             $this->secret,
             $this->directory->path('tmp'),
             $this->surroundings,
-            $this->outside,
         ));
         if ($attack->prepare !== null) {
             ($attack->prepare)($run->scene);
         }
+        $options = ['start' => $start->value, 'projectRoot' => $run->scene->project] + $attack->options;
+        if ($start === Start::Warm || $attack->needsTemplate) {
+            $this->warmUp($host, ['start' => Start::Warm->value] + $options);
+        }
+        if ($attack->needsTemplate) {
+            $run->scene->knowTemplates();
+        }
         $run->scene->remember();
         $this->listeners->arrived();
         $hostBefore = Bystander::fingerprint($host->pid);
+        $run->alreadyThere = Snapshot::descendants($host->pid);
+        $run->templates = array_map(Bystander::fingerprint(...), self::ids($run->alreadyThere));
         $began = hrtime(true);
         $host->ask(
             ($unconfined ? ['unsafe' => true] : [])
-            + $attack->options
+            + $options
             + [
                 'snippet' => Prelude::wrap($attack->snippet, $run->scene->targets()),
-                'projectRoot' => $run->scene->project,
                 'timeoutMs' => self::TIMEOUT_MS,
             ],
         );
@@ -99,6 +126,26 @@ final class Arena
         $this->takeStock($run, $host);
 
         return $run;
+    }
+
+    /**
+     * Has the host make the template that the attack's run is to be a fork of.
+     *
+     * @param array<string, mixed> $options
+     */
+    private function warmUp(Host $host, array $options): void
+    {
+        for ($try = 1; $try <= self::TRIES; $try++) {
+            $host->ask(['snippet' => 'return 1;', 'timeoutMs' => self::TIMEOUT_MS] + $options);
+            do {
+                $answer = $host->answer();
+            } while (!isset($answer['result']) && !isset($answer['failure']));
+            // One whose files were written just before it read them is not used again.
+            if (($answer['result']['diagnostics']['start'] ?? '') === Start::Warm->value) {
+                return;
+            }
+        }
+        throw new RuntimeException('There is no template: ' . json_encode($answer));
     }
 
     /** Follows it to its end. */
@@ -179,6 +226,22 @@ final class Arena
         if ($seen !== $hostBefore) {
             $run->molested[] = "the host is $seen, and was $hostBefore";
         }
+        foreach ($run->templates as $pid => $before) {
+            $seen = Bystander::fingerprint($pid);
+            // One that is gone was not needed any more, or memory was short on the machine.
+            if ($seen !== $before && is_dir("/proc/$pid")) {
+                $run->molested[] = "a template or its keeper is $seen, and was $before";
+            }
+        }
+    }
+
+    /**
+     * @param array<int, mixed> $processes by id
+     * @return array<int, int>
+     */
+    private static function ids(array $processes): array
+    {
+        return array_combine(array_keys($processes), array_keys($processes));
     }
 
     private function takeStock(Run $run, Host $host): void
@@ -189,7 +252,11 @@ final class Arena
         if ($files !== []) {
             exec('rm -rf -- ' . escapeshellarg($this->directory->path('tmp')) . '/*');
         }
-        $processes = array_column(Snapshot::descendants($host->pid), 'name');
+        $processes = array_diff_key(Snapshot::descendants($host->pid), $run->alreadyThere);
+        $processes = array_column($processes, 'name');
+        if (!$run->scene->isLeftAsFound()) {
+            unset($this->grounds[$run->scene->setting->value]);
+        }
         $run->leftovers = [...array_values($files), ...$processes];
     }
 

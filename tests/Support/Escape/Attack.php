@@ -23,6 +23,8 @@ final class Attack
      * @param Closure(Scene): void|null $prepare what it needs to find
      * @param Closure(Run, Snapshot): mixed|null $look what else is to be looked at while it is stopped at its end
      * @param bool $measuresMemory whether its memory is measured while it runs
+     * @param bool $needsTemplate whether its host is to have a template also where it is made cold; the snippet finds
+     *     `$s->templates`, `$s->keepers`, `$s->templateEnvironment` and `$s->writable` (see {@see Template})
      */
     public function __construct(
         public readonly string $name,
@@ -35,6 +37,7 @@ final class Attack
         public readonly ?Closure $prepare = null,
         public readonly ?Closure $look = null,
         public readonly bool $measuresMemory = false,
+        public readonly bool $needsTemplate = false,
     ) {
     }
 
@@ -56,6 +59,7 @@ final class Attack
         ?Closure $prepare = null,
         ?Closure $look = null,
         bool $measuresMemory = false,
+        bool $needsTemplate = false,
     ): self {
         return new self(
             $name,
@@ -68,6 +72,7 @@ final class Attack
             $prepare,
             $look,
             $measuresMemory,
+            $needsTemplate,
         );
     }
 

@@ -63,6 +63,10 @@ final class Bystander
             is_dir("/proc/$pid") ? Processes::status($pid) : [],
             array_flip(['TracerPid', 'SigPnd', 'ShdPnd', 'Cpus_allowed_list', 'Uid']),
         );
+        // The end of a child is what a keeper waits for.
+        foreach (array_intersect(['SigPnd', 'ShdPnd'], array_keys($status)) as $pending) {
+            $status[$pending] = dechex(hexdec($status[$pending]) & ~(1 << (SIGCHLD - 1)));
+        }
         $stat = Processes::stat($pid) + array_fill(0, 50, '');
 
         // Whether it runs, sleeps or waits is its own affair; that it is stopped or traced is not.

@@ -7,8 +7,8 @@ namespace Altair\Eval\Tests\Support\Escape;
 use PHPUnit\Framework\TestCase;
 
 /**
- * A table of attacks. Each is made in every setting in which it must fail, and once without guards, where it must
- * succeed: an attack that cannot succeed shows nothing.
+ * A table of attacks. Each is made in every setting in which it must fail, cold and as the fork of a template, and once
+ * without guards, where it must succeed: an attack that cannot succeed shows nothing.
  */
 abstract class EscapeTestCase extends TestCase
 {
@@ -28,10 +28,11 @@ abstract class EscapeTestCase extends TestCase
     /**
      * @dataProvider guarded
      */
-    public function testItIsStopped(Attack $attack, Setting $setting): void
+    public function testItIsStopped(Attack $attack, Setting $setting, Start $start): void
     {
-        $run = self::arena()->run($attack, $setting);
+        $run = self::arena()->run($attack, $setting, $start);
 
+        self::assertSame($start->value, $run->start(), $run->story());
         self::assertNotNull($run->before, "It was not made.\n" . $run->story());
         if ($attack->isNative()) {
             self::assertNotSame([], $run->calls, "It did not come to its native call.\n" . $run->story());
@@ -48,7 +49,7 @@ abstract class EscapeTestCase extends TestCase
      */
     public function testItSucceedsWhereNothingStopsIt(Attack $attack, Setting $setting): void
     {
-        $run = self::arena()->run($attack, $setting, unconfined: true);
+        $run = self::arena()->run($attack, $setting, Start::Cold, unconfined: true);
 
         if ($run->calls !== [] && array_unique(array_column($run->calls, 1)) === [-38]) {
             self::markTestSkipped('The kernel that runs does not have this call: ENOSYS, also without guards.');
@@ -60,8 +61,8 @@ abstract class EscapeTestCase extends TestCase
     {
         foreach (static::attacks() as $attack) {
             foreach ($attack->settings as $setting) {
-                if ($setting->isPossible()) {
-                    yield "$attack->name: $setting->value" => [$attack, $setting];
+                foreach ($setting->isPossible() ? $setting->starts() : [] as $start) {
+                    yield "$attack->name: $setting->value, $start->value" => [$attack, $setting, $start];
                 }
             }
         }

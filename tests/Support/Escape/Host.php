@@ -35,8 +35,8 @@ final class Host
         if ($extension !== false) {
             array_push($options, '-d', "extension=$directory/altair_eval.so");
         }
-        if ($setting->isNative()) {
-            array_push($options, '-d', 'altair_eval.omit=ini');
+        if ($setting->omitted() !== []) {
+            array_push($options, '-d', 'altair_eval.omit=' . implode(',', $setting->omitted()));
         }
         $process = proc_open(
             $setting->hostCommand([PHP_BINARY, ...$options, "$directory/evaluating-host.php"]),

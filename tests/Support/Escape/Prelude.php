@@ -68,12 +68,18 @@ final class Prelude
         }
         PHP;
 
+    /** The functions alone. */
+    public static function functions(): string
+    {
+        return strtr(self::FUNCTIONS, ['__NUMBERS__' => var_export(Syscalls::numbers(), true)]) . "\n";
+    }
+
     /** The attack as a snippet for these targets. */
     public static function wrap(string $attack, object $targets): string
     {
         $targets = var_export((array) $targets, true);
 
-        return strtr(self::FUNCTIONS, ['__NUMBERS__' => var_export(Syscalls::numbers(), true)]) . <<<PHP
+        return self::functions() . <<<PHP
 
             \$s = (object) $targets;
             stop_here('ready');

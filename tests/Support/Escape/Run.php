@@ -31,6 +31,12 @@ final class Run
     /** @var list<Snapshot> at the end of the attack, and of what escaped */
     public array $after = [];
 
+    /** @var array<int, array{parent: int, state: string, name: string}> its host's templates and their keepers */
+    public array $alreadyThere = [];
+
+    /** @var array<int, string> what is known of each of them, as of a {@see Bystander} */
+    public array $templates = [];
+
     /** Whether the program that nothing may start has run. */
     public bool $escaped = false;
 
@@ -76,6 +82,12 @@ final class Run
         return $this->result['diagnostics']['outcome'] ?? 'none';
     }
 
+    /** How it came to be, in the words of {@see Start}. */
+    public function start(): string
+    {
+        return $this->result['diagnostics']['start'] ?? 'none';
+    }
+
     /** Everything that came out of it. */
     public function output(): string
     {
@@ -88,7 +100,7 @@ final class Run
         $calls = array_map(static fn (array $call): string => "$call[0] = $call[1]", array_slice($this->calls, 0, 40));
 
         return implode("\n", [
-            'Outcome: ' . $this->outcome() . ' ' . $this->failure,
+            'Outcome: ' . $this->outcome() . ' ' . $this->failure . ', ' . $this->start(),
             'Gave up: ' . $this->gaveUp,
             'Calls: ' . implode(', ', $calls),
             'Complete: ' . var_export($this->isComplete(), true),

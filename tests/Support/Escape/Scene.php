@@ -4,12 +4,8 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Support\Escape;
 
-use Altair\Eval\Tests\Support\TemporaryApplication;
-
 /**
- * What one attack finds: a project, files beside it and far from it, listeners and processes.
- *
- * Everything outside of the project can be read and written by everybody, so that only the guards stand before it.
+ * What one attack finds: files, listeners and processes.
  */
 final class Scene
 {
@@ -18,50 +14,25 @@ final class Scene
     /** A directory that everybody may write to, neither in the project nor near it. */
     public readonly string $outside;
 
-    private readonly TemporaryApplication $directory;
+    private string $before = '';
 
-    private readonly string $before;
+    private string $after = '';
 
     /** @var array<string, mixed> more for the snippet */
     private array $more = [];
 
     public function __construct(
         public readonly Setting $setting,
+        public readonly Grounds $grounds,
         public readonly Listeners $listeners,
         public readonly Bystander $bystander,
         public readonly int $host,
         public readonly string $secret,
         public readonly string $hostTemp,
         private readonly Surroundings $surroundings,
-        string $outside,
     ) {
-        $this->directory = new TemporaryApplication([
-            'app/data.txt' => 'data',
-            'app/src/Kept.php' => '<?php return "kept";',
-            'app/vendor/autoload.php' => '<?php',
-            'app/.altair/events.jsonl' => "{}\n",
-            'app/.altair/more/deep' => '',
-            'sibling.txt' => $secret,
-        ]);
-        $this->project = $this->directory->path('app');
-        $this->outside = $outside . '/' . bin2hex(random_bytes(4));
-        mkdir($this->outside);
-        $this->directory->write('app/bin/escaped', EscapedProgram::bytes(), 0755);
-        symlink($this->outside . '/secret.txt', "$this->project/link");
-        symlink($this->outside, "$this->project/directory-link");
-        file_put_contents("$this->outside/secret.txt", $secret);
-        file_put_contents("$this->outside/secret.php", "<?php return '$secret';");
-        file_put_contents("$this->outside/run", "#!/bin/sh\necho\n");
-        foreach (['secret.txt' => 0666, 'secret.php' => 0666, 'run' => 0777, '' => 0777] as $name => $mode) {
-            chmod("$this->outside/$name", $mode);
-        }
-        if (posix_geteuid() === 0) {
-            $this->directory->giveTo($setting->uid(), $setting->gid());
-            foreach (['secret.txt', 'secret.php', 'run'] as $name) {
-                chown("$this->outside/$name", $setting->uid());
-                chgrp("$this->outside/$name", $setting->gid());
-            }
-        }
+        $this->project = $grounds->project;
+        $this->outside = $grounds->outside;
     }
 
     public function keepSurroundings(): void
@@ -80,7 +51,7 @@ final class Scene
     /** Called when everything is prepared: what is another than now has been changed by the run. */
     public function remember(): void
     {
-        $this->before = $this->state();
+        $this->before = $this->grounds->state();
     }
 
     /** Lets the snippet know of something more. */
@@ -89,12 +60,22 @@ final class Scene
         $this->more[$name] = $value;
     }
 
+    /** Lets the snippet know of the host's templates. */
+    public function knowTemplates(): void
+    {
+        $templates = Template::of($this->host);
+        $this->tell('templates', array_column($templates, 'pid'));
+        $this->tell('keepers', array_column($templates, 'keeper'));
+        $this->tell('templateEnvironment', end($templates)->environment());
+        $this->tell('writable', end($templates)->writableMemory());
+    }
+
     /** What the snippet knows, as `$s`. */
     public function targets(): object
     {
         return (object) ($this->more + [
             'project' => $this->project,
-            'sibling' => $this->directory->path('sibling.txt'),
+            'sibling' => $this->grounds->sibling,
             'outside' => $this->outside,
             'file' => "$this->outside/secret.txt",
             'script' => "$this->outside/secret.php",
@@ -120,18 +101,16 @@ final class Scene
      */
     public function changes(): array
     {
-        [$now, $before] = [explode("\n", $this->state()), explode("\n", $this->before)];
+        $this->after = $this->grounds->state();
+        [$now, $before] = [explode("\n", $this->after), explode("\n", $this->before)];
         $changed = [...array_diff($now, $before), ...array_diff($before, $now)];
 
         return array_values(array_unique(array_map(static fn (string $line): string => strtok($line, "\t"), $changed)));
     }
 
-    /** Every file with all that the kernel knows of it: the time of the last change covers content and metadata. */
-    private function state(): string
+    /** Whether the next attack may be made here, too: neither this one nor its preparation has left anything. */
+    public function isLeftAsFound(): bool
     {
-        return (string) shell_exec(
-            'find ' . escapeshellarg($this->directory->root) . ' ' . escapeshellarg($this->outside)
-                . ' -printf "%p\t%y\t%m\t%U\t%G\t%s\t%n\t%T@\t%C@\t%l\n"',
-        );
+        return $this->grounds->isUntouched($this->after);
     }
 }

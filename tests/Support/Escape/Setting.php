@@ -26,12 +26,43 @@ enum Setting: string
     /** Where PHP's own switches are what holds. */
     public const WITH_INI = [self::AllAsRoot, self::AllAsUser];
 
+    /**
+     * Where attacks are made in a process of their own, too: with PHP's switches and without, as root and as a user. As a
+     * fork, which costs a tenth of that, they are made everywhere.
+     */
+    private const COLD = [self::AllAsUser, self::KernelAsRoot, self::KernelAsUser];
+
+    /** Where one of these is left out, `diagnostics.start_reason` says so, and no setting above does. */
+    public const NO_TEMPLATE_WITHOUT = ['privileges', 'filesystem', 'seccomp'];
+
     /** A user that no system has, so that nothing else of the machine's is its. */
     private const ORDINARY_USER = 54321;
 
     public function isNative(): bool
     {
         return in_array($this, self::NATIVE, true);
+    }
+
+    /**
+     * @return list<string> the guards that it leaves out
+     */
+    public function omitted(): array
+    {
+        return $this->isNative() ? ['ini'] : [];
+    }
+
+    /**
+     * How attacks are made in it: a run that lacks one of some guards has no template to be kept from.
+     *
+     * @return list<Start>
+     */
+    public function starts(): array
+    {
+        return match (true) {
+            array_intersect(self::NO_TEMPLATE_WITHOUT, $this->omitted()) !== [] => [Start::Cold],
+            in_array($this, self::COLD, true) => [Start::Cold, Start::Warm],
+            default => [Start::Warm],
+        };
     }
 
     public function isRoot(): bool

@@ -67,24 +67,32 @@ final class Snapshot
      */
     public static function descendants(int $of): array
     {
-        $all = [];
-        foreach (array_filter(scandir('/proc'), ctype_digit(...)) as $pid) {
-            if (preg_match('/\((.*)\) (\S) (\d+)/s', (string) @file_get_contents("/proc/$pid/stat"), $stat) === 1) {
-                $all[(int) $pid] = ['parent' => (int) $stat[3], 'state' => $stat[2], 'name' => $stat[1]];
-            }
-        }
         $family = [];
         $parents = [$of];
         while (($parent = array_shift($parents)) !== null) {
-            foreach ($all as $pid => $process) {
-                if ($process['parent'] === $parent) {
-                    $family[$pid] = $process;
+            foreach (self::children($parent) as $pid) {
+                $stat = (string) @file_get_contents("/proc/$pid/stat");
+                if (preg_match('/\((.*)\) (\S) (\d+)/s', $stat, $fields) === 1) {
+                    $family[$pid] = ['parent' => (int) $fields[3], 'state' => $fields[2], 'name' => $fields[1]];
                     $parents[] = $pid;
                 }
             }
         }
 
         return $family;
+    }
+
+    /**
+     * @return list<int> the children of a process, of all of its threads
+     */
+    private static function children(int $of): array
+    {
+        $children = '';
+        foreach (glob("/proc/$of/task/*/children") as $file) {
+            $children .= @file_get_contents($file);
+        }
+
+        return array_map(intval(...), preg_split('/ /', $children, flags: PREG_SPLIT_NO_EMPTY));
     }
 
     /** Lets what was stopped go on. */

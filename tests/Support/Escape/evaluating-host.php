@@ -3,6 +3,10 @@
 /**
  * A host: takes requests as lines of JSON, and answers with what is printed as it comes and with the result.
  *
+ * `start` of a request says whether it is made cold, which is the default, or warm. Requests as `many` are made side by
+ * side, warm, at most `atATime`; each of the next `more` lines is one more, and its number its key. Each result is
+ * answered as it comes.
+ *
  * Needs no autoloader, so that a user who may not read the checkout can run a copy of this one file.
  */
 
@@ -18,13 +22,32 @@ $say = static function (array $what): void {
     $flags = JSON_INVALID_UTF8_SUBSTITUTE | JSON_PARTIAL_OUTPUT_ON_ERROR | JSON_PRESERVE_ZERO_FRACTION;
     fwrite(STDOUT, json_encode($what, $flags) . "\n");
 };
-$evaluator = new Evaluator(warm: false);
+$evaluators = ['cold' => new Evaluator(warm: false), 'warm' => new Evaluator(warm: true)];
+$many = static function (array $asked) use ($evaluators, $say): array {
+    $requests = static function () use ($asked): Generator {
+        foreach ($asked['many'] as $request) {
+            yield new EvalRequest(...$request);
+        }
+        for ($more = $asked['more'] ?? 0; $more > 0; $more--) {
+            yield new EvalRequest(...json_decode((string) fgets(STDIN), true, flags: JSON_THROW_ON_ERROR));
+        }
+    };
+    foreach ($evaluators['warm']->evaluateMany($requests(), $asked['atATime']) as $key => $result) {
+        $say(['key' => $key, 'of' => $result->toArray()]);
+    }
+
+    return ['result' => null];
+};
 $say(['pid' => getmypid()]);
 while (($line = fgets(STDIN)) !== false) {
     $request = json_decode($line, true, flags: JSON_THROW_ON_ERROR);
     $onOutput = static fn (string $stream, string $bytes) => $say([$stream => base64_encode($bytes)]);
+    $evaluator = $evaluators[$request['start'] ?? 'cold'];
+    unset($request['start']);
     try {
-        $answer = ['result' => $evaluator->evaluate(new EvalRequest(...$request), $onOutput)->toArray()];
+        $answer = isset($request['many'])
+            ? $many($request)
+            : ['result' => $evaluator->evaluate(new EvalRequest(...$request), $onOutput)->toArray()];
     } catch (Throwable $thrown) {
         $answer = ['failure' => $thrown::class . ': ' . $thrown->getMessage()];
     }

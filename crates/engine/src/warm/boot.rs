@@ -2,9 +2,11 @@
 //! not wait any more.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -68,6 +70,8 @@ struct Shared {
     cancelled: AtomicBool,
     /// Somebody wants to know where it is.
     asked: AtomicBool,
+    /// The call that began it has given up.
+    given_up: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -75,6 +79,8 @@ struct Shared {
 struct State {
     output: Vec<(Stream, Vec<u8>)>,
     heard: Heard,
+    over: bool,
+    /// What came out, until somebody takes it.
     result: Option<Result>,
 }
 
@@ -102,7 +108,10 @@ impl Booting {
             .name("altair-boot".into())
             .spawn(move || {
                 let result = boot(start, &own);
-                lock(&own.state).result = Some(result);
+                let mut state = lock(&own.state);
+                state.result = Some(result);
+                state.over = true;
+                drop(state);
                 drop(ringer);
             });
         pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
@@ -124,7 +133,7 @@ impl Booting {
         loop {
             let (output, is_over) = {
                 let mut state = lock(&self.shared.state);
-                (std::mem::take(&mut state.output), state.result.is_some())
+                (std::mem::take(&mut state.output), state.over)
             };
             for (stream, chunk) in output {
                 observer.output(stream, &chunk)?;
@@ -178,9 +187,20 @@ impl Booting {
         }
     }
 
-    /// What came out; once.
-    pub(super) fn result(&self) -> Option<Result> {
+    /// What came out; once. It is for the call that began it, and for others only when that one
+    /// has given up.
+    pub(super) fn result(&self, is_maker: bool) -> Option<Result> {
+        if !is_maker && !self.shared.given_up.load(Ordering::Relaxed) {
+            // It is about to take it.
+            let _ = poll(&mut [], PollTimeout::from(1u8));
+            return None;
+        }
         lock(&self.shared.state).result.take()
+    }
+
+    /// The call that began it does not wait any more.
+    pub(super) fn give_up(&self) {
+        self.shared.given_up.store(true, Ordering::Relaxed);
     }
 
     /// Ends it.
@@ -275,6 +295,7 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
         readable,
         launched_ns,
         private,
+        named,
     } = start;
     let mut ear = Ear {
         shared,
@@ -305,6 +326,7 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
                 readable,
                 private,
                 launched_ns,
+                named,
             };
             match make(ready, booted, heard, guards, &from) {
                 Ok(made) => Result::Made(Box::new(made)),
@@ -331,6 +353,7 @@ struct From {
     readable: Vec<PathBuf>,
     private: Vec<PathBuf>,
     launched_ns: i64,
+    named: Vec<PathBuf>,
 }
 
 fn make(
@@ -352,11 +375,10 @@ fn make(
             "what boot reads cannot be seen here: {why}"
         )));
     }
-    let bytes = |path: &PathBuf| path.as_os_str().as_encoded_bytes().to_vec();
     let made_from = MadeFrom {
         looks: record.looks,
         written: record.written,
-        started: read_at_start(booted.pid, &booted.ini, &from.root)?,
+        started: read_at_start(booted.pid, &booted.ini, &from.named)?,
         launched_ns: from.launched_ns,
         visible: from
             .readable
@@ -390,9 +412,9 @@ fn make(
     })
 }
 
-/// What PHP read before a record could begin: its binary and all libraries, ini files, and of
-/// Composer's what the host itself went by.
-fn read_at_start(pid: i32, ini: &[Vec<u8>], root: &Path) -> io::Result<Vec<ReadAtStart>> {
+/// What PHP read before a record could begin: its binary and all libraries, and ini files; and what
+/// the host itself went by.
+fn read_at_start(pid: i32, ini: &[Vec<u8>], named: &[PathBuf]) -> io::Result<Vec<ReadAtStart>> {
     let maps = std::fs::read(format!("/proc/{pid}/maps"))?;
     let mut paths: Vec<Vec<u8>> = maps
         .split(|byte| *byte == b'\n')
@@ -402,18 +424,13 @@ fn read_at_start(pid: i32, ini: &[Vec<u8>], root: &Path) -> io::Result<Vec<ReadA
         })
         .chain(ini.iter().cloned())
         .collect();
-    let installed = root.join("vendor/composer/installed.json");
-    paths.extend(
-        installed
-            .exists()
-            .then(|| installed.into_os_string().into_encoded_bytes()),
-    );
+    paths.extend(named.iter().map(bytes));
     paths.sort_unstable();
     paths.dedup();
     Ok(paths
         .into_iter()
         .map(|path| {
-            let is_directory = Path::new(&bytes_as_os(&path)).is_dir();
+            let is_directory = Path::new(OsStr::from_bytes(&path)).is_dir();
             ReadAtStart {
                 path,
                 way: if is_directory { Way::Listed } else { Way::Read },
@@ -422,7 +439,6 @@ fn read_at_start(pid: i32, ini: &[Vec<u8>], root: &Path) -> io::Result<Vec<ReadA
         .collect())
 }
 
-fn bytes_as_os(bytes: &[u8]) -> std::ffi::OsString {
-    use std::os::unix::ffi::OsStringExt;
-    std::ffi::OsString::from_vec(bytes.to_vec())
+fn bytes(path: &PathBuf) -> Vec<u8> {
+    path.as_os_str().as_bytes().to_vec()
 }

@@ -1,11 +1,12 @@
 //! What two requests must have in common to share a template.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::evaluation::Evaluator;
 use crate::guards::Selection;
-use crate::request::{Bootstrap, EvalRequest, Target};
+use crate::launch;
+use crate::request::Bootstrap;
+use crate::start::Asked;
 
 /// All that a template is made from, but for the files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -26,13 +27,14 @@ pub(super) struct Key {
 }
 
 impl Key {
-    pub(super) fn new(
-        evaluator: &Evaluator,
-        request: &EvalRequest,
-        target: &Target,
-        php: &Path,
-        environment: &[(OsString, OsString)],
-    ) -> Self {
+    pub(super) fn new(asked: &Asked<'_>) -> Self {
+        let Asked {
+            evaluator,
+            request,
+            target,
+            php,
+            environment,
+        } = *asked;
         Self {
             root: target.root.clone(),
             bootstrap: match &target.bootstrap {
@@ -42,7 +44,7 @@ impl Key {
             php: php.to_owned(),
             extension: evaluator.extension.clone(),
             ini_scan_dir: evaluator.ini_scan_dir.clone(),
-            environment: environment.to_vec(),
+            environment: launch::passed_on(environment, &evaluator.selection, request),
             allow_writes: request.allow_writes,
             allow_network: request.allow_network,
             selection: evaluator.selection.clone(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use altair_sandbox::{ForkError, channel_pair};
 
@@ -75,6 +75,10 @@ struct Forked {
 /// from changed, or it was killed.
 const TRIES_MAX: usize = 3;
 
+/// How long a fork is waited for: a template that was stopped does not answer, and there is to be
+/// time left for another one. It takes a millisecond.
+const FORK_PATIENCE: Duration = Duration::from_millis(500);
+
 impl Default for Pool {
     fn default() -> Self {
         Self {
@@ -114,19 +118,17 @@ impl Pool {
         if let Some(why) = asked.cannot_be_warm() {
             return Ok(Acquired::Nothing(Start::Cold(Some(why))));
         }
-        let key = Key::new(
-            asked.evaluator,
-            asked.request,
-            asked.target,
-            asked.php,
-            asked.environment,
-        );
-        for _ in 0..TRIES_MAX {
+        let key = Key::new(asked);
+        let mut tries = 0;
+        while tries < TRIES_MAX {
             let next = self.next(&key, asked, deadline)?;
             let (booting, is_maker) = match next {
                 Next::Nothing(start) => return Ok(Acquired::Nothing(start)),
                 Next::Take(Ok(forked)) => return Ok(child(forked, asked)),
-                Next::Take(Err(ForkError::Gone)) => continue,
+                Next::Take(Err(ForkError::Gone)) => {
+                    tries += 1;
+                    continue;
+                }
                 Next::Take(Err(ForkError::Host(error))) => {
                     return Err(EvalError::Launch(format!(
                         "No child could be started: {error}."
@@ -138,10 +140,14 @@ impl Pool {
                 ControlFlow::Break(()) => {
                     if is_maker {
                         booting.cancel();
+                        booting.give_up();
                     }
                     return Err(EvalError::Interrupted);
                 }
                 ControlFlow::Continue(false) => {
+                    if is_maker {
+                        booting.give_up();
+                    }
                     let failed = booting.time_out(deadline + GRACE);
                     return Ok(Acquired::Ended(Box::new(failed)));
                 }
@@ -150,6 +156,7 @@ impl Pool {
             if let Some(acquired) = self.settle(&key, &booting, is_maker, asked, deadline)? {
                 return Ok(acquired);
             }
+            tries += usize::from(is_maker);
         }
         let why = "what templates were made from kept changing";
         Ok(Acquired::Nothing(Start::Cold(Some(why.into()))))
@@ -219,10 +226,10 @@ impl Pool {
         asked: &Asked<'_>,
         deadline: Instant,
     ) -> Result<Option<Acquired>, EvalError> {
-        let mut slots = self.lock();
-        let Some(result) = booting.result() else {
-            return Ok(None); // another one was faster
+        let Some(result) = booting.result(is_maker) else {
+            return Ok(None); // it is another one's
         };
+        let mut slots = self.lock();
         slots.uses += 1;
         let used = slots.uses;
         let mut put = |state: Option<State>| match state {
@@ -332,8 +339,9 @@ impl Facts {
         deadline: Instant,
     ) -> Result<Forked, ForkError> {
         let (channel, theirs) = channel_pair()?;
+        let until = deadline.min(Instant::now() + FORK_PATIENCE);
         Ok(Forked {
-            child: template.fork(theirs, deadline)?,
+            child: template.fork(theirs, until)?,
             channel,
             boot: self.boot,
             guards: self.guards,

@@ -72,6 +72,14 @@ impl Listener {
         })
     }
 
+    /// The same for the filter of a template.
+    pub(crate) fn of_template(socket: OwnedFd) -> Option<Self> {
+        Some(Self {
+            compares_ids: true,
+            ..Self::new(socket)?
+        })
+    }
+
     /// What to poll for calls.
     pub(crate) fn interest(&self) -> (BorrowedFd<'_>, PollFlags) {
         (self.socket.as_fd(), PollFlags::POLLIN)
@@ -243,9 +251,8 @@ pub(crate) struct Shared {
 const KEPT_MAX: usize = 64;
 
 impl Shared {
-    /// `None` where the kernel does not say how long its messages are.
-    pub(crate) fn new(mut listener: Listener) -> Option<Self> {
-        listener.compares_ids = true;
+    /// `None` where the host has no descriptor left.
+    pub(crate) fn new(listener: Listener) -> Option<Self> {
         Some(Self {
             socket: listener.socket.try_clone().ok()?,
             listener: Mutex::new(listener),

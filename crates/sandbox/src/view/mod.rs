@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 pub use changes::{Change, ChangeKind, Changes, Layer};
 pub(crate) use mount::{Renewed, apply, renew};
-pub(crate) use plan::{IdMaps, Layers, Prepared, UserNamespace};
+pub(crate) use plan::{IdMaps, Layers, Prepared};
 pub use remove::remove_directory;
 pub use renewal::Renewal;
 

@@ -13,14 +13,14 @@ use nix::libc::{self, c_int, c_long, c_uint, c_ulong};
 use nix::sys::prctl;
 use nix::sys::stat::{Mode, umask};
 
-use super::plan::{Prepared, Stashed, UserNamespace};
+use super::plan::{Prepared, Stashed};
 use super::renewal::{
     BACKSTAGE, COVER, LayerMount, MountKind, Mounts, RUN, Renewal, kept as kept_name,
     upper_of_first,
 };
 use super::tree::{DIRECTORY_MODE, Entry};
 use crate::error::{Failure, Step};
-use crate::process::NAMESPACE;
+use crate::process::LIFELINE;
 use crate::{raw, sys};
 
 /// What is mounted is nobody's way to more rights.
@@ -38,22 +38,14 @@ pub(crate) fn apply(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure>
 
 fn enter_namespaces(prepared: &Prepared) -> Result<(), Failure> {
     let mut flags = libc::CLONE_NEWNS;
-    match &prepared.user_namespace {
-        None => {}
-        Some(UserNamespace::New(_)) => {
-            flags |= libc::CLONE_NEWUSER;
-            // A change of user before this has made the process's files in /proc the root's.
-            prctl::set_dumpable(true).map_err(|e| Step::IdMaps.failed(e))?;
-        }
-        Some(UserNamespace::Enter(_)) => {
-            // SAFETY: no pointer is passed.
-            let entered = unsafe { libc::setns(NAMESPACE, libc::CLONE_NEWUSER) };
-            Errno::result(entered).map_err(|e| Step::Namespace.failed(e))?;
-        }
+    if prepared.user_namespace.is_some() {
+        flags |= libc::CLONE_NEWUSER;
+        // A change of user before this has made the process's files in /proc the root's.
+        prctl::set_dumpable(true).map_err(|e| Step::IdMaps.failed(e))?;
     }
     // SAFETY: no pointer is passed.
     Errno::result(unsafe { libc::unshare(flags) }).map_err(|e| Step::Namespace.failed(e))?;
-    if let Some(UserNamespace::New(maps)) = &prepared.user_namespace {
+    if let Some(maps) = &prepared.user_namespace {
         // Without this a process without rights may not map its group (user_namespaces(7)).
         write_file(c"/proc/self/setgroups", b"deny").map_err(|e| Step::IdMaps.failed(e))?;
         write_file(c"/proc/self/uid_map", maps.uid.to_bytes())
@@ -311,7 +303,7 @@ fn empty_input() -> nix::Result<()> {
         Ok(null) => null,
         // Not part of the view: what is read from a pipe that nobody can write to is as empty.
         Err(_) => {
-            let (reading, writing) = raw::pipe_at(NAMESPACE + 1)?;
+            let (reading, writing) = raw::pipe_at(LIFELINE + 1)?;
             raw::close(writing);
             reading
         }

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
 use std::path::{Path, PathBuf};
@@ -30,7 +29,8 @@ pub(crate) struct Prepared {
     pub(super) stash: Vec<Stashed>,
     /// The project, as it is mounted first.
     pub(super) mounts: Mounts,
-    pub(crate) user_namespace: Option<UserNamespace>,
+    /// The user and group to map, where a user namespace is needed.
+    pub(crate) user_namespace: Option<IdMaps>,
     /// What the host needs to tell what happened in the layers.
     pub(crate) layers: Option<Layers>,
     /// What a fork of the process mounts afresh.
@@ -47,14 +47,6 @@ pub(super) struct Stashed {
     pub writable: bool,
     /// With all that is mounted below it.
     pub whole: bool,
-}
-
-/// Where the process's user namespace comes from.
-pub(crate) enum UserNamespace {
-    /// It makes one, in which these ids are mapped.
-    New(IdMaps),
-    /// One in which all ids of the host are, each as itself; a descriptor of it.
-    Enter(OwnedFd),
 }
 
 /// The contents of `/proc/self/uid_map` and `gid_map`.
@@ -87,19 +79,8 @@ pub(crate) struct Layers {
 }
 
 impl Prepared {
-    /// The user namespace that the process enters.
-    pub(crate) fn namespace(&self) -> Option<&OwnedFd> {
-        match &self.user_namespace {
-            Some(UserNamespace::Enter(namespace)) => Some(namespace),
-            Some(UserNamespace::New(_)) | None => None,
-        }
-    }
-
     /// Works out what has to be made.
-    pub(crate) fn new(
-        view: &View,
-        user_namespace: Option<UserNamespace>,
-    ) -> Result<Self, SpawnError> {
+    pub(crate) fn new(view: &View, user_namespace: Option<IdMaps>) -> Result<Self, SpawnError> {
         let project = &view.project;
         let mut tree = Tree::new(&project.root, &view.temp.path);
         for path in &view.readable {

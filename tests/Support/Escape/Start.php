@@ -1,0 +1,16 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Support\Escape;
+
+/**
+ * How a run comes to be, as `diagnostics.start` says it.
+ */
+enum Start: string
+{
+    /** In a process of its own. */
+    case Cold = 'cold';
+    /** As a fork of a template that was there already. */
+    case Warm = 'warm';
+}

@@ -1,0 +1,333 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Warm;
+
+use Altair\Eval\Evaluator;
+use Altair\Eval\Tests\Support\Processes;
+use Altair\Eval\Tests\Support\Script;
+use Altair\Eval\Tests\Support\TemporaryApplication;
+use Altair\Eval\Tests\Support\Warm\WarmTestCase;
+
+/**
+ * A template lives as long as who keeps it, and its end harms nobody.
+ */
+final class LifeOfATemplateTest extends WarmTestCase
+{
+    private const WARM = <<<'PHP'
+        $evaluator = new Evaluator(warm: true);
+        $start = static fn (string $snippet = 'return 1;'): string
+            => $evaluator->evaluate(request($snippet))->diagnostics['start'];
+        for ($call = 0; $call < 5 && ($last ?? '') !== 'warm'; $call++) {
+            $last = $start();
+        }
+        say($last);
+        PHP;
+
+    public function testItEndsWithTheEvaluator(): void
+    {
+        $this->booting('');
+        $this->warmed();
+        $template = self::template();
+        self::assertFalse(self::hasEnded($template));
+
+        $this->evaluator = null;
+
+        self::assertSame([], Processes::children());
+        self::waitUntil(static fn (): bool => self::hasEnded($template), 'The template has ended.');
+    }
+
+    public function testEachEvaluatorHasItsOwn(): void
+    {
+        $this->booting('');
+        $this->warmed();
+        $other = new Evaluator(warm: true);
+
+        self::assertStart('first', $this->askOf($other, 'return 1;'));
+        self::assertCount(2, self::templates());
+        unset($other);
+
+        self::assertStart('warm', $this->ask('return 1;'));
+    }
+
+    public function testItEndsWithTheHost(): void
+    {
+        $script = new Script(self::WARM . ' for (;;) { sleep(60); }');
+        self::assertSame('warm', $script->line());
+        self::assertGreaterThanOrEqual(2, count($script->processes()), 'The keeper and the template.');
+
+        $script->signal(SIGKILL);
+
+        self::waitUntil(static fn (): bool => $script->processes() === [], 'Nothing of the host is left.');
+    }
+
+    public function testItEndsWithAHostThatReturns(): void
+    {
+        $script = new Script(self::WARM);
+        self::assertSame('warm', $script->line());
+
+        self::assertSame([0, '', ''], $script->end());
+
+        self::waitUntil(static fn (): bool => $script->processes() === [], 'Nothing of the host is left.');
+    }
+
+    public function testAForkOfTheHostNeitherUsesNorEndsIt(): void
+    {
+        $script = new Script(self::WARM . <<<'PHP'
+            $parent = $evaluator->evaluate(request('return posix_getppid();'))->result['value'];
+            if (pcntl_fork() === 0) {
+                $result = $evaluator->evaluate(request('return posix_getppid();'));
+                say([$result->diagnostics['start'], is_int($result->result['value']),
+                    $result->result['value'] === $parent]);
+                say($start());
+                unset($result, $start, $evaluator);
+                exit(0);
+            }
+            pcntl_wait($status);
+            say(pcntl_wexitstatus($status));
+            say($start());
+            PHP);
+
+        self::assertSame('warm', $script->line());
+        self::assertSame('["first",true,false]', $script->line());
+        self::assertSame('warm', $script->line(), 'The fork has a template of its own.');
+        self::assertSame('0', $script->line());
+        self::assertSame('warm', $script->line(), 'The template of the host is there still.');
+        self::assertSame([0, '', ''], $script->end());
+        self::waitUntil(static fn (): bool => $script->processes() === [], 'Nothing of the host is left.');
+    }
+
+    public function testAForkOfTheHostThatDoesNothingOrIsKilledDoesNotEndIt(): void
+    {
+        $script = new Script(self::WARM . <<<'PHP'
+            foreach (['exit(0);', 'posix_kill(getmypid(), SIGKILL);', 'throw new LogicException();'] as $end) {
+                if (pcntl_fork() === 0) {
+                    ini_set('display_errors', '0');
+                    eval($end);
+                }
+                pcntl_wait($status);
+                say($start());
+            }
+            PHP);
+
+        self::assertSame([0, "warm\nwarm\nwarm\nwarm\n", ''], $script->end());
+    }
+
+    public function testItIsKilledWhileARunGoesOn(): void
+    {
+        $this->booting('');
+        $this->warmed();
+        $template = self::template();
+        $kill = static function () use ($template): void {
+            posix_kill($template, SIGKILL);
+            self::waitUntil(static fn (): bool => self::hasEnded($template), 'It is killed.');
+        };
+        $running = $this->askOf($this->evaluator, 'echo "x"; for ($i = 0; $i < 20; $i++) { usleep(5000); }'
+            . ' return 7;', self::atFirst($kill));
+
+        self::assertSame(7, self::returned($running));
+        self::assertStart('warm', $running);
+        self::assertStart('first', $this->ask('return 1;'));
+        $this->warmed();
+    }
+
+    public function testItIsKilledBetweenTwoCalls(): void
+    {
+        $this->booting('');
+        $this->warmed();
+
+        for ($round = 0; $round < 3; $round++) {
+            posix_kill(self::template(), SIGKILL);
+            $next = $this->ask('return 7;');
+            self::assertSame(7, self::returned($next));
+            self::assertStart('first', $next);
+            $this->warmed();
+        }
+    }
+
+    public function testItsKeeperIsKilled(): void
+    {
+        $this->booting('');
+        $this->warmed();
+        $template = self::template();
+        [$keeper] = array_map(intval(...), Processes::children());
+
+        posix_kill($keeper, SIGKILL);
+
+        self::waitUntil(static fn (): bool => self::hasEnded($template), 'The template ends with its keeper.');
+        $next = $this->ask('return 7;');
+        self::assertSame(7, self::returned($next));
+        self::assertStart('first', $next);
+        $this->warmed();
+    }
+
+    public function testItsKeeperIsKilledWhileARunGoesOn(): void
+    {
+        $this->booting('');
+        $this->warmed();
+        [$keeper] = array_map(intval(...), Processes::children());
+        $child = null;
+        $kill = static function (string $type, string $chunk) use ($keeper, &$child): void {
+            $child = (int) $chunk;
+            posix_kill($keeper, SIGKILL);
+        };
+
+        $running = $this->askOf($this->evaluator, 'echo getmypid(); sleep(60);', self::atFirst($kill));
+
+        // Nothing runs without a keeper, which would end it with the host.
+        self::assertOutcome('signalled', $running, 128 + SIGKILL);
+        self::waitUntil(static fn (): bool => self::hasEnded($child), 'The run has ended.');
+        self::assertSame(7, self::returned($this->ask('return 7;')));
+    }
+
+    public function testItIsStopped(): void
+    {
+        $this->booting('');
+        $this->warmed();
+        $template = self::template();
+        posix_kill($template, SIGSTOP);
+
+        $next = $this->ask('return 7;', timeoutMs: self::SHORT_MS);
+
+        self::assertContains($next->diagnostics['outcome'], ['returned', 'timed_out']);
+        if ($next->timedOut) {
+            self::assertStringContainsString('template', $next->diagnostics['message'] ?? '');
+        }
+        self::waitUntil(static fn (): bool => self::hasEnded($template), 'It is not kept.');
+        self::assertSame(7, self::returned($this->ask('return 7;')));
+        $this->warmed();
+    }
+
+    public function testItIsStoppedWhileARunGoesOn(): void
+    {
+        $this->booting('');
+        $this->warmed();
+        $template = self::template();
+        $stop = self::atFirst(static fn () => posix_kill($template, SIGSTOP));
+
+        self::assertSame(7, self::returned($this->askOf($this->evaluator, 'echo "x"; return 7;', $stop)));
+
+        posix_kill($template, SIGCONT);
+        self::assertStart('warm', $this->ask('return 1;'));
+    }
+
+    public function testItIsLeftAloneByATerminalsSignals(): void
+    {
+        $script = new Script('posix_setsid(); pcntl_async_signals(true); pcntl_signal(SIGINT, fn () => say("int"));'
+            . self::WARM . ' posix_kill(-getmypid(), SIGINT); say($start());');
+
+        self::assertSame([0, "warm\nint\nwarm\n", ''], $script->end());
+    }
+
+    /** @dataProvider off */
+    public function testItIsSwitchedOff(string $evaluator, array $options): void
+    {
+        $code = "\$evaluator = $evaluator; say(\$evaluator->warm);"
+            . ' for ($i = 0; $i < 3; $i++) { $result = $evaluator->evaluate(request("return 1;"));'
+            . ' say([$result->diagnostics["start"], isset($result->diagnostics["start_reason"])]); }'
+            . ' say(file_get_contents("/proc/self/task/" . getmypid() . "/children"));';
+        $script = new Script($code, $options);
+
+        self::assertSame([0, 'false' . str_repeat("\n[\"cold\",false]", 3) . "\n\n", ''], $script->end());
+    }
+
+    public static function off(): iterable
+    {
+        yield 'by the argument' => ['new Evaluator(warm: false)', []];
+        yield 'by the argument, over the setting' => ['new Evaluator(warm: false)', ['-d', 'altair_eval.warm=1']];
+        yield 'by the setting' => ['new Evaluator()', ['-d', 'altair_eval.warm=0']];
+        yield 'by the setting, in words' => ['new Evaluator()', ['-d', 'altair_eval.warm=off']];
+    }
+
+    public function testTheArgumentIsStrongerThanTheSettingThatSwitchesItOff(): void
+    {
+        $script = new Script(self::WARM, ['-d', 'altair_eval.warm=0']);
+
+        self::assertSame([0, "warm\n", ''], $script->end());
+    }
+
+    public function testOldOnesEndWhereThereAreTooMany(): void
+    {
+        $applications = [];
+        for ($i = 0; $i < 9; $i++) {
+            $applications[] = new TemporaryApplication(['vendor/autoload.php' => "<?php \$seen = $i;"]);
+        }
+        foreach ($applications as $i => $application) {
+            $result = $this->warmed('return $GLOBALS["seen"];', projectRoot: $application->root);
+            self::assertSame($i, self::returned($result));
+        }
+        self::waitUntil(static fn (): bool => count(self::templates()) === 8, 'As many as may be are kept.');
+
+        // The first one was used the longest ago; it takes the place of the second.
+        foreach ([8 => 'warm', 2 => 'warm', 0 => 'first', 1 => 'first'] as $i => $start) {
+            $result = $this->ask('return $GLOBALS["seen"];', projectRoot: $applications[$i]->root);
+            self::assertStart($start, $result);
+            self::assertSame($i, self::returned($result));
+        }
+        self::waitUntil(static fn (): bool => count(self::templates()) === 8, 'As many as may be are kept.');
+    }
+
+    /** @dataProvider policies */
+    public function testWhatIsPermittedIsOfTheTemplate(array $options, bool $shared): void
+    {
+        $this->booting('');
+        $this->warmed();
+
+        $start = $this->ask('return 1;', ...$options)->diagnostics['start'];
+
+        self::assertSame($shared ? 'warm' : 'first', $start);
+        self::assertCount($shared ? 1 : 2, self::templates());
+        self::assertStart('warm', $this->ask('return 1;'));
+    }
+
+    public static function policies(): iterable
+    {
+        yield 'writes' => [['allowWrites' => true], false];
+        yield 'the network' => [['allowNetwork' => true], false];
+        yield 'more to read' => [['readablePaths' => [__DIR__]], false];
+        yield 'less time' => [['timeoutMs' => 30000], true];
+        yield 'less memory' => [['memoryLimitMb' => 32], true];
+        yield 'more memory' => [['memoryLimitMb' => 512], true];
+    }
+
+    public function testLimitsAreThoseOfTheRunAndNotOfTheTemplate(): void
+    {
+        $this->booting('');
+        $this->warmed();
+        $fill = '$s = str_repeat("x", 64 << 20); return strlen($s);';
+
+        self::assertOutcome('out_of_memory', $this->ask($fill, memoryLimitMb: 32), 255);
+        self::assertSame(64 << 20, self::returned($this->ask($fill, memoryLimitMb: 256)));
+        self::assertOutcome('out_of_memory', $this->ask($fill, memoryLimitMb: 32), 255);
+        $late = $this->ask('for (;;);', timeoutMs: self::SHORT_MS);
+        self::assertOutcome('timed_out', $late, 124, timedOut: true);
+        self::assertStart('warm', $late);
+    }
+
+    public function testPermissionsAreThoseOfTheRun(): void
+    {
+        $application = $this->booting('');
+        $write = 'return file_put_contents("made", "x");';
+        $this->warmed();
+        $this->warmed(allowWrites: true);
+
+        $this->ask($write);
+        self::assertFileDoesNotExist($application->path('made'));
+        $this->ask($write, allowWrites: true);
+        self::assertFileExists($application->path('made'));
+        $application->remove('made');
+        $this->ask($write);
+        self::assertFileDoesNotExist($application->path('made'));
+    }
+
+    private static function atFirst(callable $what): callable
+    {
+        return static function (string $type, string $chunk) use ($what, &$done): void {
+            if (!$done) {
+                $done = true;
+                $what($type, $chunk);
+            }
+        };
+    }
+}

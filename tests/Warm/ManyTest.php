@@ -1,0 +1,362 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Warm;
+
+use Altair\Eval\EvalRequest;
+use Altair\Eval\EvalResult;
+use Altair\Eval\Evaluator;
+use Altair\Eval\Exception\InvalidRequestException;
+use Altair\Eval\Tests\Support\TemporaryApplication;
+use Altair\Eval\Tests\Support\Warm\WarmTestCase;
+use Generator;
+use LogicException;
+
+/**
+ * `evaluateMany()` on templates: the runs of one are independent of each other, and end without it.
+ */
+final class ManyTest extends WarmTestCase
+{
+    private const FOREVER = 'echo getmypid(); while (true) { sleep(1); }';
+
+    private ?TemporaryApplication $outside = null;
+
+    protected function tearDown(): void
+    {
+        parent::tearDown();
+        $this->outside = null;
+    }
+
+    public function testAllComeFromOneTemplate(): void
+    {
+        $this->booting('$booted = getmypid();');
+        $this->warmed();
+        $request = fn (int $n): EvalRequest => $this->request("return [$n, \$GLOBALS['booted']];");
+        $requests = array_map($request, range(0, 29));
+
+        $values = [];
+        foreach ($this->evaluator->evaluateMany($requests, 4) as $key => $result) {
+            self::assertStart('warm', $result);
+            $values[$key] = self::returned($result);
+        }
+
+        ksort($values);
+        $template = self::template();
+        self::assertSame(array_map(static fn (int $n): array => [$n, $template], range(0, 29)), $values);
+    }
+
+    public function testTheFirstOnesWaitForOneBoot(): void
+    {
+        $this->booting('usleep(1000); $booted = getmypid();');
+        // A file that was just made is too young to be trusted, and would be a reason for a second boot.
+        $this->warmed();
+        $this->evaluator = new Evaluator(warm: true);
+
+        $requests = array_fill(0, 8, $this->request('return $GLOBALS["booted"];'));
+        $seen = [];
+        foreach ($this->evaluator->evaluateMany($requests, 4) as $of) {
+            $seen[] = self::returned($of);
+            $starts[] = $of->diagnostics['start'];
+        }
+
+        self::assertSame(array_fill(0, 8, self::template()), $seen);
+        self::assertSame(['first' => 1, 'warm' => 7], array_count_values($starts));
+    }
+
+    public function testTheyComeInTheOrderInWhichTheyEnd(): void
+    {
+        $locks = $this->locks(['a', 'b']);
+        $requests = [
+            'third' => $this->request($this->wait('b')),
+            'second' => $this->request($this->wait('a')),
+            'first' => $this->request('return 1;'),
+        ];
+
+        $seen = [];
+        foreach ($this->evaluator->evaluateMany($requests, 3) as $key => $result) {
+            self::assertSame(1, self::returned($result));
+            self::assertStart('warm', $result);
+            $seen[] = $key;
+            flock($locks[count($seen) === 1 ? 'a' : 'b'], LOCK_UN);
+        }
+
+        self::assertSame(['first', 'second', 'third'], $seen);
+        array_map(fclose(...), $locks);
+    }
+
+    public function testASlowOneDelaysNobody(): void
+    {
+        $locks = $this->locks(['slow']);
+        $requests = function (): Generator {
+            yield 'slow' => $this->request($this->wait('slow'));
+            for ($i = 0; $i < 20; $i++) {
+                yield $i => $this->request("return $i;");
+            }
+        };
+
+        $seen = [];
+        foreach ($this->evaluator->evaluateMany($requests(), 2) as $key => $result) {
+            self::assertTrue($result->ok(), var_export($result->toArray(), true));
+            $seen[] = $key;
+            if (count($seen) === 20) {
+                flock($locks['slow'], LOCK_UN);
+            }
+        }
+
+        self::assertSame([...range(0, 19), 'slow'], $seen);
+        array_map(fclose(...), $locks);
+    }
+
+    public function testLeavingTheLoopEndsWhatRunsAndNotTheTemplate(): void
+    {
+        $this->booting('');
+        $this->warmed();
+        $template = self::template();
+        $requests = [$this->request('return 1;'), $this->request(self::FOREVER), $this->request(self::FOREVER)];
+
+        foreach ($this->evaluator->evaluateMany($requests, 3) as $result) {
+            self::assertSame(1, self::returned($result));
+            break;
+        }
+        unset($result);
+
+        self::waitUntil(static fn (): bool => self::templates() === [$template], 'Only the template is left.');
+        self::assertStart('warm', $this->ask('return 1;'));
+        self::assertSame($template, self::template());
+    }
+
+    public function testAnExceptionOfTheCallerEndsWhatRunsAndNotTheTemplate(): void
+    {
+        $this->booting('');
+        $this->warmed();
+        $template = self::template();
+        $requests = function (): Generator {
+            yield $this->request(self::FOREVER);
+            throw new LogicException('no more');
+        };
+
+        try {
+            iterator_to_array($this->evaluator->evaluateMany($requests(), 2));
+            self::fail('It goes on to the caller.');
+        } catch (LogicException $thrown) {
+            self::assertSame('no more', $thrown->getMessage());
+        }
+
+        self::waitUntil(static fn (): bool => self::templates() === [$template], 'Only the template is left.');
+        self::assertStart('warm', $this->ask('return 1;'));
+    }
+
+    public function testWhatRunsOutlivesItsEvaluator(): void
+    {
+        $locks = $this->locks(['slow']);
+        $requests = [$this->request('return 1;'), $this->request($this->wait('slow'))];
+        $results = $this->evaluator->evaluateMany($requests, 2);
+        $results->rewind();
+        $this->evaluator = null;
+
+        flock($locks['slow'], LOCK_UN);
+        $results->next();
+
+        self::assertSame(1, self::returned($results->current()));
+        unset($results);
+        array_map(fclose(...), $locks);
+    }
+
+    public function testWhatRunsOutlivesItsTemplate(): void
+    {
+        $locks = $this->locks(['slow']);
+        $results = $this->evaluator->evaluateMany([
+            $this->request($this->wait('slow')),
+            $this->request('return posix_getppid();'),
+            $this->request('return 3;'),
+        ], 2);
+        $results->rewind();
+        self::assertSame(1, $results->key());
+
+        // Of what the host's keeper holds, the template is the one that started first.
+        $templates = self::templates();
+        sort($templates);
+        posix_kill($templates[0], SIGKILL);
+        self::waitUntil(static fn (): bool => self::hasEnded($templates[0]), 'It is killed.');
+        $results->next();
+        flock($locks['slow'], LOCK_UN);
+        $results->next();
+
+        self::assertSame([0, 1], [$results->key(), self::returned($results->current())]);
+        $results->next();
+        self::assertFalse($results->valid());
+        unset($results);
+        array_map(fclose(...), $locks);
+    }
+
+    /** @dataProvider concurrencies */
+    public function testNoMoreRunAtATimeThanItSays(int $concurrency): void
+    {
+        // Each run waits until as many are asked for as may run beside each other, and the host lets all go then.
+        $locks = $this->locks(['all']);
+        $asked = 0;
+        $requests = function () use ($locks, $concurrency, &$asked): Generator {
+            for ($i = 0; $i < 3 * $concurrency; $i++) {
+                if (++$asked === $concurrency) {
+                    flock($locks['all'], LOCK_UN);
+                }
+                yield $i => $this->request($this->wait('all'));
+            }
+        };
+
+        $answered = 0;
+        foreach ($this->evaluator->evaluateMany($requests(), $concurrency) as $result) {
+            self::assertSame(1, self::returned($result));
+            $answered++;
+            self::assertLessThanOrEqual($concurrency, $asked - $answered);
+            // The template, and no more runs than may be.
+            self::assertLessThanOrEqual(1 + $concurrency, count(self::templates()));
+        }
+
+        self::assertSame([3 * $concurrency, 3 * $concurrency], [$asked, $answered]);
+        array_map(fclose(...), $locks);
+    }
+
+    public static function concurrencies(): iterable
+    {
+        yield 'one' => [1];
+        yield 'two' => [2];
+        yield 'five' => [5];
+    }
+
+    public function testOneAfterTheOther(): void
+    {
+        $application = $this->booting('', ['counter' => '0']);
+        $this->warmed(allowWrites: true);
+        $add = 'file_put_contents("counter", 1 + (int) file_get_contents("counter"));'
+            . ' return file_get_contents("counter");';
+        $request = new EvalRequest($add, $application->root, self::LONG_MS, allowWrites: true);
+
+        $seen = [];
+        foreach ($this->evaluator->evaluateMany(array_fill(0, 10, $request), 1) as $key => $result) {
+            $seen[$key] = self::returned($result);
+        }
+
+        self::assertSame(array_map(strval(...), range(1, 10)), $seen);
+        self::assertSame('10', file_get_contents($application->path('counter')));
+    }
+
+    public function testBadEndsDoNotDisturbTheOthers(): void
+    {
+        $this->booting('');
+        $this->warmed();
+        $requests = [
+            'throws' => $this->request('throw new Exception("x");'),
+            'exits' => $this->request('exit(3);'),
+            'is killed' => $this->request('posix_kill(getmypid(), SIGKILL); sleep(9);'),
+            'does not parse' => $this->request('return 1 +;'),
+            'no memory' => $this->request('$s = ""; while (true) { $s .= str_repeat("x", 1 << 20); }'),
+            'times out' => $this->request('while (true);', self::SHORT_MS),
+            'returns' => $this->request('return 1;'),
+            'returns, too' => $this->request('return 2;'),
+        ];
+
+        $codes = array_map(
+            static fn (EvalResult $result): int => $result->exitCode,
+            iterator_to_array($this->evaluator->evaluateMany($requests, 3)),
+        );
+
+        ksort($codes);
+        self::assertSame([
+            'does not parse' => 1, 'exits' => 3, 'is killed' => 137, 'no memory' => 255, 'returns' => 0,
+            'returns, too' => 0, 'throws' => 1, 'times out' => 124,
+        ], $codes);
+        self::assertStart('warm', $this->ask('return 1;'));
+    }
+
+    public function testARequestThatCanNeverRunEndsTheOthersAndNotTheTemplate(): void
+    {
+        $this->booting('');
+        $this->warmed();
+        $template = self::template();
+        $requests = [$this->request(self::FOREVER), new EvalRequest('1', '/nowhere'), $this->request('return 1;')];
+
+        try {
+            iterator_to_array($this->evaluator->evaluateMany($requests, 2));
+            self::fail('It is told.');
+        } catch (InvalidRequestException $thrown) {
+            self::assertStringContainsString('/nowhere', $thrown->getMessage());
+        }
+
+        self::waitUntil(static fn (): bool => self::templates() === [$template], 'Only the template is left.');
+        self::assertStart('warm', $this->ask('return 1;'));
+    }
+
+    public function testAnEditBetweenTwoResultsIsNotMissed(): void
+    {
+        $application = $this->booting('$seen = include "$root/config.php";', ['config.php' => '<?php return 0;']);
+        $this->warmed();
+        $requests = function () use ($application): Generator {
+            for ($i = 1; $i < 6; $i++) {
+                $application->write('config.php', "<?php return $i;");
+                yield $i => $this->request('return $GLOBALS["seen"];');
+            }
+        };
+
+        $seen = [];
+        foreach ($this->evaluator->evaluateMany($requests(), 1) as $key => $result) {
+            $seen[$key] = self::returned($result);
+        }
+
+        self::assertSame([1 => 1, 2 => 2, 3 => 3, 4 => 4, 5 => 5], $seen);
+    }
+
+    public function testSeveralApplications(): void
+    {
+        $applications = [];
+        foreach (['a', 'b', 'c'] as $name) {
+            $applications[$name] = new TemporaryApplication(['vendor/autoload.php' => "<?php \$seen = '$name';"]);
+        }
+        $requests = static function () use ($applications): Generator {
+            for ($i = 0; $i < 12; $i++) {
+                $name = array_keys($applications)[$i % 3];
+                yield $i => new EvalRequest('return $GLOBALS["seen"];', $applications[$name]->root, self::LONG_MS);
+            }
+        };
+
+        $seen = [];
+        foreach ($this->evaluator->evaluateMany($requests(), 3) as $key => $result) {
+            $seen[$key] = self::returned($result);
+        }
+        ksort($seen);
+
+        self::assertSame(str_repeat('abc', 4), implode($seen));
+    }
+
+    private function request(string $snippet, int $timeoutMs = self::LONG_MS): EvalRequest
+    {
+        $readable = $this->outside === null ? [] : [$this->outside->root];
+
+        return new EvalRequest($snippet, $this->application()->root, $timeoutMs, readablePaths: $readable);
+    }
+
+    /** A snippet that waits until a lock is free; then it lasts no moment longer. */
+    private function wait(string $name): string
+    {
+        return "return (int) flock(fopen('{$this->outside->path($name)}', 'r'), LOCK_SH);";
+    }
+
+    /**
+     * @param list<string> $names
+     * @return array<string, resource> held locks
+     */
+    private function locks(array $names): array
+    {
+        $this->outside = new TemporaryApplication(array_fill_keys($names, ''));
+        $this->booting('');
+        $this->warmed(readablePaths: [$this->outside->root]);
+        $locks = [];
+        foreach ($names as $name) {
+            $locks[$name] = fopen($this->outside->path($name), 'r');
+            self::assertTrue(flock($locks[$name], LOCK_EX));
+        }
+
+        return $locks;
+    }
+}
