@@ -71,8 +71,9 @@ final class EvaluateManyEndTest extends EvaluationTestCase
         $results = $this->many($requests(), 2);
         $this->assertRefused(LogicException::class, 'no more', static fn () => $results->rewind());
 
-        self::assertSame([], Processes::children());
         self::assertFalse($results->valid());
+        unset($results);
+        self::assertSame([], Processes::children());
     }
 
     /**

@@ -136,7 +136,7 @@ final class OutcomeTest extends EvaluationTestCase
     {
         $diagnostics = $this->evaluate('return 1;')->diagnostics;
 
-        self::assertSame('cold', $diagnostics['start']);
+        self::assertSame('first', $diagnostics['start']);
         self::assertSame(['start', 'boot', 'snippet', 'encode', 'total'], array_keys($diagnostics['timings_ms']));
         self::assertContainsOnly('float', $diagnostics['timings_ms']);
         self::assertContainsOnly('string', $diagnostics['guards']);

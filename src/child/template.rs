@@ -4,7 +4,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
 use altair_engine::channel::{Booted, Ending, Message, Model, Report, Task, Work};
-use altair_sandbox::{FirstGuard, Fork, Forked, Forking, Recorder, has_one_thread};
+use altair_engine::guards::IN_FORCE;
+use altair_sandbox::{
+    FirstGuard, Fork, Forked, Forking, Recorder, has_one_thread, landlock_version,
+};
 use nix::unistd::getpid;
 
 use super::link::{Link, Voice};
@@ -52,6 +55,16 @@ fn get_ready(task: &Task, model: &Model, voice: &'static Voice) -> Result<Forkin
     let recorder = Recorder::begin();
     let guard = FirstGuard::take(&model.seccomp, voice.channel())
         .map_err(|error| End::Unable(format!("its first filter cannot be had: {error}")))?;
+    let insists = model
+        .insist
+        .iter()
+        .any(|insisted| insisted.guard == "landlock");
+    if insists && let Err(why) = landlock_version() {
+        return Err(End::Unable(why));
+    }
+    voice.send(&Message::Guarded {
+        guards: guards_of_boot(model),
+    });
     let began = Instant::now();
     fresh::watch_seeds();
     run::boot_application(task).map_err(boot_failed)?;
@@ -77,6 +90,16 @@ fn get_ready(task: &Task, model: &Model, voice: &'static Voice) -> Result<Forkin
             .collect(),
     }));
     Ok(forking)
+}
+
+/// The kernel's guards that boot has in a template.
+fn guards_of_boot(model: &Model) -> Vec<(String, String)> {
+    let landlock = model.landlock.then(|| {
+        let state = "degraded to the private root alone while a template boots";
+        ("landlock".to_owned(), state.to_owned())
+    });
+    let seccomp = ("seccomp".to_owned(), IN_FORCE.to_owned());
+    landlock.into_iter().chain([seccomp]).collect()
 }
 
 fn boot_failed(ending: Ending) -> End {

@@ -112,7 +112,8 @@ final class CarriedOverTest extends TestCase
         'mounts' => 'raw("mount", "x", "/tmp", "tmpfs", 0, 0); raw("umount2", $root, 2);'
             . ' raw("umount2", "/.altair-backstage", 2); raw("umount2", "/tmp", 2); raw("unshare", 0x20000);',
         'files behind the cover' => 'file_put_contents("/.altair-backstage/new", "x");'
-            . ' mkdir("/.altair-backstage/.run"); file_put_contents("/.altair-backstage/.run/upper0/new", "x"); rmdir("/.altair-backstage");'
+            . ' mkdir("/.altair-backstage/.run"); rmdir("/.altair-backstage");'
+            . ' file_put_contents("/.altair-backstage/.run/upper0/new", "x");'
             . ' rename("/.altair-backstage", "/moved"); symlink($root, "/.altair-backstage/link");',
         'files in the root' => 'file_put_contents("/new", "x"); mkdir("/dev/new"); file_put_contents("/etc/new", "x");'
             . ' @unlink("/dev/null"); chmod("/dev/null", 0);',

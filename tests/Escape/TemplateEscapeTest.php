@@ -212,6 +212,21 @@ final class TemplateEscapeTest extends EscapeTestCase
                 explode("\n", (string) @file_get_contents("/proc/$after->pid/maps")),
             ),
         );
+        yield self::on(
+            'what is behind the cover',
+            'foreach (["", "/.lower0", "/.run", "/.layer", "/.run/upper0", "/.sealed", "/.temp"] as $name) {'
+                . ' tell("new", raw("openat", -100, "/.altair-backstage$name/new", 0102, 0600));'
+                . ' tell("new", raw("mkdirat", -100, "/.altair-backstage$name/directory", 0700)); }',
+            static fn (Run $run): array => [
+                ...$run->found,
+                ...array_filter(array_column($run->calls, 1), static fn (int $result): bool => $result >= 0),
+            ],
+            unproven: 'an unsafe run is in no private root, which is where the cover is',
+            look: static fn (Run $run, Snapshot $after): array => array_values(array_diff(
+                @scandir("/proc/$after->pid/root/.altair-backstage") ?: [],
+                ['.', '..'],
+            )),
+        );
         yield self::on('its rights', 'sys("getpid");', static function (Run $run): array {
             $status = $run->before->status;
             $none = array_fill_keys(['CapInh', 'CapPrm', 'CapEff', 'CapAmb'], str_repeat('0', 16));

@@ -36,7 +36,8 @@ final class Footprint
             (int) $status['VmRSS'] * 1024,
             (int) $status['Threads'],
             array_values(Processes::descriptors()),
-            Processes::children(),
+            // Whether it runs or sleeps just now is nothing to count; a zombie is.
+            preg_replace('/ [A-Y]$/', '', Processes::children()),
             self::below($directory),
         );
     }

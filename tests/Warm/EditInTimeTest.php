@@ -98,39 +98,6 @@ final class EditInTimeTest extends WarmTestCase
         ];
     }
 
-    /**
-     * The edit falls into the tick of the kernel's clock in which the file was written that boot has read, more often
-     * than not: by size, inode and times they are the same then.
-     */
-    public function testAnEditRightAfterBootHasReadWhatWasJustWritten(): void
-    {
-        $this->outside = new TemporaryApplication(['one' => '', 'two' => '']);
-        [$one, $two] = [$this->outside->path('one'), $this->outside->path('two')];
-        $application = $this->booting(
-            "\$lock = fopen('$one', 'r'); echo 'one'; flock(\$lock, LOCK_SH); fclose(\$lock);"
-                . ' $seen = file_get_contents("$root/data");'
-                . " \$lock = fopen('$two', 'r'); echo 'two'; flock(\$lock, LOCK_SH); fclose(\$lock); unset(\$lock);",
-            ['data' => '000'],
-        );
-        for ($round = 0; $round < 10; $round++) {
-            $this->evaluator = new Evaluator(warm: true);
-            $locks = [fopen($one, 'r'), fopen($two, 'r')];
-            array_map(static fn ($lock): bool => flock($lock, LOCK_EX), $locks);
-            $left = ['old', 'new'];
-            $onOutput = static function () use ($application, &$locks, &$left): void {
-                if ($left !== []) {
-                    file_put_contents($application->path('data'), array_shift($left));
-                    fclose(array_shift($locks));
-                }
-            };
-
-            $this->askOf($this->evaluator, self::SNIPPET, $onOutput, readablePaths: [$this->outside->root]);
-
-            self::assertSame([], $locks, 'Boot has waited twice.');
-            self::assertSame('new', self::returned($this->next()), "Round $round.");
-        }
-    }
-
     public function testAnEditWhileARunGoesOn(): void
     {
         $application = $this->booting('$seen = include "$root/config.php";', ['config.php' => "<?php return 'old';"]);

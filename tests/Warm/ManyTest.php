@@ -7,26 +7,17 @@ namespace Altair\Eval\Tests\Warm;
 use Altair\Eval\EvalRequest;
 use Altair\Eval\EvalResult;
 use Altair\Eval\Evaluator;
-use Altair\Eval\Exception\InvalidRequestException;
 use Altair\Eval\Tests\Support\TemporaryApplication;
+use Altair\Eval\Tests\Support\Warm\LockedRuns;
 use Altair\Eval\Tests\Support\Warm\WarmTestCase;
 use Generator;
-use LogicException;
 
 /**
- * `evaluateMany()` on templates: the runs of one are independent of each other, and end without it.
+ * `evaluateMany()` on templates: each run is independent of the others.
  */
 final class ManyTest extends WarmTestCase
 {
-    private const FOREVER = 'echo getmypid(); while (true) { sleep(1); }';
-
-    private ?TemporaryApplication $outside = null;
-
-    protected function tearDown(): void
-    {
-        parent::tearDown();
-        $this->outside = null;
-    }
+    use LockedRuns;
 
     public function testAllComeFromOneTemplate(): void
     {
@@ -105,88 +96,6 @@ final class ManyTest extends WarmTestCase
         }
 
         self::assertSame([...range(0, 19), 'slow'], $seen);
-        array_map(fclose(...), $locks);
-    }
-
-    public function testLeavingTheLoopEndsWhatRunsAndNotTheTemplate(): void
-    {
-        $this->booting('');
-        $this->warmed();
-        $template = self::template();
-        $requests = [$this->request('return 1;'), $this->request(self::FOREVER), $this->request(self::FOREVER)];
-
-        foreach ($this->evaluator->evaluateMany($requests, 3) as $result) {
-            self::assertSame(1, self::returned($result));
-            break;
-        }
-        unset($result);
-
-        self::waitUntil(static fn (): bool => self::templates() === [$template], 'Only the template is left.');
-        self::assertStart('warm', $this->ask('return 1;'));
-        self::assertSame($template, self::template());
-    }
-
-    public function testAnExceptionOfTheCallerEndsWhatRunsAndNotTheTemplate(): void
-    {
-        $this->booting('');
-        $this->warmed();
-        $template = self::template();
-        $requests = function (): Generator {
-            yield $this->request(self::FOREVER);
-            throw new LogicException('no more');
-        };
-
-        try {
-            iterator_to_array($this->evaluator->evaluateMany($requests(), 2));
-            self::fail('It goes on to the caller.');
-        } catch (LogicException $thrown) {
-            self::assertSame('no more', $thrown->getMessage());
-        }
-
-        self::waitUntil(static fn (): bool => self::templates() === [$template], 'Only the template is left.');
-        self::assertStart('warm', $this->ask('return 1;'));
-    }
-
-    public function testWhatRunsOutlivesItsEvaluator(): void
-    {
-        $locks = $this->locks(['slow']);
-        $requests = [$this->request('return 1;'), $this->request($this->wait('slow'))];
-        $results = $this->evaluator->evaluateMany($requests, 2);
-        $results->rewind();
-        $this->evaluator = null;
-
-        flock($locks['slow'], LOCK_UN);
-        $results->next();
-
-        self::assertSame(1, self::returned($results->current()));
-        unset($results);
-        array_map(fclose(...), $locks);
-    }
-
-    public function testWhatRunsOutlivesItsTemplate(): void
-    {
-        $locks = $this->locks(['slow']);
-        $results = $this->evaluator->evaluateMany([
-            $this->request($this->wait('slow')),
-            $this->request('return posix_getppid();'),
-            $this->request('return 3;'),
-        ], 2);
-        $results->rewind();
-        self::assertSame(1, $results->key());
-
-        // Of what the host's keeper holds, the template is the one that started first.
-        $templates = self::templates();
-        sort($templates);
-        posix_kill($templates[0], SIGKILL);
-        self::waitUntil(static fn (): bool => self::hasEnded($templates[0]), 'It is killed.');
-        $results->next();
-        flock($locks['slow'], LOCK_UN);
-        $results->next();
-
-        self::assertSame([0, 1], [$results->key(), self::returned($results->current())]);
-        $results->next();
-        self::assertFalse($results->valid());
-        unset($results);
         array_map(fclose(...), $locks);
     }
 
@@ -270,24 +179,6 @@ final class ManyTest extends WarmTestCase
         self::assertStart('warm', $this->ask('return 1;'));
     }
 
-    public function testARequestThatCanNeverRunEndsTheOthersAndNotTheTemplate(): void
-    {
-        $this->booting('');
-        $this->warmed();
-        $template = self::template();
-        $requests = [$this->request(self::FOREVER), new EvalRequest('1', '/nowhere'), $this->request('return 1;')];
-
-        try {
-            iterator_to_array($this->evaluator->evaluateMany($requests, 2));
-            self::fail('It is told.');
-        } catch (InvalidRequestException $thrown) {
-            self::assertStringContainsString('/nowhere', $thrown->getMessage());
-        }
-
-        self::waitUntil(static fn (): bool => self::templates() === [$template], 'Only the template is left.');
-        self::assertStart('warm', $this->ask('return 1;'));
-    }
-
     public function testAnEditBetweenTwoResultsIsNotMissed(): void
     {
         $application = $this->booting('$seen = include "$root/config.php";', ['config.php' => '<?php return 0;']);
@@ -327,36 +218,5 @@ final class ManyTest extends WarmTestCase
         ksort($seen);
 
         self::assertSame(str_repeat('abc', 4), implode($seen));
-    }
-
-    private function request(string $snippet, int $timeoutMs = self::LONG_MS): EvalRequest
-    {
-        $readable = $this->outside === null ? [] : [$this->outside->root];
-
-        return new EvalRequest($snippet, $this->application()->root, $timeoutMs, readablePaths: $readable);
-    }
-
-    /** A snippet that waits until a lock is free; then it lasts no moment longer. */
-    private function wait(string $name): string
-    {
-        return "return (int) flock(fopen('{$this->outside->path($name)}', 'r'), LOCK_SH);";
-    }
-
-    /**
-     * @param list<string> $names
-     * @return array<string, resource> held locks
-     */
-    private function locks(array $names): array
-    {
-        $this->outside = new TemporaryApplication(array_fill_keys($names, ''));
-        $this->booting('');
-        $this->warmed(readablePaths: [$this->outside->root]);
-        $locks = [];
-        foreach ($names as $name) {
-            $locks[$name] = fopen($this->outside->path($name), 'r');
-            self::assertTrue(flock($locks[$name], LOCK_EX));
-        }
-
-        return $locks;
     }
 }

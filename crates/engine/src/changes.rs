@@ -1,5 +1,7 @@
 //! `diagnostics.file_changes`: what a run did to its throwaway layer, as it is shown.
 
+use std::path::Path;
+
 use altair_sandbox::{Change, ChangeKind, Changes, Layer};
 
 use crate::result::{FileChange, FileChanges};
@@ -9,8 +11,11 @@ pub const SHOWN: usize = 100;
 
 /// The changes in a layer; `None` where there are none.
 pub(crate) fn list(layer: &Layer) -> Option<FileChanges> {
-    let changes = layer.changes(SHOWN);
-    if changes == Changes::default() {
+    shown(&layer.changes(SHOWN))
+}
+
+fn shown(changes: &Changes) -> Option<FileChanges> {
+    if changes.first.is_empty() && changes.more == 0 && !changes.incomplete {
         return None;
     }
     let mut shown = FileChanges {
@@ -29,45 +34,45 @@ pub(crate) fn list(layer: &Layer) -> Option<FileChanges> {
     Some(shown)
 }
 
-/// What boot has changed and what a run has changed on top of it, as if the run had done both.
-pub(crate) fn on_top(boot: Option<&FileChanges>, run: Option<FileChanges>) -> Option<FileChanges> {
+/// What boot has changed and what a run has changed in a layer on top of it, as if the run had done
+/// both.
+pub(crate) fn on_top(boot: Option<&FileChanges>, layer: Option<&Layer>) -> Option<FileChanges> {
+    let changes = layer.map(|layer| layer.changes(SHOWN)).unwrap_or_default();
+    let run = shown(&changes);
     let Some(boot) = boot else {
         return run;
     };
     let run = run.unwrap_or_default();
-    let is_in = |list: &[FileChange], path: &str| list.iter().any(|change| change.path == path);
-    let is_of_run = |path: &str| {
-        [&run.created, &run.modified, &run.deleted]
+    let stands = |change: &&FileChange| {
+        let path = change.path.trim_end_matches('/');
+        let is_of_run = [&run.created, &run.modified, &run.deleted]
             .iter()
-            .any(|list| is_in(list, path))
+            .any(|list| {
+                list.iter()
+                    .any(|own| own.path.trim_end_matches('/') == path)
+            });
+        !is_of_run
+            && !changes
+                .undone
+                .iter()
+                .any(|gone| Path::new(path).starts_with(gone))
     };
     let with = |boot: &[FileChange], own: &[FileChange]| {
-        let mut all: Vec<FileChange> = boot
-            .iter()
-            .filter(|change| !is_of_run(&change.path))
-            .chain(own)
-            .cloned()
-            .collect();
+        let mut all: Vec<FileChange> = boot.iter().filter(stands).chain(own).cloned().collect();
         all.sort_by(|a, b| a.path.cmp(&b.path));
         all
     };
-    // What boot has made and the run removed was never there.
-    let deleted: Vec<FileChange> = run
-        .deleted
-        .iter()
-        .filter(|change| !is_in(&boot.created, &change.path))
-        .cloned()
-        .collect();
-    Some(FileChanges {
+    let all = FileChanges {
         created: with(&boot.created, &run.created),
         modified: with(&boot.modified, &run.modified),
-        deleted: with(&boot.deleted, &deleted),
+        deleted: with(&boot.deleted, &run.deleted),
         more: match boot.more.unwrap_or(0) + run.more.unwrap_or(0) {
             0 => None,
             more => Some(more),
         },
         incomplete: boot.incomplete || run.incomplete,
-    })
+    };
+    (all != FileChanges::default()).then_some(all)
 }
 
 fn display(change: &Change) -> FileChange {

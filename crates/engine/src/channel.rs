@@ -111,6 +111,10 @@ pub struct Run {
 pub struct Model {
     /// Its first filter.
     pub seccomp: Seccomp,
+    /// Whether its forks take Landlock, which it cannot.
+    pub landlock: bool,
+    /// The last guards of its forks without which nothing may run, boot included.
+    pub insist: Vec<Insisted>,
     /// What its forks mount anew.
     pub renewal: Renewal,
     /// Milliseconds without a request after which it ends.

@@ -289,8 +289,8 @@ impl Prepared {
         };
         let restrictions = match start {
             Start::Warm | Start::First => None,
-            _ if private_root => asked.restrictions(&[]),
-            _ => asked.restrictions(&readable),
+            Start::Cold(_) | Start::Booted(_) if private_root => asked.restrictions(&[]),
+            Start::Cold(_) | Start::Booted(_) => asked.restrictions(&readable),
         };
         let work = Work::Run(Run {
             snippet: self.request.snippet.clone(),
@@ -303,6 +303,7 @@ impl Prepared {
         });
         let task = asked.task(&secret, private_root, restrictions, work);
         let outbox = channel::encode_task(&task).map_err(|e| system(&e))?;
+        let is_fork = matches!(start, Start::Warm | Start::First);
         // What boot has printed, and was printed while it went on where the template is new.
         if start == Start::Warm && boot.replay(observer).is_break() {
             return Err(EvalError::Interrupted);
@@ -331,7 +332,8 @@ impl Prepared {
         if ended.interrupted {
             return Err(EvalError::Interrupted);
         }
-        if heard.entered_ns.is_none() && !ended.timed_out {
+        // What a fork of a template is, is known.
+        if heard.entered_ns.is_none() && !ended.timed_out && !is_fork {
             return Err(EvalError::Launch(never_entered(
                 self.evaluator.extension.as_deref(),
                 &self.php,
@@ -343,10 +345,7 @@ impl Prepared {
             return Err(EvalError::Launch(format!("Nothing was run: {why}.")));
         }
         let layer = ended.layer.take();
-        let file_changes = changes::on_top(
-            boot.changes.as_ref(),
-            layer.as_ref().and_then(changes::list),
-        );
+        let file_changes = changes::on_top(boot.changes.as_ref(), layer.as_ref());
         boot.precede(&mut ended, &mut heard, start == Start::First);
         Ok(Seen {
             ended,

@@ -181,9 +181,15 @@ impl TemplateStart {
         let Some(renewal) = child.renewal().cloned() else {
             return Err("it has no private root".into());
         };
+        let guards = guards::states(child.guards(), &asked.evaluator.selection, asked.request);
+        let checked = asked.evaluator.selection.check_states(&guards);
+        checked.map_err(|error| error.to_string())?;
         let secret = Secret::generate().map_err(|error| error.to_string())?;
+        let final_guards = confinement.final_guards();
         let model = Model {
-            seccomp: confinement.final_guards().seccomp.unwrap_or_default(),
+            landlock: final_guards.landlock.is_some(),
+            seccomp: final_guards.seccomp.unwrap_or_default(),
+            insist: asked.evaluator.selection.insisted_final(&request, true),
             renewal,
             idle_ms: u64::try_from(warm::IDLE.as_millis()).unwrap_or(u64::MAX),
         };
@@ -191,7 +197,7 @@ impl TemplateStart {
         let task = asked.task(&secret, true, restrictions, Work::Template(model));
         let outbox = channel::encode_task(&task).map_err(|error| error.to_string())?;
         Ok(Self {
-            guards: guards::states(child.guards(), &asked.evaluator.selection, asked.request),
+            guards,
             child,
             channel,
             outbox,

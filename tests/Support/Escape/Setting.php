@@ -27,8 +27,8 @@ enum Setting: string
     public const WITH_INI = [self::AllAsRoot, self::AllAsUser];
 
     /**
-     * Where attacks are made in a process of their own, too: with PHP's switches and without, as root and as a user. As a
-     * fork, which costs a tenth of that, they are made everywhere.
+     * Where attacks are made in a process of their own, too: with PHP's switches and without, as root and as a user.
+     * As a fork, which costs a tenth of that, they are made everywhere.
      */
     private const COLD = [self::AllAsUser, self::KernelAsRoot, self::KernelAsUser];
 

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -21,7 +21,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, pthread_sigmask};
 use nix::unistd::pipe2;
 
-use super::shared::{self, Obstacle};
+use super::shared;
 use super::{BOOT_LIMIT, Boot, Failed};
 use crate::changes;
 use crate::channel::{Booted, Message, MessageReader};
@@ -42,8 +42,8 @@ pub(super) struct Made {
     /// `None`: something of what it was made from has changed by now, or may have: it is good for
     /// the call that made it.
     pub freshness: Option<Freshness>,
-    /// Why it may fork once at most.
-    pub obstacle: Option<Obstacle>,
+    /// Why it may not fork.
+    pub obstacle: Option<String>,
 }
 
 /// How a boot came out.
@@ -68,8 +68,8 @@ pub(super) struct Booting {
 struct Shared {
     /// Nobody wants it any more.
     cancelled: AtomicBool,
-    /// Somebody wants to know where it is.
-    asked: AtomicBool,
+    /// How often somebody wanted to know where it is.
+    asked: AtomicU32,
     /// The call that began it has given up.
     given_up: AtomicBool,
     state: Mutex<State>,
@@ -77,7 +77,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    output: Vec<(Stream, Vec<u8>)>,
+    /// What the boot has printed, as far as it is kept.
+    printed: Vec<(Stream, Vec<u8>)>,
     heard: Heard,
     over: bool,
     /// What came out, until somebody takes it.
@@ -130,11 +131,14 @@ impl Booting {
         until: Instant,
         observer: &mut dyn Observer,
     ) -> ControlFlow<(), bool> {
+        let mut shown = 0;
         loop {
             let (output, is_over) = {
-                let mut state = lock(&self.shared.state);
-                (std::mem::take(&mut state.output), state.over)
+                let state = lock(&self.shared.state);
+                let new = state.printed.get(shown..).unwrap_or_default().to_vec();
+                (new, state.over)
             };
+            shown += output.len();
             for (stream, chunk) in output {
                 observer.output(stream, &chunk)?;
             }
@@ -156,15 +160,16 @@ impl Booting {
     /// The deadline of a call that waits has passed: asks where the boot is, waits `until` for the
     /// answer, and gives what there is to say. The boot goes on.
     pub(super) fn time_out(&self, until: Instant) -> Failed {
-        self.shared.asked.store(true, Ordering::Relaxed);
+        lock(&self.shared.state).heard.stopped = None;
+        self.shared.asked.fetch_add(1, Ordering::Relaxed);
         while Instant::now() < until && lock(&self.shared.state).heard.stopped.is_none() {
             let mut fds = [PollFd::new(self.over.as_fd(), PollFlags::POLLIN)];
             let _ = poll(&mut fds, PollTimeout::from(1u8));
         }
-        let mut state = lock(&self.shared.state);
+        let state = lock(&self.shared.state);
         let heard = Heard {
             entered_ns: state.heard.entered_ns,
-            stopped: state.heard.stopped.take(),
+            stopped: state.heard.stopped.clone(),
             ..Heard::default()
         };
         Failed {
@@ -172,8 +177,8 @@ impl Booting {
                 status: Status::Exited(0),
                 timed_out: true,
                 interrupted: false,
-                stdout: Captured::default(),
-                stderr: Captured::default(),
+                stdout: captured(&state.printed, Stream::Stdout),
+                stderr: captured(&state.printed, Stream::Stderr),
                 layer: None,
                 elapsed: std::time::Duration::ZERO,
             },
@@ -222,6 +227,17 @@ impl Drop for Booting {
     }
 }
 
+/// What was printed to one stream.
+fn captured(printed: &[(Stream, Vec<u8>)], stream: Stream) -> Captured {
+    let mut captured = Captured::default();
+    for (_, chunk) in printed.iter().filter(|(of, _)| *of == stream) {
+        captured.head.extend_from_slice(chunk);
+        captured.total += chunk.len() as u64;
+    }
+    captured.head.truncate(OUTPUT_LIMIT);
+    captured
+}
+
 /// Listens to a boot.
 struct Ear<'a> {
     shared: &'a Shared,
@@ -229,16 +245,16 @@ struct Ear<'a> {
     booted: Option<Booted>,
     /// All other messages.
     heard: Heard,
-    told: bool,
+    told: u32,
 }
 
 impl altair_sandbox::Observer for Ear<'_> {
     fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
         let mut state = lock(&self.shared.state);
         // As much as is shown in the end; the rest is counted by the supervision.
-        let kept: usize = state.output.iter().map(|(_, chunk)| chunk.len()).sum();
+        let kept: usize = state.printed.iter().map(|(_, chunk)| chunk.len()).sum();
         if kept < 2 * OUTPUT_LIMIT {
-            state.output.push((stream, chunk.to_vec()));
+            state.printed.push((stream, chunk.to_vec()));
         }
         ControlFlow::Continue(())
     }
@@ -278,9 +294,9 @@ impl altair_sandbox::Observer for Ear<'_> {
     }
 
     fn signal(&mut self) -> Option<i32> {
-        let asked = self.shared.asked.load(Ordering::Relaxed) && !self.told;
-        self.told |= asked;
-        asked.then(stop_signal)
+        let asked = self.shared.asked.load(Ordering::Relaxed);
+        let told = std::mem::replace(&mut self.told, asked);
+        (asked != told).then(stop_signal)
     }
 }
 
@@ -302,7 +318,7 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
         reader: MessageReader::new(secret),
         booted: None,
         heard: Heard::default(),
-        told: false,
+        told: 0,
     };
     let supervision = Supervision {
         deadline: Supervision::deadline_after(BOOT_LIMIT),
@@ -367,13 +383,11 @@ fn make(
         Ok(record) => (record, None),
         Err(why) => (altair_sandbox::Record::default(), Some(why)),
     };
-    let mut obstacle = shared::find(booted.pid, &record.unseen)?;
+    let mut obstacle = shared::find(booted.pid, &from.root, &record.unseen)?;
     if let Some(why) = unseen
         && obstacle.is_none()
     {
-        obstacle = Some(Obstacle::Shared(format!(
-            "what boot reads cannot be seen here: {why}"
-        )));
+        obstacle = Some(format!("what boot reads cannot be seen here: {why}"));
     }
     let made_from = MadeFrom {
         looks: record.looks,

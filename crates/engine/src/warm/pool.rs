@@ -9,7 +9,6 @@ use altair_sandbox::{ForkError, channel_pair};
 
 use super::boot::{Booting, Made, Result as BootResult};
 use super::key::Key;
-use super::shared::Obstacle;
 use super::{Acquired, Boot, Start, TEMPLATES_MAX};
 use crate::EvalError;
 use crate::evaluation::{GRACE, Observer};
@@ -248,10 +247,9 @@ impl Pool {
             }
             BootResult::Made(made) => made,
         };
-        let (start, sound) = match made.obstacle.take() {
-            None => (Start::First, true),
-            Some(Obstacle::Shared(why)) => (Start::Booted(why), true),
-            Some(Obstacle::Unsound(why)) => (Start::Booted(why), false),
+        let start = match made.obstacle.take() {
+            None => Start::First,
+            Some(why) => Start::Booted(why),
         };
         let template = made.template.clone();
         let facts = made.facts(start.clone());
@@ -271,7 +269,7 @@ impl Pool {
             // It comes again, and finds what is there now.
             return Ok(None);
         }
-        if !sound {
+        if start != Start::First {
             return Ok(Some(Acquired::Nothing(start)));
         }
         match facts.fork(&template, deadline) {

@@ -10,61 +10,32 @@ use altair_sandbox::Unseen;
 /// Descriptors that each template has: nothing, standard output and error, its channel.
 const OWN_DESCRIPTORS: usize = 4;
 
-/// Why a template cannot be forked from again and again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Obstacle {
-    /// A fork, one alone, is as good as a process of its own.
-    Shared(String),
-    /// Its boot did not go as it does in a process of its own.
-    Unsound(String),
-}
-
-/// Looks for one.
+/// Looks for what there is, and says it.
 ///
 /// # Errors
 /// Where `/proc` does not tell.
-pub(super) fn find(pid: i32, unseen: &[Unseen]) -> io::Result<Option<Obstacle>> {
+pub(super) fn find(pid: i32, root: &Path, unseen: &[Unseen]) -> io::Result<Option<String>> {
     let proc = Path::new("/proc").join(pid.to_string());
-    for what in unseen {
-        match what {
-            Unseen::Process => return Ok(unsound("boot starts a process")),
-            Unseen::Thread => return Ok(unsound("boot starts a thread")),
-            Unseen::Connection | Unseen::TooMuch => {}
-        }
-    }
     if fs::read_dir(proc.join("task"))?.count() != 1 {
-        return Ok(unsound("boot leaves a second thread behind"));
+        return Ok(Some("boot leaves a second thread behind".into()));
     }
-    if let Some(what) = descriptor(&proc)? {
-        return Ok(shared(format!("boot leaves {what} open")));
+    if let Some(what) = descriptor(&proc, root)? {
+        return Ok(Some(format!("boot leaves {what} open")));
     }
     if let Some(what) = mapping(&proc)? {
-        return Ok(shared(format!("boot leaves shared memory behind ({what})")));
+        return Ok(Some(format!("boot leaves shared memory behind ({what})")));
     }
-    for what in unseen {
-        match what {
-            Unseen::Connection => return Ok(shared("boot makes a connection".into())),
-            Unseen::TooMuch => {
-                return Ok(shared(
-                    "boot looks at more than can be kept track of".into(),
-                ));
-            }
-            Unseen::Process | Unseen::Thread => {}
-        }
-    }
-    Ok(None)
-}
-
-fn unsound(what: &str) -> Option<Obstacle> {
-    Some(Obstacle::Unsound(what.into()))
-}
-
-fn shared(what: String) -> Option<Obstacle> {
-    Some(Obstacle::Shared(what))
+    let what = unseen.first().map(|unseen| match unseen {
+        Unseen::Process => "boot starts a process",
+        Unseen::Thread => "boot starts a thread",
+        Unseen::Connection => "boot makes a connection",
+        Unseen::TooMuch => "boot looks at more than can be kept track of",
+    });
+    Ok(what.map(str::to_owned))
 }
 
 /// A descriptor that is not the template's own.
-fn descriptor(proc: &Path) -> io::Result<Option<String>> {
+fn descriptor(proc: &Path, root: &Path) -> io::Result<Option<String>> {
     let mut numbers: Vec<usize> = fs::read_dir(proc.join("fd"))?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .collect();
@@ -73,14 +44,32 @@ fn descriptor(proc: &Path) -> io::Result<Option<String>> {
     let Some(other) = numbers.iter().find(|number| **number >= OWN_DESCRIPTORS) else {
         return Ok(None);
     };
-    let target = fs::read_link(proc.join("fd").join(other.to_string()))?;
-    let target = target.to_string_lossy();
-    Ok(Some(match target.split_once(':') {
-        Some(("socket", _)) => "a connection".into(),
-        Some(("pipe", _)) => "a pipe".into(),
-        Some(("anon_inode", what)) => what.trim_matches(['[', ']']).into(),
-        _ => target.into_owned(),
-    }))
+    let number = other.to_string();
+    let target = fs::read_link(proc.join("fd").join(&number))?;
+    if let Some((kind, what)) = target.to_string_lossy().split_once(':') {
+        match kind {
+            "socket" => return Ok(Some("a connection".into())),
+            "pipe" => return Ok(Some("a pipe".into())),
+            "anon_inode" => return Ok(Some(what.trim_matches(['[', ']']).into())),
+            _ => {}
+        }
+    }
+    // A path of the project's, whose mount the template has given up, is told from there on.
+    let path = match is_mounted(proc, &number)? {
+        true => target,
+        false => root.join(target.strip_prefix("/").unwrap_or(&target)),
+    };
+    let path = path.to_string_lossy();
+    Ok(Some(path.trim_end_matches(" (deleted)").to_owned()))
+}
+
+/// Whether what a descriptor is of is mounted where the process is.
+fn is_mounted(proc: &Path, number: &str) -> io::Result<bool> {
+    let info = fs::read_to_string(proc.join("fdinfo").join(number))?;
+    let mount = info.lines().find_map(|line| line.strip_prefix("mnt_id:"));
+    let mount = mount.map(str::trim);
+    let mounts = fs::read_to_string(proc.join("mountinfo"))?;
+    Ok(mounts.lines().any(|line| line.split(' ').next() == mount))
 }
 
 /// Memory that a fork would share, and may write to.

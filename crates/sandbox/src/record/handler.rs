@@ -56,12 +56,19 @@ fn answer(call: Call, context: &mut Context) -> isize {
         SYS_rt_sigaction => signals::action(call),
         SYS_sigaltstack => signals::stack(call, context),
         SYS_prctl if first == PR_SET_DISPATCH => failed(EINVAL),
-        SYS_clone | SYS_fork | SYS_vfork | SYS_execve | SYS_execveat => {
+        SYS_execve | SYS_execveat => {
+            knock(call);
+            refuse_process(0)
+        }
+        SYS_clone | SYS_fork | SYS_vfork => {
             let flags = if call.number as c_long == SYS_clone {
                 first
             } else {
                 0
             };
+            if flags & CLONE_THREAD as usize == 0 {
+                knock(call);
+            }
             refuse_process(flags)
         }
         SYS_clone3 => {
@@ -130,6 +137,22 @@ fn opaque(call: Call, is: bool) -> isize {
         log::note(Unseen::TooMuch);
     }
     answer
+}
+
+/// Makes a call in a form in which the kernel cannot go through with it, for a filter to hear of it.
+fn knock(call: Call) {
+    let mut call = call;
+    match call.number as c_long {
+        // The program's path is as it was; its arguments are nowhere.
+        SYS_execve => call.args[1] = 1,
+        SYS_execveat => call.args[2] = 1,
+        // Handlers can only be shared where memory is (clone(2), EINVAL).
+        _ => {
+            call.number = SYS_clone as usize;
+            call.args = [CLONE_SIGHAND as usize, 0, 0, 0, 0, 0];
+        }
+    }
+    make(call);
 }
 
 /// Refuses a new thread as when there are too many, a new process as a filter would.

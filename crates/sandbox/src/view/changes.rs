@@ -33,6 +33,9 @@ const DEPTH_MAX: usize = 64;
 /// Bytes that are compared at a time.
 const CHUNK_BYTES: usize = 128 * 1024;
 
+/// Paths at which something is undone that are kept.
+const UNDONE_MAX: usize = 1000;
+
 const DIRECTORY: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_DIRECTORY)
     .union(OFlag::O_NOFOLLOW)
@@ -75,6 +78,9 @@ pub struct Changes {
     pub more: u64,
     /// Whether there may be others: it took too long to look at all of them.
     pub incomplete: bool,
+    /// Paths at which, with all below, the layer shows the project's own, or nothing where the
+    /// project has nothing: what a layer below it did there is undone.
+    pub undone: Vec<PathBuf>,
 }
 
 /// The throwaway layer of one process. It is gone when this is dropped.
@@ -100,7 +106,8 @@ impl Layer {
             first: BinaryHeap::new(),
             total: 0,
             incomplete: false,
-            buffers: (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]),
+            undone: Vec::new(),
+            buffers: (Vec::new(), Vec::new()),
         };
         for (index, mount) in self.layers.mounts.iter().enumerate() {
             let skip = match index {
@@ -114,6 +121,7 @@ impl Layer {
             more: walk.total - walk.first.len() as u64,
             first: walk.first.into_sorted_vec(),
             incomplete: walk.incomplete,
+            undone: walk.undone,
         }
     }
 }
@@ -139,6 +147,7 @@ struct Walk<'a> {
     first: BinaryHeap<Change>,
     total: u64,
     incomplete: bool,
+    undone: Vec<PathBuf>,
     buffers: (Vec<u8>, Vec<u8>),
 }
 
@@ -189,8 +198,11 @@ impl Walk<'_> {
         let directory = open_directory(parent, name)?;
         let names = names(&directory)?;
         // It hides all that the one below it holds.
-        if merged && sys::attribute_is(directory.as_fd(), self.opaque, b"y") {
-            self.hidden(path, &names);
+        if sys::attribute_is(directory.as_fd(), self.opaque, b"y") {
+            if merged {
+                self.hidden(path, &names);
+            }
+            self.undo(path.to_owned());
         }
         let mut below = Vec::new();
         for name in names.iter().filter(|name| skip != Some(name.as_os_str())) {
@@ -231,8 +243,11 @@ impl Walk<'_> {
         let directory = kind == SFlag::S_IFDIR;
         if kind == SFlag::S_IFCHR && stat.st_rdev == 0 {
             // A whiteout: what was there is hidden.
-            if let Some(before) = before {
-                self.note(path, ChangeKind::Deleted, before.is_dir(), before.len());
+            match before {
+                Some(before) => {
+                    self.note(path, ChangeKind::Deleted, before.is_dir(), before.len());
+                }
+                None => self.undo(path),
             }
             return;
         }
@@ -256,6 +271,16 @@ impl Walk<'_> {
             };
         if !is_same {
             self.note(path, ChangeKind::Modified, directory, size);
+        } else if !directory {
+            self.undo(path);
+        }
+    }
+
+    fn undo(&mut self, path: PathBuf) {
+        if self.undone.len() < UNDONE_MAX {
+            self.undone.push(path);
+        } else {
+            self.incomplete = true;
         }
     }
 
@@ -303,6 +328,8 @@ impl Walk<'_> {
         };
         let (mut upper, mut below) = (File::from(upper), File::from(below));
         let (left, right) = &mut self.buffers;
+        left.resize(CHUNK_BYTES, 0);
+        right.resize(CHUNK_BYTES, 0);
         loop {
             if Instant::now() >= self.until {
                 return false;
