@@ -176,7 +176,14 @@ pub(super) fn mount_project(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
         bind(source, at)?;
     }
     if let Some(at) = &mounts.sealed {
-        bind(SEALED, at)?;
+        match bind(SEALED, at) {
+            // It was there when the template was made.
+            Err(Errno::ENOENT) => {
+                make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE)?;
+                bind(SEALED, at)?;
+            }
+            other => other?,
+        }
     }
     Ok(store)
 }
