@@ -1,15 +1,13 @@
 //! The child's end of the channel.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-use altair_engine::channel::{
-    Message, PACKET_BYTES, SECRET_BYTES, Secret, Task, TaskReader, encode_message,
-};
+use altair_engine::channel::{Message, PACKET_BYTES, Secret, Task, TaskReader, encode_message};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{MsgFlags, recv, send};
+use nix::sys::socket::{ControlMessage, MsgFlags, recv, send, sendmsg};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, getpid};
 
@@ -34,11 +32,6 @@ impl Link {
         Ok(Self { socket, opened_ns })
     }
 
-    /// The channel itself.
-    pub fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-
     /// When it was taken over, in nanoseconds of the clock that the host reads, too.
     pub fn opened_ns(&self) -> u64 {
         self.opened_ns
@@ -47,8 +40,12 @@ impl Link {
     /// Waits for the task.
     pub fn receive(&self) -> io::Result<Task> {
         let mut reader = TaskReader::default();
-        let mut packet = vec![0; PACKET_BYTES + SECRET_BYTES + 1];
+        let mut packet = Vec::new();
         loop {
+            // As long as the packet is: memory that is written to is the fork's own from then on.
+            let ask = MsgFlags::MSG_PEEK | MsgFlags::MSG_TRUNC;
+            let length = recv(self.socket.as_raw_fd(), &mut [], ask).unwrap_or(PACKET_BYTES + 1);
+            packet.resize(length, 0);
             match recv(self.socket.as_raw_fd(), &mut packet, MsgFlags::empty()) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(len) => match reader.push(&packet[..len]) {
@@ -110,6 +107,27 @@ impl Voice {
     pub fn send(&self, message: &Message) {
         for packet in encode_message(&self.secret, message).unwrap_or_default() {
             self.send_packet(&packet);
+        }
+    }
+
+    /// Sends a message of one packet with a descriptor, which the host takes with the first packet
+    /// of a template's fork, and with no other.
+    pub fn send_with(&self, message: &Message, descriptor: Option<OwnedFd>) {
+        match (
+            encode_message(&self.secret, message)
+                .unwrap_or_default()
+                .as_slice(),
+            descriptor,
+        ) {
+            ([packet], Some(descriptor)) => {
+                let descriptors = [descriptor.as_raw_fd()];
+                let rights = [ControlMessage::ScmRights(&descriptors)];
+                let parts = [IoSlice::new(packet)];
+                let socket = self.socket.as_raw_fd();
+                let flags = MsgFlags::MSG_NOSIGNAL;
+                while sendmsg::<()>(socket, &parts, &rights, flags, None) == Err(Errno::EINTR) {}
+            }
+            (packets, _) => packets.iter().for_each(|packet| self.send_packet(packet)),
         }
     }
 

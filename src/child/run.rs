@@ -2,6 +2,7 @@
 //! that has a process of its own and for the fork of a template, which is booted by then.
 
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Instant;
@@ -74,6 +75,8 @@ pub struct Booted {
     pub entered_ns: u64,
     /// The guards that it has taken.
     pub guards: Vec<(String, String)>,
+    /// The directory of its layer, for the host.
+    pub layer: Option<OwnedFd>,
 }
 
 /// A run that goes on.
@@ -101,15 +104,16 @@ impl Going {
         });
         fresh.map_err(ending::of_unfresh)?;
         let ini = guards::limit(task, run, voice)?.map(|state| ("ini".to_owned(), state));
-        let (entered_ns, guards) = match booted {
-            Some(booted) => (Some(booted.entered_ns), booted.guards),
-            None => (None, Vec::new()),
+        let (entered_ns, guards, layer) = match booted {
+            Some(booted) => (Some(booted.entered_ns), booted.guards, booted.layer),
+            None => (None, Vec::new(), None),
         };
-        voice.send(&Message::Ready {
+        let ready = Message::Ready {
             boot_us: micros(began),
             guards: guards.into_iter().chain(ini).collect(),
             entered_ns,
-        });
+        };
+        voice.send_with(&ready, layer);
         self.enter(Phase::Snippet);
         let ending = self.snippet(run);
         Ok(self.shut_down(ending))

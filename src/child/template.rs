@@ -118,7 +118,7 @@ fn in_fork(fork: Fork) -> i32 {
         return EXIT_BROKEN;
     };
     let entered_ns = link.opened_ns();
-    let set_up = fork.set_up(link.socket());
+    let set_up = fork.set_up();
     let Some((link, task)) = receive(link) else {
         return EXIT_BROKEN;
     };
@@ -128,9 +128,12 @@ fn in_fork(fork: Fork) -> i32 {
     let voice = link.with_secret(task.secret.clone());
     ending::pass_on(voice);
     stop::pass_on(voice);
-    let confined = set_up.and_then(|set_up| set_up.confine(&run.limits, &run.guards));
-    let taken = match confined {
-        Ok(taken) => taken,
+    let confined = set_up.and_then(|set_up| {
+        let taken = set_up.confine(&run.limits, &run.guards)?;
+        Ok((taken, set_up.layer))
+    });
+    let (taken, layer) = match confined {
+        Ok(confined) => confined,
         Err(why) => {
             voice.send(&Message::Unable { why });
             return EXIT_BROKEN;
@@ -141,6 +144,10 @@ fn in_fork(fork: Fork) -> i32 {
         voice.send(&Message::Guarded { guards });
         return EXIT_BROKEN;
     }
-    let booted = run::Booted { entered_ns, guards };
+    let booted = run::Booted {
+        entered_ns,
+        guards,
+        layer,
+    };
     finish(run::run(&task, run, voice, Some(booted)), voice)
 }

@@ -159,7 +159,7 @@ fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
     )
     .with_running(host::running_binary())
     .with_ini_scan_dir(INI_SCAN_DIR.get().cloned().flatten())
-    .with_known_paths(startup::paths().to_vec())
+    .with_known_paths(startup::paths())
     .with_guards(Selection::new(
         ini_list(c"altair_eval.require"),
         ini_list(c"altair_eval.omit"),

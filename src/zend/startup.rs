@@ -3,7 +3,7 @@
 use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::ffi;
 
@@ -11,13 +11,14 @@ use super::ffi;
 /// were looked for in, the shared objects, the directories of the include path and of extensions,
 /// as configured.
 #[must_use]
-pub fn paths() -> &'static [PathBuf] {
-    static PATHS: OnceLock<Vec<PathBuf>> = OnceLock::new();
-    PATHS.get_or_init(|| {
+pub fn paths() -> Arc<[PathBuf]> {
+    static PATHS: OnceLock<Arc<[PathBuf]>> = OnceLock::new();
+    let paths = PATHS.get_or_init(|| {
         let mut paths = configured_paths();
         paths.extend(shared_objects());
-        paths
-    })
+        paths.into()
+    });
+    Arc::clone(paths)
 }
 
 /// The ini files that were read, and the directories in which they were looked for.

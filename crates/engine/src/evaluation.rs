@@ -67,7 +67,7 @@ pub struct Evaluator {
     pub(crate) extension: Option<PathBuf>,
     pub(crate) ini_scan_dir: Option<OsString>,
     pub(crate) selection: Selection,
-    pub(crate) known_paths: Vec<PathBuf>,
+    pub(crate) known_paths: Arc<[PathBuf]>,
     pool: Option<Arc<Pool>>,
     actor: Actor,
 }
@@ -82,7 +82,7 @@ impl Evaluator {
             extension: None,
             ini_scan_dir: std::env::var_os("PHP_INI_SCAN_DIR"),
             selection: Selection::default(),
-            known_paths: Vec::new(),
+            known_paths: Arc::default(),
             pool: None,
             actor,
         }
@@ -119,7 +119,7 @@ impl Evaluator {
     /// Sets what a confined PHP needs to read, as far as the host knows: the directory of its
     /// extensions, those of its include path.
     #[must_use]
-    pub fn with_known_paths(mut self, paths: Vec<PathBuf>) -> Self {
+    pub fn with_known_paths(mut self, paths: Arc<[PathBuf]>) -> Self {
         self.known_paths = paths;
         self
     }

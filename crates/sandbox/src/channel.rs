@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::poll::PollFlags;
@@ -12,7 +12,7 @@ use nix::sys::socket::{
 };
 
 use crate::buffer::Buffer;
-use crate::{raw, sys};
+use crate::sys;
 
 /// Bytes of the largest packet that is taken from a process, 64 KiB. A larger one is dropped.
 pub const MAX_PACKET_BYTES: usize = 64 * 1024;
@@ -29,9 +29,6 @@ const PACKETS_AT_THE_END: usize = 4096;
 /// The packet with which a process hands the listener of its filter over, or says that there is
 /// none. The host takes a descriptor with this packet only, and none after it.
 const HAND_OVER: &[u8] = b"altair-sandbox: the listener of my filter";
-
-/// The packet with which the fork of a template hands the directory of its layer over.
-const LAYER: &[u8] = b"altair-sandbox: the directory of my layer";
 
 /// Packets before which [`HAND_OVER`] must have come. A program says little before it takes its
 /// guards.
@@ -72,13 +69,6 @@ pub(crate) fn hand_over(channel: BorrowedFd<'_>, listener: Option<OwnedFd>) {
     ) {}
 }
 
-/// Hands the directory of the calling process's layer to the host, where there is one. Nothing else
-/// that has a descriptor comes after it: the listener is the template's.
-pub(crate) fn hand_layer(channel: BorrowedFd<'_>, directory: Option<RawFd>) -> nix::Result<()> {
-    let directory: Vec<_> = directory.into_iter().collect();
-    raw::send_with(channel.as_raw_fd(), LAYER, &directory)
-}
-
 /// The host's end while the process runs. Nothing here blocks, or raises `SIGPIPE`.
 pub(crate) struct Channel {
     /// Gone once the process's end is closed and read empty.
@@ -91,6 +81,9 @@ pub(crate) struct Channel {
 
 /// How far the process is with handing over the listener of its filter.
 enum HandOver {
+    /// The process is the fork of a template, whose listener is there: the directory of its layer
+    /// may come with the first packet.
+    Layer,
     /// It may come with one of as many packets.
     Awaited(usize),
     /// It has come, and nobody has taken it yet.
@@ -102,7 +95,7 @@ enum HandOver {
 
 impl Channel {
     /// Sends `outbox` over `socket` as the process takes it.
-    pub(crate) fn new(socket: Option<OwnedFd>, outbox: Vec<Vec<u8>>) -> Self {
+    pub(crate) fn new(socket: Option<OwnedFd>, outbox: Vec<Vec<u8>>, of_fork: bool) -> Self {
         if let (Some(socket), Some(largest)) = (&socket, outbox.iter().map(Vec::len).max()) {
             // A packet must fit in the buffer whole, beside the kernel's bookkeeping (which the
             // kernel doubles the value for). As far as `wmem_max` allows; else sending says so.
@@ -116,7 +109,10 @@ impl Channel {
             socket,
             outbox: outbox.into(),
             buffer,
-            hand_over: HandOver::Awaited(PACKETS_BEFORE_HAND_OVER),
+            hand_over: match of_fork {
+                true => HandOver::Layer,
+                false => HandOver::Awaited(PACKETS_BEFORE_HAND_OVER),
+            },
             layer: None,
         }
     }
@@ -219,10 +215,10 @@ fn receive_one(
     (hand_over, layer): (&mut HandOver, &mut Option<OwnedFd>),
 ) -> nix::Result<usize> {
     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
-    let HandOver::Awaited(packets) = hand_over else {
+    if matches!(hand_over, HandOver::Come(_) | HandOver::Over) {
         // No room for descriptors: the kernel closes what is sent.
         return recv(socket.as_raw_fd(), buffer, flags);
-    };
+    }
     // Room for one: the kernel closes the others.
     let mut control = nix::cmsg_space!([std::os::fd::RawFd; 1]);
     let mut packet = [IoSliceMut::new(buffer)];
@@ -244,22 +240,24 @@ fn receive_one(
         .flatten()
         .map(received)
         .collect();
-    if buffer.get(..length) == Some(HAND_OVER) {
-        *hand_over = match descriptors.into_iter().next() {
-            Some(listener) => HandOver::Come(listener),
-            None => HandOver::Over,
-        };
-        return Err(Errno::EINTR);
+    match hand_over {
+        HandOver::Layer => {
+            *layer = descriptors.into_iter().next();
+            *hand_over = HandOver::Over;
+        }
+        HandOver::Awaited(_) if buffer.get(..length) == Some(HAND_OVER) => {
+            *hand_over = match descriptors.into_iter().next() {
+                Some(listener) => HandOver::Come(listener),
+                None => HandOver::Over,
+            };
+            return Err(Errno::EINTR);
+        }
+        HandOver::Awaited(packets) => match packets.checked_sub(1) {
+            Some(left) => *packets = left,
+            None => *hand_over = HandOver::Over,
+        },
+        HandOver::Come(_) | HandOver::Over => {}
     }
-    if buffer.get(..length) == Some(LAYER) {
-        *layer = descriptors.into_iter().next();
-        *hand_over = HandOver::Over;
-        return Err(Errno::EINTR);
-    }
-    *hand_over = match packets.checked_sub(1) {
-        Some(left) => HandOver::Awaited(left),
-        None => HandOver::Over,
-    };
     Ok(length)
 }
 
@@ -298,7 +296,7 @@ mod tests {
     #[test]
     fn the_listener_comes_with_its_own_packet_once() {
         let (host, process) = channel_pair().unwrap();
-        let mut channel = Channel::new(Some(host), Vec::new());
+        let mut channel = Channel::new(Some(host), Vec::new(), false);
         send_with(&process, b"another");
         assert_eq!(packets(&mut channel), [b"another".to_vec()]);
         assert!(channel.listener().is_none());
@@ -314,7 +312,7 @@ mod tests {
     #[test]
     fn none_comes_after_it_was_said_that_none_comes() {
         let (host, process) = channel_pair().unwrap();
-        let mut channel = Channel::new(Some(host), Vec::new());
+        let mut channel = Channel::new(Some(host), Vec::new(), false);
         hand_over(process.as_fd(), None);
         assert!(packets(&mut channel).is_empty());
         send_with(&process, HAND_OVER);
@@ -325,7 +323,7 @@ mod tests {
     #[test]
     fn none_comes_after_too_many_other_packets() {
         let (host, process) = channel_pair().unwrap();
-        let mut channel = Channel::new(Some(host), Vec::new());
+        let mut channel = Channel::new(Some(host), Vec::new(), false);
         for _ in 0..=PACKETS_BEFORE_HAND_OVER {
             send_with(&process, b"another");
             packets(&mut channel);

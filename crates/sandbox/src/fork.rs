@@ -261,28 +261,26 @@ fn arrange([channel, stdout, stderr]: [OwnedFd; 3]) {
 const BROKEN: c_int = 127;
 
 impl Fork {
-    /// Has its own view, and is nobody's but its keeper's. The layer's directory is handed to the
-    /// host over `channel`, which is the fork's own. Needs no orders, so that these can be on their
-    /// way meanwhile.
+    /// Has its own view, and is nobody's but its keeper's. Needs no orders, so that these can be on
+    /// their way meanwhile.
     ///
     /// # Errors
     /// What could not be done, in words for the user. The fork has to end then.
-    pub fn set_up(self, channel: BorrowedFd<'_>) -> Result<SetUp, String> {
-        self.try_set_up(channel).map_err(words)?;
+    pub fn set_up(self) -> Result<SetUp, String> {
+        let layer = self.try_set_up().map_err(words)?;
         let Self { closing, mask, .. } = self;
-        Ok(SetUp { closing, mask })
+        Ok(SetUp {
+            closing,
+            mask,
+            layer: layer.map(sys::own_descriptor),
+        })
     }
 
-    fn try_set_up(&self, channel: BorrowedFd<'_>) -> Result<(), Failure> {
+    fn try_set_up(&self) -> Result<Option<RawFd>, Failure> {
         // SAFETY: no pointer is passed.
         unsafe { sys::with_pass(libc::SYS_setsid, [0; 5]) }.map_err(|e| Step::Session.failed(e))?;
         process::die_with(self.keeper)?;
-        let store = view::renew(&self.renewed)?;
-        channel::hand_layer(channel, store).map_err(|e| Step::ProjectLayer.failed(e))?;
-        if let Some(store) = store {
-            raw::close(store);
-        }
-        Ok(())
+        view::renew(&self.renewed)
     }
 }
 
@@ -290,6 +288,9 @@ impl Fork {
 pub struct SetUp {
     closing: Closing,
     mask: SigSet,
+    /// The directory of its layer, where it has one: for the host, with the first packet that is
+    /// sent to it.
+    pub layer: Option<OwnedFd>,
 }
 
 impl SetUp {
@@ -297,7 +298,7 @@ impl SetUp {
     ///
     /// # Errors
     /// As for [`Fork::set_up`].
-    pub fn confine(self, wanted: &Limits, guards: &FinalGuards) -> Result<Taken, String> {
+    pub fn confine(&self, wanted: &Limits, guards: &FinalGuards) -> Result<Taken, String> {
         let taken = self.try_confine(wanted, guards).map_err(words)?;
         // Worth nothing any more, but nobody's business.
         sys::set_pass(0);

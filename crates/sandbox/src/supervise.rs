@@ -241,9 +241,13 @@ impl<'a> Run<'a> {
         let shared = child.fork().and_then(Forked::listener);
         Self {
             listener: shared.map(|_| Ear::Shared),
-            child,
             taps: taps.into_iter().flatten().collect(),
-            channel: Channel::new(supervision.channel, supervision.outbox),
+            channel: Channel::new(
+                supervision.channel,
+                supervision.outbox,
+                child.fork().is_some(),
+            ),
+            child,
             observer,
             buffer: Buffer::new(READ_BYTES),
             deadline: supervision.deadline,
