@@ -11,7 +11,7 @@ use crate::error::{REPORT_BYTES, Report, decode};
 use crate::guard::Guards;
 use crate::template::Forked;
 use crate::view::{Layer, Layers, Renewal};
-use crate::{sweep, sys};
+use crate::{raw, sweep, sys};
 
 /// Receives one packet with the descriptor that came with it, if any, without waiting.
 fn receive(lifeline: &OwnedFd, bytes: &mut [u8]) -> nix::Result<(usize, Option<OwnedFd>)> {
@@ -284,6 +284,27 @@ impl Child {
                 }
             }
             Hold::Itself(forked) => sys::signal_pidfd(forked.pidfd.as_fd(), signal),
+        }
+    }
+
+    /// Sends a descriptor to the keeper, which closes it.
+    pub(crate) fn ask_with(&self, descriptor: &OwnedFd) {
+        if let Hold::Keeper { lifeline, .. } = &self.hold {
+            let _ = raw::send_with(lifeline.as_raw_fd(), &[0], &[descriptor.as_raw_fd()]);
+        }
+    }
+
+    /// Its mounts are made.
+    pub(crate) fn hold_mounts(&self) {
+        if let Hold::Itself(forked) = &self.hold {
+            forked.hold_mounts();
+        }
+    }
+
+    /// It has ended.
+    pub(crate) fn release_mounts(&mut self) {
+        if let Hold::Itself(forked) = &mut self.hold {
+            forked.release_mounts();
         }
     }
 

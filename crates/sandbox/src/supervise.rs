@@ -288,6 +288,7 @@ impl<'a> Run<'a> {
         self.timed_out |= ended_at >= self.deadline;
         let elapsed = ended_at.saturating_duration_since(self.child.started());
         let status = self.child.collect();
+        self.child.release_mounts();
         self.drain();
         if let Some(forked) = self.child.fork()
             && let Some(shared) = forked.listener()
@@ -419,6 +420,7 @@ impl<'a> Run<'a> {
             }
             if let Some(directory) = self.channel.layer() {
                 self.child.has_layer(directory);
+                self.child.hold_mounts();
             }
         }
         if !self.interrupted && !ready.listener.is_empty() {

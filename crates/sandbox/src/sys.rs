@@ -174,6 +174,18 @@ pub(crate) fn wait_pidfd(pidfd: BorrowedFd<'_>) -> Option<Status> {
     }
 }
 
+/// The mount namespace of the process behind `pidfd`. `None` before kernel 6.11.
+pub(crate) fn mount_namespace(pidfd: BorrowedFd<'_>) -> Option<OwnedFd> {
+    /// `PIDFD_GET_MNT_NAMESPACE` (linux/pidfd.h).
+    const GET_MNT_NAMESPACE: libc::Ioctl = 0xff03;
+    // SAFETY: this call takes no argument but 0.
+    let fd = unsafe { libc::ioctl(pidfd.as_raw_fd(), GET_MNT_NAMESPACE, 0) };
+    // SAFETY: the kernel has just made this descriptor for us, close-on-exec.
+    Errno::result(fd)
+        .ok()
+        .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 /// Whether the child behind `pidfd` is stopped by a signal.
 pub(crate) fn is_stopped(pidfd: BorrowedFd<'_>) -> bool {
     let Ok(id) = libc::id_t::try_from(pidfd.as_raw_fd()) else {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -136,6 +136,7 @@ impl Template {
             Forked {
                 pid,
                 pidfd,
+                namespace: OnceLock::new(),
                 of: Arc::clone(&self.0),
             },
             Streams { stdout, stderr },
@@ -188,6 +189,8 @@ fn answer(control: &OwnedFd, until: Instant) -> io::Result<Option<(i32, OwnedFd)
 pub(crate) struct Forked {
     pub(crate) pid: i32,
     pub(crate) pidfd: OwnedFd,
+    /// Its mount namespace, once it has one of its own.
+    namespace: OnceLock<Option<OwnedFd>>,
     of: Arc<Held>,
 }
 
@@ -206,6 +209,21 @@ impl Forked {
 
     pub(crate) fn template(&self) -> &Child {
         &self.of.child
+    }
+
+    /// Takes hold of its mounts, which it has made: to take them down is work that the kernel would
+    /// otherwise do before it says that the process has ended.
+    pub(crate) fn hold_mounts(&self) {
+        self.namespace
+            .get_or_init(|| sys::mount_namespace(self.pidfd.as_fd()));
+    }
+
+    /// Lets go of them: by the keeper, which takes no descriptor, and has the kernel close it. The
+    /// signal of the packet is none.
+    pub(crate) fn release_mounts(&mut self) {
+        if let Some(Some(namespace)) = self.namespace.take() {
+            self.of.child.ask_with(&namespace);
+        }
     }
 
     /// How it ended, which it has. What the keeper does not tell in time counts as killed.
