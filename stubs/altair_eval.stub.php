@@ -188,13 +188,16 @@ namespace Altair\Eval {
 
     /**
      * Evaluates requests, each in a confined PHP process of its own that ends with the run.
+     *
+     * Where it is warm it keeps templates: processes that have booted an application and fork the process of each run.
+     * They end with this object, after five minutes without a request, and when memory is short.
      */
     final readonly class Evaluator
     {
         /** The interpreter of the child, as it was given. */
         public string $phpBinary;
 
-        /** Whether a booted application may be used again. */
+        /** Whether templates are kept: `diagnostics.start` says of each result how it was started. */
         public bool $warm;
 
         /**
@@ -202,8 +205,7 @@ namespace Altair\Eval {
          * @param object|null $builder accepted for callers that pass one, and not used
          * @param string $phpBinary the interpreter of the child; `php` is the running one on the command line, else
          *     the first on `PATH`
-         * @param bool|null $warm whether a booted application may be used again; null is the ini setting
-         *     `altair_eval.warm`
+         * @param bool|null $warm whether templates are kept; null is the ini setting `altair_eval.warm`, which is on
          * @throws Exception\LaunchException inside a snippet, which cannot evaluate
          */
         public function __construct(

@@ -11,7 +11,7 @@ use ext_php_rs::types::{ZendClassObject, Zval};
 use ext_php_rs::zend::ce;
 
 use super::eval_request::int;
-use super::watching::{Watched, wait_for};
+use super::watching::{Hand, Watched, wait_for};
 use super::{eval_request, eval_result, exceptions};
 use crate::zend::Bailout;
 use crate::zend::host::{self, Wants};
@@ -37,6 +37,8 @@ struct State {
     begun: bool,
     exhausted: bool,
     running: Vec<(Zval, Watched)>,
+    /// Threads for further runs.
+    idle: Vec<Hand>,
     /// Runs that ended before they began: their error is thrown in their turn.
     failed: VecDeque<EvalError>,
     current: Option<(Zval, Zval)>,
@@ -93,6 +95,7 @@ impl Evaluations {
             begun: false,
             exhausted: false,
             running: Vec::new(),
+            idle: Vec::new(),
             failed: VecDeque::new(),
             current: None,
         };
@@ -139,7 +142,8 @@ impl State {
                 Err(Bailout) => return Err(Wants::Bailout),
             };
             let started = self.evaluator.prepare(&request).and_then(|prepared| {
-                Watched::start(prepared, false)
+                let hand = self.idle.pop().map_or_else(Hand::start, Ok);
+                hand.and_then(|hand| Watched::start(hand, prepared, false))
                     .map_err(|e| EvalError::Launch(format!("No thread could be started: {e}.")))
             });
             match started {
@@ -156,7 +160,8 @@ impl State {
             self.fill()?;
             for at in 0..self.running.len() {
                 if let Some(result) = self.running[at].1.try_result() {
-                    let (key, _) = self.running.swap_remove(at);
+                    let (key, run) = self.running.swap_remove(at);
+                    self.idle.extend(run.into_hand());
                     return Ok(Some((key, result)));
                 }
             }
@@ -199,6 +204,7 @@ impl State {
     fn stop(&mut self) {
         self.exhausted = true;
         self.running.clear();
+        self.idle.clear();
         self.failed.clear();
     }
 }

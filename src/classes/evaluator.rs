@@ -19,7 +19,7 @@ use super::eval_request::{self, boolean};
 use super::eval_result;
 use super::evaluations::Evaluations;
 use super::exceptions::{throw, throw_error};
-use super::watching::Watched;
+use super::watching::{Hand, Watched};
 use crate::zend::class::{Class, Param, Slot, Type};
 use crate::zend::host::{self, Wants};
 use crate::zend::object::{self, init, property, this};
@@ -247,7 +247,8 @@ fn run_watched(evaluator: &Evaluator, request: &EvalRequest, on_output: &Zval) -
         Ok(prepared) => prepared,
         Err(error) => return Ok(Err(error)),
     };
-    let mut watched = match Watched::start(prepared, true) {
+    let started = Hand::start().and_then(|hand| Watched::start(hand, prepared, true));
+    let mut watched = match started {
         Ok(watched) => watched,
         Err(error) => {
             return Ok(Err(EvalError::Launch(format!(

@@ -36,14 +36,69 @@ enum Event {
 /// What is done with a piece of output.
 type OnOutput<'a> = dyn FnMut(Stream, &[u8]) -> Result<(), Wants> + 'a;
 
+/// A thread that runs one evaluation after the other. Dropping it waits for the one that it is at.
+pub struct Hand {
+    /// Gone when the thread is to end.
+    jobs: Option<Sender<(Prepared, Teller)>>,
+    thread: Option<JoinHandle<()>>,
+    /// The process that started it. In a fork there is no such thread.
+    owner: u32,
+}
+
+impl Hand {
+    /// Starts one.
+    ///
+    /// # Errors
+    ///
+    /// Where there can be no further thread.
+    pub fn start() -> io::Result<Self> {
+        let (jobs, waiting) = channel::<(Prepared, Teller)>();
+        // The host's signal handlers are PHP's: none of them may run on this thread, which
+        // inherits the mask it is started under.
+        let mut before = SigSet::empty();
+        pthread_sigmask(
+            SigmaskHow::SIG_SETMASK,
+            Some(&SigSet::all()),
+            Some(&mut before),
+        )?;
+        let thread = std::thread::Builder::new()
+            .name("altair-eval".into())
+            .spawn(move || {
+                for (prepared, mut teller) in waiting {
+                    let result = prepared.run(&mut teller);
+                    teller.tell(Event::Done(Box::new(result)));
+                }
+            });
+        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
+        Ok(Self {
+            jobs: Some(jobs),
+            thread: Some(thread?),
+            owner: std::process::id(),
+        })
+    }
+}
+
+impl Drop for Hand {
+    fn drop(&mut self) {
+        self.jobs = None;
+        match self.thread.take() {
+            Some(thread) if self.owner == std::process::id() => {
+                let _ = thread.join();
+            }
+            // A fork has no such thread to wait for.
+            thread => std::mem::forget(thread),
+        }
+    }
+}
+
 /// A run that is under way on a thread. Dropping it ends the run.
 pub struct Watched {
     events: Receiver<Event>,
     /// Has a byte in it for each event that waits.
     bell: OwnedFd,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
-    /// The process that started it. In a fork there is no such thread.
+    hand: Option<Hand>,
+    /// The process that started it.
     owner: u32,
 }
 
@@ -82,7 +137,7 @@ impl Shared {
     }
 }
 
-struct Teller {
+pub struct Teller {
     events: Sender<Event>,
     bell: OwnedFd,
     shared: Arc<Shared>,
@@ -118,39 +173,38 @@ impl Observer for Teller {
 
 impl Watched {
     /// Starts a run.
-    pub fn start(prepared: Prepared, tells_output: bool) -> io::Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// Where the host has no descriptor left.
+    pub fn start(hand: Hand, prepared: Prepared, tells_output: bool) -> io::Result<Self> {
         let (bell, ringer) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
         let (sender, events) = channel();
         let shared = Arc::new(Shared::default());
-        let mut teller = Teller {
+        let teller = Teller {
             events: sender,
             bell: ringer,
             shared: Arc::clone(&shared),
             tells_output,
             deadline: prepared.deadline(),
         };
-        // The host's signal handlers are PHP's: none of them may run on this thread, which
-        // inherits the mask it is started under.
-        let mut before = SigSet::empty();
-        pthread_sigmask(
-            SigmaskHow::SIG_SETMASK,
-            Some(&SigSet::all()),
-            Some(&mut before),
-        )?;
-        let thread = std::thread::Builder::new()
-            .name("altair-eval".into())
-            .spawn(move || {
-                let result = prepared.run(&mut teller);
-                teller.tell(Event::Done(Box::new(result)));
-            });
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
+        if let Some(jobs) = &hand.jobs {
+            // The thread is there as long as the hand is; a panic of its shows as a run that broke
+            // off.
+            let _ = jobs.send((prepared, teller));
+        }
         Ok(Self {
             events,
             bell,
             shared,
-            thread: Some(thread?),
+            hand: Some(hand),
             owner: std::process::id(),
         })
+    }
+
+    /// The thread of a run that is done, for another one.
+    pub fn into_hand(mut self) -> Option<Hand> {
+        self.hand.take()
     }
 
     /// What to poll for news.
@@ -218,13 +272,7 @@ pub fn wait_for(runs: &[&Watched]) -> Result<(), Wants> {
 
 impl Drop for Watched {
     fn drop(&mut self) {
+        // The thread is waited for after this.
         self.shared.cancelled.store(true, Ordering::Relaxed);
-        match self.thread.take() {
-            Some(thread) if self.owner == std::process::id() => {
-                let _ = thread.join();
-            }
-            // A fork has no such thread to wait for.
-            thread => std::mem::forget(thread),
-        }
     }
 }
