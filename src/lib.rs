@@ -12,9 +12,11 @@ use ext_php_rs::php_module;
 use ext_php_rs::zend::{IniEntryDef, IniEntryDefs};
 
 /// The extension's ini settings.
-static INI: IniEntryDefs<5> = IniEntryDefs::new([
+static INI: IniEntryDefs<6> = IniEntryDefs::new([
     // Whether an `Evaluator` keeps booted templates, where its constructor does not say.
     IniEntryDef::new(c"altair_eval.warm", c"1", IniEntryPermission::All),
+    // Seconds without a request after which a template ends.
+    IniEntryDef::new(c"altair_eval.idle", c"300", IniEntryPermission::All),
     // Guards without which nothing runs, by name, separated by commas.
     IniEntryDef::new(c"altair_eval.require", c"", IniEntryPermission::All),
     // Guards that are left out, by name, separated by commas: for tests of one guard at a time.

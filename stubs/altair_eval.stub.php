@@ -488,4 +488,24 @@ namespace Altair\Eval\Support {
         {
         }
     }
+
+    /**
+     * The command `altair`, for `bin/altair` where the native one is not built.
+     */
+    final class CommandLine
+    {
+        /**
+         * Runs a command line to its end, on this process's own standard input, output and error.
+         *
+         * `--php=php`, which is the default, is the running PHP. Signal handlers of this process wait meanwhile.
+         *
+         * @param list<string> $arguments what follows the program's name
+         * @return int the exit code: 0, 1 or 2, as `altair --help` tells
+         * @throws \TypeError when an argument is no string
+         * @throws \Altair\Eval\Exception\LaunchException inside a snippet, which cannot evaluate
+         */
+        public static function run(array $arguments): int
+        {
+        }
+    }
 }

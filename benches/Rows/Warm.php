@@ -31,7 +31,7 @@ final class Warm
             self::againstBareFork($name, $root, $warm, $setting->rounds, $table);
 
             $plain = new Host(Setting::SNIPPET, $root, Way::Plain);
-            $fast = Comparison::ofBlocks($warm->times(...), $plain->times(...), intdiv($setting->rounds, 5), 5);
+            $fast = Comparison::ofBlocks($warm->times(...), $plain->times(...), intdiv($setting->rounds, 10), 20);
             $table->faster("warm evaluate() / the same in plain PHP, $name", $fast, self::TIMES_PLAIN[$name]);
             unset($warm, $plain);
 

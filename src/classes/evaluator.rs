@@ -7,10 +7,11 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use altair_engine::audit::Actor;
 use altair_engine::guards::Selection;
-use altair_engine::{EvalError, EvalRequest, EvalResult, Evaluator, Observer, Pool, php};
+use altair_engine::{EvalError, EvalRequest, EvalResult, Evaluator, IDLE, Observer, Pool, php};
 use altair_sandbox::Stream;
 use ext_php_rs::types::Zval;
 use ext_php_rs::zend::ExecuteData;
@@ -115,6 +116,16 @@ fn ini_list(name: &CStr) -> Vec<String> {
         .collect()
 }
 
+/// A whole number of seconds, at least one.
+fn ini_seconds(name: &CStr) -> Option<Duration> {
+    let seconds = ini(name)
+        .trim()
+        .parse()
+        .ok()
+        .filter(|seconds| *seconds > 0)?;
+    Some(Duration::from_secs(seconds))
+}
+
 fn ini_flag(name: &CStr) -> bool {
     !matches!(
         ini(name).to_ascii_lowercase().as_str(),
@@ -168,7 +179,9 @@ fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
         evaluator = evaluator.with_extension(path.clone());
     }
     if property(object, "warm").is_some_and(Zval::is_true) {
-        evaluator = evaluator.with_pool(pool(object.handle));
+        evaluator = evaluator
+            .with_pool(pool(object.handle))
+            .with_idle(ini_seconds(c"altair_eval.idle").unwrap_or(IDLE));
     }
     Some(evaluator)
 }

@@ -1,5 +1,6 @@
 //! One file per PHP class: convert, delegate to the engine crate, convert back.
 
+mod command_line;
 mod encoders;
 mod eval_request;
 mod eval_result;
@@ -23,6 +24,7 @@ pub fn register() {
     subprocess::register();
     encoders::register();
     support::register();
+    command_line::register();
 }
 
 /// Adds the one class that has state of Rust's.

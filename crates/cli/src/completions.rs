@@ -1,11 +1,10 @@
 //! `altair completions`: scripts from the same definition that parses.
 
-use std::process::ExitCode;
-
 use clap::CommandFactory;
 use clap_complete::{generate, shells};
 
 use crate::args::{Cli, Shell};
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 
@@ -42,7 +41,7 @@ complete -F _altair_joined -o bashdefault -o default altair
 /// # Errors
 ///
 /// When it cannot be written.
-pub fn run(shell: Shell) -> Result<ExitCode, Failure> {
+pub fn run(shell: Shell) -> Result<Exit, Failure> {
     let mut command = Cli::command();
     let mut script = Vec::new();
     match shell {
@@ -54,5 +53,5 @@ pub fn run(shell: Shell) -> Result<ExitCode, Failure> {
         Shell::Fish => generate(shells::Fish, &mut command, "altair", &mut script),
     }
     output::print(&script)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Clean)
 }

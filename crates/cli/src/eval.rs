@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use altair_engine::audit::Actor;
@@ -12,22 +11,21 @@ use altair_engine::guards::Selection;
 use altair_engine::{EvalError, EvalRequest, Evaluator};
 
 use crate::args::{EvalArgs, Format};
+use crate::exit::Exit;
 use crate::failure::{Failure, reason};
+use crate::host::Host;
 use crate::human::{self, Theme};
 use crate::progress::Progress;
 use crate::{extension, json, output};
-
-/// Exit code of a run that was not clean.
-const EXIT_NOT_CLEAN: u8 = 1;
 
 /// Evaluates and prints; the exit code says whether the run was clean.
 ///
 /// # Errors
 ///
 /// Wrong usage, and what keeps the child from starting.
-pub fn run(args: EvalArgs) -> Result<ExitCode, Failure> {
+pub fn run(args: EvalArgs, host: &Host) -> Result<Exit, Failure> {
     let format = args.format;
-    let evaluator = evaluator(&args)?;
+    let evaluator = evaluator(&args, host)?;
     let request = request(args)?;
     let deadline = Duration::from_millis(request.timeout_ms().into());
     let evaluated = {
@@ -46,16 +44,16 @@ pub fn run(args: EvalArgs) -> Result<ExitCode, Failure> {
     // A reader that has gone changes nothing about how the run ended.
     output::print(text.as_bytes())?;
     Ok(if result.ok() {
-        ExitCode::SUCCESS
+        Exit::Clean
     } else {
-        ExitCode::from(EXIT_NOT_CLEAN)
+        Exit::NotClean
     })
 }
 
-fn evaluator(args: &EvalArgs) -> Result<Evaluator, Failure> {
-    let evaluator = Evaluator::new(&args.php, Actor::Cli)
+fn evaluator(args: &EvalArgs, host: &Host) -> Result<Evaluator, Failure> {
+    let evaluator = Evaluator::new(host.php(&args.php), Actor::Cli)
         .with_guards(Selection::new(args.require.clone(), Vec::new()));
-    Ok(match extension::find()? {
+    Ok(match extension::find(host)? {
         Some(path) => evaluator.with_extension(path),
         None => evaluator,
     })

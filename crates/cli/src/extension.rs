@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, reason};
+use crate::host::Host;
 
 /// The environment variable that names the extension for the child.
 pub const VARIABLE: &str = "ALTAIR_EVAL_EXTENSION";
@@ -11,22 +12,21 @@ pub const VARIABLE: &str = "ALTAIR_EVAL_EXTENSION";
 /// Names of the extension as Cargo builds it and as it is installed.
 const NAMES: [&str; 2] = ["libaltair_eval.so", "altair_eval.so"];
 
-/// Finds the extension: what [`VARIABLE`] names, else a file next to this executable.
+/// Finds the extension: what [`VARIABLE`] names, else that of `host`, else a file next to this
+/// executable.
 ///
 /// `None` leaves it to the child's own ini files to load it.
 ///
 /// # Errors
 ///
 /// When [`VARIABLE`] names something that is no file.
-pub fn find() -> Result<Option<PathBuf>, Failure> {
+pub fn find(host: &Host) -> Result<Option<PathBuf>, Failure> {
     match std::env::var_os(VARIABLE) {
         Some(path) if !path.is_empty() => named(path).map(Some),
-        _ => Ok(beside(
-            std::env::current_exe()
-                .and_then(std::fs::canonicalize)
-                .ok()
-                .as_deref(),
-        )),
+        _ => Ok(host.extension.clone().or_else(|| {
+            let executable = std::env::current_exe().and_then(std::fs::canonicalize);
+            beside(executable.ok().as_deref())
+        })),
     }
 }
 

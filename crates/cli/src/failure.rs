@@ -2,14 +2,11 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use nix::errno::Errno;
 
 use crate::escape;
-
-/// Exit code of wrong usage and of what could not be started.
-pub const EXIT_USAGE: u8 = 2;
+use crate::exit::Exit;
 
 /// What is wrong and what to do about it, in one sentence.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,10 +18,10 @@ impl Failure {
         Self(message.into())
     }
 
-    /// Writes the one line to standard error and gives the exit code that goes with it.
-    pub fn report(&self) -> ExitCode {
+    /// Writes the one line to standard error and gives the end that goes with it.
+    pub fn report(&self) -> Exit {
         say(&self.0);
-        ExitCode::from(EXIT_USAGE)
+        Exit::Usage
     }
 }
 

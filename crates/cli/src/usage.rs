@@ -1,24 +1,28 @@
 //! Wrong usage in one line: what `clap` says in a paragraph, condensed.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::Cli;
-use crate::failure::{EXIT_USAGE, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 
-/// Prints help or the version where `error` stands for them, else the one line; gives the exit
-/// code. `arguments` are those that did not parse.
-pub fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+/// Prints help or the version where `error` stands for them, else the one line; gives the
+/// end. `arguments` are those that did not parse.
+pub fn report(error: &clap::Error, arguments: &[OsString]) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             // A reader that has gone, as after `| head -1`, has seen what it wanted.
             let _ = error.print();
-            ExitCode::from(if error.use_stderr() { EXIT_USAGE } else { 0 })
+            if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Clean
+            }
         }
         _ => Failure::new(condense(error, arguments)).report(),
     }

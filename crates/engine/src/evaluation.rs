@@ -18,7 +18,7 @@ use crate::guards::Selection;
 use crate::outcome::{Heard, Seen};
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, Target};
 use crate::start::{Asked, Started, start};
-use crate::warm::{Acquired, Boot, Failed, Pool, Start};
+use crate::warm::{Acquired, Boot, Failed, IDLE, Pool, Start};
 use crate::{EvalError, EvalResult, php};
 
 /// Bytes of each stream that are kept: some hundred lines, what a reader still reads.
@@ -69,6 +69,7 @@ pub struct Evaluator {
     pub(crate) selection: Selection,
     pub(crate) known_paths: Arc<[PathBuf]>,
     pool: Option<Arc<Pool>>,
+    pub(crate) idle: Duration,
     actor: Actor,
 }
 
@@ -84,6 +85,7 @@ impl Evaluator {
             selection: Selection::default(),
             known_paths: Arc::default(),
             pool: None,
+            idle: IDLE,
             actor,
         }
     }
@@ -128,6 +130,13 @@ impl Evaluator {
     #[must_use]
     pub fn with_pool(mut self, pool: Arc<Pool>) -> Self {
         self.pool = Some(pool);
+        self
+    }
+
+    /// Sets how long a template waits for a request before it ends, by default [`IDLE`].
+    #[must_use]
+    pub fn with_idle(mut self, idle: Duration) -> Self {
+        self.idle = idle;
         self
     }
 

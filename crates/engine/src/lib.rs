@@ -39,4 +39,4 @@ pub use result::{
     Blocked, Diagnostics, EvalResult, FileChange, FileChanges, Location, Outcome, OutputTruncated,
     Phase, Timings,
 };
-pub use warm::Pool;
+pub use warm::{IDLE, Pool};

@@ -20,7 +20,7 @@ use crate::launch::{self, HostContext};
 use crate::profile::SecurityProfile;
 use crate::readable::{INSTALLED, Sources};
 use crate::request::{Bootstrap, EvalRequest, MAX_MEMORY_MB, MAX_TIMEOUT_MS, Target};
-use crate::{EvalError, freshness, guards, warm};
+use crate::{EvalError, freshness, guards};
 
 /// What a child is asked for with.
 #[derive(Clone, Copy)]
@@ -162,8 +162,8 @@ impl TemplateStart {
         let request = asked
             .request
             .clone()
-            .with_memory_limit_mb(MAX_MEMORY_MB.into())
-            .with_timeout_ms(MAX_TIMEOUT_MS.into());
+            .with_memory_limit_mb(MAX_MEMORY_MB)
+            .with_timeout_ms(MAX_TIMEOUT_MS);
         let confinement = Confinement {
             request: &request,
             target: asked.target,
@@ -191,7 +191,7 @@ impl TemplateStart {
             seccomp: final_guards.seccomp.unwrap_or_default(),
             insist: asked.evaluator.selection.insisted_final(&request, true),
             renewal,
-            idle_ms: u64::try_from(warm::IDLE.as_millis()).unwrap_or(u64::MAX),
+            idle_ms: u64::try_from(asked.evaluator.idle.as_millis()).unwrap_or(u64::MAX),
         };
         let restrictions = asked.restrictions(&[]);
         let task = asked.task(&secret, true, restrictions, Work::Template(model));

@@ -63,6 +63,16 @@ fn arrange(descriptors: &Descriptors) -> nix::Result<()> {
     raw::close_from(LIFELINE + 1)
 }
 
+/// Has the kernel take the calling process, and what it forks, before others where memory has run
+/// out (proc(5), `oom_score_adj`: up to 1000): it can be had again. Where that is not to be had, it
+/// is as any other.
+pub(crate) fn be_expendable() {
+    if let Ok(file) = raw::open_for_writing(c"/proc/self/oom_score_adj") {
+        let _ = raw::write_all(file, b"500");
+        raw::close(file);
+    }
+}
+
 /// Has the kernel kill the calling process when its keeper ends. After any change of user, which
 /// would clear this again (prctl(2), `PR_SET_PDEATHSIG`). The keeper has one thread, so that
 /// "parent" means the keeper as a whole.

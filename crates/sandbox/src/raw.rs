@@ -88,6 +88,12 @@ pub(crate) fn open_for_both(path: &CStr, lowest: RawFd) -> nix::Result<RawFd> {
     lift(Errno::result(fd)?, lowest)
 }
 
+/// Opens a file for writing, closed on `exec`.
+pub(crate) fn open_for_writing(path: &CStr) -> nix::Result<RawFd> {
+    // SAFETY: a C string that outlives the call.
+    Errno::result(unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) })
+}
+
 /// Opens a file for reading, closed on `exec`.
 pub(crate) fn open_for_reading(path: &CStr) -> nix::Result<RawFd> {
     // SAFETY: a C string that outlives the call.

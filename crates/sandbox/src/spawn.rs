@@ -73,6 +73,9 @@ impl Launch {
 fn confine(prepared: &Prepared, descriptors: &Descriptors, keeper: Pid) -> Result<(), Failure> {
     process::isolate(descriptors)?;
     limits::apply(&prepared.limits)?;
+    if prepared.template {
+        process::be_expendable();
+    }
     // Mounting needs the capabilities that the step after it drops.
     if let Some(view) = &prepared.view {
         privileges::become_user_early(&prepared.privileges)?;

@@ -5,26 +5,23 @@ mod progress;
 #[cfg(test)]
 mod tests;
 
-use std::process::ExitCode;
-
 use altair_engine::doctor::{Doctor, Report};
 
 use crate::args::{DoctorArgs, Format};
+use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::host::Host;
 use crate::human::Theme;
 use crate::{extension, json, output};
 use progress::Counter;
-
-/// Exit code where a guard is not in force.
-const EXIT_NOT_GUARDED: u8 = 1;
 
 /// Examines and prints; the exit code says whether every guard is in force.
 ///
 /// # Errors
 ///
 /// When the result cannot be written.
-pub fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
-    let report = examine(args);
+pub fn run(args: &DoctorArgs, host: &Host) -> Result<Exit, Failure> {
+    let report = examine(args, host);
     let text = match args.format {
         Format::Human => print::render(&report, Theme::new(output::takes_color())),
         Format::Json => json::render(&report, output::is_terminal())?,
@@ -32,22 +29,22 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     // A reader that has gone changes nothing about the machine.
     output::print(text.as_bytes())?;
     Ok(if report.ok {
-        ExitCode::SUCCESS
+        Exit::Clean
     } else {
-        ExitCode::from(EXIT_NOT_GUARDED)
+        Exit::NotClean
     })
 }
 
-fn examine(args: &DoctorArgs) -> Report {
+fn examine(args: &DoctorArgs, host: &Host) -> Report {
     // A variable that names no extension is something to report, not the end of the examination.
-    let (extension, problem) = match extension::find() {
+    let (extension, problem) = match extension::find(host) {
         Ok(extension) => (extension, None),
         Err(failure) => (None, Some(failure)),
     };
     // Its own scope: the progress line is gone before anything else is printed.
     let mut counter = Counter::on_stderr();
     let mut report =
-        Doctor::new(&args.php, extension).examine(&mut |progress| counter.draw(progress));
+        Doctor::new(host.php(&args.php), extension).examine(&mut |progress| counter.draw(progress));
     if let Some(failure) = problem {
         report.ok = false;
         report.extension.problem = Some(failure.to_string());

@@ -6,13 +6,13 @@ mod print;
 
 use std::fs::File;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use altair_engine::audit;
 
 use crate::args::EventsArgs;
 use crate::eval;
+use crate::exit::Exit;
 use crate::failure::{Failure, reason, say};
 use crate::human::Theme;
 use crate::output::{self, Reader};
@@ -27,7 +27,7 @@ const INTERVAL: Duration = Duration::from_millis(200);
 /// # Errors
 ///
 /// A bad root, and a log that cannot be read.
-pub fn run(args: &EventsArgs) -> Result<ExitCode, Failure> {
+pub fn run(args: &EventsArgs) -> Result<Exit, Failure> {
     let root = eval::root(args.root.clone())?;
     check(&root)?;
     let path = audit::path(&root);
@@ -42,7 +42,7 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode, Failure> {
             say(&format!(
                 "no audit log at {shown}: nothing was run with --unsafe here yet"
             ));
-            return Ok(ExitCode::SUCCESS);
+            return Ok(Exit::Clean);
         }
         say(&format!(
             "no audit log at {shown} yet; waiting for the first run with --unsafe"
@@ -58,7 +58,7 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode, Failure> {
     };
     if show_last(&file, end, args.lines, printer).map_err(broken)?? == Reader::Gone || !args.follow
     {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Exit::Clean);
     }
     follow(Follower::new(path, Some((file, end))), printer)
 }
@@ -94,12 +94,12 @@ fn show_last(
 }
 
 /// Prints what is added, until Ctrl-C or until nobody reads.
-fn follow(mut follower: Follower, printer: Printer) -> Result<ExitCode, Failure> {
+fn follow(mut follower: Follower, printer: Printer) -> Result<Exit, Failure> {
     loop {
         let mut text = Vec::new();
         follower.poll(|line| text.extend(printer.print(line).into_iter().flatten()))?;
         if output::print(&text)? == Reader::Gone || output::wait(INTERVAL) == Reader::Gone {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(Exit::Clean);
         }
     }
 }

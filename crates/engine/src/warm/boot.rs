@@ -2,49 +2,30 @@
 //! not wait any more.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use altair_sandbox::{
-    Captured, Ended, MadeReady, Ready, Refusal, Status, Stream, Supervision, Template, Way,
-};
+use altair_sandbox::{Captured, Ended, MadeReady, Refusal, Status, Stream, Supervision};
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, pthread_sigmask};
 use nix::unistd::pipe2;
 
-use super::shared;
-use super::{BOOT_LIMIT, Boot, Failed};
+use super::made::{From, Made, make};
+use super::{BOOT_LIMIT, Failed};
 use crate::changes;
 use crate::channel::{Booted, Message, MessageReader};
 use crate::evaluation::{OUTPUT_LIMIT, Observer, stop_signal};
-use crate::freshness::{Freshness, MadeFrom, Started as ReadAtStart, What};
 use crate::outcome::Heard;
 use crate::start::TemplateStart;
 
 /// Milliseconds after which a waiting call looks up.
 const LOOK_AFTER_MS: u16 = 100;
-
-/// A template that is booted.
-#[derive(Debug)]
-pub(super) struct Made {
-    pub template: Template,
-    pub boot: Arc<Boot>,
-    pub guards: BTreeMap<String, String>,
-    /// `None`: something of what it was made from has changed by now, or may have: it is good for
-    /// the call that made it.
-    pub freshness: Option<Freshness>,
-    /// Why it may not fork.
-    pub obstacle: Option<String>,
-}
 
 /// How a boot came out.
 #[derive(Debug)]
@@ -361,98 +342,4 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
         }
         _ => Result::Unable("the template did not start".into()),
     }
-}
-
-/// What the host knows of what a template was made from.
-struct From {
-    root: PathBuf,
-    readable: Vec<PathBuf>,
-    private: Vec<PathBuf>,
-    launched_ns: i64,
-    named: Vec<PathBuf>,
-}
-
-fn make(
-    ready: Ready,
-    booted: Booted,
-    heard: Heard,
-    guards: BTreeMap<String, String>,
-    from: &From,
-) -> io::Result<Made> {
-    let (record, unseen) = match booted.record {
-        Ok(record) => (record, None),
-        Err(why) => (altair_sandbox::Record::default(), Some(why)),
-    };
-    let mut obstacle = shared::find(booted.pid, &from.root, &record.unseen)?;
-    if let Some(why) = unseen
-        && obstacle.is_none()
-    {
-        obstacle = Some(format!("what boot reads cannot be seen here: {why}"));
-    }
-    let made_from = MadeFrom {
-        looks: record.looks,
-        written: record.written,
-        started: read_at_start(booted.pid, &booted.ini, &from.named)?,
-        launched_ns: from.launched_ns,
-        visible: from
-            .readable
-            .iter()
-            .chain([&from.root])
-            .map(bytes)
-            .collect(),
-        private: from.private.iter().map(bytes).collect(),
-    };
-    let freshness = match Freshness::stand(&made_from) {
-        Ok(freshness) => Some(freshness),
-        Err(changed) => {
-            debug_assert!(changed.what != What::Fork);
-            None
-        }
-    };
-    let layer = ready.layer.as_ref();
-    Ok(Made {
-        template: ready.template,
-        boot: Arc::new(Boot {
-            stdout: ready.stdout,
-            stderr: ready.stderr,
-            changes: layer.and_then(changes::list),
-            refused: heard.refused,
-            entered_ns: heard.entered_ns,
-            boot_us: booted.boot_us,
-        }),
-        guards,
-        freshness,
-        obstacle,
-    })
-}
-
-/// What PHP read before a record could begin: its binary and all libraries, and ini files; and what
-/// the host itself went by.
-fn read_at_start(pid: i32, ini: &[Vec<u8>], named: &[PathBuf]) -> io::Result<Vec<ReadAtStart>> {
-    let maps = std::fs::read(format!("/proc/{pid}/maps"))?;
-    let mut paths: Vec<Vec<u8>> = maps
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| {
-            let at = line.iter().position(|byte| *byte == b'/')?;
-            line.get(at..).map(<[u8]>::to_vec)
-        })
-        .chain(ini.iter().cloned())
-        .collect();
-    paths.extend(named.iter().map(bytes));
-    paths.sort_unstable();
-    paths.dedup();
-    Ok(paths
-        .into_iter()
-        .map(|path| {
-            let is_directory = Path::new(OsStr::from_bytes(&path)).is_dir();
-            ReadAtStart {
-                path,
-                way: if is_directory { Way::Listed } else { Way::Read },
-            }
-        })
-        .collect())
-}
-
-fn bytes(path: &PathBuf) -> Vec<u8> {
-    path.as_os_str().as_bytes().to_vec()
 }

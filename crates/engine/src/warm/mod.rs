@@ -2,6 +2,7 @@
 
 mod boot;
 mod key;
+mod made;
 mod pool;
 mod shared;
 
@@ -22,8 +23,8 @@ pub use pool::Pool;
 /// How long a boot may take, also when the call that began it has come to its deadline.
 pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long a template waits for a request before it ends.
-pub(crate) const IDLE: Duration = Duration::from_secs(5 * 60);
+/// How long a template waits for a request before it ends, by default: longer than an agent thinks.
+pub const IDLE: Duration = Duration::from_secs(5 * 60);
 
 /// Templates that a pool keeps: each holds the memory of a booted application.
 pub(crate) const TEMPLATES_MAX: usize = 8;

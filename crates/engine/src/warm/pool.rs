@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::{ForkError, channel_pair};
 
-use super::boot::{Booting, Made, Result as BootResult};
+use super::boot::{Booting, Result as BootResult};
 use super::key::Key;
+use super::made::Made;
 use super::{Acquired, Boot, Start, TEMPLATES_MAX};
 use crate::EvalError;
 use crate::evaluation::{GRACE, Observer};
@@ -48,7 +49,7 @@ enum State {
     /// The application has to be booted in each child; why, and as long as what was seen.
     Booted {
         why: String,
-        seen: Freshness,
+        seen: Box<Freshness>,
     },
     /// There is no template to be had.
     Unable(String),
@@ -57,7 +58,7 @@ enum State {
 /// What to do next for a request.
 enum Next {
     Wait(Arc<Booting>, bool),
-    Take(Result<Forked, ForkError>),
+    Take(Result<Box<Forked>, ForkError>),
     Nothing(Start),
 }
 
@@ -123,7 +124,7 @@ impl Pool {
             let next = self.next(&key, asked, deadline)?;
             let (booting, is_maker) = match next {
                 Next::Nothing(start) => return Ok(Acquired::Nothing(start)),
-                Next::Take(Ok(forked)) => return Ok(child(forked, asked)),
+                Next::Take(Ok(forked)) => return Ok(child(*forked, asked)),
                 Next::Take(Err(ForkError::Gone)) => {
                     tries += 1;
                     continue;
@@ -256,6 +257,7 @@ impl Pool {
         match (&start, made.freshness.take()) {
             (Start::Booted(why), Some(seen)) => {
                 let why = why.clone();
+                let seen = Box::new(seen);
                 put(Some(State::Booted { why, seen }));
             }
             (_, Some(freshness)) => {
@@ -273,7 +275,7 @@ impl Pool {
             return Ok(Some(Acquired::Nothing(start)));
         }
         match facts.fork(&template, deadline) {
-            Ok(forked) => Ok(Some(child(forked, asked))),
+            Ok(forked) => Ok(Some(child(*forked, asked))),
             Err(ForkError::Gone) => {
                 self.forget(key);
                 Ok(None)
@@ -335,16 +337,16 @@ impl Facts {
         self,
         template: &altair_sandbox::Template,
         deadline: Instant,
-    ) -> Result<Forked, ForkError> {
+    ) -> Result<Box<Forked>, ForkError> {
         let (channel, theirs) = channel_pair()?;
         let until = deadline.min(Instant::now() + FORK_PATIENCE);
-        Ok(Forked {
+        Ok(Box::new(Forked {
             child: template.fork(theirs, until)?,
             channel,
             boot: self.boot,
             guards: self.guards,
             start: self.start,
-        })
+        }))
     }
 }
 

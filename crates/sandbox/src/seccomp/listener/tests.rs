@@ -70,7 +70,7 @@ fn one_round_answers_no_more_than_its_share() {
         ForkResult::Child => calls_at_once(process.as_fd()),
         ForkResult::Parent { child } => Ends(child),
     };
-    let mut channel = Channel::new(Some(host), Vec::new());
+    let mut channel = Channel::new(Some(host), Vec::new(), false);
     let until = Supervision::deadline_after(std::time::Duration::from_secs(30));
     let in_time = || assert!(std::time::Instant::now() < until);
     let listener = loop {

@@ -1,0 +1,42 @@
+//! The process that the command line runs in.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use altair_engine::php;
+
+/// What the process that the command line runs in already knows. The program `altair` knows
+/// nothing; a PHP with the extension knows both.
+#[derive(Debug, Default)]
+pub struct Host {
+    /// The PHP binary that this process is: what `php` means, instead of the first on `PATH`.
+    pub php: Option<PathBuf>,
+    /// The file of the extension, where `ALTAIR_EVAL_EXTENSION` names none.
+    pub extension: Option<PathBuf>,
+}
+
+impl Host {
+    /// The interpreter that `--php=<name>` means here.
+    pub fn php(&self, name: &OsStr) -> OsString {
+        match &self.php {
+            Some(running) if name == php::DEFAULT => running.into(),
+            _ => name.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn php_is_the_running_binary_and_another_name_is_not() {
+        let host = Host {
+            php: Some("/running/php".into()),
+            extension: None,
+        };
+        assert_eq!(host.php("php".as_ref()), "/running/php");
+        assert_eq!(host.php("php8.4".as_ref()), "php8.4");
+        assert_eq!(Host::default().php("php".as_ref()), "php");
+    }
+}

@@ -1,0 +1,121 @@
+//! A template that is booted: what it was made from, and what it shares.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use altair_sandbox::{Ready, Template, Way};
+
+use super::{Boot, shared};
+use crate::changes;
+use crate::channel::Booted;
+use crate::freshness::{Freshness, MadeFrom, Started};
+use crate::outcome::Heard;
+
+/// A template that is booted.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub template: Template,
+    pub boot: Arc<Boot>,
+    pub guards: BTreeMap<String, String>,
+    /// `None`: something of what it was made from has changed by now, or may have: it is good for
+    /// the call that made it.
+    pub freshness: Option<Freshness>,
+    /// Why it may not fork.
+    pub obstacle: Option<String>,
+}
+
+/// What the host knows of what a template was made from.
+pub(super) struct From {
+    pub root: PathBuf,
+    pub readable: Vec<PathBuf>,
+    pub private: Vec<PathBuf>,
+    pub launched_ns: i64,
+    pub named: Vec<PathBuf>,
+}
+
+/// Looks at a template that has got ready.
+///
+/// # Errors
+/// Where `/proc` does not tell.
+pub(super) fn make(
+    ready: Ready,
+    booted: Booted,
+    heard: Heard,
+    guards: BTreeMap<String, String>,
+    from: &From,
+) -> io::Result<Made> {
+    let (record, unseen) = match booted.record {
+        Ok(record) => (record, None),
+        Err(why) => (altair_sandbox::Record::default(), Some(why)),
+    };
+    let mut obstacle = shared::find(booted.pid, &from.root, &record.unseen)?;
+    if let Some(why) = unseen
+        && obstacle.is_none()
+    {
+        obstacle = Some(format!("what boot reads cannot be seen here: {why}"));
+    }
+    let made_from = MadeFrom {
+        looks: record.looks,
+        written: record.written,
+        started: read_at_start(booted.pid, &booted.ini, &from.named)?,
+        launched_ns: from.launched_ns,
+        visible: from
+            .readable
+            .iter()
+            .chain([&from.root])
+            .map(|path| bytes(path))
+            .collect(),
+        private: from.private.iter().map(|path| bytes(path)).collect(),
+    };
+    let freshness = Freshness::stand(&made_from).ok();
+    let layer = ready.layer.as_ref();
+    Ok(Made {
+        template: ready.template,
+        boot: Arc::new(Boot {
+            stdout: ready.stdout,
+            stderr: ready.stderr,
+            changes: layer.and_then(changes::list),
+            refused: heard.refused,
+            entered_ns: heard.entered_ns,
+            boot_us: booted.boot_us,
+        }),
+        guards,
+        freshness,
+        obstacle,
+    })
+}
+
+/// What PHP read before a record could begin: its binary and all libraries, and ini files; and what
+/// the host itself went by.
+fn read_at_start(pid: i32, ini: &[Vec<u8>], named: &[PathBuf]) -> io::Result<Vec<Started>> {
+    let maps = std::fs::read(format!("/proc/{pid}/maps"))?;
+    let mut paths: Vec<Vec<u8>> = maps
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| {
+            let at = line.iter().position(|byte| *byte == b'/')?;
+            line.get(at..).map(<[u8]>::to_vec)
+        })
+        .chain(ini.iter().cloned())
+        .collect();
+    paths.extend(named.iter().map(|path| bytes(path)));
+    paths.sort_unstable();
+    paths.dedup();
+    Ok(paths
+        .into_iter()
+        .map(|path| {
+            let is_directory = Path::new(OsStr::from_bytes(&path)).is_dir();
+            Started {
+                path,
+                way: if is_directory { Way::Listed } else { Way::Read },
+            }
+        })
+        .collect())
+}
+
+fn bytes(path: &Path) -> Vec<u8> {
+    path.as_os_str().as_bytes().to_vec()
+}
