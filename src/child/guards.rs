@@ -85,12 +85,12 @@ pub fn restrict(task: &Task) {
 ///
 /// The ending of a run whose boot has used more than the request allows.
 pub fn limit(task: &Task, run: &Run, voice: &'static Voice) -> Result<Option<String>, Ending> {
-    if run.guards.seccomp.is_none() {
-        hide();
-    }
     let Some(limit) = run.memory_limit_bytes else {
         return Ok(None);
     };
+    if run.guards.seccomp.is_none() {
+        hide();
+    }
     refusals::report_to(voice);
     if !engine::set_memory_limit(limit) {
         let used = engine::memory_usage();

@@ -165,12 +165,11 @@ impl State {
                     return Ok(Some((key, result)));
                 }
             }
-            // Not only when the others are through: that may take a minute.
-            if let Some(error) = self.failed.pop_front() {
-                return Ok(Some((Zval::null(), Err(error))));
-            }
             if self.running.is_empty() {
-                return Ok(None);
+                return Ok(self
+                    .failed
+                    .pop_front()
+                    .map(|error| (Zval::null(), Err(error))));
             }
             let runs: Vec<&Watched> = self.running.iter().map(|(_, run)| run).collect();
             wait_for(&runs)?;

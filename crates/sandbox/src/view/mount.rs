@@ -177,10 +177,14 @@ pub(super) fn mount_project(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
     }
     if let Some(at) = &mounts.sealed {
         match bind(SEALED, at) {
-            // It was there when the template was made.
+            // What is kept, or the place for it, is gone since the template was made: then there is
+            // an empty one.
             Err(Errno::ENOENT) => {
-                make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE)?;
-                bind(SEALED, at)?;
+                match make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE) {
+                    Err(Errno::EEXIST) => {}
+                    made => made?,
+                }
+                bind(COVER, at)?;
             }
             other => other?,
         }
