@@ -9,11 +9,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use altair_engine::{EvalError, EvalResult, Observer, Prepared};
+use altair_engine::{EvalError, EvalResult, Observer, Prepared, thread};
 use altair_sandbox::Stream;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, SigmaskHow, pthread_sigmask};
 use nix::unistd::{pipe2, read, write};
 
 use crate::zend::host::{self, Wants};
@@ -53,26 +52,15 @@ impl Hand {
     /// Where there can be no further thread.
     pub fn start() -> io::Result<Self> {
         let (jobs, waiting) = channel::<(Prepared, Teller)>();
-        // The host's signal handlers are PHP's: none of them may run on this thread, which
-        // inherits the mask it is started under.
-        let mut before = SigSet::empty();
-        pthread_sigmask(
-            SigmaskHow::SIG_SETMASK,
-            Some(&SigSet::all()),
-            Some(&mut before),
-        )?;
-        let thread = std::thread::Builder::new()
-            .name("altair-eval".into())
-            .spawn(move || {
-                for (prepared, mut teller) in waiting {
-                    let result = prepared.run(&mut teller);
-                    teller.tell(Event::Done(Box::new(result)));
-                }
-            });
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
+        let thread = thread::start("altair-eval", move || {
+            for (prepared, mut teller) in waiting {
+                let result = prepared.run(&mut teller);
+                teller.tell(Event::Done(Box::new(result)));
+            }
+        })?;
         Ok(Self {
             jobs: Some(jobs),
-            thread: Some(thread?),
+            thread: Some(thread),
             owner: std::process::id(),
         })
     }

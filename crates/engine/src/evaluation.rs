@@ -244,15 +244,19 @@ impl Prepared {
         result
     }
 
-    fn run_child(self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
-        let deadline = self.deadline();
-        let asked = Asked {
+    fn asked(&self) -> Asked<'_> {
+        Asked {
             evaluator: &self.evaluator,
             request: &self.request,
             target: &self.target,
             php: &self.php,
             environment: &self.environment,
-        };
+        }
+    }
+
+    fn run_child(self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
+        let deadline = self.deadline();
+        let asked = self.asked();
         let acquired = match &self.evaluator.pool {
             Some(pool) => pool.acquire(&asked, deadline, observer)?,
             None => Acquired::Nothing(Start::Cold(None)),
@@ -289,13 +293,7 @@ impl Prepared {
             directories: _directories,
         } = started;
         let secret = Secret::generate().map_err(|e| system(&e))?;
-        let asked = Asked {
-            evaluator: &self.evaluator,
-            request: &self.request,
-            target: &self.target,
-            php: &self.php,
-            environment: &self.environment,
-        };
+        let asked = self.asked();
         let restrictions = match start {
             Start::Warm | Start::First => None,
             Start::Cold(_) | Start::Booted(_) if private_root => asked.restrictions(&[]),

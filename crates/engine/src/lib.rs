@@ -25,6 +25,7 @@ mod readable;
 mod request;
 mod result;
 mod start;
+pub mod thread;
 mod warm;
 
 pub use error::EvalError;

@@ -13,7 +13,6 @@ use std::time::Instant;
 use altair_sandbox::{Captured, Ended, MadeReady, Refusal, Status, Stream, Supervision};
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, SigmaskHow, pthread_sigmask};
 use nix::unistd::pipe2;
 
 use super::made::{From, Made, make};
@@ -23,6 +22,7 @@ use crate::channel::{Booted, Message, MessageReader};
 use crate::evaluation::{OUTPUT_LIMIT, Observer, stop_signal};
 use crate::outcome::Heard;
 use crate::start::TemplateStart;
+use crate::thread;
 
 /// Milliseconds after which a waiting call looks up.
 const LOOK_AFTER_MS: u16 = 100;
@@ -79,28 +79,18 @@ impl Booting {
         let (over, ringer) = pipe2(OFlag::O_CLOEXEC)?;
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
-        // None of the host's signal handlers may run on this thread, which inherits the mask.
-        let mut before = SigSet::empty();
-        pthread_sigmask(
-            SigmaskHow::SIG_SETMASK,
-            Some(&SigSet::all()),
-            Some(&mut before),
-        )?;
-        let thread = std::thread::Builder::new()
-            .name("altair-boot".into())
-            .spawn(move || {
-                let result = boot(start, &own);
-                let mut state = lock(&own.state);
-                state.result = Some(result);
-                state.over = true;
-                drop(state);
-                drop(ringer);
-            });
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
+        let thread = thread::start("altair-boot", move || {
+            let result = boot(start, &own);
+            let mut state = lock(&own.state);
+            state.result = Some(result);
+            state.over = true;
+            drop(state);
+            drop(ringer);
+        })?;
         Ok(Self {
             shared,
             over,
-            thread: Some(thread?),
+            thread: Some(thread),
             owner: std::process::id(),
         })
     }
