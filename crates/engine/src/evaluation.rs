@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use altair_sandbox::{Refusal, Stream, Supervision};
 use nix::time::{ClockId, clock_gettime};
 
+use crate::asked::Asked;
 use crate::audit::{self, Actor};
 use crate::blocked::Context;
 use crate::changes;
@@ -17,7 +18,7 @@ use crate::diagnosis::never_entered;
 use crate::guards::Selection;
 use crate::outcome::{Heard, Seen};
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, Target};
-use crate::start::{Asked, Started, start};
+use crate::start::{Started, start};
 use crate::warm::{Acquired, Boot, Failed, IDLE, Pool, Start};
 use crate::{EvalError, EvalResult, php};
 

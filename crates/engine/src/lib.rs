@@ -4,6 +4,7 @@
 //! PHP: the child is a `php` process that loads the extension, and this crate is what starts it,
 //! talks to it over the [`channel`] and turns how it ended into a result.
 
+mod asked;
 pub mod audit;
 mod blocked;
 mod changes;

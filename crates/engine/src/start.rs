@@ -2,9 +2,7 @@
 //! kernel gives.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, TryLockError};
@@ -12,212 +10,10 @@ use std::sync::{LazyLock, Mutex, MutexGuard, TryLockError};
 use altair_sandbox::{Child, FinalGuards, Limits, SpawnError, Step, channel_pair};
 use tempfile::TempDir;
 
-use crate::channel::{self, Model, PROTOCOL, Restrictions, Secret, Task, Work};
-use crate::confinement::{AUDIT_DIR, Confinement, Level, run_as};
-use crate::evaluation::Evaluator;
+use crate::asked::Asked;
+use crate::confinement::{Confinement, Level, run_as};
 use crate::guards::Insisted;
-use crate::launch::{self, HostContext};
-use crate::profile::SecurityProfile;
-use crate::readable::{INSTALLED, Sources};
-use crate::request::{Bootstrap, EvalRequest, MAX_MEMORY_MB, MAX_TIMEOUT_MS, Target};
-use crate::{EvalError, freshness, guards};
-
-/// What a child is asked for with.
-#[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
-    pub evaluator: &'a Evaluator,
-    pub request: &'a EvalRequest,
-    pub target: &'a Target,
-    pub php: &'a Path,
-    pub environment: &'a [(OsString, OsString)],
-}
-
-impl Asked<'_> {
-    /// What may be read beside the project.
-    fn readable(&self) -> Vec<PathBuf> {
-        let Self {
-            evaluator,
-            request,
-            target,
-            php,
-            ..
-        } = self;
-        let shows = ["filesystem", "landlock", "ini"];
-        if !shows
-            .iter()
-            .any(|guard| evaluator.selection.takes(guard, request))
-        {
-            return Vec::new();
-        }
-        Sources {
-            php,
-            extension: evaluator.extension.as_deref(),
-            ini_scan_dir: evaluator.ini_scan_dir.as_deref(),
-            known: &evaluator.known_paths,
-            root: &target.root,
-            named_root: &request.project_root,
-            reader: run_as(&target.root),
-            requested: &request.readable_paths,
-        }
-        .paths()
-    }
-
-    fn host(&self) -> HostContext<'_> {
-        HostContext {
-            php: self.php.to_owned(),
-            extension: self.evaluator.extension.as_deref(),
-            ini_scan_dir: self.evaluator.ini_scan_dir.as_deref(),
-            environment: self.environment.to_vec(),
-        }
-    }
-
-    /// The task of a child for this.
-    pub(crate) fn task(
-        &self,
-        secret: &Secret,
-        private_root: bool,
-        restrictions: Option<Restrictions>,
-        work: Work,
-    ) -> Task {
-        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
-        Task {
-            protocol: PROTOCOL.into(),
-            secret: secret.clone(),
-            host: std::process::id().cast_signed(),
-            root: bytes(&self.target.root),
-            bootstrap: match &self.target.bootstrap {
-                Bootstrap::File(path) => Some(bytes(path)),
-                Bootstrap::Discover => None,
-            },
-            capped: self.evaluator.selection.takes("limits", self.request),
-            private_root,
-            restrictions,
-            work,
-        }
-    }
-
-    /// Whether PHP's own switches are taken.
-    pub(crate) fn takes_ini(&self) -> bool {
-        self.evaluator.selection.takes("ini", self.request)
-    }
-
-    /// What PHP's own switches take away. `readable`: beside the project, where there is no private
-    /// root that shows nothing else.
-    pub(crate) fn restrictions(&self, readable: &[PathBuf]) -> Option<Restrictions> {
-        let restrictions = SecurityProfile::from(self.request).restrictions();
-        restrictions
-            .filter(|_| self.takes_ini())
-            .map(|restrictions| Restrictions {
-                readable: readable
-                    .iter()
-                    .map(|path| path.as_os_str().as_bytes().to_vec())
-                    .collect(),
-                ..restrictions
-            })
-    }
-
-    /// Why no template can serve this, from the start.
-    pub(crate) fn cannot_be_warm(&self) -> Option<String> {
-        if self.request.unconfined {
-            return Some("an unsafe run has nothing that would keep it from the template".into());
-        }
-        for guard in ["privileges", "filesystem", "seccomp"] {
-            if !self.evaluator.selection.takes(guard, self.request) {
-                return Some(format!(
-                    "without the guard `{guard}` a template is not kept apart"
-                ));
-            }
-        }
-        let known = known().and_then(|known| known.get(&self.target.root).cloned())?;
-        Some(format!("there is no layer for each run: {}", known.1))
-    }
-}
-
-/// A template that is started, and all that its boot needs and leaves to be known.
-pub(crate) struct TemplateStart {
-    pub child: Child,
-    pub channel: OwnedFd,
-    pub outbox: Vec<Vec<u8>>,
-    pub secret: Secret,
-    pub guards: BTreeMap<String, String>,
-    pub root: PathBuf,
-    pub readable: Vec<PathBuf>,
-    /// What of the project is not the host's to it.
-    pub private: Vec<PathBuf>,
-    /// What the host was told to start: the paths by which it is found, which may be links, and
-    /// what Composer has installed, by which it found paths to show.
-    pub named: Vec<PathBuf>,
-    /// As `MadeFrom::launched_ns`.
-    pub launched_ns: i64,
-}
-
-impl TemplateStart {
-    /// Starts a template.
-    ///
-    /// # Errors
-    /// Why there is none to be had, in words for the user.
-    pub(crate) fn of(asked: &Asked<'_>) -> Result<Self, String> {
-        let readable = asked.readable();
-        // What it is for is not one request's: as much as any may ask for.
-        let request = asked
-            .request
-            .clone()
-            .with_memory_limit_mb(MAX_MEMORY_MB)
-            .with_timeout_ms(MAX_TIMEOUT_MS);
-        let confinement = Confinement {
-            request: &request,
-            target: asked.target,
-            selection: &asked.evaluator.selection,
-            level: &Level::Full,
-            readable: &readable,
-        };
-        let (channel, theirs) = channel_pair().map_err(|error| error.to_string())?;
-        let mut launch = launch::plan(&confinement, asked.host(), theirs);
-        launch.template = true;
-        // It lives on, and forks: the deadline of its boot is the host's to keep.
-        launch.policy.limits.cpu_seconds = None;
-        let launched_ns = freshness::now_ns();
-        let child = launch.spawn().map_err(|error| error.to_string())?;
-        let Some(renewal) = child.renewal().cloned() else {
-            return Err("it has no private root".into());
-        };
-        let guards = guards::states(child.guards(), &asked.evaluator.selection, asked.request);
-        let checked = asked.evaluator.selection.check_states(&guards);
-        checked.map_err(|error| error.to_string())?;
-        let secret = Secret::generate().map_err(|error| error.to_string())?;
-        let final_guards = confinement.final_guards();
-        let model = Model {
-            landlock: final_guards.landlock.is_some(),
-            seccomp: final_guards.seccomp.unwrap_or_default(),
-            insist: asked.evaluator.selection.insisted_final(&request, true),
-            renewal,
-            idle_ms: u64::try_from(asked.evaluator.idle.as_millis()).unwrap_or(u64::MAX),
-        };
-        let restrictions = asked.restrictions(&[]);
-        let task = asked.task(&secret, true, restrictions, Work::Template(model));
-        let outbox = channel::encode_task(&task).map_err(|error| error.to_string())?;
-        Ok(Self {
-            guards,
-            child,
-            channel,
-            outbox,
-            secret,
-            root: asked.target.root.clone(),
-            readable,
-            private: vec![asked.target.root.join(AUDIT_DIR)],
-            named: [
-                Some(asked.php.to_owned()),
-                asked.evaluator.extension.clone(),
-            ]
-            .into_iter()
-            .flatten()
-            .chain([asked.target.root.join(INSTALLED)])
-            .filter(|path| path.exists())
-            .collect(),
-            launched_ns,
-        })
-    }
-}
+use crate::{EvalError, guards, launch};
 
 /// A child that runs and waits for its task.
 pub(crate) struct Started {
@@ -352,6 +148,11 @@ fn known() -> Option<MutexGuard<'static, HashMap<PathBuf, (Attempt, String)>>> {
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => None,
     }
+}
+
+/// Why a project cannot have a layer in memory, as far as that is known.
+pub(crate) fn why_degraded(root: &Path) -> Option<String> {
+    known()?.get(root).map(|(_, why)| why.clone())
 }
 
 /// Starts a child in a process of its own.

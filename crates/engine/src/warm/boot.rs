@@ -16,12 +16,12 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::pipe2;
 
 use super::made::{From, Made, make};
+use super::start::TemplateStart;
 use super::{BOOT_LIMIT, Failed};
 use crate::changes;
 use crate::channel::{Booted, Message, MessageReader};
 use crate::evaluation::{OUTPUT_LIMIT, Observer, stop_signal};
 use crate::outcome::Heard;
-use crate::start::TemplateStart;
 use crate::thread;
 
 /// Milliseconds after which a waiting call looks up.

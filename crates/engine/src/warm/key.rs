@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::asked::Asked;
 use crate::guards::Selection;
 use crate::launch;
 use crate::request::Bootstrap;
-use crate::start::Asked;
 
 /// All that a template is made from, but for the files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

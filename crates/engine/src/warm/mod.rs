@@ -5,6 +5,7 @@ mod key;
 mod made;
 mod pool;
 mod shared;
+mod start;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -10,11 +10,13 @@ use altair_sandbox::{ForkError, channel_pair};
 use super::boot::{Booting, Result as BootResult};
 use super::key::Key;
 use super::made::Made;
+use super::start::TemplateStart;
 use super::{Acquired, Boot, Start, TEMPLATES_MAX};
 use crate::EvalError;
+use crate::asked::Asked;
 use crate::evaluation::{GRACE, Observer};
 use crate::freshness::Freshness;
-use crate::start::{Asked, Started, TemplateStart};
+use crate::start::Started;
 
 /// The templates of one evaluator. Dropping it ends them.
 ///

@@ -1,0 +1,125 @@
+//! What a child is asked for with, and what of it follows for the child, however it is started.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::channel::{PROTOCOL, Restrictions, Secret, Task, Work};
+use crate::confinement::run_as;
+use crate::evaluation::Evaluator;
+use crate::launch::HostContext;
+use crate::profile::SecurityProfile;
+use crate::readable::Sources;
+use crate::request::{Bootstrap, EvalRequest, Target};
+use crate::start::why_degraded;
+
+/// What a child is asked for with.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub evaluator: &'a Evaluator,
+    pub request: &'a EvalRequest,
+    pub target: &'a Target,
+    pub php: &'a Path,
+    pub environment: &'a [(OsString, OsString)],
+}
+
+impl Asked<'_> {
+    /// What may be read beside the project.
+    pub(crate) fn readable(&self) -> Vec<PathBuf> {
+        let Self {
+            evaluator,
+            request,
+            target,
+            php,
+            ..
+        } = self;
+        let shows = ["filesystem", "landlock", "ini"];
+        if !shows
+            .iter()
+            .any(|guard| evaluator.selection.takes(guard, request))
+        {
+            return Vec::new();
+        }
+        Sources {
+            php,
+            extension: evaluator.extension.as_deref(),
+            ini_scan_dir: evaluator.ini_scan_dir.as_deref(),
+            known: &evaluator.known_paths,
+            root: &target.root,
+            named_root: &request.project_root,
+            reader: run_as(&target.root),
+            requested: &request.readable_paths,
+        }
+        .paths()
+    }
+
+    pub(crate) fn host(&self) -> HostContext<'_> {
+        HostContext {
+            php: self.php.to_owned(),
+            extension: self.evaluator.extension.as_deref(),
+            ini_scan_dir: self.evaluator.ini_scan_dir.as_deref(),
+            environment: self.environment.to_vec(),
+        }
+    }
+
+    /// The task of a child for this.
+    pub(crate) fn task(
+        &self,
+        secret: &Secret,
+        private_root: bool,
+        restrictions: Option<Restrictions>,
+        work: Work,
+    ) -> Task {
+        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+        Task {
+            protocol: PROTOCOL.into(),
+            secret: secret.clone(),
+            host: std::process::id().cast_signed(),
+            root: bytes(&self.target.root),
+            bootstrap: match &self.target.bootstrap {
+                Bootstrap::File(path) => Some(bytes(path)),
+                Bootstrap::Discover => None,
+            },
+            capped: self.evaluator.selection.takes("limits", self.request),
+            private_root,
+            restrictions,
+            work,
+        }
+    }
+
+    /// Whether PHP's own switches are taken.
+    pub(crate) fn takes_ini(&self) -> bool {
+        self.evaluator.selection.takes("ini", self.request)
+    }
+
+    /// What PHP's own switches take away. `readable`: beside the project, where there is no private
+    /// root that shows nothing else.
+    pub(crate) fn restrictions(&self, readable: &[PathBuf]) -> Option<Restrictions> {
+        let restrictions = SecurityProfile::from(self.request).restrictions();
+        restrictions
+            .filter(|_| self.takes_ini())
+            .map(|restrictions| Restrictions {
+                readable: readable
+                    .iter()
+                    .map(|path| path.as_os_str().as_bytes().to_vec())
+                    .collect(),
+                ..restrictions
+            })
+    }
+
+    /// Why no template can serve this, from the start.
+    pub(crate) fn cannot_be_warm(&self) -> Option<String> {
+        if self.request.unconfined {
+            return Some("an unsafe run has nothing that would keep it from the template".into());
+        }
+        for guard in ["privileges", "filesystem", "seccomp"] {
+            if !self.evaluator.selection.takes(guard, self.request) {
+                return Some(format!(
+                    "without the guard `{guard}` a template is not kept apart"
+                ));
+            }
+        }
+        let why = why_degraded(&self.target.root)?;
+        Some(format!("there is no layer for each run: {why}"))
+    }
+}

@@ -1,0 +1,100 @@
+//! From a request to a template that runs and is to boot.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use altair_sandbox::{Child, channel_pair};
+
+use crate::asked::Asked;
+use crate::channel::{self, Model, Secret, Work};
+use crate::confinement::{AUDIT_DIR, Confinement, Level};
+use crate::readable::INSTALLED;
+use crate::request::{MAX_MEMORY_MB, MAX_TIMEOUT_MS};
+use crate::{freshness, guards, launch};
+
+/// A template that is started, and all that its boot needs and leaves to be known.
+pub(crate) struct TemplateStart {
+    pub child: Child,
+    pub channel: OwnedFd,
+    pub outbox: Vec<Vec<u8>>,
+    pub secret: Secret,
+    pub guards: BTreeMap<String, String>,
+    pub root: PathBuf,
+    pub readable: Vec<PathBuf>,
+    /// What of the project is not the host's to it.
+    pub private: Vec<PathBuf>,
+    /// What the host was told to start: the paths by which it is found, which may be links, and
+    /// what Composer has installed, by which it found paths to show.
+    pub named: Vec<PathBuf>,
+    /// As `MadeFrom::launched_ns`.
+    pub launched_ns: i64,
+}
+
+impl TemplateStart {
+    /// Starts a template.
+    ///
+    /// # Errors
+    /// Why there is none to be had, in words for the user.
+    pub(crate) fn of(asked: &Asked<'_>) -> Result<Self, String> {
+        let readable = asked.readable();
+        // What it is for is not one request's: as much as any may ask for.
+        let request = asked
+            .request
+            .clone()
+            .with_memory_limit_mb(MAX_MEMORY_MB)
+            .with_timeout_ms(MAX_TIMEOUT_MS);
+        let confinement = Confinement {
+            request: &request,
+            target: asked.target,
+            selection: &asked.evaluator.selection,
+            level: &Level::Full,
+            readable: &readable,
+        };
+        let (channel, theirs) = channel_pair().map_err(|error| error.to_string())?;
+        let mut launch = launch::plan(&confinement, asked.host(), theirs);
+        launch.template = true;
+        // It lives on, and forks: the deadline of its boot is the host's to keep.
+        launch.policy.limits.cpu_seconds = None;
+        let launched_ns = freshness::now_ns();
+        let child = launch.spawn().map_err(|error| error.to_string())?;
+        let Some(renewal) = child.renewal().cloned() else {
+            return Err("it has no private root".into());
+        };
+        let guards = guards::states(child.guards(), &asked.evaluator.selection, asked.request);
+        let checked = asked.evaluator.selection.check_states(&guards);
+        checked.map_err(|error| error.to_string())?;
+        let secret = Secret::generate().map_err(|error| error.to_string())?;
+        let final_guards = confinement.final_guards();
+        let model = Model {
+            landlock: final_guards.landlock.is_some(),
+            seccomp: final_guards.seccomp.unwrap_or_default(),
+            insist: asked.evaluator.selection.insisted_final(&request, true),
+            renewal,
+            idle_ms: u64::try_from(asked.evaluator.idle.as_millis()).unwrap_or(u64::MAX),
+        };
+        let restrictions = asked.restrictions(&[]);
+        let task = asked.task(&secret, true, restrictions, Work::Template(model));
+        let outbox = channel::encode_task(&task).map_err(|error| error.to_string())?;
+        Ok(Self {
+            guards,
+            child,
+            channel,
+            outbox,
+            secret,
+            root: asked.target.root.clone(),
+            readable,
+            private: vec![asked.target.root.join(AUDIT_DIR)],
+            named: [
+                Some(asked.php.to_owned()),
+                asked.evaluator.extension.clone(),
+            ]
+            .into_iter()
+            .flatten()
+            .chain([asked.target.root.join(INSTALLED)])
+            .filter(|path| path.exists())
+            .collect(),
+            launched_ns,
+        })
+    }
+}
