@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use altair_engine::encode::{Key, Step};
-use altair_engine::{EvalError, EvalResult, Evaluator};
+use altair_engine::{EvalError, EvalResult, Evaluator, Turns};
 use ext_php_rs::convert::IntoZval;
 use ext_php_rs::prelude::*;
 use ext_php_rs::types::{ZendClassObject, Zval};
@@ -17,6 +17,10 @@ use crate::zend::Bailout;
 use crate::zend::host::{self, Wants};
 use crate::zend::json;
 use crate::zend::node::{ZvalNode, entries};
+
+/// Runs under way for each that is at its snippet: one gets ready meanwhile, and one ends. With fewer
+/// a core waits for the next short snippet, or for the kernel to take the one before down.
+const UNDER_WAY: usize = 3;
 
 /// Results of several evaluations, each under its request's key, in order of completion.
 #[php_class]
@@ -32,7 +36,9 @@ pub struct Evaluations {
 struct State {
     evaluator: Evaluator,
     requests: Requests,
-    concurrency: usize,
+    turns: Turns,
+    /// Runs that may be under way: ready for their turn, at their snippet, or ending.
+    under_way: usize,
     /// Whether the requests have been asked for yet, and whether there are more of them.
     begun: bool,
     exhausted: bool,
@@ -91,7 +97,8 @@ impl Evaluations {
         let state = State {
             evaluator,
             requests: Requests::of(requests),
-            concurrency,
+            turns: Turns::new(concurrency),
+            under_way: concurrency.saturating_mul(UNDER_WAY),
             begun: false,
             exhausted: false,
             running: Vec::new(),
@@ -125,9 +132,9 @@ impl Evaluations {
 }
 
 impl State {
-    /// Starts runs until there are as many as may run side by side.
+    /// Starts runs until there are as many as may be under way.
     fn fill(&mut self) -> Result<(), Wants> {
-        while !self.exhausted && self.failed.is_empty() && self.running.len() < self.concurrency {
+        while !self.exhausted && self.failed.is_empty() && self.running.len() < self.under_way {
             let first = !self.begun;
             self.begun = true;
             let Some((key, request)) = self.requests.next(first)? else {
@@ -143,7 +150,7 @@ impl State {
             };
             let started = self.evaluator.prepare(&request).and_then(|prepared| {
                 let hand = self.idle.pop().map_or_else(Hand::start, Ok);
-                hand.and_then(|hand| Watched::start(hand, prepared, false))
+                hand.and_then(|hand| Watched::start(hand, prepared.in_turn(&self.turns), false))
                     .map_err(|e| EvalError::Launch(format!("No thread could be started: {e}.")))
             });
             match started {
@@ -203,9 +210,20 @@ impl State {
     /// Ends what still runs.
     fn stop(&mut self) {
         self.exhausted = true;
+        // All of them first: dropping one waits for its end.
+        for (_, run) in &self.running {
+            run.cancel();
+        }
+        self.turns.wake();
         self.running.clear();
         self.idle.clear();
         self.failed.clear();
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 

@@ -195,6 +195,11 @@ impl Watched {
         self.hand.take()
     }
 
+    /// Has the run end.
+    pub fn cancel(&self) {
+        self.shared.cancelled.store(true, Ordering::Relaxed);
+    }
+
     /// What to poll for news.
     pub fn bell(&self) -> &OwnedFd {
         &self.bell
@@ -261,6 +266,6 @@ pub fn wait_for(runs: &[&Watched]) -> Result<(), Wants> {
 impl Drop for Watched {
     fn drop(&mut self) {
         // The thread is waited for after this.
-        self.shared.cancelled.store(true, Ordering::Relaxed);
+        self.cancel();
     }
 }

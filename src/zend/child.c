@@ -210,6 +210,11 @@ void altair_set_container(zval *value)
 
 /* ---- the end of boot, the end of the run ---- */
 
+static bool has_destructor(zend_object *object)
+{
+	return object->handlers->dtor_obj != zend_objects_destroy_object || object->ce->destructor != NULL;
+}
+
 void altair_end_boot(void)
 {
 	/* What boot registered is not the run's to call; the process ends without freeing it. */
@@ -218,8 +223,7 @@ void altair_end_boot(void)
 	for (uint32_t i = 1; i < EG(objects_store).top; i++) {
 		zend_object *object = EG(objects_store).object_buckets[i];
 		/* Weak, so that an object that the snippet drops and replaces is not mistaken for it. */
-		if (IS_OBJ_VALID(object)
-			&& (object->handlers->dtor_obj != zend_objects_destroy_object || object->ce->destructor)) {
+		if (IS_OBJ_VALID(object) && has_destructor(object)) {
 			zval mark;
 			ZVAL_NULL(&mark);
 			zend_weakrefs_hash_add(&boot_objects, object, &mark);
@@ -241,7 +245,10 @@ void altair_call_destructors(void)
 {
 	for (uint32_t i = 1; i < EG(objects_store).top && EG(exception) == NULL; i++) {
 		zend_object *object = EG(objects_store).object_buckets[i];
-		if (!IS_OBJ_VALID(object) || (OBJ_FLAGS(object) & IS_OBJ_DESTRUCTOR_CALLED) || is_boot_object(object)) {
+		/* What has none is not written to: in the fork of a template that would copy its page, and the
+		 * kernel take longer for all of boot's objects than for the rest of the run. */
+		if (!IS_OBJ_VALID(object) || (OBJ_FLAGS(object) & IS_OBJ_DESTRUCTOR_CALLED) || !has_destructor(object)
+			|| is_boot_object(object)) {
 			continue;
 		}
 		GC_ADD_FLAGS(object, IS_OBJ_DESTRUCTOR_CALLED);

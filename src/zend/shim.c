@@ -3,6 +3,7 @@
 #include "shim.h"
 #ifdef __GLIBC__
 # include <malloc.h>
+# include <unistd.h>
 #endif
 #include "zend_closures.h"
 #include "zend_enum.h"
@@ -431,12 +432,38 @@ const char *altair_ini_directory(void)
 	return PHP_CONFIG_FILE_PATH;
 }
 
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33) /* mallinfo2() */
+/* Takes what is free between what is not, for good: what a fork allocates then comes from the end of
+ * the heap, side by side, and not from a hole here and there, each in a page that has to be copied. */
+static void fill_holes(void)
+{
+	/* From half of what the C library takes a mapping for (mallopt(3), M_MMAP_THRESHOLD) to the
+	 * smallest piece that it has. Bytes at most: each piece is a page that is written to. */
+	const size_t largest = 64 * 1024, cached = 1032, smallest = 24, most = 8 * 1024 * 1024;
+	const char *end = (char *) sbrk(0) - mallinfo2().keepcost;
+	size_t filled = 0;
+	for (size_t size = largest; size >= smallest; size -= size > cached ? size / 8 : 16) {
+		char *piece;
+		while ((piece = malloc(size)) != NULL && piece < end && filled < most) {
+			filled += size;
+		}
+		/* From the end. One that the library would keep for the next of its size stays taken. */
+		if (size > cached) {
+			free(piece);
+		}
+	}
+}
+#else
+static void fill_holes(void) {}
+#endif
+
 void altair_trim_memory(void)
 {
 	zend_mm_gc(zend_mm_get_heap());
 #ifdef __GLIBC__
 	malloc_trim(0);
 #endif
+	fill_holes();
 }
 
 size_t altair_memory_peak(void)

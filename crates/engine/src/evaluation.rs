@@ -19,6 +19,7 @@ use crate::guards::Selection;
 use crate::outcome::{Heard, Seen};
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, Target};
 use crate::start::{Started, start};
+use crate::turns::{Turn, Turns};
 use crate::warm::{Acquired, Boot, Failed, IDLE, Pool, Start};
 use crate::{EvalError, EvalResult, php};
 
@@ -180,6 +181,7 @@ impl Evaluator {
             environment: std::env::vars_os().collect(),
             started,
             started_ns,
+            turns: None,
         })
     }
 }
@@ -194,6 +196,7 @@ pub struct Prepared {
     environment: Vec<(OsString, OsString)>,
     started: Instant,
     started_ns: u64,
+    turns: Option<Turns>,
 }
 
 impl Prepared {
@@ -201,6 +204,14 @@ impl Prepared {
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.started + Duration::from_millis(self.request.timeout_ms().into())
+    }
+
+    /// Runs it side by side with others, of which only so many are at their snippet at once. The
+    /// time that it waits for its turn is not the run's: the deadline counts from its turn then.
+    #[must_use]
+    pub fn in_turn(mut self, turns: &Turns) -> Self {
+        self.turns = Some(turns.clone());
+        self
     }
 
     /// Adds a variable to the environment that the child's is made from.
@@ -255,19 +266,52 @@ impl Prepared {
         }
     }
 
-    fn run_child(self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
-        let deadline = self.deadline();
-        let asked = self.asked();
-        let acquired = match &self.evaluator.pool {
-            Some(pool) => pool.acquire(&asked, deadline, observer)?,
-            None => Acquired::Nothing(Start::Cold(None)),
-        };
+    fn run_child(mut self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
+        let mut turn = None;
+        loop {
+            let asked = self.asked();
+            let acquired = match &self.evaluator.pool {
+                Some(pool) => pool.acquire(&asked, self.deadline(), observer)?,
+                None => Acquired::Nothing(Start::Cold(None)),
+            };
+            if let (Acquired::Ended(_), _) | (_, Some(_)) = (&acquired, &turn) {
+                return self.start(acquired, turn, observer);
+            }
+            let Some(turns) = &self.turns else {
+                return self.start(acquired, None, observer);
+            };
+            let (taken, waited) = turns.take(observer)?;
+            let is_fresh = match (&acquired, waited, &self.evaluator.pool) {
+                // What was fresh when the wait began may not be any more.
+                (Acquired::Child(_, _, boot), Some(_), Some(pool)) => pool.is_fresh(&asked, boot),
+                _ => true,
+            };
+            self.put_off(waited.unwrap_or_default());
+            if is_fresh {
+                return self.start(acquired, Some(taken), observer);
+            }
+            turn = Some(taken);
+        }
+    }
+
+    /// Lets the run begin so much later.
+    fn put_off(&mut self, by: Duration) {
+        self.started += by;
+        self.started_ns += u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+    }
+
+    fn start(
+        self,
+        acquired: Acquired,
+        turn: Option<Turn>,
+        observer: &mut dyn Observer,
+    ) -> Result<EvalResult, EvalError> {
         let (started, start, boot) = match acquired {
             Acquired::Child(started, start, boot) => (*started, start, boot),
-            Acquired::Nothing(why) => (start(&asked)?, why, Arc::default()),
+            Acquired::Nothing(why) => (start(&self.asked())?, why, Arc::default()),
             Acquired::Ended(failed) => return Ok(self.failed(*failed)),
         };
-        self.supervise(started, start, &boot, observer)
+        self.supervise(started, start, &boot, turn, observer)
     }
 
     /// Gives a child its task and watches it to its end.
@@ -276,6 +320,7 @@ impl Prepared {
         started: Started,
         start: Start,
         boot: &Boot,
+        turn: Option<Turn>,
         observer: &mut dyn Observer,
     ) -> Result<EvalResult, EvalError> {
         let system = |e: &dyn std::fmt::Display| {
@@ -318,6 +363,7 @@ impl Prepared {
         }
         let mut listener = Listener {
             observer,
+            turn,
             reader: MessageReader::new(secret),
             heard: Heard {
                 refused: boot.refused.clone(),
@@ -412,6 +458,8 @@ fn monotonic_ns() -> u64 {
 /// Turns the sandbox's events into messages for us and output for the observer.
 struct Listener<'a> {
     observer: &'a mut dyn Observer,
+    /// Until the child has reported: nothing of the snippet runs after that.
+    turn: Option<Turn>,
     reader: MessageReader,
     heard: Heard,
 }
@@ -423,6 +471,9 @@ impl altair_sandbox::Observer for Listener<'_> {
 
     fn packet(&mut self, packet: &[u8]) {
         self.heard.take(self.reader.push(packet), packet);
+        if self.heard.report.is_some() {
+            self.turn = None;
+        }
     }
 
     fn refused(&mut self, refusal: Refusal) {

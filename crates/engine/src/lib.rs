@@ -27,6 +27,7 @@ mod request;
 mod result;
 mod start;
 pub mod thread;
+mod turns;
 mod warm;
 
 pub use error::EvalError;
@@ -41,4 +42,5 @@ pub use result::{
     Blocked, Diagnostics, EvalResult, FileChange, FileChanges, Location, Outcome, OutputTruncated,
     Phase, Timings,
 };
+pub use turns::Turns;
 pub use warm::{IDLE, Pool};

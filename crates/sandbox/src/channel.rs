@@ -177,21 +177,17 @@ impl Channel {
     }
 
     fn receive(&mut self, at_most: usize, taken: &mut dyn FnMut(&[u8])) {
-        // An empty packet looks like the end, and may lie before a full one: only a row of empty
-        // answers that is longer than any queue, from a peer that has hung up, is the end.
-        let mut empty_in_a_row = 0;
         for _ in 0..at_most {
             let Some(socket) = &self.socket else { return };
             let to = (&mut self.hand_over, &mut self.layer);
             match receive_one(socket, &mut self.buffer, to) {
+                // An empty packet looks like the end, and may lie before a full one.
                 Ok(0) => {
-                    empty_in_a_row += 1;
-                    if empty_in_a_row == PACKETS_A_ROUND && sys::has_hung_up(socket.as_fd()) {
+                    if sys::has_hung_up(socket.as_fd()) && !sys::has_bytes(socket.as_fd()) {
                         self.socket = None;
                     }
                 }
                 Ok(length) => {
-                    empty_in_a_row = 0;
                     // The length is the packet's own, also when it did not fit.
                     if let Some(packet) = self.buffer.get(..length) {
                         taken(packet);

@@ -15,6 +15,7 @@ use nix::unistd::{Pid, getppid};
 
 use crate::error::{Failure, Step};
 use crate::final_guards::{FinalGuards, Taken};
+use crate::huge::{self, Pending};
 use crate::seccomp::{self, Closing, Seccomp};
 use crate::template::{ANSWER_BYTES, ASK};
 use crate::view::{self, Renewal, Renewed};
@@ -121,10 +122,24 @@ impl Forking {
     /// its own descriptors 0 to 3 in place: nothing, standard output, standard error, its channel.
     pub fn next(self, idle: Duration) -> Forked {
         let keeper = getppid();
+        let mut huge = Pending::default();
+        // The first one is waited for.
+        let mut has_forked = false;
         loop {
-            let Some(asked) = self.wait(idle) else {
-                return Forked::Over;
+            let has_time = has_forked && !huge.is_empty();
+            let asked = match self.wait(if has_time { Duration::ZERO } else { idle }) {
+                Asked::Fork(asked) => asked,
+                Asked::Huge(pending) => {
+                    huge = pending;
+                    continue;
+                }
+                Asked::Nothing if has_time => {
+                    huge.step();
+                    continue;
+                }
+                Asked::Nothing | Asked::Over => return Forked::Over,
             };
+            has_forked = true;
             match clone(self.thread_id) {
                 Ok(Cloned::Child) => {
                     arrange(asked);
@@ -145,17 +160,17 @@ impl Forking {
         }
     }
 
-    /// The descriptors of the next fork. `None`: there is none to come.
-    fn wait(&self, idle: Duration) -> Option<[OwnedFd; 3]> {
+    /// What comes next, `idle` at most.
+    fn wait(&self, idle: Duration) -> Asked {
         let timeout = PollTimeout::try_from(idle).unwrap_or(PollTimeout::MAX);
         loop {
             let mut fds = [PollFd::new(self.control.as_fd(), PollFlags::POLLIN)];
             match poll(&mut fds, timeout) {
-                Ok(0) => return None,
+                Ok(0) => return Asked::Nothing,
                 Ok(_) | Err(Errno::EINTR) => {}
-                Err(_) => return None,
+                Err(_) => return Asked::Over,
             }
-            let mut bytes = [0; ASK.len()];
+            let mut bytes = [0; huge::PACKET_BYTES];
             let mut space = nix::cmsg_space!([RawFd; 3]);
             let mut parts = [IoSliceMut::new(&mut bytes)];
             let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
@@ -167,7 +182,7 @@ impl Forking {
             ) {
                 Ok(message) => message,
                 Err(Errno::EAGAIN | Errno::EINTR) => continue,
-                Err(_) => return None,
+                Err(_) => return Asked::Over,
             };
             let fds: Vec<OwnedFd> = message
                 .cmsgs()
@@ -180,15 +195,29 @@ impl Forking {
                 .flatten()
                 .map(sys::own_descriptor)
                 .collect();
-            if message.bytes == 0 {
-                return None; // the host's end is closed
-            }
+            let count = message.bytes;
             match <[OwnedFd; 3]>::try_from(fds) {
-                Ok(fds) => return Some(fds),
-                Err(_) => raw::send(self.control.as_raw_fd(), &refusal(Errno::EMFILE)),
+                _ if count == 0 => return Asked::Over, // the host's end is closed
+                Ok(fds) => return Asked::Fork(fds),
+                Err(_) if count == ASK.len() => {
+                    raw::send(self.control.as_raw_fd(), &refusal(Errno::EMFILE));
+                }
+                Err(_) => return Asked::Huge(Pending::of(bytes.get(..count).unwrap_or_default())),
             }
         }
     }
+}
+
+/// What a template is asked for.
+enum Asked {
+    /// A fork, with these descriptors.
+    Fork([OwnedFd; 3]),
+    /// To use huge pages there.
+    Huge(Pending),
+    /// Nothing in time.
+    Nothing,
+    /// Nothing any more.
+    Over,
 }
 
 /// What says that there is no fork, and why.

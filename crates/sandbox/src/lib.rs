@@ -51,6 +51,7 @@ mod error;
 mod final_guards;
 mod fork;
 mod guard;
+mod huge;
 mod keeper;
 mod landlock;
 mod launch;

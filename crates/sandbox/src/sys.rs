@@ -14,6 +14,7 @@ use nix::libc::{self, c_int, c_long};
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::Status;
+use crate::huge::{HUGE_BYTES, PAGES};
 
 /// Which side of a clone the caller is.
 pub(crate) enum Cloned {
@@ -310,6 +311,14 @@ pub(crate) fn attribute_is(file: BorrowedFd<'_>, name: &std::ffi::CStr, value: &
         == Some(value)
 }
 
+/// Whether a packet with anything in it waits to be read (unix(7), `SIOCINQ`).
+pub(crate) fn has_bytes(socket: BorrowedFd<'_>) -> bool {
+    let mut bytes: c_int = 0;
+    // SAFETY: the kernel writes a number.
+    let told = unsafe { libc::ioctl(socket.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
+    told == 0 && bytes > 0
+}
+
 /// Whether the peer of a socket will send nothing after what it has sent already.
 pub(crate) fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
     let mut fds = [libc::pollfd {
@@ -320,4 +329,23 @@ pub(crate) fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
     crate::raw::poll(&mut fds, 0);
     fds.iter()
         .any(|fd| fd.revents & (libc::POLLRDHUP | libc::POLLHUP) != 0)
+}
+
+/// How many pages of the huge one at `window` are in memory (mincore(2)). None where something of it
+/// is not mapped.
+pub(crate) fn resident_pages(window: usize) -> usize {
+    let mut pages = [0u8; PAGES];
+    // SAFETY: the kernel writes a byte for each page, and fails where there is no mapping.
+    let told = unsafe { libc::mincore(window as *mut _, HUGE_BYTES, pages.as_mut_ptr()) };
+    if told != 0 {
+        return 0;
+    }
+    pages.iter().filter(|page| **page & 1 == 1).count()
+}
+
+/// Puts what is mapped at `window` into a huge page (madvise(2), `MADV_COLLAPSE`).
+pub(crate) fn collapse(window: usize) -> nix::Result<()> {
+    // SAFETY: what memory holds does not change, whatever the address.
+    let done = unsafe { libc::madvise(window as *mut _, HUGE_BYTES, libc::MADV_COLLAPSE) };
+    Errno::result(done).map(drop)
 }

@@ -15,8 +15,8 @@ use nix::unistd::{Pid, pipe2};
 
 use crate::child::{Child, Status, Streams};
 use crate::seccomp::Shared;
-use crate::sys;
 use crate::view::Layers;
+use crate::{huge, raw, sys};
 
 /// What the keeper says when a fork of the template has ended.
 pub(crate) struct ForkEnded {
@@ -46,7 +46,8 @@ impl ForkEnded {
 /// What a template answers: the id of the fork, which comes with a descriptor of it, or what the
 /// system said, negative.
 pub(crate) const ANSWER_BYTES: usize = 4;
-/// What asks it for a fork; the descriptors of the fork come with it.
+/// What asks it for a fork; the descriptors of the fork come with it. A packet without any tells
+/// where huge pages may be ([`huge`]).
 pub(crate) const ASK: &[u8] = b"f";
 
 /// How long the end of a fork that has ended is awaited from the keeper.
@@ -142,6 +143,17 @@ impl Template {
             Streams { stdout, stderr },
             started,
         ))
+    }
+
+    /// Has it use huge pages, once it has forked and has nothing else to do. `pid`: its own id.
+    pub fn use_huge_pages(&self, pid: i32) {
+        // Worth nothing but time.
+        let Ok(packet) = huge::packet_for(pid) else {
+            return;
+        };
+        if !packet.is_empty() {
+            raw::send(lock(&self.0.control).as_raw_fd(), &packet);
+        }
     }
 
     /// Ends it. Its forks go on.

@@ -72,6 +72,7 @@ pub(super) fn make(
         private: from.private.iter().map(|path| bytes(path)).collect(),
     };
     let freshness = Freshness::stand(&made_from).ok();
+    ready.template.use_huge_pages(booted.pid);
     let layer = ready.layer.as_ref();
     Ok(Made {
         template: ready.template,

@@ -164,6 +164,18 @@ impl Pool {
         Ok(Acquired::Nothing(Start::Cold(Some(why.into()))))
     }
 
+    /// Whether a fork that was given out with this boot could be given out now.
+    pub(crate) fn is_fresh(&self, asked: &Asked<'_>, boot: &Arc<Boot>) -> bool {
+        let mut slots = self.lock();
+        match slots.by_key.get_mut(&Key::new(asked)) {
+            Some(Slot {
+                state: State::Ready(made),
+                ..
+            }) => Arc::ptr_eq(&made.boot, boot) && made.is_fresh(),
+            _ => false,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Slots> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,0 +1,115 @@
+//! Taking turns: of several runs that are under way, only so many are at their snippet at once.
+//!
+//! A run is under way before and after that: its process is made and set up ahead, and the kernel
+//! takes it down afterwards. Neither is the snippet's, and both are most of the time of a short one.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::EvalError;
+use crate::evaluation::Observer;
+
+/// How long a wait lasts at most before the observer is asked.
+const LOOK_UP: Duration = Duration::from_millis(100);
+
+/// How many runs may be at their snippet at once. Copies share the count.
+#[derive(Debug, Clone)]
+pub struct Turns(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// The process whose threads they are.
+    owner: u32,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    /// Who waits, in the order of their coming.
+    waiting: VecDeque<u64>,
+    came: u64,
+}
+
+/// A turn. Dropping it gives it away.
+#[derive(Debug)]
+pub(crate) struct Turn(Arc<Shared>);
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Turns {
+    /// Turns for so many at once.
+    #[must_use]
+    pub fn new(at_once: usize) -> Self {
+        Self(Arc::new(Shared {
+            owner: std::process::id(),
+            state: Mutex::new(State {
+                free: at_once,
+                waiting: VecDeque::new(),
+                came: 0,
+            }),
+            changed: Condvar::new(),
+        }))
+    }
+
+    /// Waits for a turn. Gives it, and how long that took; `None`: it was free.
+    ///
+    /// # Errors
+    /// [`EvalError::Interrupted`] where the observer has had enough.
+    pub(crate) fn take(
+        &self,
+        observer: &mut dyn Observer,
+    ) -> Result<(Turn, Option<Duration>), EvalError> {
+        let mut state = self.0.lock();
+        if state.free > 0 && state.waiting.is_empty() {
+            state.free -= 1;
+            return Ok((Turn(Arc::clone(&self.0)), None));
+        }
+        let began = Instant::now();
+        let own = state.came;
+        state.came += 1;
+        state.waiting.push_back(own);
+        loop {
+            if state.free > 0 && state.waiting.front() == Some(&own) {
+                state.waiting.pop_front();
+                state.free -= 1;
+                return Ok((Turn(Arc::clone(&self.0)), Some(began.elapsed())));
+            }
+            state = match self.0.changed.wait_timeout(state, LOOK_UP) {
+                Ok((state, _)) => state,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+            if observer.tick().is_break() {
+                state.waiting.retain(|waiting| *waiting != own);
+                drop(state);
+                // Who comes next may have been waiting for this one alone.
+                self.0.changed.notify_all();
+                return Err(EvalError::Interrupted);
+            }
+        }
+    }
+
+    /// Has all who wait look up.
+    pub fn wake(&self) {
+        // In a fork nobody waits, and a thread that is not there may have the lock.
+        if self.0.owner != std::process::id() {
+            return;
+        }
+        // Under the lock: who is about to wait does, or sees what there is to see.
+        let _state = self.0.lock();
+        self.0.changed.notify_all();
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.lock().free += 1;
+        self.0.changed.notify_all();
+    }
+}

@@ -1,0 +1,151 @@
+//! Huge pages for what a template has in memory. A fork copies one entry of the page table for each
+//! instead of 512, and takes as many down at its end; a page that it writes to is copied by itself
+//! all the same (Documentation/admin-guide/mm/transhuge.rst).
+//!
+//! A template cannot see its own mappings, there is no `/proc` where it is: its host tells it.
+
+use std::fs;
+use std::io;
+
+use crate::sys;
+
+/// Bytes of a huge page where pages have 4 KiB: on x86-64, the only architecture with templates.
+pub(crate) const HUGE_BYTES: usize = 2 << 20;
+const PAGE_BYTES: usize = 4096;
+/// Pages in one.
+pub(crate) const PAGES: usize = HUGE_BYTES / PAGE_BYTES;
+/// As many are told at most: 1 GiB.
+pub(crate) const WINDOWS_MAX: usize = 512;
+/// Bytes of an address in a packet.
+const ADDRESS_BYTES: usize = size_of::<u64>();
+/// Bytes of a packet that tells of them.
+pub(crate) const PACKET_BYTES: usize = ADDRESS_BYTES * WINDOWS_MAX;
+
+/// A packet that tells a process where its memory may be put into huge pages. Empty: nowhere.
+///
+/// # Errors
+/// Where `/proc` does not tell.
+pub(crate) fn packet_for(pid: i32) -> io::Result<Vec<u8>> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let windows = maps.lines().filter_map(private_memory).flat_map(windows_in);
+    Ok(windows.take(WINDOWS_MAX).flat_map(u64::to_ne_bytes).collect())
+}
+
+/// Where a mapping begins and ends that is memory of the process's own, by its line in `maps`.
+fn private_memory(line: &str) -> Option<(u64, u64)> {
+    let mut fields = line.split_whitespace();
+    let (begin, end) = fields.next()?.split_once('-')?;
+    let permissions = fields.next()?;
+    let inode = fields.nth(2)?;
+    let is_stack = fields.next() == Some("[stack]");
+    if permissions != "rw-p" || inode != "0" || is_stack {
+        return None;
+    }
+    let address = |hex| u64::from_str_radix(hex, 16).ok();
+    Some((address(begin)?, address(end)?))
+}
+
+/// The huge pages that lie wholly in a mapping.
+fn windows_in((begin, end): (u64, u64)) -> impl Iterator<Item = u64> {
+    let size = HUGE_BYTES as u64;
+    let first = begin.next_multiple_of(size);
+    (first..end)
+        .step_by(HUGE_BYTES)
+        .filter(move |at| end - at >= size)
+}
+
+/// What is still to be put into huge pages.
+#[derive(Default)]
+pub(crate) struct Pending(Vec<usize>);
+
+impl Pending {
+    /// What a packet tells of.
+    pub(crate) fn of(packet: &[u8]) -> Self {
+        let addresses = packet.chunks_exact(ADDRESS_BYTES).filter_map(|bytes| {
+            let address = u64::from_ne_bytes(bytes.try_into().ok()?);
+            usize::try_from(address).ok()
+        });
+        Self(addresses.collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Does the next one. One that is mostly not in use stays as it is. Takes a millisecond or more.
+    pub(crate) fn step(&mut self) {
+        let Some(window) = self.0.pop() else {
+            return;
+        };
+        if sys::resident_pages(window) < PAGES / 2 {
+            return;
+        }
+        use nix::errno::Errno;
+        // EINVAL: a kernel before 6.1, or without huge pages (madvise(2)).
+        if sys::collapse(window) == Err(Errno::EINVAL) {
+            self.0.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_memory_of_the_processs_own_counts() {
+        let own = "7f1d1ee00000-7f1d1f200000 rw-p 00000000 00:00 0 ";
+        assert_eq!(
+            private_memory(own),
+            Some((0x7f1d_1ee0_0000, 0x7f1d_1f20_0000))
+        );
+        let heap = "5579a8215000-5579a853c000 rw-p 00000000 00:00 0                          [heap]";
+        assert!(private_memory(heap).is_some());
+        for other in [
+            "7ffd71d5a000-7ffd71d7b000 rw-p 00000000 00:00 0                          [stack]",
+            "7f1d21551000-7f1d216a7000 r-xp 00026000 fe:00 1234                       /lib/libc.so.6",
+            "7f1d21551000-7f1d216a7000 rw-p 00026000 fe:00 1234                       /lib/libc.so.6",
+            "7f1d21551000-7f1d216a7000 rw-s 00000000 00:01 0                          /dev/zero",
+            "7f1d21551000-7f1d216a7000 ---p 00000000 00:00 0 ",
+            "",
+        ] {
+            assert_eq!(private_memory(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn windows_lie_wholly_in_the_mapping() {
+        let size = HUGE_BYTES as u64;
+        let found = |begin, end| windows_in((begin, end)).collect::<Vec<_>>();
+        assert_eq!(found(size, 3 * size), [size, 2 * size]);
+        assert_eq!(found(size - 1, 2 * size), [size]);
+        assert_eq!(found(size + 1, 3 * size - 1), []);
+        assert_eq!(found(0, size - 1), []);
+    }
+
+    #[test]
+    fn memory_in_use_is_put_into_a_huge_page_and_stays_what_it_was() -> io::Result<()> {
+        let mut memory = vec![0u8; 2 * HUGE_BYTES];
+        for (at, byte) in memory.iter_mut().enumerate() {
+            *byte = at.to_le_bytes().into_iter().fold(0, u8::wrapping_add);
+        }
+        let window = (memory.as_ptr() as usize).next_multiple_of(HUGE_BYTES);
+        assert_eq!(sys::resident_pages(window), PAGES);
+        let mut pending = Pending::of(&(window as u64).to_ne_bytes());
+        assert!(!pending.is_empty());
+        pending.step();
+        assert!(pending.is_empty());
+        let smaps = fs::read_to_string("/proc/self/smaps")?;
+        let huge_kb: usize = smaps
+            .lines()
+            .filter_map(|line| line.strip_prefix("AnonHugePages:"))
+            .filter_map(|kb| kb.trim().trim_end_matches(" kB").parse::<usize>().ok())
+            .sum();
+        let has_them = fs::exists("/sys/kernel/mm/transparent_hugepage")?;
+        assert!(huge_kb >= HUGE_BYTES / 1024 || !has_them, "{huge_kb} kB");
+        for (at, byte) in memory.iter().enumerate() {
+            assert_eq!(*byte, at.to_le_bytes().into_iter().fold(0, u8::wrapping_add));
+        }
+        Ok(())
+    }
+}
