@@ -232,11 +232,13 @@ namespace Altair\Eval {
         }
 
         /**
-         * Runs several requests side by side. They are asked for as there is room; leaving the loop ends what runs.
+         * Runs several requests side by side. They are asked for as there is room: with more than one side by side,
+         * as many again get ready or end meanwhile; with one, each is asked for when the result before it has been
+         * taken. A request's time counts from its turn. Leaving the loop ends what runs.
          *
          * @template TKey
          * @param iterable<TKey, EvalRequest> $requests what to evaluate
-         * @param int $concurrency how many run side by side; 0 is one per core
+         * @param int $concurrency how many snippets run side by side; 0 is one per core
          * @return \Iterator<TKey, EvalResult> each result under its request's key, in order of completion
          * @throws \ValueError when the concurrency is negative
          */

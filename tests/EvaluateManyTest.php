@@ -114,12 +114,13 @@ final class EvaluateManyTest extends EvaluationTestCase
         $asked = 0;
         $answered = 0;
 
-        foreach ($this->many($this->counted($asked, 7), 2) as $result) {
+        foreach ($this->many($this->counted($asked, 9), 2) as $result) {
             $answered++;
-            self::assertLessThanOrEqual($answered + 2, $asked);
+            // Two at their snippet, two that get ready or end; and this one's place is not taken yet.
+            self::assertLessThanOrEqual($answered + 3, $asked);
         }
 
-        self::assertSame([7, 7], [$asked, $answered]);
+        self::assertSame([9, 9], [$asked, $answered]);
     }
 
     /**

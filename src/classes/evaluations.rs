@@ -1,7 +1,7 @@
 //! The iterator that `Evaluator::evaluateMany()` returns.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use altair_engine::encode::{Key, Step};
 use altair_engine::{EvalError, EvalResult, Evaluator, Turns};
@@ -11,16 +11,17 @@ use ext_php_rs::types::{ZendClassObject, Zval};
 use ext_php_rs::zend::ce;
 
 use super::eval_request::int;
-use super::watching::{Hand, Watched, wait_for};
+use super::watching::{Crew, Event};
 use super::{eval_request, eval_result, exceptions};
 use crate::zend::Bailout;
 use crate::zend::host::{self, Wants};
 use crate::zend::json;
 use crate::zend::node::{ZvalNode, entries};
 
-/// Runs under way for each that is at its snippet: one gets ready meanwhile, and one ends. With fewer
-/// a core waits for the next short snippet, or for the kernel to take the one before down.
-const UNDER_WAY: usize = 3;
+/// Runs under way for each that may be at its snippet: others get ready meanwhile, and end. With fewer
+/// a core waits for the next short snippet, or for the kernel to take the one before down; with more
+/// it does not get faster.
+const UNDER_WAY: usize = 2;
 
 /// Results of several evaluations, each under its request's key, in order of completion.
 #[php_class]
@@ -37,14 +38,15 @@ struct State {
     evaluator: Evaluator,
     requests: Requests,
     turns: Turns,
-    /// Runs that may be under way: ready for their turn, at their snippet, or ending.
+    /// Runs that may be under way: getting ready, at their snippet, or ending.
     under_way: usize,
     /// Whether the requests have been asked for yet, and whether there are more of them.
     begun: bool,
     exhausted: bool,
-    running: Vec<(Zval, Watched)>,
-    /// Threads for further runs.
-    idle: Vec<Hand>,
+    crew: Crew,
+    /// The keys of the runs that were started and are not through, by their number.
+    running: HashMap<usize, Zval>,
+    started: usize,
     /// Runs that ended before they began: their error is thrown in their turn.
     failed: VecDeque<EvalError>,
     current: Option<(Zval, Zval)>,
@@ -94,15 +96,28 @@ impl Evaluations {
         requests: &Zval,
         concurrency: usize,
     ) -> Result<Zval, Bailout> {
+        // One at a time is in step: each request is asked for when the one before is through.
+        let under_way = match concurrency {
+            1 => 1,
+            several => several.saturating_mul(UNDER_WAY),
+        };
+        let crew = match Crew::new(under_way, false) {
+            Ok(crew) => crew,
+            Err(error) => {
+                exceptions::throw(&EvalError::Launch(format!("No run can be started: {error}.")));
+                return Ok(Zval::null());
+            }
+        };
         let state = State {
             evaluator,
             requests: Requests::of(requests),
             turns: Turns::new(concurrency),
-            under_way: concurrency.saturating_mul(UNDER_WAY),
+            under_way,
             begun: false,
             exhausted: false,
-            running: Vec::new(),
-            idle: Vec::new(),
+            crew,
+            running: HashMap::new(),
+            started: 0,
             failed: VecDeque::new(),
             current: None,
         };
@@ -148,13 +163,17 @@ impl State {
                 }
                 Err(Bailout) => return Err(Wants::Bailout),
             };
+            let number = self.started;
             let started = self.evaluator.prepare(&request).and_then(|prepared| {
-                let hand = self.idle.pop().map_or_else(Hand::start, Ok);
-                hand.and_then(|hand| Watched::start(hand, prepared.in_turn(&self.turns), false))
+                self.crew
+                    .start(number, prepared.in_turn(&self.turns))
                     .map_err(|e| EvalError::Launch(format!("No thread could be started: {e}.")))
             });
             match started {
-                Ok(run) => self.running.push((key, run)),
+                Ok(()) => {
+                    self.started += 1;
+                    self.running.insert(number, key);
+                }
                 Err(error) => self.failed.push_back(error),
             }
         }
@@ -163,24 +182,21 @@ impl State {
 
     /// The next run to complete; `None` when there are no more.
     fn turn(&mut self) -> Result<Option<Completed>, Wants> {
-        loop {
-            self.fill()?;
-            for at in 0..self.running.len() {
-                if let Some(result) = self.running[at].1.try_result() {
-                    let (key, run) = self.running.swap_remove(at);
-                    self.idle.extend(run.into_hand());
-                    return Ok(Some((key, result)));
-                }
+        self.fill()?;
+        while !self.running.is_empty() {
+            if let Some(lost) = self.crew.lost() {
+                return Ok(Some((Zval::null(), Err(lost))));
             }
-            if self.running.is_empty() {
-                return Ok(self
-                    .failed
-                    .pop_front()
-                    .map(|error| (Zval::null(), Err(error))));
+            if let (number, Event::Done(result)) = self.crew.next()?
+                && let Some(key) = self.running.remove(&number)
+            {
+                return Ok(Some((key, *result)));
             }
-            let runs: Vec<&Watched> = self.running.iter().map(|(_, run)| run).collect();
-            wait_for(&runs)?;
         }
+        Ok(self
+            .failed
+            .pop_front()
+            .map(|error| (Zval::null(), Err(error))))
     }
 
     fn advance(&mut self) -> Result<(), Bailout> {
@@ -210,13 +226,11 @@ impl State {
     /// Ends what still runs.
     fn stop(&mut self) {
         self.exhausted = true;
-        // All of them first: dropping one waits for its end.
-        for (_, run) in &self.running {
-            run.cancel();
-        }
+        self.crew.cancel();
+        // Those that wait for their turn see it at once.
         self.turns.wake();
+        self.crew.end();
         self.running.clear();
-        self.idle.clear();
         self.failed.clear();
     }
 }

@@ -20,7 +20,7 @@ use super::eval_request::{self, boolean};
 use super::eval_result;
 use super::evaluations::Evaluations;
 use super::exceptions::{throw, throw_error};
-use super::watching::{Hand, Watched};
+use super::watching::{Crew, Event};
 use crate::zend::class::{Class, Param, Slot, Type};
 use crate::zend::host::{self, Wants};
 use crate::zend::object::{self, init, property, this};
@@ -260,23 +260,35 @@ fn run_watched(evaluator: &Evaluator, request: &EvalRequest, on_output: &Zval) -
         Ok(prepared) => prepared,
         Err(error) => return Ok(Err(error)),
     };
-    let started = Hand::start().and_then(|hand| Watched::start(hand, prepared, true));
-    let mut watched = match started {
-        Ok(watched) => watched,
+    let started = Crew::new(1, true).and_then(|mut crew| {
+        crew.start(0, prepared)?;
+        Ok(crew)
+    });
+    let mut crew = match started {
+        Ok(crew) => crew,
         Err(error) => {
             return Ok(Err(EvalError::Launch(format!(
                 "No thread could be started: {error}."
             ))));
         }
     };
-    watched.wait(|stream, chunk| {
-        let kind: &[u8] = if stream == Stream::Stdout {
-            b"out"
-        } else {
-            b"err"
-        };
-        host::call(on_output, kind, chunk)
-    })
+    loop {
+        // What the callback forks has no run to wait for.
+        if let Some(lost) = crew.lost() {
+            return Ok(Err(lost));
+        }
+        match crew.next()? {
+            (_, Event::Output(stream, chunk)) => {
+                let kind: &[u8] = if stream == Stream::Stdout {
+                    b"out"
+                } else {
+                    b"err"
+                };
+                host::call(on_output, kind, &chunk)?;
+            }
+            (_, Event::Done(result)) => return Ok(*result),
+        }
+    }
 }
 
 extern "C" fn evaluate_many(ex: &mut ExecuteData, returned: &mut Zval) {

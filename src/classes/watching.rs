@@ -1,8 +1,10 @@
-//! A run on a thread of its own, and a way to wait for it that PHP can interrupt.
+//! Runs on threads of their own, and a way to wait for them that PHP can interrupt.
 
+use std::collections::VecDeque;
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -26,92 +28,81 @@ const LOOK_AFTER_MS: u16 = 100;
 /// callback is slow.
 const BACKLOG_BYTES: usize = 256 * 1024;
 
-/// What the thread tells.
-enum Event {
+/// What a run tells.
+pub enum Event {
+    /// A piece of output.
     Output(Stream, Vec<u8>),
+    /// Its end.
     Done(Box<Result<EvalResult, EvalError>>),
 }
 
-/// What is done with a piece of output.
-type OnOutput<'a> = dyn FnMut(Stream, &[u8]) -> Result<(), Wants> + 'a;
-
-/// A thread that runs one evaluation after the other. Dropping it waits for the one that it is at.
-pub struct Hand {
-    /// Gone when the thread is to end.
-    jobs: Option<Sender<(Prepared, Teller)>>,
-    thread: Option<JoinHandle<()>>,
-    /// The process that started it. In a fork there is no such thread.
-    owner: u32,
-}
-
-impl Hand {
-    /// Starts one.
-    ///
-    /// # Errors
-    ///
-    /// Where there can be no further thread.
-    pub fn start() -> io::Result<Self> {
-        let (jobs, waiting) = channel::<(Prepared, Teller)>();
-        let thread = thread::start("altair-eval", move || {
-            for (prepared, mut teller) in waiting {
-                let result = prepared.run(&mut teller);
-                teller.tell(Event::Done(Box::new(result)));
-            }
-        })?;
-        Ok(Self {
-            jobs: Some(jobs),
-            thread: Some(thread),
-            owner: std::process::id(),
-        })
-    }
-}
-
-impl Drop for Hand {
-    fn drop(&mut self) {
-        self.jobs = None;
-        match self.thread.take() {
-            Some(thread) if self.owner == std::process::id() => {
-                let _ = thread.join();
-            }
-            // A fork has no such thread to wait for.
-            thread => std::mem::forget(thread),
-        }
-    }
-}
-
-/// A run that is under way on a thread. Dropping it ends the run.
-pub struct Watched {
-    events: Receiver<Event>,
+/// Threads that take runs from one queue. Dropping them ends the runs, and waits for that.
+pub struct Crew {
+    shared: Arc<Shared>,
+    events: Receiver<(usize, Event)>,
+    /// For the threads that are still to be started.
+    sender: Sender<(usize, Event)>,
     /// Has a byte in it for each event that waits.
     bell: OwnedFd,
-    shared: Arc<Shared>,
-    hand: Option<Hand>,
-    /// The process that started it.
+    threads: Vec<JoinHandle<()>>,
+    threads_max: usize,
+    tells_output: bool,
+    /// The process that has the threads.
     owner: u32,
 }
 
-/// What both sides look at.
-#[derive(Default)]
 struct Shared {
+    queue: Mutex<Queue>,
+    /// There is a run in the queue, or never again.
+    called: Condvar,
     cancelled: AtomicBool,
     /// Bytes of output that wait for the host.
     backlog: Mutex<usize>,
     taken: Condvar,
+    ringer: OwnedFd,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// Each with its number.
+    runs: VecDeque<(usize, Prepared)>,
+    /// Threads that have nothing to do.
+    idle: usize,
+    is_over: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {
-    fn backlog(&self) -> MutexGuard<'_, usize> {
-        self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The next run. `None`: there is none to come.
+    fn next(&self) -> Option<(usize, Prepared)> {
+        let mut queue = lock(&self.queue);
+        loop {
+            if queue.is_over {
+                return None;
+            }
+            if let Some(run) = queue.runs.pop_front() {
+                return Some(run);
+            }
+            queue.idle += 1;
+            queue = self
+                .called
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+            queue.idle -= 1;
+        }
     }
 
     fn take_off(&self, bytes: usize) {
-        *self.backlog() -= bytes;
+        *lock(&self.backlog) -= bytes;
         self.taken.notify_one();
     }
 
     /// Waits until there is room in the backlog. `false` where the run ends before there is.
     fn wait_for_room(&self, deadline: Instant) -> bool {
-        let mut backlog = self.backlog();
+        let mut backlog = lock(&self.backlog);
         while *backlog >= BACKLOG_BYTES {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || self.cancelled.load(Ordering::Relaxed) {
@@ -125,9 +116,10 @@ impl Shared {
     }
 }
 
-pub struct Teller {
-    events: Sender<Event>,
-    bell: OwnedFd,
+/// Tells the host of a run.
+struct Teller {
+    number: usize,
+    events: Sender<(usize, Event)>,
     shared: Arc<Shared>,
     tells_output: bool,
     deadline: Instant,
@@ -135,16 +127,22 @@ pub struct Teller {
 
 impl Teller {
     fn tell(&self, event: Event) {
-        if self.events.send(event).is_ok() {
-            let _ = write(&self.bell, &[0]);
+        if self.events.send((self.number, event)).is_ok() {
+            let _ = write(&self.shared.ringer, &[0]);
         }
+    }
+
+    fn run(mut self, prepared: Prepared) {
+        let result = catch_unwind(AssertUnwindSafe(|| prepared.run(&mut self)));
+        let broken = |_| Err(EvalError::Launch("The evaluation broke off.".into()));
+        self.tell(Event::Done(Box::new(result.unwrap_or_else(broken))));
     }
 }
 
 impl Observer for Teller {
     fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
         if self.tells_output && self.shared.wait_for_room(self.deadline) {
-            *self.shared.backlog() += chunk.len();
+            *lock(&self.shared.backlog) += chunk.len();
             self.tell(Event::Output(stream, chunk.to_vec()));
         }
         self.tick()
@@ -159,113 +157,133 @@ impl Observer for Teller {
     }
 }
 
-impl Watched {
-    /// Starts a run.
+impl Crew {
+    /// So many threads at most, each of which is started when it has something to do.
     ///
     /// # Errors
     ///
     /// Where the host has no descriptor left.
-    pub fn start(hand: Hand, prepared: Prepared, tells_output: bool) -> io::Result<Self> {
+    pub fn new(threads_max: usize, tells_output: bool) -> io::Result<Self> {
         let (bell, ringer) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
         let (sender, events) = channel();
-        let shared = Arc::new(Shared::default());
-        let teller = Teller {
-            events: sender,
-            bell: ringer,
-            shared: Arc::clone(&shared),
-            tells_output,
-            deadline: prepared.deadline(),
-        };
-        if let Some(jobs) = &hand.jobs {
-            // The thread is there as long as the hand is; a panic of its shows as a run that broke
-            // off.
-            let _ = jobs.send((prepared, teller));
-        }
         Ok(Self {
+            shared: Arc::new(Shared {
+                queue: Mutex::default(),
+                called: Condvar::new(),
+                cancelled: AtomicBool::new(false),
+                backlog: Mutex::default(),
+                taken: Condvar::new(),
+                ringer,
+            }),
             events,
+            sender,
             bell,
-            shared,
-            hand: Some(hand),
+            threads: Vec::new(),
+            threads_max,
+            tells_output,
             owner: std::process::id(),
         })
     }
 
-    /// The thread of a run that is done, for another one.
-    pub fn into_hand(mut self) -> Option<Hand> {
-        self.hand.take()
+    fn is_own(&self) -> bool {
+        self.owner == std::process::id()
     }
 
-    /// Has the run end.
+    /// Has a run made, as soon as a thread is free. Its events come with `number`.
+    ///
+    /// # Errors
+    ///
+    /// Where there can be no thread at all.
+    pub fn start(&mut self, number: usize, prepared: Prepared) -> io::Result<()> {
+        if !self.is_own() {
+            return Ok(()); // as it is told
+        }
+        let needs_thread = {
+            let mut queue = lock(&self.shared.queue);
+            queue.runs.push_back((number, prepared));
+            queue.idle < queue.runs.len()
+        };
+        self.shared.called.notify_one();
+        if needs_thread && self.threads.len() < self.threads_max {
+            match self.hire() {
+                Ok(thread) => self.threads.push(thread),
+                Err(error) if self.threads.is_empty() => return Err(error),
+                // Those that are there do it, too.
+                Err(_) => self.threads_max = self.threads.len(),
+            }
+        }
+        Ok(())
+    }
+
+    fn hire(&self) -> io::Result<JoinHandle<()>> {
+        let shared = Arc::clone(&self.shared);
+        let (events, tells_output) = (self.sender.clone(), self.tells_output);
+        thread::start("altair-eval", move || {
+            while let Some((number, prepared)) = shared.next() {
+                let teller = Teller {
+                    number,
+                    events: events.clone(),
+                    shared: Arc::clone(&shared),
+                    tells_output,
+                    deadline: prepared.deadline(),
+                };
+                teller.run(prepared);
+            }
+        })
+    }
+
+    /// Waits for the next event of any run that was started, handing the host's own code its turn.
+    pub fn next(&mut self) -> Result<(usize, Event), Wants> {
+        loop {
+            if let Ok((number, event)) = self.events.try_recv() {
+                if let Event::Output(_, chunk) = &event {
+                    self.shared.take_off(chunk.len());
+                }
+                return Ok((number, event));
+            }
+            let mut bell = [PollFd::new(self.bell.as_fd(), PollFlags::POLLIN)];
+            if poll(&mut bell, PollTimeout::from(LOOK_AFTER_MS)).is_ok_and(|rung| rung > 0) {
+                // At once for all events that the loop is going to find.
+                let _ = read(&self.bell, &mut [0; 64]);
+            }
+            host::interrupts()?;
+        }
+    }
+
+    /// What is to be said in a fork of the process that started the runs; `None` in that itself.
+    pub fn lost(&self) -> Option<EvalError> {
+        let why = "The run was started by the process that this one is a fork of, and only that one can wait for it.";
+        (!self.is_own()).then(|| EvalError::Launch(why.into()))
+    }
+
+    /// Has all runs end, before anything waits for that.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// What to poll for news.
-    pub fn bell(&self) -> &OwnedFd {
-        &self.bell
-    }
-
-    /// The result, if it has come. Output is passed over.
-    pub fn try_result(&mut self) -> Option<Result<EvalResult, EvalError>> {
-        self.next_result(&mut |_, _| Ok(())).ok().flatten()
-    }
-
-    fn next_result(
-        &mut self,
-        on_output: &mut OnOutput<'_>,
-    ) -> Result<Option<Result<EvalResult, EvalError>>, Wants> {
-        if self.owner != std::process::id() {
-            return Ok(Some(Err(EvalError::Launch(
-                "The run was started by the process that this one is a fork of, and only that one can wait for it."
-                    .into(),
-            ))));
+    /// Ends all runs, and waits for that.
+    pub fn end(&mut self) {
+        let threads = std::mem::take(&mut self.threads);
+        if !self.is_own() {
+            // A fork has no such threads to wait for, and one of them may have had a lock.
+            std::mem::forget(threads);
+            return;
         }
-        loop {
-            let _ = read(&self.bell, &mut [0]);
-            match self.events.try_recv() {
-                Ok(Event::Output(stream, chunk)) => {
-                    self.shared.take_off(chunk.len());
-                    on_output(stream, &chunk)?;
-                }
-                Ok(Event::Done(result)) => return Ok(Some(*result)),
-                Err(std::sync::mpsc::TryRecvError::Empty) => return Ok(None),
-                // The thread has panicked.
-                Err(std::sync::mpsc::TryRecvError::Disconnected) => {
-                    return Ok(Some(Err(EvalError::Launch(
-                        "The evaluation broke off.".into(),
-                    ))));
-                }
-            }
-        }
-    }
-
-    /// Waits for the result, handing on output as it comes.
-    pub fn wait(
-        &mut self,
-        mut on_output: impl FnMut(Stream, &[u8]) -> Result<(), Wants>,
-    ) -> Result<Result<EvalResult, EvalError>, Wants> {
-        loop {
-            if let Some(result) = self.next_result(&mut on_output)? {
-                return Ok(result);
-            }
-            wait_for(&[self])?;
-        }
-    }
-}
-
-/// Waits until one of the runs has news, or the host's own code has had its turn.
-pub fn wait_for(runs: &[&Watched]) -> Result<(), Wants> {
-    let mut bells: Vec<PollFd<'_>> = runs
-        .iter()
-        .map(|run| PollFd::new(run.bell().as_fd(), PollFlags::POLLIN))
-        .collect();
-    let _ = poll(&mut bells, PollTimeout::from(LOOK_AFTER_MS));
-    host::interrupts()
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        // The thread is waited for after this.
         self.cancel();
+        let mut queue = lock(&self.shared.queue);
+        queue.is_over = true;
+        queue.runs.clear();
+        drop(queue);
+        self.shared.called.notify_all();
+        self.shared.taken.notify_all();
+        for thread in threads {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.end();
     }
 }

@@ -207,7 +207,8 @@ impl Prepared {
     }
 
     /// Runs it side by side with others, of which only so many are at their snippet at once. The
-    /// time that it waits for its turn is not the run's: the deadline counts from its turn then.
+    /// time that it waits to be run and for its turn is not the run's: the deadline counts from its
+    /// turn then.
     #[must_use]
     pub fn in_turn(mut self, turns: &Turns) -> Self {
         self.turns = Some(turns.clone());
@@ -226,7 +227,10 @@ impl Prepared {
     /// # Errors
     ///
     /// As for [`Evaluator::evaluate`].
-    pub fn run(self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
+    pub fn run(mut self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
+        if self.turns.is_some() {
+            self.put_off(self.started.elapsed());
+        }
         if !self.request.unconfined {
             return self.run_child(observer);
         }

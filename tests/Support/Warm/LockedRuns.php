@@ -37,10 +37,10 @@ trait LockedRuns
      * @param list<string> $names
      * @return array<string, resource> held locks
      */
-    private function locks(array $names): array
+    private function locks(array $names, string $boot = ''): array
     {
         $this->outside = new TemporaryApplication(array_fill_keys($names, ''));
-        $this->booting('');
+        $this->booting($boot);
         $this->warmed(readablePaths: [$this->outside->root]);
         $locks = [];
         foreach ($names as $name) {
