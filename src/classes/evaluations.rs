@@ -104,7 +104,9 @@ impl Evaluations {
         let crew = match Crew::new(under_way, false) {
             Ok(crew) => crew,
             Err(error) => {
-                exceptions::throw(&EvalError::Launch(format!("No run can be started: {error}.")));
+                exceptions::throw(&EvalError::Launch(format!(
+                    "No run can be started: {error}."
+                )));
                 return Ok(Zval::null());
             }
         };

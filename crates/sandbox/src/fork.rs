@@ -123,22 +123,30 @@ impl Forking {
     pub fn next(self, idle: Duration) -> Forked {
         let keeper = getppid();
         let mut huge = Pending::default();
-        // The first one is waited for.
+        // The first one is waited for the longest already.
         let mut has_forked = false;
         loop {
-            let has_time = has_forked && !huge.is_empty();
-            let asked = match self.wait(if has_time { Duration::ZERO } else { idle }) {
+            let wait = match huge.is_empty() || !has_forked {
+                true => idle,
+                false => RESTING.min(idle),
+            };
+            let asked = match self.wait(wait) {
                 Asked::Fork(asked) => asked,
                 Asked::Huge(pending) => {
                     huge = pending;
                     continue;
                 }
-                Asked::Nothing if has_time => {
+                Asked::Nothing if has_forked && !huge.is_empty() => {
                     huge.step();
                     continue;
                 }
                 Asked::Nothing | Asked::Over => return Forked::Over,
             };
+            // Here, and not after the fork: while that lives, what was shared with it would be its
+            // own.
+            if has_forked {
+                huge.step();
+            }
             has_forked = true;
             match clone(self.thread_id) {
                 Ok(Cloned::Child) => {
@@ -207,6 +215,10 @@ impl Forking {
         }
     }
 }
+
+/// How long nobody asks a template for a fork before it takes its time for itself: the forks are
+/// mostly gone by then.
+const RESTING: Duration = Duration::from_millis(50);
 
 /// What a template is asked for.
 enum Asked {

@@ -4,8 +4,11 @@
 //!
 //! A template cannot see its own mappings, there is no `/proc` where it is: its host tells it.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::io;
+
+use nix::errno::Errno;
 
 use crate::sys;
 
@@ -21,6 +24,9 @@ const ADDRESS_BYTES: usize = size_of::<u64>();
 /// Bytes of a packet that tells of them.
 pub(crate) const PACKET_BYTES: usize = ADDRESS_BYTES * WINDOWS_MAX;
 
+/// How often each may be put off, on the average.
+const TRIES: usize = 4;
+
 /// A packet that tells a process where its memory may be put into huge pages. Empty: nowhere.
 ///
 /// # Errors
@@ -28,7 +34,10 @@ pub(crate) const PACKET_BYTES: usize = ADDRESS_BYTES * WINDOWS_MAX;
 pub(crate) fn packet_for(pid: i32) -> io::Result<Vec<u8>> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
     let windows = maps.lines().filter_map(private_memory).flat_map(windows_in);
-    Ok(windows.take(WINDOWS_MAX).flat_map(u64::to_ne_bytes).collect())
+    Ok(windows
+        .take(WINDOWS_MAX)
+        .flat_map(u64::to_ne_bytes)
+        .collect())
 }
 
 /// Where a mapping begins and ends that is memory of the process's own, by its line in `maps`.
@@ -56,7 +65,11 @@ fn windows_in((begin, end): (u64, u64)) -> impl Iterator<Item = u64> {
 
 /// What is still to be put into huge pages.
 #[derive(Default)]
-pub(crate) struct Pending(Vec<usize>);
+pub(crate) struct Pending {
+    windows: VecDeque<usize>,
+    /// How often one may still be put off.
+    patience: usize,
+}
 
 impl Pending {
     /// What a packet tells of.
@@ -65,25 +78,30 @@ impl Pending {
             let address = u64::from_ne_bytes(bytes.try_into().ok()?);
             usize::try_from(address).ok()
         });
-        Self(addresses.collect())
+        let windows: VecDeque<usize> = addresses.collect();
+        Self {
+            patience: TRIES * windows.len(),
+            windows,
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.windows.is_empty()
     }
 
-    /// Does the next one. One that is mostly not in use stays as it is. Takes a millisecond or more.
+    /// Does the next one, which takes about a millisecond. One that is mostly not in use stays as it
+    /// is, and so does one that the kernel cannot do.
     pub(crate) fn step(&mut self) {
-        let Some(window) = self.0.pop() else {
+        let Some(window) = self.windows.pop_front() else {
             return;
         };
         if sys::resident_pages(window) < PAGES / 2 {
             return;
         }
-        use nix::errno::Errno;
-        // EINVAL: a kernel before 6.1, or without huge pages (madvise(2)).
-        if sys::collapse(window) == Err(Errno::EINVAL) {
-            self.0.clear();
+        // Somebody else is at one of its pages: a fork that writes to it, or ends.
+        if sys::collapse(window) == Err(Errno::EAGAIN) && self.patience > 0 {
+            self.patience -= 1;
+            self.windows.push_back(window);
         }
     }
 }
@@ -99,7 +117,8 @@ mod tests {
             private_memory(own),
             Some((0x7f1d_1ee0_0000, 0x7f1d_1f20_0000))
         );
-        let heap = "5579a8215000-5579a853c000 rw-p 00000000 00:00 0                          [heap]";
+        let heap =
+            "5579a8215000-5579a853c000 rw-p 00000000 00:00 0                          [heap]";
         assert!(private_memory(heap).is_some());
         for other in [
             "7ffd71d5a000-7ffd71d7b000 rw-p 00000000 00:00 0                          [stack]",
@@ -144,7 +163,10 @@ mod tests {
         let has_them = fs::exists("/sys/kernel/mm/transparent_hugepage")?;
         assert!(huge_kb >= HUGE_BYTES / 1024 || !has_them, "{huge_kb} kB");
         for (at, byte) in memory.iter().enumerate() {
-            assert_eq!(*byte, at.to_le_bytes().into_iter().fold(0, u8::wrapping_add));
+            assert_eq!(
+                *byte,
+                at.to_le_bytes().into_iter().fold(0, u8::wrapping_add)
+            );
         }
         Ok(())
     }
