@@ -158,6 +158,20 @@ final class BootTest extends WarmTestCase
             '~connection|socket~',
             '[$GLOBALS["ok"], fwrite($GLOBALS["pair"][0], "x\n"), fgets($GLOBALS["pair"][1])]',
         ];
+        yield 'a thread' => [
+            '$c = FFI::cdef("int pthread_create(unsigned long *, void *, void *, void *);'
+                . ' void *dlsym(void *, const char *);"); $t = FFI::new("unsigned long");'
+                . ' $ok = $c->pthread_create(FFI::addr($t), null, $c->dlsym(null, "pause"), null);',
+            '~thread~',
+            '$GLOBALS["ok"] === 0',
+        ];
+        yield 'a file that is mapped to be written' => [
+            '$c = FFI::cdef("char *mmap(void *, size_t, int, int, int, long); int open(const char *, int);'
+                . ' int close(int);"); $fd = $c->open("$root/var/app.log", 2);'
+                . ' $map = $c->mmap(null, 4096, 3, 1, $fd, 0); $c->close($fd);',
+            '~shared memory.*app\.log~',
+            '[$GLOBALS["map"][0], $GLOBALS["map"][0] = "X", file_get_contents("var/app.log")]',
+        ];
         yield 'a database' => [
             '$d = new SQLite3("$root/var/app.db"); $d->exec("CREATE TABLE t (v)");',
             '~app\.db~',

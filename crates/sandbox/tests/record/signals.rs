@@ -34,9 +34,12 @@ pub static RAN: AtomicUsize = AtomicUsize::new(0);
 pub const LOOKED_AT: Text = c"/altair/seen/by/a/handler".as_ptr();
 
 pub extern "C" fn on_signal(_: c_int) {
+    // As every handler has to: who it interrupts may be about to look at it.
+    let interrupted = errno();
     assert!(blocked(SIGUSR2));
     sys!(SYS_access, LOOKED_AT, F_OK);
     RAN.fetch_add(1, Ordering::Relaxed);
+    nix::errno::Errno::set_raw(interrupted);
 }
 
 /// Has `on_signal` called at `signal`, with all others blocked.
