@@ -123,4 +123,58 @@ final class HostForkTest extends TestCase
         self::assertSame([0, "the fork ended with 6\n5\n", ''], $script->end());
         self::assertSame([], $script->processes());
     }
+
+    /** @dataProvider waits */
+    public function testAForkThatASignalHandlerMakesDuringAWaitIsToldAndDoesNotHang(string $wait): void
+    {
+        $script = new Script(str_replace('WAIT', $wait, <<<'PHP'
+            pcntl_async_signals(true);
+            $parent = getmypid();
+            pcntl_signal(SIGALRM, function () {
+                pcntl_fork();
+            });
+            pcntl_alarm(1);
+            try {
+                $said = WAIT;
+                pcntl_wait($status);
+                say([$said, pcntl_wexitstatus($status)]);
+            } catch (Altair\Eval\Exception\LaunchException $e) {
+                exit(getmypid() === $parent ? 1 : 6);
+            }
+            PHP));
+
+        self::assertSame([0, "[5,6]\n", ''], $script->end());
+        self::assertSame([], $script->processes());
+    }
+
+    public static function waits(): iterable
+    {
+        $request = 'request("usleep(2500000); return 5;")';
+        yield 'for one run' => ["(new Evaluator())->evaluate($request, fn () => null)->result['value']"];
+        yield 'for several' => [
+            "array_values(iterator_to_array((new Evaluator())->evaluateMany([$request, $request], 2)))[1]->result['value']",
+        ];
+    }
+
+    public function testWhatWasNotBegunIsForTheForkToBegin(): void
+    {
+        $script = new Script(<<<'PHP'
+            $results = (new Evaluator())->evaluateMany([request('return 1;'), request('return 2;'), request('return 3;')], 2);
+            $values = function () use ($results) {
+                foreach ($results as $key => $result) {
+                    $values[$key] = $result->result['value'];
+                }
+                ksort($values);
+                return $values;
+            };
+            if (pcntl_fork() === 0) {
+                exit($values() === [1, 2, 3] ? 6 : 1);
+            }
+            pcntl_wait($status);
+            say([pcntl_wexitstatus($status), $values()]);
+            PHP);
+
+        self::assertSame([0, "[6,[1,2,3]]\n", ''], $script->end());
+        self::assertSame([], $script->processes());
+    }
 }

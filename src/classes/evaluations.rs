@@ -2,26 +2,27 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
+use std::io;
 
 use altair_engine::encode::{Key, Step};
-use altair_engine::{EvalError, EvalResult, Evaluator, Turns};
+use altair_engine::{EvalError, EvalResult, Evaluator, Prepared, Turns};
 use ext_php_rs::convert::IntoZval;
 use ext_php_rs::prelude::*;
 use ext_php_rs::types::{ZendClassObject, Zval};
 use ext_php_rs::zend::ce;
 
 use super::eval_request::int;
-use super::watching::{Crew, Event};
+use super::watching::{Crew, Event, lost};
 use super::{eval_request, eval_result, exceptions};
 use crate::zend::Bailout;
 use crate::zend::host::{self, Wants};
 use crate::zend::json;
 use crate::zend::node::{ZvalNode, entries};
 
-/// Runs under way for each that may be at its snippet: others get ready meanwhile, and end. With fewer
-/// a core waits for the next short snippet, or for the kernel to take the one before down; with more
-/// it does not get faster.
-const UNDER_WAY: usize = 2;
+/// Runs that get ready, or end, while others are at their snippet: as many as may be at theirs, and
+/// so many at most. With fewer a core waits for the next short snippet, or for the kernel to take the
+/// one before down; with more it does not get faster, and each takes descriptors.
+const BESIDES_MAX: usize = 16;
 
 /// Results of several evaluations, each under its request's key, in order of completion.
 #[php_class]
@@ -37,13 +38,14 @@ pub struct Evaluations {
 struct State {
     evaluator: Evaluator,
     requests: Requests,
-    turns: Turns,
+    concurrency: usize,
     /// Runs that may be under way: getting ready, at their snippet, or ending.
     under_way: usize,
     /// Whether the requests have been asked for yet, and whether there are more of them.
     begun: bool,
     exhausted: bool,
-    crew: Crew,
+    /// There once the first run is to be started: they belong to the process that does.
+    crew: Option<(Crew, Turns)>,
     /// The keys of the runs that were started and are not through, by their number.
     running: HashMap<usize, Zval>,
     started: usize,
@@ -99,25 +101,16 @@ impl Evaluations {
         // One at a time is in step: each request is asked for when the one before is through.
         let under_way = match concurrency {
             1 => 1,
-            several => several.saturating_mul(UNDER_WAY),
-        };
-        let crew = match Crew::new(under_way, false) {
-            Ok(crew) => crew,
-            Err(error) => {
-                exceptions::throw(&EvalError::Launch(format!(
-                    "No run can be started: {error}."
-                )));
-                return Ok(Zval::null());
-            }
+            several => several.saturating_add(several.min(BESIDES_MAX)),
         };
         let state = State {
             evaluator,
             requests: Requests::of(requests),
-            turns: Turns::new(concurrency),
+            concurrency,
             under_way,
             begun: false,
             exhausted: false,
-            crew,
+            crew: None,
             running: HashMap::new(),
             started: 0,
             failed: VecDeque::new(),
@@ -149,6 +142,17 @@ impl Evaluations {
 }
 
 impl State {
+    fn start(&mut self, number: usize, prepared: Prepared) -> io::Result<()> {
+        let (crew, turns) = match &mut self.crew {
+            Some(crew) => crew,
+            none => none.insert((
+                Crew::new(self.under_way, false)?,
+                Turns::new(self.concurrency),
+            )),
+        };
+        crew.start(number, prepared.in_turn(turns))
+    }
+
     /// Starts runs until there are as many as may be under way.
     fn fill(&mut self) -> Result<(), Wants> {
         while !self.exhausted && self.failed.is_empty() && self.running.len() < self.under_way {
@@ -167,8 +171,7 @@ impl State {
             };
             let number = self.started;
             let started = self.evaluator.prepare(&request).and_then(|prepared| {
-                self.crew
-                    .start(number, prepared.in_turn(&self.turns))
+                self.start(number, prepared)
                     .map_err(|e| EvalError::Launch(format!("No thread could be started: {e}.")))
             });
             match started {
@@ -185,14 +188,15 @@ impl State {
     /// The next run to complete; `None` when there are no more.
     fn turn(&mut self) -> Result<Option<Completed>, Wants> {
         self.fill()?;
-        while !self.running.is_empty() {
-            if let Some(lost) = self.crew.lost() {
-                return Ok(Some((Zval::null(), Err(lost))));
-            }
-            if let (number, Event::Done(result)) = self.crew.next()?
-                && let Some(key) = self.running.remove(&number)
-            {
-                return Ok(Some((key, *result)));
+        while let Some((crew, _)) = self.crew.as_mut().filter(|_| !self.running.is_empty()) {
+            match crew.next()? {
+                Some((number, Event::Done(result))) => {
+                    if let Some(key) = self.running.remove(&number) {
+                        return Ok(Some((key, *result)));
+                    }
+                }
+                Some((_, Event::Output(..))) => {}
+                None => return Ok(Some((Zval::null(), Err(lost())))),
             }
         }
         Ok(self
@@ -228,10 +232,12 @@ impl State {
     /// Ends what still runs.
     fn stop(&mut self) {
         self.exhausted = true;
-        self.crew.cancel();
-        // Those that wait for their turn see it at once.
-        self.turns.wake();
-        self.crew.end();
+        if let Some((crew, turns)) = &mut self.crew {
+            crew.cancel();
+            // Those that wait for their turn see it at once.
+            turns.wake();
+            crew.end();
+        }
         self.running.clear();
         self.failed.clear();
     }

@@ -20,7 +20,7 @@ use super::eval_request::{self, boolean};
 use super::eval_result;
 use super::evaluations::Evaluations;
 use super::exceptions::{throw, throw_error};
-use super::watching::{Crew, Event};
+use super::watching::{Crew, Event, lost};
 use crate::zend::class::{Class, Param, Slot, Type};
 use crate::zend::host::{self, Wants};
 use crate::zend::object::{self, init, property, this};
@@ -273,12 +273,8 @@ fn run_watched(evaluator: &Evaluator, request: &EvalRequest, on_output: &Zval) -
         }
     };
     loop {
-        // What the callback forks has no run to wait for.
-        if let Some(lost) = crew.lost() {
-            return Ok(Err(lost));
-        }
         match crew.next()? {
-            (_, Event::Output(stream, chunk)) => {
+            Some((_, Event::Output(stream, chunk))) => {
                 let kind: &[u8] = if stream == Stream::Stdout {
                     b"out"
                 } else {
@@ -286,7 +282,8 @@ fn run_watched(evaluator: &Evaluator, request: &EvalRequest, on_output: &Zval) -
                 };
                 host::call(on_output, kind, &chunk)?;
             }
-            (_, Event::Done(result)) => return Ok(*result),
+            Some((_, Event::Done(result))) => return Ok(*result),
+            None => return Ok(Err(lost())),
         }
     }
 }

@@ -28,6 +28,14 @@ const LOOK_AFTER_MS: u16 = 100;
 /// callback is slow.
 const BACKLOG_BYTES: usize = 256 * 1024;
 
+/// What is to be said in a fork of the process that started a run.
+pub fn lost() -> EvalError {
+    EvalError::Launch(
+        "The run was started by the process that this one is a fork of, and only that one can wait for it."
+            .into(),
+    )
+}
+
 /// What a run tells.
 pub enum Event {
     /// A piece of output.
@@ -196,7 +204,7 @@ impl Crew {
     /// Where there can be no thread at all.
     pub fn start(&mut self, number: usize, prepared: Prepared) -> io::Result<()> {
         if !self.is_own() {
-            return Ok(()); // as it is told
+            return Ok(()); // `next` tells
         }
         let needs_thread = {
             let mut queue = lock(&self.shared.queue);
@@ -233,13 +241,14 @@ impl Crew {
     }
 
     /// Waits for the next event of any run that was started, handing the host's own code its turn.
-    pub fn next(&mut self) -> Result<(usize, Event), Wants> {
-        loop {
+    /// `None` in a fork of the process that started them, which that code may have become.
+    pub fn next(&mut self) -> Result<Option<(usize, Event)>, Wants> {
+        while self.is_own() {
             if let Ok((number, event)) = self.events.try_recv() {
                 if let Event::Output(_, chunk) = &event {
                     self.shared.take_off(chunk.len());
                 }
-                return Ok((number, event));
+                return Ok(Some((number, event)));
             }
             let mut bell = [PollFd::new(self.bell.as_fd(), PollFlags::POLLIN)];
             if poll(&mut bell, PollTimeout::from(LOOK_AFTER_MS)).is_ok_and(|rung| rung > 0) {
@@ -248,12 +257,7 @@ impl Crew {
             }
             host::interrupts()?;
         }
-    }
-
-    /// What is to be said in a fork of the process that started the runs; `None` in that itself.
-    pub fn lost(&self) -> Option<EvalError> {
-        let why = "The run was started by the process that this one is a fork of, and only that one can wait for it.";
-        (!self.is_own()).then(|| EvalError::Launch(why.into()))
+        Ok(None)
     }
 
     /// Has all runs end, before anything waits for that.
@@ -265,8 +269,11 @@ impl Crew {
     pub fn end(&mut self) {
         let threads = std::mem::take(&mut self.threads);
         if !self.is_own() {
-            // A fork has no such threads to wait for, and one of them may have had a lock.
+            // A fork has no such threads to wait for, and one of them may have had a lock, or have
+            // been about to send.
             std::mem::forget(threads);
+            let events = std::mem::replace(&mut self.events, channel().1);
+            std::mem::forget(events);
             return;
         }
         self.cancel();

@@ -432,7 +432,13 @@ const char *altair_ini_directory(void)
 	return PHP_CONFIG_FILE_PATH;
 }
 
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33) /* mallinfo2() */
+#ifdef __GLIBC__
+# if __GLIBC_PREREQ(2, 33)
+#  define HAS_MALLINFO2
+# endif
+#endif
+
+#ifdef HAS_MALLINFO2
 /* Takes what is free between what is not, for good: what a fork allocates then comes from the end of
  * the heap, side by side, and not from a hole here and there, each in a page that has to be copied. */
 static void fill_holes(void)

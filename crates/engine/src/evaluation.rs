@@ -228,17 +228,18 @@ impl Prepared {
     ///
     /// As for [`Evaluator::evaluate`].
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
-        if self.turns.is_some() {
-            self.put_off(self.started.elapsed());
-        }
+        let (turn, ahead) = match self.turns.take() {
+            Some(turns) => self.wait_for_turn(&turns, observer)?,
+            None => (None, None),
+        };
         if !self.request.unconfined {
-            return self.run_child(observer);
+            return self.run_child(turn, ahead, observer);
         }
         let record =
             audit::Run::begin(&self.target.root, self.evaluator.actor, None, &self.request)
                 .map_err(|e| EvalError::Launch(format!("An unsafe run must be audited. {e}")))?;
         let started = self.started;
-        let mut result = self.run_child(observer);
+        let mut result = self.run_child(turn, ahead, observer);
         let ending = match &result {
             Ok(result) => audit::Ending::from(result),
             Err(error) => audit::Ending {
@@ -260,6 +261,39 @@ impl Prepared {
         result
     }
 
+    /// Waits for a turn, with a child that is ready for it where a template can fork one. Nothing is
+    /// booted ahead: that is the run's own time.
+    fn wait_for_turn(
+        &mut self,
+        turns: &Turns,
+        observer: &mut dyn Observer,
+    ) -> Result<(Option<Turn>, Option<Acquired>), EvalError> {
+        self.begin_now();
+        let pool = self.evaluator.pool.clone();
+        let ahead = match &pool {
+            Some(pool) => pool.ready(&self.asked(), self.deadline()),
+            None => None,
+        };
+        let (turn, waited) = turns.take(observer)?;
+        if !waited {
+            return Ok((Some(turn), ahead));
+        }
+        self.begin_now();
+        // What was fresh when the wait began may not be any more.
+        let ahead = ahead.filter(|ahead| match (ahead, &pool) {
+            (Acquired::Child(_, _, boot), Some(pool)) => pool.is_fresh(&self.asked(), boot),
+            _ => false,
+        });
+        Ok((Some(turn), ahead))
+    }
+
+    /// Lets the run begin now: what came before was not its own time.
+    fn begin_now(&mut self) {
+        let waited = self.started.elapsed();
+        self.started += waited;
+        self.started_ns += u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+    }
+
     fn asked(&self) -> Asked<'_> {
         Asked {
             evaluator: &self.evaluator,
@@ -270,49 +304,21 @@ impl Prepared {
         }
     }
 
-    fn run_child(mut self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
-        let mut turn = None;
-        loop {
-            let asked = self.asked();
-            let acquired = match &self.evaluator.pool {
-                Some(pool) => pool.acquire(&asked, self.deadline(), observer)?,
-                None => Acquired::Nothing(Start::Cold(None)),
-            };
-            if let (Acquired::Ended(_), _) | (_, Some(_)) = (&acquired, &turn) {
-                return self.start(acquired, turn, observer);
-            }
-            let Some(turns) = &self.turns else {
-                return self.start(acquired, None, observer);
-            };
-            let (taken, waited) = turns.take(observer)?;
-            let is_fresh = match (&acquired, waited, &self.evaluator.pool) {
-                // What was fresh when the wait began may not be any more.
-                (Acquired::Child(_, _, boot), Some(_), Some(pool)) => pool.is_fresh(&asked, boot),
-                _ => true,
-            };
-            self.put_off(waited.unwrap_or_default());
-            if is_fresh {
-                return self.start(acquired, Some(taken), observer);
-            }
-            turn = Some(taken);
-        }
-    }
-
-    /// Lets the run begin so much later.
-    fn put_off(&mut self, by: Duration) {
-        self.started += by;
-        self.started_ns += u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
-    }
-
-    fn start(
+    fn run_child(
         self,
-        acquired: Acquired,
         turn: Option<Turn>,
+        ahead: Option<Acquired>,
         observer: &mut dyn Observer,
     ) -> Result<EvalResult, EvalError> {
+        let asked = self.asked();
+        let acquired = match (ahead, &self.evaluator.pool) {
+            (Some(ahead), _) => ahead,
+            (None, Some(pool)) => pool.acquire(&asked, self.deadline(), observer)?,
+            (None, None) => Acquired::Nothing(Start::Cold(None)),
+        };
         let (started, start, boot) = match acquired {
             Acquired::Child(started, start, boot) => (*started, start, boot),
-            Acquired::Nothing(why) => (start(&self.asked())?, why, Arc::default()),
+            Acquired::Nothing(why) => (start(&asked)?, why, Arc::default()),
             Acquired::Ended(failed) => return Ok(self.failed(*failed)),
         };
         self.supervise(started, start, &boot, turn, observer)

@@ -2,10 +2,13 @@
 //!
 //! A run is under way before and after that: its process is made and set up ahead, and the kernel
 //! takes it down afterwards. Neither is the snippet's, and both are most of the time of a short one.
+//!
+//! A run gives its turn back when its child has reported. Native code in a child could report and go
+//! on: what bounds that is how many runs the host has under way, and their deadlines.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::EvalError;
 use crate::evaluation::Observer;
@@ -31,6 +34,8 @@ struct State {
     /// Who waits, in the order of their coming.
     waiting: VecDeque<u64>,
     came: u64,
+    /// How often all were told to look up.
+    woken: u64,
 }
 
 /// A turn. Dropping it gives it away.
@@ -53,44 +58,48 @@ impl Turns {
                 free: at_once,
                 waiting: VecDeque::new(),
                 came: 0,
+                woken: 0,
             }),
             changed: Condvar::new(),
         }))
     }
 
-    /// Waits for a turn. Gives it, and how long that took; `None`: it was free.
+    /// Waits for a turn. Gives it, and whether it had to be waited for.
     ///
     /// # Errors
     /// [`EvalError::Interrupted`] where the observer has had enough.
-    pub(crate) fn take(
-        &self,
-        observer: &mut dyn Observer,
-    ) -> Result<(Turn, Option<Duration>), EvalError> {
+    pub(crate) fn take(&self, observer: &mut dyn Observer) -> Result<(Turn, bool), EvalError> {
         let mut state = self.0.lock();
         if state.free > 0 && state.waiting.is_empty() {
             state.free -= 1;
-            return Ok((Turn(Arc::clone(&self.0)), None));
+            return Ok((Turn(Arc::clone(&self.0)), false));
         }
-        let began = Instant::now();
         let own = state.came;
         state.came += 1;
         state.waiting.push_back(own);
         loop {
+            let woken = state.woken;
+            drop(state);
+            // Without the lock: it is the observer's own code.
+            let has_had_enough = observer.tick().is_break();
+            state = self.0.lock();
+            if has_had_enough {
+                state.waiting.retain(|waiting| *waiting != own);
+                self.0.changed.notify_all();
+                return Err(EvalError::Interrupted);
+            }
             if state.free > 0 && state.waiting.front() == Some(&own) {
                 state.waiting.pop_front();
                 state.free -= 1;
-                return Ok((Turn(Arc::clone(&self.0)), Some(began.elapsed())));
-            }
-            state = match self.0.changed.wait_timeout(state, LOOK_UP) {
-                Ok((state, _)) => state,
-                Err(poisoned) => poisoned.into_inner().0,
-            };
-            if observer.tick().is_break() {
-                state.waiting.retain(|waiting| *waiting != own);
-                drop(state);
-                // Who comes next may have been waiting for this one alone.
+                // Who comes next may have looked before this one did.
                 self.0.changed.notify_all();
-                return Err(EvalError::Interrupted);
+                return Ok((Turn(Arc::clone(&self.0)), true));
+            }
+            if state.woken == woken {
+                state = match self.0.changed.wait_timeout(state, LOOK_UP) {
+                    Ok((state, _)) => state,
+                    Err(poisoned) => poisoned.into_inner().0,
+                };
             }
         }
     }
@@ -101,8 +110,7 @@ impl Turns {
         if self.0.owner != std::process::id() {
             return;
         }
-        // Under the lock: who is about to wait does, or sees what there is to see.
-        let _state = self.0.lock();
+        self.0.lock().woken += 1;
         self.0.changed.notify_all();
     }
 }

@@ -4,7 +4,7 @@
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::libc::{self, c_int, c_long};
@@ -125,26 +125,26 @@ impl Forking {
         let mut huge = Pending::default();
         // The first one is waited for the longest already.
         let mut has_forked = false;
+        let mut asked_at = Instant::now();
         loop {
-            let wait = match huge.is_empty() || !has_forked {
-                true => idle,
-                false => RESTING.min(idle),
-            };
-            let asked = match self.wait(wait) {
+            let left = idle.saturating_sub(asked_at.elapsed());
+            let has_work = has_forked && !huge.is_empty();
+            let asked = match self.wait(if has_work { RESTING.min(left) } else { left }) {
                 Asked::Fork(asked) => asked,
                 Asked::Huge(pending) => {
                     huge = pending;
                     continue;
                 }
-                Asked::Nothing if has_forked && !huge.is_empty() => {
+                Asked::Nothing if has_work && asked_at.elapsed() < idle => {
                     huge.step();
                     continue;
                 }
                 Asked::Nothing | Asked::Over => return Forked::Over,
             };
+            asked_at = Instant::now();
             // Here, and not after the fork: while that lives, what was shared with it would be its
             // own.
-            if has_forked {
+            if has_forked && !huge.is_slow() {
                 huge.step();
             }
             has_forked = true;

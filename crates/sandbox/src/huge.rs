@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
@@ -26,6 +27,9 @@ pub(crate) const PACKET_BYTES: usize = ADDRESS_BYTES * WINDOWS_MAX;
 
 /// How often each may be put off, on the average.
 const TRIES: usize = 4;
+
+/// It takes a millisecond; more where the kernel has to move others' memory for it first.
+const SLOW: Duration = Duration::from_millis(10);
 
 /// A packet that tells a process where its memory may be put into huge pages. Empty: nowhere.
 ///
@@ -69,6 +73,8 @@ pub(crate) struct Pending {
     windows: VecDeque<usize>,
     /// How often one may still be put off.
     patience: usize,
+    /// The last one took its time: what asks for a fork is not to wait for another.
+    is_slow: bool,
 }
 
 impl Pending {
@@ -82,11 +88,16 @@ impl Pending {
         Self {
             patience: TRIES * windows.len(),
             windows,
+            is_slow: false,
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.windows.is_empty()
+    }
+
+    pub(crate) fn is_slow(&self) -> bool {
+        self.is_slow
     }
 
     /// Does the next one, which takes about a millisecond. One that is mostly not in use stays as it
@@ -98,11 +109,18 @@ impl Pending {
         if sys::resident_pages(window) < PAGES / 2 {
             return;
         }
-        // Somebody else is at one of its pages: a fork that writes to it, or ends.
-        if sys::collapse(window) == Err(Errno::EAGAIN) && self.patience > 0 {
-            self.patience -= 1;
-            self.windows.push_back(window);
+        let began = Instant::now();
+        match sys::collapse(window) {
+            // Somebody else is at one of its pages: a fork that writes to it, or ends.
+            Err(Errno::EAGAIN) if self.patience > 0 => {
+                self.patience -= 1;
+                self.windows.push_back(window);
+            }
+            // There is none to be had: memory is short, or in pieces (madvise(2)).
+            Err(Errno::ENOMEM | Errno::EBUSY) => self.windows.clear(),
+            _ => {}
         }
+        self.is_slow = began.elapsed() > SLOW;
     }
 }
 

@@ -164,16 +164,31 @@ impl Pool {
         Ok(Acquired::Nothing(Start::Cold(Some(why.into()))))
     }
 
+    /// A fork of a template that is there and fresh, for a request whose turn is still to come.
+    /// `None` where there is none: it is to [`acquire`](Self::acquire) one then.
+    pub(crate) fn ready(&self, asked: &Asked<'_>, deadline: Instant) -> Option<Acquired> {
+        if !self.is_own() || asked.cannot_be_warm().is_some() {
+            return None;
+        }
+        let (template, facts) = match &mut self.lock().of(&Key::new(asked))?.state {
+            State::Ready(made) => made
+                .is_fresh()
+                .then(|| (made.template.clone(), made.facts(Start::Warm)))?,
+            _ => return None,
+        };
+        let forked = facts.fork(&template, deadline).ok()?;
+        Some(child(*forked, asked))
+    }
+
     /// Whether a fork that was given out with this boot could be given out now.
     pub(crate) fn is_fresh(&self, asked: &Asked<'_>, boot: &Arc<Boot>) -> bool {
         let mut slots = self.lock();
-        match slots.by_key.get_mut(&Key::new(asked)) {
-            Some(Slot {
-                state: State::Ready(made),
-                ..
-            }) => Arc::ptr_eq(&made.boot, boot) && made.is_fresh(),
-            _ => false,
-        }
+        slots
+            .of(&Key::new(asked))
+            .is_some_and(|slot| match &mut slot.state {
+                State::Ready(made) => Arc::ptr_eq(&made.boot, boot) && made.is_fresh(),
+                _ => false,
+            })
     }
 
     fn lock(&self) -> MutexGuard<'_, Slots> {
@@ -183,10 +198,7 @@ impl Pool {
     /// Forks a template that is there, or finds a boot to wait for, or begins one.
     fn next(&self, key: &Key, asked: &Asked<'_>, deadline: Instant) -> Result<Next, EvalError> {
         let mut slots = self.lock();
-        slots.uses += 1;
-        let now = slots.uses;
-        if let Some(slot) = slots.by_key.get_mut(key) {
-            slot.used = now;
+        if let Some(slot) = slots.of(key) {
             match &mut slot.state {
                 State::Booting(booting) => {
                     return Ok(Next::Wait(Arc::clone(booting), false));
@@ -215,6 +227,7 @@ impl Pool {
             }
         }
         slots.make_room();
+        let now = slots.uses;
         let booting = match TemplateStart::of(asked) {
             Ok(start) => Booting::begin(start).map_err(|error| {
                 EvalError::Launch(format!("No thread could be started: {error}."))
@@ -306,6 +319,14 @@ impl Pool {
 }
 
 impl Slots {
+    /// What there is for a key, which is used with that.
+    fn of(&mut self, key: &Key) -> Option<&mut Slot> {
+        self.uses += 1;
+        let slot = self.by_key.get_mut(key)?;
+        slot.used = self.uses;
+        Some(slot)
+    }
+
     /// Ends the template that was used the longest ago, where there are as many as may be.
     fn make_room(&mut self) {
         if self.by_key.len() < TEMPLATES_MAX {
