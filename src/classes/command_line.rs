@@ -45,6 +45,7 @@ extern "C" fn run(ex: &mut ExecuteData, returned: &mut Zval) {
         let host = Host {
             php: host::running_binary(),
             extension: host::own_file(),
+            serve: None,
         };
         let code = altair_cli::run(std::iter::once("altair".into()).chain(arguments), &host);
         *returned = int(code);

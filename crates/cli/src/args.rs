@@ -74,6 +74,24 @@ Exit codes:
   1  a guard is not, or could not be looked at
   2  wrong usage";
 
+const MCP_EXAMPLES: &str = "\
+Examples:
+  altair mcp:serve --root=/srv/shop
+  altair mcp:serve --transport=http --port=3737
+  claude mcp add shop -- altair mcp:serve --root=/srv/shop
+
+One tool, framework__eval: it takes `snippet`, `timeout_ms`, `allow_writes` and `allow_network`, and
+gives what `altair eval --format=json` prints. Calls run side by side, one per core; the rest wait.
+There is no way to ask it for an unsafe run.
+
+Over HTTP the server is at /mcp, and every request has to bring `Authorization: Bearer <token>`. The
+token is ALTAIR_MCP_TOKEN, at least 16 characters, or one that is generated and printed to standard
+error.
+
+Exit codes:
+  0  the client has gone, or a signal (SIGINT, SIGTERM) came
+  2  wrong usage, or the server could not be started; one line on standard error says why";
+
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   altair completions bash > ~/.local/share/bash-completion/completions/altair
@@ -107,6 +125,10 @@ pub enum Command {
     /// Show what guards runs here, attack each guard, and say how to get what is missing.
     #[command(display_name = "altair doctor", after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
+    /// Serve evaluations to agents, over the Model Context Protocol.
+    #[command(name = "mcp:serve", display_name = "altair mcp:serve")]
+    #[command(after_help = MCP_EXAMPLES)]
+    McpServe(McpArgs),
     /// Print a completion script for a shell.
     #[command(display_name = "altair completions", after_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -212,6 +234,51 @@ pub struct DoctorArgs {
     /// The PHP interpreter of the child.
     #[arg(long, value_name = "path", default_value = "php")]
     pub php: OsString,
+}
+
+/// The arguments of `altair mcp:serve`.
+#[derive(Debug, Args)]
+pub struct McpArgs {
+    /// How clients reach the server.
+    #[arg(long, value_enum, value_name = "transport", default_value_t = McpTransport::Stdio)]
+    pub transport: McpTransport,
+
+    /// Where to listen, with --transport=http.
+    #[arg(long, value_name = "host", default_value = "127.0.0.1")]
+    pub host: String,
+
+    /// The port to listen on, with --transport=http; 0 is any that is free.
+    #[arg(long, value_name = "port", default_value_t = 3737)]
+    pub port: u16,
+
+    /// Let calls ask for real writes to the project.
+    #[arg(long)]
+    pub allow_writes: bool,
+
+    /// Let calls ask for outbound connections.
+    #[arg(long)]
+    pub allow_network: bool,
+
+    /// Let calls ask for neither, which is the default; not together with the two.
+    #[arg(long, conflicts_with_all = ["allow_writes", "allow_network"])]
+    pub readonly: bool,
+
+    /// The project: the directory that holds vendor/autoload.php [default: the working directory].
+    #[arg(long, value_name = "dir")]
+    pub root: Option<PathBuf>,
+
+    /// The PHP interpreter of the children.
+    #[arg(long, value_name = "path", default_value = "php")]
+    pub php: OsString,
+}
+
+/// How clients reach an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum McpTransport {
+    /// Standard input and output, for clients that start the server themselves.
+    Stdio,
+    /// Streamable HTTP.
+    Http,
 }
 
 /// How something is printed.

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use altair_engine::php;
+use altair_engine::{Evaluator, php};
 
 /// What the process that the command line runs in already knows. The program `altair` knows
 /// nothing; a PHP with the extension knows both.
@@ -13,6 +13,26 @@ pub struct Host {
     pub php: Option<PathBuf>,
     /// The file of the extension, where `ALTAIR_EVAL_EXTENSION` names none.
     pub extension: Option<PathBuf>,
+    /// What serves the Model Context Protocol, where this process can.
+    pub serve: Option<Serve>,
+}
+
+/// Serves until the client has gone. The error is a sentence for the user.
+pub type Serve = fn(Server) -> Result<(), String>;
+
+/// What an MCP server is asked for with.
+#[derive(Debug)]
+pub struct Server {
+    /// Where to listen; `None` is standard input and output.
+    pub http: Option<(String, u16)>,
+    /// What evaluates.
+    pub evaluator: Evaluator,
+    /// The application.
+    pub root: PathBuf,
+    /// Whether calls may ask for real writes.
+    pub allow_writes: bool,
+    /// Whether calls may ask for connections.
+    pub allow_network: bool,
 }
 
 impl Host {
@@ -33,7 +53,7 @@ mod tests {
     fn php_is_the_running_binary_and_another_name_is_not() {
         let host = Host {
             php: Some("/running/php".into()),
-            extension: None,
+            ..Host::default()
         };
         assert_eq!(host.php("php".as_ref()), "/running/php");
         assert_eq!(host.php("php8.4".as_ref()), "php8.4");

@@ -16,6 +16,7 @@ mod failure;
 mod host;
 mod human;
 mod json;
+mod mcp;
 mod output;
 mod progress;
 mod usage;
@@ -24,7 +25,8 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use args::Command;
-pub use host::Host;
+pub use failure::say;
+pub use host::{Host, Serve, Server};
 
 /// Runs the command line `arguments`, the first of which is the program's name, to its end, and
 /// gives the exit code: 0, 1 or 2, as `altair --help` tells.
@@ -48,6 +50,7 @@ fn dispatch(command: Command, host: &Host) -> Result<exit::Exit, failure::Failur
         Command::Eval(args) => eval::run(args, host),
         Command::EventsTail(args) => events::run(&args),
         Command::Doctor(args) => doctor::run(&args, host),
+        Command::McpServe(args) => mcp::run(args, host),
         Command::Completions { shell } => completions::run(shell),
     }
 }

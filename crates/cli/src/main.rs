@@ -1,9 +1,15 @@
 //! The `altair` command.
 
+mod serve;
+
 use std::process::ExitCode;
 
 use altair_cli::Host;
 
 fn main() -> ExitCode {
-    ExitCode::from(altair_cli::run(std::env::args_os(), &Host::default()))
+    let host = Host {
+        serve: Some(serve::serve),
+        ..Host::default()
+    };
+    ExitCode::from(altair_cli::run(std::env::args_os(), &host))
 }

@@ -1,0 +1,51 @@
+//! `altair mcp:serve`: from arguments to a server.
+
+use std::sync::Arc;
+
+use altair_engine::audit::Actor;
+use altair_engine::{EvalError, EvalRequest, Evaluator, Pool};
+
+use crate::args::{McpArgs, McpTransport};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::host::{Host, Server};
+use crate::{eval, extension};
+
+/// Serves to the end.
+///
+/// # Errors
+///
+/// Wrong usage, and what keeps the server from starting.
+pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
+    let Some(serve) = host.serve else {
+        return Err(Failure::new(
+            "mcp:serve needs the native command, and this is PHP standing in for it: run `make build` in the clone, or `make install` there",
+        ));
+    };
+    let root = eval::root(args.root)?;
+    let evaluator =
+        Evaluator::new(host.php(&args.php), Actor::Mcp).with_pool(Arc::new(Pool::new()));
+    let evaluator = match extension::find(host)? {
+        Some(path) => evaluator.with_extension(path),
+        None => evaluator,
+    };
+    // Told now, and not by each call.
+    evaluator
+        .prepare(&EvalRequest::new("return 1;", &root))
+        .map_err(|error| match error {
+            EvalError::InvalidRequest(why) | EvalError::Launch(why) => Failure::new(why),
+            EvalError::Interrupted => Failure::new("the start was interrupted"),
+        })?;
+    serve(Server {
+        http: match args.transport {
+            McpTransport::Stdio => None,
+            McpTransport::Http => Some((args.host, args.port)),
+        },
+        evaluator,
+        root,
+        allow_writes: args.allow_writes,
+        allow_network: args.allow_network,
+    })
+    .map_err(Failure::new)?;
+    Ok(Exit::Clean)
+}

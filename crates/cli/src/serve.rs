@@ -1,0 +1,64 @@
+//! The MCP server, which the program has and the library has not: what a child loads is not to grow
+//! by it.
+
+use altair_cli::{Server, say};
+use altair_mcp::{Options, Permits, TOKEN_VARIABLE, Token, Transport};
+
+/// Serves to the end, and says on standard error what it serves and where.
+pub fn serve(server: Server) -> Result<(), String> {
+    let Server {
+        http,
+        evaluator,
+        root,
+        allow_writes,
+        allow_network,
+    } = server;
+    let mut generated = None;
+    let transport = match http {
+        None => Transport::Stdio,
+        Some((host, port)) => Transport::Http {
+            host,
+            port,
+            token: match std::env::var_os(TOKEN_VARIABLE) {
+                Some(token) if !token.is_empty() => token
+                    .to_str()
+                    .ok_or_else(|| "it is not text".to_owned())
+                    .and_then(Token::given)
+                    .map_err(|why| {
+                        format!("the token in {TOKEN_VARIABLE} cannot be used: {why}")
+                    })?,
+                _ => {
+                    let token = Token::generate()
+                        .map_err(|error| format!("no token could be generated: {error}"))?;
+                    generated.insert(token).clone()
+                }
+            },
+        },
+    };
+    let may = |what, is| format!("{what} {}", if is { "may be asked for" } else { "refused" });
+    let serving = format!(
+        "serving framework__eval for {}; {}, {}",
+        root.display(),
+        may("writes", allow_writes),
+        may("network", allow_network),
+    );
+    if let Transport::Stdio = transport {
+        say(&format!("{serving}; on standard input and output"));
+    }
+    let options = Options {
+        transport,
+        evaluator,
+        root,
+        permits: Permits {
+            writes: allow_writes,
+            network: allow_network,
+        },
+    };
+    altair_mcp::serve(options, |address| {
+        say(&format!("{serving}; on http://{address}/mcp"));
+        if let Some(token) = &generated {
+            say(&format!("token: {}", token.reveal()));
+        }
+    })
+    .map_err(|error| error.to_string())
+}

@@ -1,0 +1,126 @@
+//! Calls that are under way: how many at once, what ends them, and that none is left.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use altair_engine::{EvalError, EvalRequest, EvalResult, Evaluator, Observer, Turns};
+use altair_sandbox::Stream;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::arguments::Arguments;
+
+/// Runs under way for each that may be at its snippet: others get ready meanwhile, and end.
+const UNDER_WAY: usize = 2;
+
+/// The runs of a server.
+#[derive(Debug)]
+pub struct Calls {
+    evaluator: Evaluator,
+    root: PathBuf,
+    turns: Turns,
+    /// Further calls wait for one of these.
+    under_way: Arc<Semaphore>,
+    threads: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// How a call came out.
+pub enum Outcome {
+    /// It has run.
+    Ran(Box<EvalResult>),
+    /// It could not be run, because of this.
+    Failed(String),
+    /// It was ended.
+    Cancelled,
+}
+
+/// Ends a run when it is dropped: with the call that waits for it.
+struct Ender(Arc<AtomicBool>);
+
+impl Drop for Ender {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Watches a run for the end of its call.
+struct Watcher(Arc<AtomicBool>);
+
+impl Observer for Watcher {
+    fn output(&mut self, _: Stream, _: &[u8]) -> ControlFlow<()> {
+        self.tick()
+    }
+
+    fn tick(&mut self) -> ControlFlow<()> {
+        match self.0.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl Calls {
+    /// Runs of `evaluator` in the application at `root`, until `stop`.
+    pub fn new(evaluator: Evaluator, root: PathBuf, stop: CancellationToken) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            evaluator,
+            root,
+            turns: Turns::new(cores),
+            under_way: Arc::new(Semaphore::new(cores * UNDER_WAY)),
+            threads: TaskTracker::new(),
+            stop,
+        }
+    }
+
+    /// Runs one, as soon as there is room for it. It ends when `cancelled` says so, when the server
+    /// stops, and when nobody waits for this any more.
+    pub async fn run(&self, arguments: Arguments, cancelled: CancellationToken) -> Outcome {
+        let permit = tokio::select! {
+            biased;
+            () = cancelled.cancelled() => return Outcome::Cancelled,
+            () = self.stop.cancelled() => return Outcome::Cancelled,
+            permit = Arc::clone(&self.under_way).acquire_owned() => permit,
+        };
+        let Ok(permit) = permit else {
+            return Outcome::Cancelled;
+        };
+        let mut request = EvalRequest::new(arguments.snippet, self.root.clone())
+            .with_timeout_ms(arguments.timeout_ms);
+        request.allow_writes = arguments.allow_writes;
+        request.allow_network = arguments.allow_network;
+        let (evaluator, turns) = (self.evaluator.clone(), self.turns.clone());
+        let ender = Ender(Arc::default());
+        let mut watcher = Watcher(Arc::clone(&ender.0));
+        let mut run = self.threads.spawn_blocking(move || {
+            let _permit = permit;
+            evaluator
+                .prepare(&request)?
+                .in_turn(&turns)
+                .run(&mut watcher)
+        });
+        let ran = tokio::select! {
+            ran = &mut run => ran,
+            () = cancelled.cancelled() => return Outcome::Cancelled,
+            () = self.stop.cancelled() => return Outcome::Cancelled,
+        };
+        match ran {
+            Ok(Ok(result)) => Outcome::Ran(Box::new(result)),
+            Ok(Err(EvalError::Interrupted)) => Outcome::Cancelled,
+            Ok(Err(error)) => Outcome::Failed(error.to_string()),
+            Err(_) => Outcome::Failed("The evaluation broke off.".into()),
+        }
+    }
+
+    /// Waits until no run is left. They are ended by `stop`.
+    pub async fn end(&self, patience: Duration) {
+        self.threads.close();
+        self.turns.wake();
+        let _ = tokio::time::timeout(patience, self.threads.wait()).await;
+    }
+}

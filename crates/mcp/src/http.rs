@@ -1,0 +1,250 @@
+//! Streamable HTTP.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full, combinators::BoxBody};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+use crate::Error;
+use crate::guard::{Guard, Refusal};
+use crate::server::Server;
+
+/// The environment variable that holds the token.
+pub const TOKEN_VARIABLE: &str = "ALTAIR_MCP_TOKEN";
+
+/// Characters that a token has at least: what a person makes up in a hurry is guessed in one.
+const TOKEN_MIN: usize = 16;
+/// Bytes of chance in a token that is generated.
+const TOKEN_BYTES: usize = 32;
+
+/// As for a message on standard input (`rmcp`'s `DEFAULT_MAX_LINE_LENGTH`).
+const REQUEST_MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long connections may take to end when the server does.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What every request has to bring: other users of the machine reach loopback, too, and so does a
+/// run with the network open.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+impl Token {
+    /// One that somebody has chosen.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn given(token: &str) -> Result<Self, String> {
+        if token.len() < TOKEN_MIN {
+            return Err(format!("it has fewer than {TOKEN_MIN} characters"));
+        }
+        // What can stand in a header, and is not cut there.
+        if !token.bytes().all(|byte| (0x20..0x7f).contains(&byte)) || token.trim() != token {
+            return Err("it has other characters than printable ASCII, or blanks around it".into());
+        }
+        Ok(Self(token.to_owned()))
+    }
+
+    /// One that nobody can guess.
+    ///
+    /// # Errors
+    ///
+    /// Where the system has no random numbers.
+    pub fn generate() -> io::Result<Self> {
+        let mut bytes = [0; TOKEN_BYTES];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        Ok(Self(
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        ))
+    }
+
+    /// The token itself.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+type Body = BoxBody<Bytes, Infallible>;
+type Mcp = StreamableHttpService<Server, LocalSessionManager>;
+
+/// Serves at `address` until `ended` is, or `stop`.
+pub async fn serve(
+    server: Server,
+    (host, port): (&str, u16),
+    token: Token,
+    stop: CancellationToken,
+    ended: impl Future<Output = ()>,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), Error> {
+    let listener = listen(host, port).await?;
+    let local = listener.local_addr()?;
+    let guard = Arc::new(Guard {
+        token,
+        named: host.to_owned(),
+        port: local.port(),
+    });
+    let config = StreamableHttpServerConfig::default()
+        .with_cancellation_token(stop.child_token())
+        .with_max_request_body_bytes(REQUEST_MAX_BYTES)
+        // The guard has looked at both.
+        .disable_allowed_hosts()
+        .disable_allowed_origins();
+    let mcp = StreamableHttpService::new(
+        move || Ok(server.clone()),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    );
+    ready(local);
+    let connections = GracefulShutdown::new();
+    tokio::pin!(ended);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut ended => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => connect(stream, &mcp, &guard, &connections),
+            // No descriptor left, or a client that has gone: the next one may come.
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+    stop.cancel();
+    let _ = tokio::time::timeout(PATIENCE, connections.shutdown()).await;
+    Ok(())
+}
+
+async fn listen(host: &str, port: u16) -> Result<TcpListener, Error> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    TcpListener::bind((bare, port)).await.map_err(|error| {
+        let why = match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                "it is in use; name another one with --port, or stop what listens there".to_owned()
+            }
+            io::ErrorKind::PermissionDenied => {
+                "ports below 1024 are not for this user; name another one with --port".to_owned()
+            }
+            io::ErrorKind::AddrNotAvailable => {
+                "that is no address of this machine; name one with --host".to_owned()
+            }
+            _ => error.to_string(),
+        };
+        Error::Listen {
+            host: host.to_owned(),
+            port,
+            why,
+        }
+    })
+}
+
+fn connect(stream: TcpStream, mcp: &Mcp, guard: &Arc<Guard>, connections: &GracefulShutdown) {
+    let Ok(local) = stream.local_addr() else {
+        return;
+    };
+    // Answers are small, and waited for.
+    let _ = stream.set_nodelay(true);
+    let (mcp, guard) = (mcp.clone(), Arc::clone(guard));
+    let service = service_fn(move |request| {
+        let (mcp, guard) = (mcp.clone(), Arc::clone(&guard));
+        async move { Ok::<_, Infallible>(answer(request, &mcp, &guard, local.ip()).await) }
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .serve_connection(TokioIo::new(stream), service);
+    let connection = connections.watch(connection);
+    tokio::spawn(async move {
+        // How a connection ends is its client's business.
+        let _ = connection.await;
+    });
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    mcp: &Mcp,
+    guard: &Guard,
+    local: IpAddr,
+) -> Response<Body> {
+    match guard.check(request.uri(), request.headers(), local) {
+        Ok(()) => mcp.handle(request).await,
+        Err(refusal) => refuse(refusal),
+    }
+}
+
+/// A refusal as the protocol has it: an error without an id (JSON-RPC 2.0, 5).
+fn refuse(Refusal { status, why }: Refusal) -> Response<Body> {
+    let body = serde_json::json!({
+        "jsonrpc": "2.0",
+        "id": null,
+        // Of the range that is the server's own.
+        "error": {"code": -32001, "message": why}
+    });
+    let mut response = Response::new(Full::new(Bytes::from(body.to_string())).boxed());
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if status == StatusCode::UNAUTHORIZED {
+        let challenge = HeaderValue::from_static("Bearer realm=\"altair\"");
+        headers.insert(WWW_AUTHENTICATE, challenge);
+    }
+    response
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_tokens_differ_and_are_long() {
+        let [one, other] = [Token::generate().unwrap(), Token::generate().unwrap()];
+        assert_ne!(one, other);
+        assert_eq!(one.reveal().len(), 2 * TOKEN_BYTES);
+        assert_eq!(Token::given(one.reveal()), Ok(one));
+    }
+
+    #[test]
+    fn a_token_that_is_short_or_cannot_be_sent_is_refused() {
+        for token in [
+            "",
+            "secret",
+            "fifteen letters",
+            " sixteen letters and blanks ",
+            "sixteen letters\nin two lines",
+            "sechzehn Zeichen für sich",
+        ] {
+            assert!(Token::given(token).is_err(), "{token:?}");
+        }
+        assert!(Token::given("sixteen letters!").is_ok());
+    }
+
+    #[test]
+    fn a_token_is_not_in_what_is_printed_of_it() {
+        let token = Token::given("a token of some length").unwrap();
+        assert!(!format!("{token:?}").contains("length"));
+    }
+}

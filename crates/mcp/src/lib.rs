@@ -1,0 +1,141 @@
+//! Evaluations for agents: a server of the Model Context Protocol with one tool, on standard input
+//! and output or over streamable HTTP.
+//!
+//! The server is the host of its evaluations: it keeps templates, and no PHP stands between it and
+//! a child. The protocol is the official SDK's, `rmcp`; here are the tool, what it may do, and what
+//! ends a run.
+
+mod arguments;
+mod calls;
+mod guard;
+mod http;
+mod server;
+mod tool;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use altair_engine::Evaluator;
+use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+use rmcp::transport::io::stdio_pipes;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+pub use arguments::Permits;
+use calls::Calls;
+pub use http::{TOKEN_VARIABLE, Token};
+use server::Server;
+
+/// How clients reach the server.
+#[derive(Debug)]
+pub enum Transport {
+    /// Standard input and output. The server ends when its input closes.
+    Stdio,
+    /// Streamable HTTP, at `/mcp`. The server ends by a signal.
+    Http {
+        /// Where to listen, as it was named: a host name or an address.
+        host: String,
+        /// The port; 0 is any that is free.
+        port: u16,
+        /// What every request has to bring.
+        token: Token,
+    },
+}
+
+/// What a server is started with.
+#[derive(Debug)]
+pub struct Options {
+    /// How clients reach it.
+    pub transport: Transport,
+    /// What evaluates.
+    pub evaluator: Evaluator,
+    /// The application.
+    pub root: PathBuf,
+    /// What calls may ask for.
+    pub permits: Permits,
+}
+
+/// Why a server could not be started, or ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It could not listen there.
+    #[error("cannot listen on {host}, port {port}: {why}")]
+    Listen {
+        /// The host as it was named.
+        host: String,
+        /// The port.
+        port: u16,
+        /// The reason, and what to do about it.
+        why: String,
+    },
+    /// The system did not give what a server needs.
+    #[error("the server could not be started: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// How long calls that are ended may take to end: the engine takes a tenth of a second to see it,
+/// and a few more where something stands in the way.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Serves until the client has gone or a signal (`SIGINT`, `SIGTERM`) comes. When this returns, no
+/// run is left. `ready` is called with the address once there is one to connect to.
+///
+/// # Errors
+///
+/// [`Error`].
+pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("altair-mcp")
+        .build()?;
+    let served = runtime.block_on(async {
+        let stop = CancellationToken::new();
+        let calls = Arc::new(Calls::new(options.evaluator, options.root, stop.clone()));
+        let server = Server::new(Arc::clone(&calls), options.permits);
+        let ended = {
+            let stop = stop.clone();
+            let mut interrupted = signal(SignalKind::interrupt())?;
+            let mut terminated = signal(SignalKind::terminate())?;
+            async move {
+                tokio::select! {
+                    _ = interrupted.recv() => {}
+                    _ = terminated.recv() => {}
+                    () = stop.cancelled() => {}
+                }
+            }
+        };
+        let served = match options.transport {
+            Transport::Stdio => tokio::select! {
+                served = stdio(server) => served,
+                () = ended => Ok(()),
+            },
+            Transport::Http { host, port, token } => {
+                http::serve(server, (&host, port), token, stop.clone(), ended, ready).await
+            }
+        };
+        stop.cancel();
+        calls.end(PATIENCE).await;
+        served
+    });
+    // A read of standard input that nobody waits for any more is not to hold the process.
+    runtime.shutdown_background();
+    served
+}
+
+async fn stdio(server: Server) -> Result<(), Error> {
+    match server.serve(stdio_pipes()).await {
+        Ok(running) => {
+            // A client that has gone, in whatever way, is no error of the server's.
+            let _ = running.waiting().await;
+            Ok(())
+        }
+        Err(ServerInitializeError::TransportError { error, .. }) => {
+            Err(Error::System(std::io::Error::other(error.to_string())))
+        }
+        // It went, or said something else than hello, and has been told so.
+        Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,190 @@
+//! The one tool: what it is called, what it takes and gives, what it may do.
+
+use std::sync::Arc;
+
+use altair_engine::{DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS};
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::{Value, json};
+
+use crate::arguments::Permits;
+
+/// Its name.
+pub const NAME: &str = "framework__eval";
+
+// Its arguments.
+pub const SNIPPET: &str = "snippet";
+pub const TIMEOUT_MS: &str = "timeout_ms";
+pub const WRITES: &str = "allow_writes";
+pub const NETWORK: &str = "allow_network";
+
+const DESCRIPTION: &str = "Runs a few lines of PHP against this application, booted as it is now, in a confined one-shot process, and tells what they return, print or throw. Use it to check a hypothesis about the code instead of guessing: what a method returns for an input, which exception is thrown, what a configuration value or a query is, whether a class autoloads.\n\nThe code is a function body: `return` gives the result; a single expression needs none. `container()` is the application's PSR-11 container, `container($id)` an entry of it. Nothing is kept between calls: each starts from the application as it is on disk, and what it writes to the project is thrown away and listed in `diagnostics.file_changes`, unless the server permits `allow_writes`. There are no processes, and no connections unless the server permits `allow_network`; what was refused is in `diagnostics.blocked`, with the switch that lifts it. Output is cut at 16 KiB a stream, values at a depth of 3.";
+
+/// The tool as a client is told of it.
+pub fn describe(permits: Permits) -> Tool {
+    // Without either, a run changes nothing and reaches nobody: what it writes is thrown away with
+    // it. With writes it may change or remove any file of the project, and code that it leaves
+    // there is run by the next boot.
+    let changes = permits.writes || permits.network;
+    let annotations = ToolAnnotations::from_raw(
+        Some("Evaluate PHP in the application".into()),
+        Some(!changes),
+        Some(changes),
+        Some(!changes),
+        Some(permits.network),
+    );
+    Tool::new(NAME, DESCRIPTION, object(input()))
+        .with_title("Evaluate PHP in the application")
+        .with_raw_output_schema(object(output()))
+        .with_annotations(annotations)
+}
+
+fn object(schema: Value) -> Arc<JsonObject> {
+    Arc::new(match schema {
+        Value::Object(map) => map,
+        _ => JsonObject::new(),
+    })
+}
+
+/// The schema of what it takes.
+fn input() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            SNIPPET: {
+                "type": "string",
+                "minLength": 1,
+                "description": "PHP code; a leading <?php is accepted."
+            },
+            TIMEOUT_MS: {
+                "type": "integer",
+                "minimum": MIN_TIMEOUT_MS,
+                "maximum": MAX_TIMEOUT_MS,
+                "default": DEFAULT_TIMEOUT_MS,
+                "description": "Deadline of the run in milliseconds, boot included."
+            },
+            WRITES: {
+                "type": "boolean",
+                "default": false,
+                "description": "Make writes to the project real. Only where the server was started with --allow-writes."
+            },
+            NETWORK: {
+                "type": "boolean",
+                "default": false,
+                "description": "Open outbound connections. Only where the server was started with --allow-network."
+            }
+        },
+        "required": [SNIPPET],
+        "additionalProperties": false
+    })
+}
+
+/// The schema of what it gives: `EvalResult::toArray()`.
+fn output() -> Value {
+    let optional = |schema: Value| json!({"anyOf": [schema, {"type": "null"}]});
+    let count = json!({"type": "integer", "minimum": 0});
+    let milliseconds = json!({"type": "number", "minimum": 0});
+    let changes = json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"path": {"type": "string"}, "size": count},
+            "required": ["path", "size"]
+        }
+    });
+    json!({
+        "type": "object",
+        "properties": {
+            "ok": {"type": "boolean", "description": "No timeout, no exception, exit code 0."},
+            "result": optional(json!({
+                "type": "object",
+                "description": "The encoded value that the code returned.",
+                "properties": {"type": {
+                    "enum": ["null", "bool", "int", "float", "string", "array", "object", "iterable", "resource", "reference"]
+                }},
+                "required": ["type"]
+            })),
+            "stdout": {"type": "string"},
+            "stderr": {"type": "string", "description": "PHP's warnings and notices too."},
+            "exception": optional(json!({
+                "type": "object",
+                "properties": {
+                    "class": {"type": "string"},
+                    "message": {"type": "string"},
+                    "file": {"type": "string"},
+                    "line": {"type": "integer"},
+                    "code": {"type": ["integer", "string"]},
+                    "stack_trace": {"type": "array", "items": {"type": "string"}},
+                    "previous": {"type": "array", "items": {"type": "object"}}
+                },
+                "required": ["class", "message", "file", "line", "code", "stack_trace"]
+            })),
+            "duration_ms": count,
+            "memory_peak_bytes": count,
+            "exit_code": {"type": "integer"},
+            "timed_out": {"type": "boolean"},
+            "diagnostics": {
+                "type": "object",
+                "properties": {
+                    "outcome": {"enum": [
+                        "returned", "threw", "exited", "fatal", "out_of_memory", "timed_out", "signalled",
+                        "boot_failed", "no_report"
+                    ]},
+                    "phase": {"enum": ["boot", "snippet", "encode"]},
+                    "message": {"type": "string"},
+                    "location": {
+                        "type": "object",
+                        "properties": {
+                            "file": {"type": "string"},
+                            "line": {"type": "integer"},
+                            "stack_trace": {"type": "array", "items": {"type": "string"}}
+                        },
+                        "required": ["file", "line", "stack_trace"]
+                    },
+                    "signal": {"type": "integer"},
+                    "timings_ms": {
+                        "type": "object",
+                        "properties": {
+                            "start": milliseconds, "boot": milliseconds, "snippet": milliseconds,
+                            "encode": milliseconds, "total": milliseconds
+                        },
+                        "required": ["total"]
+                    },
+                    "start": {"enum": ["cold", "first", "warm", "booted"]},
+                    "start_reason": {"type": "string"},
+                    "blocked": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {
+                                "what": {"type": "string"},
+                                "guard": {"type": "string"},
+                                "lift": {"type": ["string", "null"]}
+                            },
+                            "required": ["what", "guard", "lift"]
+                        }
+                    },
+                    "file_changes": {
+                        "type": "object",
+                        "properties": {
+                            "created": changes, "modified": changes, "deleted": changes,
+                            "more": count, "incomplete": {"type": "boolean"}
+                        },
+                        "required": ["created", "modified", "deleted"]
+                    },
+                    "output_truncated": {
+                        "type": "object",
+                        "properties": {"stdout": count, "stderr": count},
+                        "required": ["stdout", "stderr"]
+                    },
+                    "guards": {"type": "object", "additionalProperties": {"type": "string"}}
+                },
+                "required": ["outcome", "timings_ms", "start"]
+            }
+        },
+        "required": [
+            "ok", "result", "stdout", "stderr", "exception", "duration_ms", "memory_peak_bytes", "exit_code",
+            "timed_out", "diagnostics"
+        ],
+        "additionalProperties": false
+    })
+}
