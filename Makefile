@@ -22,7 +22,7 @@ endif
 # Quick checks first, and one apt-get at a time; Cargo and xargs use every core by themselves.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help try test build bench install uninstall valgrind clean setup lint test-rust test-php
+.PHONY: help try test build bench install uninstall valgrind clean setup lint test-rust test-php test-mcp
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -30,7 +30,7 @@ help: ## show this list
 try: build $(SHOP) ## set up, build, and evaluate a snippet against examples/shop
 	bin/altair eval --root=examples/shop 'container(Shop\UserRepository::class)->findByEmail("ada@shop.example")'
 
-test: setup lint build test-rust test-php ## set up, build, and run every check and test
+test: setup lint build test-rust test-php test-mcp ## set up, build, and run every check and test
 
 build: setup ## build the extension and the native command
 	cargo build --release --workspace
@@ -69,6 +69,11 @@ test-rust: build
 
 test-php: build $(SHOP)
 	$(WITH_EXTENSION) $(PHPUNIT)
+
+test-mcp: build $(SHOP)
+	@scripts/clients.sh '$(TARGET_DIR)/clients'
+	ALTAIR_NATIVE='$(NATIVE)' INSPECTOR='$(TARGET_DIR)/clients/inspector' \
+		'$(TARGET_DIR)/clients/venv/bin/python' -W error::ResourceWarning -m unittest discover -s tests/mcp
 
 $(SHOP): examples/shop/composer.json | setup
 	cd examples/shop && COMPOSER_ALLOW_SUPERUSER=1 COMPOSER_DISABLE_NETWORK=1 composer --no-interaction --quiet dump-autoload

@@ -79,6 +79,8 @@ list_missing() {
     { has_extension dom && has_extension xmlwriter; } || echo "PHP's XML extensions, for PHPUnit: @-xml"
     has phpunit || echo 'PHPUnit, for the tests: phpunit'
     has phpcs || echo 'PHP_CodeSniffer, for the style check: php-codesniffer'
+    python3 -c 'import ensurepip, venv' 2>/dev/null || echo 'Python with venv, for an MCP client in the tests: python3-venv'
+    has npm || echo 'npm, for an MCP client in the tests: npm'
     [ -z "$with_valgrind" ] || has valgrind || echo 'Valgrind, for the memory check: valgrind'
     if ! has rustup && has cargo; then
         cargo fmt --version >/dev/null 2>&1 || echo 'rustfmt: rustfmt'

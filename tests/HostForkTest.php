@@ -151,15 +151,15 @@ final class HostForkTest extends TestCase
     {
         $request = 'request("usleep(2500000); return 5;")';
         yield 'for one run' => ["(new Evaluator())->evaluate($request, fn () => null)->result['value']"];
-        yield 'for several' => [
-            "array_values(iterator_to_array((new Evaluator())->evaluateMany([$request, $request], 2)))[1]->result['value']",
-        ];
+        $several = "iterator_to_array((new Evaluator())->evaluateMany([$request, $request], 2))";
+        yield 'for several' => ["{$several}[1]->result['value']"];
     }
 
     public function testWhatWasNotBegunIsForTheForkToBegin(): void
     {
         $script = new Script(<<<'PHP'
-            $results = (new Evaluator())->evaluateMany([request('return 1;'), request('return 2;'), request('return 3;')], 2);
+            $requests = [request('return 1;'), request('return 2;'), request('return 3;')];
+            $results = (new Evaluator())->evaluateMany($requests, 2);
             $values = function () use ($results) {
                 foreach ($results as $key => $result) {
                     $values[$key] = $result->result['value'];

@@ -10,6 +10,7 @@ mod calls;
 mod guard;
 mod http;
 mod server;
+mod stdio;
 mod tool;
 
 use std::net::SocketAddr;
@@ -18,9 +19,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use altair_engine::Evaluator;
-use rmcp::ServiceExt;
-use rmcp::service::ServerInitializeError;
-use rmcp::transport::io::stdio_pipes;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -109,7 +107,7 @@ pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Err
         };
         let served = match options.transport {
             Transport::Stdio => tokio::select! {
-                served = stdio(server) => served,
+                served = stdio::serve(server, stop.clone()) => served,
                 () = ended => Ok(()),
             },
             Transport::Http { host, port, token } => {
@@ -123,19 +121,4 @@ pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Err
     // A read of standard input that nobody waits for any more is not to hold the process.
     runtime.shutdown_background();
     served
-}
-
-async fn stdio(server: Server) -> Result<(), Error> {
-    match server.serve(stdio_pipes()).await {
-        Ok(running) => {
-            // A client that has gone, in whatever way, is no error of the server's.
-            let _ = running.waiting().await;
-            Ok(())
-        }
-        Err(ServerInitializeError::TransportError { error, .. }) => {
-            Err(Error::System(std::io::Error::other(error.to_string())))
-        }
-        // It went, or said something else than hello, and has been told so.
-        Err(_) => Ok(()),
-    }
 }

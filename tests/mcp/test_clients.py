@@ -1,0 +1,166 @@
+"""The official Python SDK, over standard input and output and over HTTP."""
+
+import asyncio
+import os
+import unittest
+
+from support import PATIENCE, TOOL, Clients, below, until
+
+
+class Conversation:
+    """What a client may do, whatever carries it."""
+
+    def connect(self, *options, **named):
+        raise NotImplementedError
+
+    async def test_it_says_what_it_is(self):
+        async with self.connect() as session:
+            self.assertEqual("altair-eval", session.hello.server_info.name)
+            self.assertIn(TOOL, session.hello.instructions)
+            [tool] = (await session.list_tools()).tools
+            self.assertEqual(TOOL, tool.name)
+            self.assertEqual(["snippet"], tool.input_schema["required"])
+            self.assertFalse(tool.input_schema["additionalProperties"])
+            names = ["snippet", "timeout_ms", "allow_writes", "allow_network"]
+            self.assertEqual(names, list(tool.input_schema["properties"]))
+            self.assertIn("diagnostics", tool.output_schema["required"])
+
+    async def test_its_annotations_say_what_it_may_do(self):
+        for options, expected in {
+            (): (True, False, False),
+            ("--readonly",): (True, False, False),
+            ("--allow-writes",): (False, True, False),
+            ("--allow-network",): (False, True, True),
+        }.items():
+            async with self.connect(*options) as session:
+                hints = (await session.list_tools()).tools[0].annotations
+                said = (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint)
+                self.assertEqual(expected, said, options)
+
+    async def test_it_answers_with_the_typed_result(self):
+        async with self.connect() as session:
+            result = await self.evaluate(session, "return container(Shop\\UserRepository::class)->find(1)->name;")
+            self.assertEqual({"type": "string", "value": "Ada"}, result["result"])
+            self.assertEqual("first", result["diagnostics"]["start"])
+            result = await self.evaluate(session, "1 + 1")
+            self.assertEqual({"type": "int", "value": 2}, result["result"])
+            self.assertEqual("warm", result["diagnostics"]["start"])
+
+    async def test_every_ending_is_in_the_schema_and_only_a_clean_one_is_no_error(self):
+        endings = {
+            "return 1;": "returned",
+            "throw new DomainException('boom');": "threw",
+            "return 1 +;": "threw",
+            "exit(3);": "exited",
+            "trigger_error('gone', E_USER_ERROR);": "fatal",
+            "str_repeat('x', 1 << 30);": "out_of_memory",
+            "posix_kill(getmypid(), SIGKILL);": "signalled",
+            "while (true) { echo str_repeat('x', 65536); }": "timed_out",
+            "file_put_contents('new', 'x'); return @shell_exec('id');": "threw",
+            "return [1.5, null, new ArrayObject([1]), fopen('php://memory', 'r'), \"\\xff\"];": "returned",
+        }
+        async with self.connect() as session:
+            # The client checks each answer against the schema.
+            await session.list_tools()
+            for snippet, outcome in endings.items():
+                result = await self.evaluate(session, snippet, timeout_ms=3000)
+                self.assertEqual(outcome, result["diagnostics"]["outcome"], result)
+                self.assertEqual(outcome == "returned", result["ok"])
+
+    async def test_output_is_in_the_answer_and_nowhere_else(self):
+        async with self.connect() as session:
+            result = await self.evaluate(session, 'echo "{\\"jsonrpc\\":\\"2.0\\"}\\n"; fwrite(STDERR, "err");')
+            self.assertEqual('{"jsonrpc":"2.0"}\n', result["stdout"])
+            self.assertEqual("err", result["stderr"])
+            self.assertEqual({"type": "int", "value": 2}, (await self.evaluate(session, "2"))["result"])
+
+    async def test_what_cannot_be_asked_for_is_refused_and_not_run(self):
+        refused = [
+            ({}, "`snippet` is missing"),
+            ({"snippet": ""}, "`snippet` is empty"),
+            ({"snippet": "   "}, "The snippet is empty"),
+            ({"snippet": 1}, "`snippet` must be a string, not a number"),
+            ({"snippet": "1", "timeout_ms": 99}, "from 100 to 60000, not 99"),
+            ({"snippet": "1", "timeout_ms": 60001}, "from 100 to 60000"),
+            ({"snippet": "1", "timeout_ms": "1000"}, "`timeout_ms` must be an integer, not a string"),
+            ({"snippet": "1", "allow_writes": True}, "--allow-writes"),
+            ({"snippet": "1", "allow_network": True}, "--allow-network"),
+            ({"snippet": "1", "allow_writes": "yes"}, "`allow_writes` must be true or false"),
+            ({"snippet": "1", "unsafe": True}, "altair eval --unsafe"),
+            ({"snippet": "1", "memory_mb": 64}, "There is no argument `memory_mb`"),
+        ]
+        async with self.connect() as session:
+            for arguments, said in refused:
+                self.assertIn(said, await self.refused(session, arguments), arguments)
+            self.assertEqual(set(), below(session.server), "Nothing was run.")
+            with self.assertRaisesRegex(Exception, f"Unknown tool: rm.*{TOOL}"):
+                await session.call_tool("rm", {"snippet": "1"})
+
+    async def test_a_flag_lets_calls_ask(self):
+        async with self.connect("--allow-network") as session:
+            self.assertTrue((await self.evaluate(session, "1", allow_network=True))["ok"])
+            self.assertIn("--allow-writes", await self.refused(session, {"snippet": "1", "allow_writes": True}))
+
+    async def test_fifty_calls_at_once(self):
+        async with self.connect() as session:
+            calls = [self.evaluate(session, f"return {number};", timeout_ms=PATIENCE * 1000) for number in range(50)]
+            results = await asyncio.gather(*calls)
+            self.assertEqual(list(range(50)), [result["result"]["value"] for result in results])
+
+    async def test_a_slow_call_delays_no_other(self):
+        if (os.cpu_count() or 1) < 2:
+            self.skipTest("one core")
+        async with self.connect() as session:
+            slow = asyncio.create_task(self.evaluate(session, "sleep(3); return 'slow';"))
+            for number in range(5):
+                await self.evaluate(session, f"return {number};")
+            self.assertFalse(slow.done())
+            self.assertEqual("slow", (await slow)["result"]["value"])
+
+    async def test_a_progress_token_gets_progress(self):
+        told = []
+
+        async def note(progress, total, message):
+            told.append((progress, message))
+
+        async with self.connect() as session:
+            await session.call_tool(TOOL, {"snippet": "usleep(1300000);"}, progress_callback=note)
+        self.assertGreaterEqual(len(told), 3)
+        self.assertEqual(sorted(told), told)
+        self.assertRegex(told[-1][1], r"^running for \d\.\d s$")
+
+    async def test_a_cancelled_call_ends_its_run(self):
+        async with self.connect() as session:
+            await self.evaluate(session, "1")
+            template = below(session.server)
+            call = asyncio.create_task(self.evaluate(session, "sleep(50);", timeout_ms=60000))
+            await until(lambda: below(session.server) > template, "It runs.")
+            call.cancel()
+            await until(lambda: below(session.server) == template, "It is ended.")
+            self.assertTrue((await self.evaluate(session, "2"))["ok"])
+
+    async def test_ten_megabytes(self):
+        async with self.connect() as session:
+            snippet = "/*" + "x" * 10_000_000 + "*/ return 7;"
+            answer = await session.call_tool(TOOL, {"snippet": snippet, "timeout_ms": 20000})
+            self.assertEqual(7, answer.structured_content["result"]["value"])
+
+    async def test_two_servers_on_one_project(self):
+        async with self.connect() as one, self.connect() as other:
+            for session in (one, other, one, other):
+                self.assertTrue((await self.evaluate(session, "return 1;"))["ok"])
+            self.assertEqual(set(), below(one.server) & below(other.server))
+
+
+class OverStdio(Conversation, Clients):
+    def connect(self, *options, **named):
+        return self.stdio(*options, **named)
+
+
+class OverHttp(Conversation, Clients):
+    def connect(self, *options, **named):
+        return self.http(*options, **named)
+
+
+if __name__ == "__main__":
+    unittest.main()
