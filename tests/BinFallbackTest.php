@@ -54,6 +54,16 @@ final class BinFallbackTest extends TestCase
         self::assertSame([0, "✓ int = 2", ''], [$exitCode, strtok($output, "\n"), $errors]);
     }
 
+    public function testTheServerForAgentsNeedsTheNativeCommand(): void
+    {
+        $this->phpHasTheExtension();
+
+        [$exitCode, $output, $errors] = $this->launch(['mcp:serve']);
+
+        self::assertSame([2, ''], [$exitCode, $output]);
+        self::assertMatchesRegularExpression('/^altair: mcp:serve needs the native command.*make build.*\n$/', $errors);
+    }
+
     public function testTheExtensionIsNotLoadedTwice(): void
     {
         $this->phpHasTheExtension();
