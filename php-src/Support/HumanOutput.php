@@ -25,7 +25,7 @@ final class HumanOutput
     {
         $value = $result->result === null ? null : new HumanValue($result->result);
         $lines = [
-            ($result->ok() ? '✓ ' : '✗ ') . self::headline($result, $value),
+            ($result->ok() ? '✓ ' : '✗ ') . self::headline($result),
             ...($value?->tree() ?? []),
             sprintf(
                 '  duration=%dms  memory=%d KB  exit=%d',
@@ -45,14 +45,17 @@ final class HumanOutput
             . self::stream('stderr', $result->stderr, $result);
     }
 
-    private static function headline(EvalResult $result, ?HumanValue $value): string
+    /**
+     * What happened, in a line without a line feed: `int = 2`, `RuntimeException: boom`.
+     */
+    public static function headline(EvalResult $result): string
     {
         $message = Text::line((string) ($result->diagnostics['message'] ?? ''));
         $thrown = $result->exception === null ? '' : HumanValue::exception($result->exception);
         $labelled = static fn (string $label, string $text): string => $text === '' ? "$label." : "$label: $text";
 
         return match (self::outcome($result)) {
-            'returned' => $value?->headline() ?? 'null',
+            'returned' => $result->result === null ? 'null' : (new HumanValue($result->result))->headline(),
             'threw' => $thrown === '' ? $labelled('Threw', $message) : $thrown,
             'exited' => "Exited $result->exitCode.",
             'fatal' => $labelled('Fatal', $message),

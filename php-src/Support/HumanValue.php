@@ -194,9 +194,12 @@ final class HumanValue
 
     private static function plain(mixed $value): string
     {
-        return is_string($value)
-            ? Text::line($value)
-            : (string) json_encode($value, JSON_PRESERVE_ZERO_FRACTION | JSON_PARTIAL_OUTPUT_ON_ERROR);
+        if (is_string($value)) {
+            return Text::line($value);
+        }
+        $json = (string) json_encode($value, JSON_PRESERVE_ZERO_FRACTION | JSON_PARTIAL_OUTPUT_ON_ERROR);
+
+        return str_replace('.0e', 'e', $json);
     }
 
     /** A key as it is where it cannot be mistaken, else in quotes. */
