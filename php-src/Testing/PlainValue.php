@@ -45,7 +45,7 @@ final class PlainValue
         return match ($value) {
             'NaN' => NAN,
             'Infinity' => INF,
-            '-Infinity' => -INF,
+            '-Infinity' => (-INF),
             default => (float) $value,
         };
     }

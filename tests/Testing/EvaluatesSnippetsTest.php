@@ -80,6 +80,8 @@ final class EvaluatesSnippetsTest extends TestCase
         $this->evaluateSnippet('return 1;');
 
         self::assertSame('warm', $this->evaluateSnippet('return 2;')->diagnostics['start']);
+        self::forgetSnippetEvaluator();
+        self::assertSame('first', $this->evaluateSnippet('return 3;')->diagnostics['start']);
         unset($application);
     }
 
