@@ -10,6 +10,7 @@ use Altair\Eval\Exception\EvalException;
 use Altair\Mcp\Attribute\McpTool as FrameworkTool;
 use InvalidArgumentException;
 use Mcp\Capability\Attribute\McpTool as SdkTool;
+use Throwable;
 
 /**
  * Evaluates PHP for an agent, in the application of an MCP server that is written in PHP: the Univeros framework's, or
@@ -56,17 +57,20 @@ final class EvalTool implements ToolContract
     {
         try {
             $arguments = Arguments::read($input, $this->allowWrites, $this->allowNetwork);
-            $request = new EvalRequest(
-                $arguments->snippet,
-                $this->projectRoot ?? (string) getcwd(),
-                $arguments->timeoutMs,
-                allowWrites: $arguments->allowWrites,
-                allowNetwork: $arguments->allowNetwork,
-            );
-
+        } catch (InvalidArgumentException $refused) {
+            return self::error($refused);
+        }
+        $request = new EvalRequest(
+            $arguments->snippet,
+            $this->projectRoot ?? (string) getcwd(),
+            $arguments->timeoutMs,
+            allowWrites: $arguments->allowWrites,
+            allowNetwork: $arguments->allowNetwork,
+        );
+        try {
             return $this->evaluator->evaluate($request)->toArray();
-        } catch (InvalidArgumentException | EvalException $refused) {
-            return ['ok' => false, 'error' => $refused->getMessage()];
+        } catch (EvalException $notStarted) {
+            return self::error($notStarted);
         }
     }
 
@@ -90,5 +94,13 @@ final class EvalTool implements ToolContract
         bool $allow_network = false,
     ): array {
         return $this->call(compact('snippet', 'timeout_ms', 'allow_writes', 'allow_network'));
+    }
+
+    /**
+     * @return array{ok: false, error: string}
+     */
+    private static function error(Throwable $why): array
+    {
+        return ['ok' => false, 'error' => $why->getMessage()];
     }
 }

@@ -192,11 +192,19 @@ final class EvalToolTest extends TestCase
 
     public function testWhatCannotBeStartedIsAnErrorToo(): void
     {
-        $answer = (new EvalTool(projectRoot: '/nowhere'))->call(['snippet' => 'return 1;']);
+        $noPhp = new Evaluator(phpBinary: '/nowhere/php');
+        foreach (
+            [
+                '/nowhere/project' => new EvalTool(projectRoot: '/nowhere/project'),
+                '/nowhere/php' => new EvalTool($noPhp, self::SHOP),
+            ] as $missing => $tool
+        ) {
+            $answer = $tool->call(['snippet' => 'return 1;']);
 
-        self::assertSame(['ok', 'error'], array_keys($answer));
-        self::assertFalse($answer['ok']);
-        self::assertStringContainsString('/nowhere', $answer['error']);
+            self::assertSame(['ok', 'error'], array_keys($answer));
+            self::assertFalse($answer['ok']);
+            self::assertStringContainsString($missing, $answer['error']);
+        }
     }
 
     private function tool(): EvalTool
