@@ -1,0 +1,191 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Cli;
+
+use Altair\Cli\Attribute\Argument;
+use Altair\Cli\Attribute\Command;
+use Altair\Cli\Attribute\Option;
+use Altair\Eval\EvalRequest;
+use Altair\Eval\EvalResult;
+use Altair\Eval\Evaluator;
+use Altair\Eval\Exception\EvalException;
+use Altair\Eval\Exception\InvalidRequestException;
+use Altair\Eval\Support\HumanOutput;
+use Altair\Eval\Support\Json;
+use Altair\Eval\Support\Text;
+use Altair\Events\Contracts\RecorderInterface;
+use RuntimeException;
+use Throwable;
+
+/**
+ * `eval` on the command line of the Univeros framework, for the application of the working directory.
+ *
+ * It prints what `altair eval` prints, without colour and through PHP's output buffers.
+ */
+#[Command(name: 'eval', description: 'Evaluate a PHP snippet in the application, confined, in a process of its own.')]
+final class EvalCommand
+{
+    private const CLEAN = 0;
+
+    private const NOT_CLEAN = 1;
+
+    private const USAGE = 2;
+
+    /**
+     * @param Evaluator|null $evaluator what evaluates; null is one of its own
+     * @param RecorderInterface|null $recorder is told of each unsafe run, with `record(array $event)`, beside the
+     *     audit log that every unsafe run is written to
+     */
+    public function __construct(
+        private readonly ?Evaluator $evaluator = null,
+        private readonly ?RecorderInterface $recorder = null,
+    ) {
+    }
+
+    /**
+     * Evaluates and prints.
+     *
+     * @return int 0 after a clean run, 1 after an exception, a timeout or another exit code, and 2 for wrong usage and
+     *     where nothing could be run, with one line on standard error and nothing on standard output
+     */
+    public function __invoke(
+        #[Argument(description: 'PHP code; a single expression needs no return')]
+        ?string $snippet = null,
+        #[Option(description: 'Read the snippet from this file; - is standard input', name: 'file')]
+        ?string $file = null,
+        #[Option(description: 'Deadline in milliseconds, boot included', name: 'timeout-ms')]
+        int $timeoutMs = EvalRequest::DEFAULT_TIMEOUT_MS,
+        #[Option(description: 'Memory limit in MiB', name: 'memory-mb')]
+        int $memoryMb = EvalRequest::DEFAULT_MEMORY_MB,
+        #[Option(description: 'Make writes to the project real', name: 'writes')]
+        bool $writes = false,
+        #[Option(description: 'Open outbound connections', name: 'network')]
+        bool $network = false,
+        #[Option(description: 'Run without guards; audited', name: 'unsafe')]
+        bool $unsafe = false,
+        #[Option(description: 'The file in the project that returns the container', name: 'bootstrap')]
+        ?string $bootstrap = null,
+        #[Option(description: 'human or json', name: 'format')]
+        string $format = 'human',
+    ): int {
+        if (!in_array($format, ['human', 'json'], true)) {
+            return self::refuse("there is no format $format; there are human and json");
+        }
+        if ($snippet !== null && $file !== null) {
+            return self::refuse('both a snippet and --file are given; leave one of them out');
+        }
+        if ($snippet === null && $file === null) {
+            return self::refuse("nothing to run: give a snippet, as in eval 'return 1;', or --file=<path>");
+        }
+        try {
+            $snippet ??= self::read((string) $file);
+        } catch (RuntimeException $unreadable) {
+            return self::refuse("cannot read the snippet from --file=$file: {$unreadable->getMessage()}");
+        }
+        $request = new EvalRequest(
+            $snippet,
+            (string) getcwd(),
+            $timeoutMs,
+            $memoryMb,
+            $writes,
+            $network,
+            $unsafe,
+            $bootstrap,
+        );
+        try {
+            $result = $this->evaluate($request);
+        } catch (EvalException $refused) {
+            return self::refuse($refused->getMessage());
+        }
+        echo $format === 'json' ? Json::encode($result->toArray()) : HumanOutput::render($result);
+
+        return $result->ok() ? self::CLEAN : self::NOT_CLEAN;
+    }
+
+    /**
+     * @throws EvalException
+     */
+    private function evaluate(EvalRequest $request): EvalResult
+    {
+        $evaluator = $this->evaluator ?? new Evaluator();
+        $began = hrtime(true);
+        try {
+            $result = $evaluator->evaluate($request);
+        } catch (InvalidRequestException $neverRan) {
+            throw $neverRan;
+        } catch (Throwable $broken) {
+            $this->record($request, intdiv(hrtime(true) - $began, 1_000_000), $broken->getMessage());
+            throw $broken;
+        }
+        $error = $result->ok() ? null : HumanOutput::headline($result);
+        $this->record($request, $result->durationMs, $error, $result);
+
+        return $result;
+    }
+
+    /**
+     * Tells the recorder of an unsafe run, in the audit log's terms. The code itself stands in the audit log alone,
+     * which knows how to keep secrets out; its hash joins the two.
+     */
+    private function record(EvalRequest $request, int $durationMs, ?string $error, ?EvalResult $result = null): void
+    {
+        if (!$request->unsafe || $this->recorder === null) {
+            return;
+        }
+        try {
+            $this->recorder->record([
+                'command' => 'eval',
+                'kind' => 'eval',
+                'status' => $error === null ? 'ok' : 'fail',
+                'duration_ms' => $durationMs,
+                'error' => $error,
+                'extra' => [
+                    'unsafe' => true,
+                    'allow_writes' => $request->allowWrites,
+                    'allow_network' => $request->allowNetwork,
+                    'snippet_length' => strlen($request->snippet),
+                    'snippet_sha256' => hash('sha256', $request->snippet),
+                    'exit_code' => $result?->exitCode,
+                    'timed_out' => $result?->timedOut,
+                ],
+            ]);
+        } catch (Throwable $failed) {
+            // The run has been made and is in the audit log: what it said is not lost with the recorder.
+            self::say('the unsafe run is in .altair/events.jsonl, and was not recorded by '
+                . get_debug_type($this->recorder) . ": {$failed->getMessage()}");
+        }
+    }
+
+    /**
+     * @throws RuntimeException that says why it cannot be read
+     */
+    private static function read(string $file): string
+    {
+        // PHP opens a directory, and reads nothing from it.
+        if (is_dir($file)) {
+            throw new RuntimeException('is a directory');
+        }
+        error_clear_last();
+        $snippet = @file_get_contents($file === '-' ? 'php://stdin' : $file);
+        if ($snippet === false) {
+            $why = (string) preg_replace('/^.*: /s', '', error_get_last()['message'] ?? 'it cannot be opened');
+            throw new RuntimeException(lcfirst($why));
+        }
+
+        return $snippet;
+    }
+
+    private static function refuse(string $why): int
+    {
+        self::say($why);
+
+        return self::USAGE;
+    }
+
+    private static function say(string $message): void
+    {
+        file_put_contents('php://stderr', 'altair: ' . Text::line(rtrim($message)) . "\n");
+    }
+}

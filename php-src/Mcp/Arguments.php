@@ -1,0 +1,130 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Mcp;
+
+use Altair\Eval\EvalRequest;
+use InvalidArgumentException;
+
+/**
+ * What a call asks for, and whether it may: the checks of `altair mcp:serve`, in its words.
+ *
+ * @internal
+ */
+final class Arguments
+{
+    private function __construct(
+        public readonly string $snippet,
+        public readonly int $timeoutMs,
+        public readonly bool $allowWrites,
+        public readonly bool $allowNetwork,
+    ) {
+    }
+
+    /**
+     * Reads what a call brings.
+     *
+     * @param array<array-key, mixed> $given as JSON was decoded
+     * @param bool $writes whether calls may ask for real writes
+     * @param bool $network whether calls may ask for connections
+     * @throws InvalidArgumentException that says everything that is wrong, and what to do, for the agent to read
+     */
+    public static function read(array $given, bool $writes, bool $network): self
+    {
+        $wrong = [];
+        $arguments = new self(
+            self::snippet($given, $wrong),
+            self::timeout($given, $wrong),
+            self::permission($given, 'allow_writes', $writes, $wrong),
+            self::permission($given, 'allow_network', $network, $wrong),
+        );
+        foreach (array_keys(array_diff_key($given, ToolDescription::INPUT['properties'])) as $name) {
+            $wrong[] = $name === 'unsafe'
+                ? 'There is no way to ask ' . ToolDescription::NAME . ' for an unsafe run. A person can make one with '
+                    . '`altair eval --unsafe`.'
+                : "There is no argument `$name`; there are `snippet`, `timeout_ms`, `allow_writes` and "
+                    . '`allow_network`.';
+        }
+        if ($wrong !== []) {
+            throw new InvalidArgumentException('Nothing was run. ' . implode(' ', $wrong));
+        }
+
+        return $arguments;
+    }
+
+    /**
+     * @param array<array-key, mixed> $given
+     * @param list<string> $wrong
+     */
+    private static function snippet(array $given, array &$wrong): string
+    {
+        $snippet = $given['snippet'] ?? null;
+        if (is_string($snippet) && $snippet !== '') {
+            return $snippet;
+        }
+        $wrong[] = match (true) {
+            !array_key_exists('snippet', $given) => '`snippet` is missing: the PHP code to run.',
+            $snippet === '' => '`snippet` is empty: give some PHP to run.',
+            default => '`snippet` must be a string, not ' . self::kind($snippet) . '.',
+        };
+
+        return '';
+    }
+
+    /**
+     * @param array<array-key, mixed> $given
+     * @param list<string> $wrong
+     */
+    private static function timeout(array $given, array &$wrong): int
+    {
+        if (!array_key_exists('timeout_ms', $given)) {
+            return EvalRequest::DEFAULT_TIMEOUT_MS;
+        }
+        $value = $given['timeout_ms'];
+        [$min, $max] = [EvalRequest::MIN_TIMEOUT_MS, EvalRequest::MAX_TIMEOUT_MS];
+        // What JSON Schema calls an integer may be written with a fraction of zero.
+        $isWhole = is_int($value) || (is_float($value) && is_finite($value) && fmod($value, 1.0) === 0.0);
+        if ($isWhole && $value >= $min && $value <= $max) {
+            return (int) $value;
+        }
+        $wrong[] = $isWhole
+            ? "`timeout_ms` must be from $min to $max, not "
+                . str_replace('.0e', 'e', (string) json_encode($value, JSON_PRESERVE_ZERO_FRACTION)) . '.'
+            : '`timeout_ms` must be an integer, not ' . self::kind($value) . '.';
+
+        return EvalRequest::DEFAULT_TIMEOUT_MS;
+    }
+
+    /**
+     * @param array<array-key, mixed> $given
+     * @param list<string> $wrong
+     */
+    private static function permission(array $given, string $name, bool $isPermitted, array &$wrong): bool
+    {
+        $value = array_key_exists($name, $given) ? $given[$name] : false;
+        if ($value === false || ($value === true && $isPermitted)) {
+            return $value;
+        }
+        $flag = '--' . strtr($name, '_', '-');
+        $wrong[] = $value === true
+            ? "`$name` is not allowed by this server. Whoever runs it can start it with $flag; leave `$name` out "
+                . 'otherwise.'
+            : "`$name` must be true or false, not " . self::kind($value) . '.';
+
+        return false;
+    }
+
+    /** A JSON value's kind, in words. */
+    private static function kind(mixed $value): string
+    {
+        return match (true) {
+            $value === null => 'null',
+            is_bool($value) => 'a boolean',
+            is_int($value), is_float($value) => 'a number',
+            is_string($value) => 'a string',
+            is_array($value) && array_is_list($value) => 'an array',
+            default => 'an object',
+        };
+    }
+}

@@ -1,0 +1,106 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Mcp;
+
+use Altair\Eval\EvalRequest;
+use Altair\Eval\Evaluator;
+use Altair\Eval\Exception\EvalException;
+use Altair\Mcp\Attribute\McpTool as FrameworkTool;
+use InvalidArgumentException;
+use Mcp\Capability\Attribute\McpTool as SdkTool;
+use Throwable;
+
+/**
+ * Evaluates PHP for an agent, in the application of an MCP server that is written in PHP: the Univeros framework's, or
+ * one on PHP's own MCP SDK. What it takes, gives and refuses is what the tool of `altair mcp:serve` does.
+ *
+ * The application is kept booted for as long as this object lives. There is no way to ask for an unsafe run.
+ */
+#[FrameworkTool(
+    name: ToolDescription::NAME,
+    description: ToolDescription::DESCRIPTION,
+    inputSchema: ToolDescription::INPUT,
+    outputSchema: ToolDescription::OUTPUT,
+)]
+final class EvalTool implements ToolContract
+{
+    private readonly Evaluator $evaluator;
+
+    /**
+     * @param Evaluator|null $evaluator what evaluates; null is a warm one of its own
+     * @param string|null $projectRoot the directory of the application; null is the working directory of each call
+     * @param bool $allowWrites whether calls may ask for real writes to the project
+     * @param bool $allowNetwork whether calls may ask for outbound connections
+     */
+    public function __construct(
+        ?Evaluator $evaluator = null,
+        private readonly ?string $projectRoot = null,
+        private readonly bool $allowWrites = false,
+        private readonly bool $allowNetwork = false,
+    ) {
+        $this->evaluator = $evaluator ?? new Evaluator(warm: true);
+    }
+
+    /**
+     * Runs what a call asks for.
+     *
+     * A run that went wrong is an answer as any other, with `ok` false. What could not be run at all, because the
+     * input is refused or no child can be started, is `['ok' => false, 'error' => …]`: sentences for the agent, and
+     * nothing that could be taken for a result. A server passes both on with `isError`.
+     *
+     * @param array<array-key, mixed> $input as {@see ToolDescription::INPUT} describes it; checked here
+     * @return array<string, mixed> {@see \Altair\Eval\EvalResult::toArray()}, or `ok` and `error`
+     */
+    public function call(array $input): array
+    {
+        try {
+            $arguments = Arguments::read($input, $this->allowWrites, $this->allowNetwork);
+        } catch (InvalidArgumentException $refused) {
+            return self::error($refused);
+        }
+        $request = new EvalRequest(
+            $arguments->snippet,
+            $this->projectRoot ?? (string) getcwd(),
+            $arguments->timeoutMs,
+            allowWrites: $arguments->allowWrites,
+            allowNetwork: $arguments->allowNetwork,
+        );
+        try {
+            return $this->evaluator->evaluate($request)->toArray();
+        } catch (EvalException $notStarted) {
+            return self::error($notStarted);
+        }
+    }
+
+    /**
+     * The same for PHP's own MCP SDK, which passes arguments by name and makes the schema from this signature.
+     *
+     * Reference for the attribute: `Mcp\Capability\Attribute\McpTool(name, description, …)` of the package mcp/sdk, on
+     * a public method. Its discovery takes `__invoke` for a class's own tool only, hence a method with a name.
+     *
+     * @param string $snippet PHP code; a leading <?php is accepted.
+     * @param int $timeout_ms Deadline of the run in milliseconds, boot included; from 100 to 60000.
+     * @param bool $allow_writes Make writes to the project real. Only where the server permits it.
+     * @param bool $allow_network Open outbound connections. Only where the server permits it.
+     * @return array<string, mixed> see {@see call()}
+     */
+    #[SdkTool(name: ToolDescription::NAME, description: ToolDescription::DESCRIPTION)]
+    public function evaluate(
+        string $snippet,
+        int $timeout_ms = EvalRequest::DEFAULT_TIMEOUT_MS,
+        bool $allow_writes = false,
+        bool $allow_network = false,
+    ): array {
+        return $this->call(compact('snippet', 'timeout_ms', 'allow_writes', 'allow_network'));
+    }
+
+    /**
+     * @return array{ok: false, error: string}
+     */
+    private static function error(Throwable $why): array
+    {
+        return ['ok' => false, 'error' => $why->getMessage()];
+    }
+}

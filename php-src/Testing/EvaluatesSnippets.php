@@ -1,0 +1,165 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Testing;
+
+use Altair\Eval\EvalRequest;
+use Altair\Eval\EvalResult;
+use Altair\Eval\Evaluator;
+use Altair\Eval\Support\HumanOutput;
+use PHPUnit\Framework\Attributes\AfterClass;
+use ReflectionClass;
+
+/**
+ * Assertions on what PHP snippets do in the application, each in a confined process of its own. For test cases of
+ * PHPUnit 9.6 to 12.
+ *
+ * The application is booted once per test class. Options are those of {@see EvalRequest}, by name:
+ * `$this->assertSnippetReturns(1, 'User::count()', timeoutMs: 20000)`.
+ */
+trait EvaluatesSnippets
+{
+    private static ?Evaluator $snippetEvaluator = null;
+
+    /**
+     * Ends what is kept ready for the class's snippets.
+     *
+     * @afterClass
+     */
+    #[AfterClass]
+    public static function forgetSnippetEvaluator(): void
+    {
+        self::$snippetEvaluator = null;
+    }
+
+    /**
+     * The directory of the application that snippets run in. Override it where this is not the nearest one above the
+     * test's file, or else the working directory, that has `vendor/autoload.php`.
+     */
+    protected function snippetProjectRoot(): string
+    {
+        $directory = dirname((string) (new ReflectionClass(static::class))->getFileName());
+        while (!is_file("$directory/vendor/autoload.php")) {
+            if ($directory === dirname($directory)) {
+                $directory = (string) getcwd();
+                if (!is_file("$directory/vendor/autoload.php")) {
+                    self::fail('There is no vendor/autoload.php above ' . static::class . ' or in the working '
+                        . 'directory: override snippetProjectRoot(), or give projectRoot.');
+                }
+                break;
+            }
+            $directory = dirname($directory);
+        }
+
+        return $directory;
+    }
+
+    /**
+     * Runs a snippet, and tells how it ended.
+     *
+     * @param string $snippet PHP code; a single expression needs no `return`
+     * @param mixed ...$options by name: those of {@see EvalRequest}, such as `timeoutMs` or `allowWrites`
+     */
+    protected function evaluateSnippet(string $snippet, mixed ...$options): EvalResult
+    {
+        $options['projectRoot'] ??= $this->snippetProjectRoot();
+        self::$snippetEvaluator ??= new Evaluator();
+
+        return self::$snippetEvaluator->evaluate(new EvalRequest(...['snippet' => $snippet] + $options));
+    }
+
+    /**
+     * Asserts that a snippet returns this very value: null, a scalar, or arrays of them.
+     *
+     * Objects stay in the snippet's process: let the snippet return what is to be compared of them.
+     *
+     * @param mixed $expected compared as assertSame() does
+     * @param mixed ...$options see {@see evaluateSnippet()}
+     */
+    protected function assertSnippetReturns(mixed $expected, string $snippet, mixed ...$options): void
+    {
+        $result = $this->evaluateSnippet($snippet, ...$options);
+        $answer = self::snippetAnswer($result);
+        if ($result->result === null) {
+            self::fail("The snippet returned nothing.\n$answer");
+        }
+        try {
+            $returned = PlainValue::of($result->result);
+        } catch (NotPlainException $notPlain) {
+            self::fail("What the snippet returned cannot be compared: {$notPlain->getMessage()}\n$answer");
+        }
+        self::assertSame($expected, $returned, "The snippet returned another value.\n$answer");
+    }
+
+    /**
+     * Asserts that a snippet throws an exception of this class, or of a class below it where the test can load both.
+     *
+     * @param string $class the class, or an interface of it
+     * @param string|null $message what the exception's message contains; null is any
+     * @param mixed ...$options see {@see evaluateSnippet()}
+     */
+    protected function assertSnippetThrows(
+        string $class,
+        string $snippet,
+        ?string $message = null,
+        mixed ...$options,
+    ): void {
+        $result = $this->evaluateSnippet($snippet, ...$options);
+        $answer = self::snippetAnswer($result);
+        $class = ltrim($class, '\\');
+        $thrown = ($result->diagnostics['outcome'] ?? null) === 'threw' ? $result->exception['class'] ?? '' : '';
+        self::assertTrue($thrown !== '', "The snippet threw nothing, not $class.\n$answer");
+        self::assertTrue(
+            strcasecmp($thrown, $class) === 0 || is_a($thrown, $class, true),
+            "The snippet threw $thrown, not $class.\n$answer",
+        );
+        if ($message !== null) {
+            self::assertStringContainsString(
+                $message,
+                $result->exception['message'],
+                "The snippet threw $thrown with another message.\n$answer",
+            );
+        }
+    }
+
+    /**
+     * Asserts that something that a snippet tried was refused.
+     *
+     * @param string|null $guard the guard that refused it, as `diagnostics.blocked` names it; null is any
+     * @param mixed ...$options see {@see evaluateSnippet()}
+     */
+    protected function assertSnippetIsBlocked(string $snippet, ?string $guard = null, mixed ...$options): void
+    {
+        $result = $this->evaluateSnippet($snippet, ...$options);
+        $answer = self::snippetAnswer($result);
+        $guards = array_values(array_unique(array_column($result->diagnostics['blocked'] ?? [], 'guard')));
+        self::assertTrue($guards !== [], "Nothing that the snippet tried was refused.\n$answer");
+        if ($guard !== null) {
+            $names = implode(', ', $guards);
+            self::assertContains($guard, $guards, "It was refused by $names, not by $guard.\n$answer");
+        }
+    }
+
+    /**
+     * Asserts that a snippet is still running when its deadline comes.
+     *
+     * @param mixed ...$options see {@see evaluateSnippet()}; `timeoutMs` is the deadline
+     */
+    protected function assertSnippetTimesOut(string $snippet, mixed ...$options): void
+    {
+        $result = $this->evaluateSnippet($snippet, ...$options);
+        self::assertTrue(
+            $result->timedOut,
+            "The snippet ended before its deadline.\n" . self::snippetAnswer($result),
+        );
+    }
+
+    /** The whole answer, for the message of an assertion. */
+    private static function snippetAnswer(EvalResult $result): string
+    {
+        $outcome = $result->diagnostics['outcome'] ?? 'unknown';
+
+        return "outcome: $outcome\n" . HumanOutput::render($result);
+    }
+}

@@ -1,0 +1,66 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Testing;
+
+/**
+ * Turns an encoded value back into the value, where nothing of it is missing.
+ *
+ * @internal
+ */
+final class PlainValue
+{
+    private function __construct()
+    {
+    }
+
+    /**
+     * @param array<string, mixed> $encoded as {@see \Altair\Eval\Encoder\ValueEncoder::encode()} shapes it
+     * @param string $place where it stands in the whole
+     * @throws NotPlainException when it is none of null, scalars and arrays of them, or was cut
+     */
+    public static function of(array $encoded, string $place = ''): mixed
+    {
+        $at = $place === '' ? 'it' : "at $place it";
+        if (isset($encoded['truncated'])) {
+            throw new NotPlainException("$at is {$encoded['type']}, and was cut: too deep, too long or too large.");
+        }
+
+        return match ($encoded['type']) {
+            'null' => null,
+            'bool', 'int' => $encoded['value'],
+            'float' => self::float($encoded['value']),
+            'string' => isset($encoded['encoding']) ? base64_decode($encoded['value'], true) : $encoded['value'],
+            'array' => self::array((array) $encoded['value'], $place),
+            default => throw new NotPlainException(
+                "$at is {$encoded['type']} " . ($encoded['class'] ?? $encoded['value'] ?? '')
+                . '; let the snippet return what is to be compared of it.',
+            ),
+        };
+    }
+
+    private static function float(string|int|float $value): float
+    {
+        return match ($value) {
+            'NaN' => NAN,
+            'Infinity' => INF,
+            '-Infinity' => (-INF),
+            default => (float) $value,
+        };
+    }
+
+    /**
+     * @param array<array-key, array<string, mixed>> $items
+     * @return array<array-key, mixed>
+     */
+    private static function array(array $items, string $place): array
+    {
+        $plain = [];
+        foreach ($items as $key => $item) {
+            $plain[$key] = self::of((array) $item, $place . '[' . var_export($key, true) . ']');
+        }
+
+        return $plain;
+    }
+}
