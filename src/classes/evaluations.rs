@@ -19,11 +19,6 @@ use crate::zend::host::{self, Wants};
 use crate::zend::json;
 use crate::zend::node::{ZvalNode, entries};
 
-/// Runs that get ready, or end, while others are at their snippet: as many as may be at theirs, and
-/// so many at most. With fewer a core waits for the next short snippet, or for the kernel to take the
-/// one before down; with more it does not get faster, and each takes descriptors.
-const BESIDES_MAX: usize = 16;
-
 /// Results of several evaluations, each under its request's key, in order of completion.
 #[php_class]
 #[php(name = "Altair\\Eval\\Evaluations")]
@@ -101,7 +96,7 @@ impl Evaluations {
         // One at a time is in step: each request is asked for when the one before is through.
         let under_way = match concurrency {
             1 => 1,
-            several => several.saturating_add(several.min(BESIDES_MAX)),
+            several => Turns::under_way(several),
         };
         let state = State {
             evaluator,

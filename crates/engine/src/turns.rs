@@ -16,6 +16,9 @@ use crate::evaluation::Observer;
 /// How long a wait lasts at most before the observer is asked.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
+/// Runs that get ready, or end, while others are at their snippet, at most.
+const BESIDES_MAX: usize = 16;
+
 /// How many runs may be at their snippet at once. Copies share the count.
 #[derive(Debug, Clone)]
 pub struct Turns(Arc<Shared>);
@@ -62,6 +65,14 @@ impl Turns {
             }),
             changed: Condvar::new(),
         }))
+    }
+
+    /// How many runs a host should have under way for so many turns: as many besides get ready and
+    /// end meanwhile. With fewer a core waits for the next short snippet, or for the kernel to take
+    /// the one before down; with more it does not get faster, and each takes descriptors.
+    #[must_use]
+    pub fn under_way(at_once: usize) -> usize {
+        at_once.saturating_add(at_once.min(BESIDES_MAX))
     }
 
     /// Waits for a turn. Gives it, and whether it had to be waited for.

@@ -14,9 +14,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::arguments::Arguments;
 
-/// Runs under way for each that may be at its snippet: others get ready meanwhile, and end.
-const UNDER_WAY: usize = 2;
-
 /// The runs of a server.
 #[derive(Debug)]
 pub struct Calls {
@@ -72,7 +69,7 @@ impl Calls {
             evaluator,
             root,
             turns: Turns::new(cores),
-            under_way: Arc::new(Semaphore::new(cores * UNDER_WAY)),
+            under_way: Arc::new(Semaphore::new(Turns::under_way(cores))),
             threads: TaskTracker::new(),
             stop,
         }
