@@ -68,6 +68,7 @@ test-rust: build
 	cargo test --workspace
 
 test-php: build $(SHOP)
+	@scripts/setup.sh frameworks
 	$(WITH_EXTENSION) $(PHPUNIT)
 
 test-mcp: build $(SHOP)

@@ -4,12 +4,13 @@
 #
 #   scripts/setup.sh              what `make try` and `make test` need
 #   scripts/setup.sh valgrind     that, and what `make valgrind` needs
+#   scripts/setup.sh frameworks   that, and the PHP frameworks of which some tests make applications
 set -eu
 
 root=$(cd -P -- "$(dirname -- "$0")/.." && pwd)
 php=${PHP:-php}
 php_config=${PHP_CONFIG:-php-config}
-with_valgrind=${1-}
+with=${1-}
 
 say() { printf 'setup: %s\n' "$1" >&2; }
 stop() {
@@ -49,6 +50,12 @@ has_headers() {
     [ -f "$("$php_config" --include-dir)/main/php.h" ]
 }
 
+# Distributions package PHP's libraries with an autoloader each, on the include path.
+has_library() {
+    # shellcheck disable=SC2016 # the variable is PHP's
+    "$php" -d display_startup_errors=0 -r 'exit((int) !stream_resolve_include_path("$argv[1]/autoload.php"));' "$1"
+}
+
 first_exists() {
     for path; do
         if [ -e "$path" ]; then return 0; fi
@@ -81,11 +88,19 @@ list_missing() {
     has phpcs || echo 'PHP_CodeSniffer, for the style check: php-codesniffer'
     python3 -c 'import ensurepip, venv' 2>/dev/null || echo 'Python with venv, for an MCP client in the tests: python3-venv'
     has npm || echo 'npm, for an MCP client in the tests: npm'
-    [ -z "$with_valgrind" ] || has valgrind || echo 'Valgrind, for the memory check: valgrind'
+    [ "$with" != valgrind ] || has valgrind || echo 'Valgrind, for the memory check: valgrind'
     if ! has rustup && has cargo; then
         cargo fmt --version >/dev/null 2>&1 || echo 'rustfmt: rustfmt'
         cargo clippy --version >/dev/null 2>&1 || echo 'clippy: rust-clippy'
     fi
+}
+
+# The same for what the tests can do without: not every distribution has a package of each.
+list_frameworks() {
+    has_library Symfony/Bundle/FrameworkBundle && has_library Symfony/Component/Console &&
+        has_library Symfony/Component/Dotenv ||
+        echo 'Symfony: php-symfony-framework-bundle php-symfony-console php-symfony-dotenv'
+    has_library Illuminate || echo 'Laravel: php-laravel-framework'
 }
 
 # Debian's names carry PHP's version; where a release has another, its unversioned names do.
@@ -129,11 +144,31 @@ install_missing() {
         exit 1
     fi
     $sudo apt-get update -qq
-    packages=$(packages_for "$1")
-    say "installing $packages"
+    apt_install "$(packages_for "$1")"
+}
+
+apt_install() {
+    say "installing $1"
     # shellcheck disable=SC2086 # both are lists of words
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends \
-        -o Dpkg::Use-Pty=0 $packages
+        -o Dpkg::Use-Pty=0 $1
+}
+
+install_frameworks() {
+    if ! has apt-get || ! find_sudo; then
+        printf '%s\n' "$1" | sed 's/^/setup: not installed, so its tests are skipped: /' >&2
+        return
+    fi
+    $sudo apt-get update -qq
+    printf '%s\n' "$1" | while read -r line; do
+        packages=$(packages_for "$line")
+        # shellcheck disable=SC2086 # a list of words
+        if apt-cache show $packages >/dev/null 2>&1; then
+            apt_install "$packages" </dev/null
+        else
+            say "this distribution has no package of ${line%%:*}: its tests are skipped"
+        fi
+    done
 }
 
 check_rust() {
@@ -165,4 +200,9 @@ if [ -n "$missing" ]; then
         printf '%s\n' "$missing" | sed 's/^\(.*\): .*/  - \1/' >&2
         exit 1
     fi
+fi
+
+if [ "$with" = frameworks ]; then
+    missing=$(list_frameworks)
+    [ -z "$missing" ] || install_frameworks "$missing"
 fi

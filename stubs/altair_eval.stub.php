@@ -492,6 +492,39 @@ namespace Altair\Eval\Support {
     }
 
     /**
+     * What `altair eval` prints for people, as text.
+     */
+    final class HumanOutput
+    {
+        /**
+         * A line that says what happened, the value as a tree, figures, and what else there is to say.
+         *
+         * Every line ends with a line feed. Control characters of the snippet, and what reorders a line (bidi
+         * embeddings, overrides and isolates), are written out as PHP would write them: `\x1b`, `\u{202e}`.
+         *
+         * @param bool $color whether it is set off with colours, for a terminal
+         */
+        public static function render(\Altair\Eval\EvalResult $result, bool $color = false): string
+        {
+        }
+
+        /**
+         * What happened, without a line feed: `int = 2`, `RuntimeException: boom`.
+         */
+        public static function headline(\Altair\Eval\EvalResult $result): string
+        {
+        }
+
+        /**
+         * A text in one line that a terminal acts on nothing of: line feeds and tabs are written out, too; what is no
+         * UTF-8 is replaced.
+         */
+        public static function line(string $text): string
+        {
+        }
+    }
+
+    /**
      * The command `altair`, for `bin/altair` where the native one is not built.
      */
     final class CommandLine

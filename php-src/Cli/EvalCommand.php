@@ -13,10 +13,7 @@ use Altair\Eval\Evaluator;
 use Altair\Eval\Exception\EvalException;
 use Altair\Eval\Exception\InvalidRequestException;
 use Altair\Eval\Support\HumanOutput;
-use Altair\Eval\Support\Json;
-use Altair\Eval\Support\Text;
 use Altair\Events\Contracts\RecorderInterface;
-use RuntimeException;
 use Throwable;
 
 /**
@@ -70,36 +67,25 @@ final class EvalCommand
         #[Option(description: 'human or json', name: 'format')]
         string $format = 'human',
     ): int {
-        if (!in_array($format, ['human', 'json'], true)) {
-            return self::refuse("there is no format $format; there are human and json");
-        }
-        if ($snippet !== null && $file !== null) {
-            return self::refuse('both a snippet and --file are given; leave one of them out');
-        }
-        if ($snippet === null && $file === null) {
-            return self::refuse("nothing to run: give a snippet, as in eval 'return 1;', or --file=<path>");
-        }
         try {
-            $snippet ??= self::read((string) $file);
-        } catch (RuntimeException $unreadable) {
-            return self::refuse("cannot read the snippet from --file=$file: {$unreadable->getMessage()}");
-        }
-        $request = new EvalRequest(
-            $snippet,
-            (string) getcwd(),
-            $timeoutMs,
-            $memoryMb,
-            $writes,
-            $network,
-            $unsafe,
-            $bootstrap,
-        );
-        try {
+            $answer = Format::named($format);
+            $request = new EvalRequest(
+                SnippetSource::read($snippet, $file),
+                (string) getcwd(),
+                $timeoutMs,
+                $memoryMb,
+                $writes,
+                $network,
+                $unsafe,
+                $bootstrap,
+            );
             $result = $this->evaluate($request);
         } catch (EvalException $refused) {
-            return self::refuse($refused->getMessage());
+            self::say($refused->getMessage());
+
+            return self::USAGE;
         }
-        echo $format === 'json' ? Json::encode($result->toArray()) : HumanOutput::render($result);
+        echo $answer->render($result);
 
         return $result->ok() ? self::CLEAN : self::NOT_CLEAN;
     }
@@ -109,7 +95,8 @@ final class EvalCommand
      */
     private function evaluate(EvalRequest $request): EvalResult
     {
-        $evaluator = $this->evaluator ?? new Evaluator();
+        // Once is cheaper without a template.
+        $evaluator = $this->evaluator ?? new Evaluator(warm: false);
         $began = hrtime(true);
         try {
             $result = $evaluator->evaluate($request);
@@ -158,34 +145,8 @@ final class EvalCommand
         }
     }
 
-    /**
-     * @throws RuntimeException that says why it cannot be read
-     */
-    private static function read(string $file): string
-    {
-        // PHP opens a directory, and reads nothing from it.
-        if (is_dir($file)) {
-            throw new RuntimeException('is a directory');
-        }
-        error_clear_last();
-        $snippet = @file_get_contents($file === '-' ? 'php://stdin' : $file);
-        if ($snippet === false) {
-            $why = (string) preg_replace('/^.*: /s', '', error_get_last()['message'] ?? 'it cannot be opened');
-            throw new RuntimeException(lcfirst($why));
-        }
-
-        return $snippet;
-    }
-
-    private static function refuse(string $why): int
-    {
-        self::say($why);
-
-        return self::USAGE;
-    }
-
     private static function say(string $message): void
     {
-        file_put_contents('php://stderr', 'altair: ' . Text::line(rtrim($message)) . "\n");
+        file_put_contents('php://stderr', 'altair: ' . HumanOutput::line(rtrim($message)) . "\n");
     }
 }

@@ -10,11 +10,40 @@ use ext_php_rs::types::Zval;
 use super::ending;
 use crate::zend::child::{self as engine, Cut};
 
-/// The container that is used where nothing else is there to be used.
-const MINIMAL_CONTAINER: &str = include_str!("minimal_container.php");
-/// The framework's own container, where it autoloads.
-const FRAMEWORK_CONTAINER: &str = "return \\class_exists(\\Altair\\Container\\Container::class) \
-    ? new \\Altair\\Container\\Container() : null;";
+/// Where a container comes from that no file of the application gives to us, in order: PHP code
+/// that gives it, or null where the application has none of that kind.
+const CONTAINERS: [Source; 4] = [
+    Source {
+        what: "The Laravel application",
+        hint: INSTEAD,
+        code: include_str!("containers/laravel.php"),
+    },
+    Source {
+        what: "The Symfony kernel",
+        hint: INSTEAD,
+        code: include_str!("containers/symfony.php"),
+    },
+    Source {
+        what: "Altair\\Container\\Container",
+        hint: INSTEAD,
+        code: include_str!("containers/univeros.php"),
+    },
+    Source {
+        what: "The minimal container",
+        hint: "",
+        code: include_str!("containers/minimal.php"),
+    },
+];
+
+/// What to do where it cannot be had.
+const INSTEAD: &str = " A file config/container.php that returns a container takes its place.";
+
+struct Source {
+    what: &'static str,
+    /// Follows what went wrong.
+    hint: &'static str,
+    code: &'static str,
+}
 
 /// Boots the application and gives its container.
 ///
@@ -36,7 +65,7 @@ pub fn boot(task: &Task) -> Result<Zval, Ending> {
     // What boot made is not destroyed, here or later: a destructor is the application's code.
     std::mem::forget(loader);
     let Some(bootstrap) = &task.bootstrap else {
-        return discovered();
+        return discovered(&task.root);
     };
     let bootstrap = PathBuf::from(OsStr::from_bytes(bootstrap));
     let shown = bootstrap
@@ -58,13 +87,22 @@ pub fn boot(task: &Task) -> Result<Zval, Ending> {
     Ok(container)
 }
 
-fn discovered() -> Result<Zval, Ending> {
-    let framework = engine::run_own(FRAMEWORK_CONTAINER)
-        .map_err(|cut| cut_short(cut, "Altair\\Container\\Container"))?;
-    if engine::is_container(&framework) {
-        return Ok(framework);
+fn discovered(root: &[u8]) -> Result<Zval, Ending> {
+    for source in &CONTAINERS {
+        let found = engine::run_own(source.code, root)
+            .map_err(|cut| hinted(cut_short(cut, source.what), source.hint))?;
+        if engine::is_container(&found) {
+            return Ok(found);
+        }
     }
-    engine::run_own(MINIMAL_CONTAINER).map_err(|cut| cut_short(cut, "The minimal container"))
+    Err(failed("There is no container.".into()))
+}
+
+fn hinted(mut ending: Ending, hint: &str) -> Ending {
+    if let Ending::BootFailed { message, .. } = &mut ending {
+        message.push_str(hint);
+    }
+    ending
 }
 
 fn readable(path: &Path) -> Result<(), String> {

@@ -7,6 +7,7 @@ mod eval_result;
 mod evaluations;
 mod evaluator;
 pub mod exceptions;
+mod human_output;
 mod security_profile;
 mod subprocess;
 mod support;
@@ -24,6 +25,7 @@ pub fn register() {
     subprocess::register();
     encoders::register();
     support::register();
+    human_output::register();
     command_line::register();
 }
 

@@ -137,15 +137,21 @@ void altair_require(const char *path, size_t len, zval *result)
 	}
 }
 
-void altair_run_own(const char *text, size_t len, zval *result)
+/* What the engine calls the file of our own code; exception.rs knows it. */
+#define OWN_CODE "(altair)"
+
+void altair_run_own(const char *text, size_t len, const char *root, size_t root_len, zval *result)
 {
 	zend_string *source = zend_string_init(text, len, 0);
 	zend_op_array *code =
-		zend_compile_string(source, "altair", ZEND_COMPILE_POSITION_AFTER_OPEN_TAG);
+		zend_compile_string(source, OWN_CODE, ZEND_COMPILE_POSITION_AFTER_OPEN_TAG);
 	zend_string_release(source);
 	ZVAL_UNDEF(result);
 	if (code != NULL) {
+		zval directory;
+		ZVAL_STRINGL(&directory, root, root_len);
 		zend_array *symbols = zend_new_array(0);
+		zend_hash_str_add_new(symbols, ZEND_STRL("root"), &directory);
 		run(code, symbols, result);
 		zend_array_release(symbols);
 	}

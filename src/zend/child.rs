@@ -159,14 +159,22 @@ pub fn require(path: &[u8]) -> Result<Zval, Cut> {
     value(|result| unsafe { ffi::altair_require(path.as_ptr().cast(), path.len(), result) })
 }
 
-/// Runs PHP code of our own.
+/// Runs PHP code of our own, for which `$root` is the project's directory.
 ///
 /// # Errors
 ///
 /// How it was cut short.
-pub fn run_own(code: &str) -> Result<Zval, Cut> {
-    // SAFETY: the code is copied.
-    value(|result| unsafe { ffi::altair_run_own(code.as_ptr().cast(), code.len(), result) })
+pub fn run_own(code: &str, root: &[u8]) -> Result<Zval, Cut> {
+    // SAFETY: both are copied.
+    value(|result| unsafe {
+        ffi::altair_run_own(
+            code.as_ptr().cast(),
+            code.len(),
+            root.as_ptr().cast(),
+            root.len(),
+            result,
+        );
+    })
 }
 
 /// Compiles the snippet and runs it in a scope of its own.

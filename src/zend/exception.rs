@@ -119,6 +119,9 @@ pub fn message(exception: &ZendObject) -> String {
         .unwrap_or_default()
 }
 
+/// The file of our own PHP code, as child.c names it.
+const OWN_CODE: &str = "(altair)";
+
 fn frames(exception: &ZendObject) -> Vec<Frame> {
     let Some(trace) = property(exception, "trace").and_then(Zval::array) else {
         return Vec::new();
@@ -127,7 +130,7 @@ fn frames(exception: &ZendObject) -> Vec<Frame> {
         .values()
         .take(MAX_TRACE_FRAMES + 1)
         .filter_map(Zval::array)
-        .map(|frame| {
+        .filter_map(|frame| {
             let string = |name: &str| frame.get(name).map(lossy);
             let line = frame.get("line").and_then(Zval::long).unwrap_or_default();
             let function = format!(
@@ -137,7 +140,12 @@ fn frames(exception: &ZendObject) -> Vec<Frame> {
                 string("function").unwrap_or_default()
             );
             let place = string("file").map(|file| (file, u32::try_from(line).unwrap_or_default()));
-            Frame { function, place }
+            let is_ours = place.as_ref().is_some_and(|(file, _)| file == OWN_CODE);
+            // What our code has called is shown as called from inside of PHP, its own closures not at all.
+            (!is_ours || !function.starts_with('{')).then(|| Frame {
+                function,
+                place: place.filter(|_| !is_ours),
+            })
         })
         .collect()
 }

@@ -156,7 +156,13 @@ unsafe extern "C" {
     pub fn altair_recover();
     pub fn altair_on_exit(hook: extern "C" fn(c_int));
     pub fn altair_require(path: *const c_char, len: usize, result: *mut zval);
-    pub fn altair_run_own(code: *const c_char, len: usize, result: *mut zval);
+    pub fn altair_run_own(
+        code: *const c_char,
+        len: usize,
+        root: *const c_char,
+        root_len: usize,
+        result: *mut zval,
+    );
     pub fn altair_compile_snippet(code: *const c_char, len: usize) -> *mut OpArray;
     pub fn altair_run_snippet(code: *mut OpArray, result: *mut zval);
     pub fn altair_release_scope();

@@ -139,8 +139,9 @@ void altair_recover(void);
 void altair_on_exit(void (*hook)(int status));
 /* Requires a file in the global scope. Can bail out. */
 void altair_require(const char *path, size_t len, zval *result);
-/* Runs PHP code of our own in a scope of its own. */
-void altair_run_own(const char *code, size_t len, zval *result);
+/* Runs PHP code of our own in a scope of its own, whose one variable is $root. */
+void altair_run_own(
+	const char *code, size_t len, const char *root, size_t root_len, zval *result);
 /* Compiles the snippet; NULL with an exception pending where that fails. */
 zend_op_array *altair_compile_snippet(const char *code, size_t len);
 /* The text that names the file of all code that was written in the snippet: this very one. */

@@ -159,6 +159,8 @@ final class ManyTest extends WarmTestCase
         $requests = function () use ($locks): Generator {
             yield $this->request($this->wait('a'));
             yield $this->request($this->wait('a'));
+            // The third may not take its turn before these have theirs.
+            $this->untilWaitingFor($locks['a'], 2);
             yield 'next' => $this->request('return $GLOBALS["seen"];');
             // The template, two that run, and one that waits.
             self::waitUntil(static fn (): bool => count(self::templates()) === 4, 'A run waits for its turn.');

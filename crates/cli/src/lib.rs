@@ -7,14 +7,14 @@
 mod args;
 mod completions;
 mod doctor;
-mod escape;
+pub mod escape;
 mod eval;
 mod events;
 mod exit;
 mod extension;
 mod failure;
 mod host;
-mod human;
+pub mod human;
 mod json;
 mod mcp;
 mod output;

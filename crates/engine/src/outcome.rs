@@ -223,7 +223,7 @@ impl Seen {
                 location: verdict.location,
                 signal: verdict.signal,
                 timings_ms,
-                start: start.name(),
+                start: start.name().into(),
                 start_reason: start.reason(),
                 blocked: heard.refused.list(&context),
                 file_changes,

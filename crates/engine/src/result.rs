@@ -1,12 +1,13 @@
 //! What comes back: one shape for every way a run can end.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// How a run ended. The names are the values of `diagnostics.outcome`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The snippet ran to its end; there is a result.
@@ -30,7 +31,7 @@ pub enum Outcome {
 }
 
 /// Which part of a run was under way when it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Autoloader and container.
@@ -42,7 +43,7 @@ pub enum Phase {
 }
 
 /// Where the code was: the place of a fatal error, or where a deadline met the snippet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// The file, `snippet` for the snippet itself.
     pub file: String,
@@ -53,7 +54,7 @@ pub struct Location {
 }
 
 /// Where the time went, each in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Timings {
     /// From the call to the child's first own instruction: process, PHP's start.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +73,7 @@ pub struct Timings {
 }
 
 /// Full byte counts of streams of which only the head was kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputTruncated {
     /// Bytes written to standard output.
     pub stdout: u64,
@@ -81,7 +82,7 @@ pub struct OutputTruncated {
 }
 
 /// Something the run tried and was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocked {
     /// What was tried: `shell_exec()`.
     pub what: String,
@@ -92,7 +93,7 @@ pub struct Blocked {
 }
 
 /// A file that a run made, changed or removed in its layer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     /// Relative to the project root; a directory's ends with a slash.
     pub path: String,
@@ -101,7 +102,8 @@ pub struct FileChange {
 }
 
 /// What a run did to its throwaway layer, each list sorted by path. The first hundred in all.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FileChanges {
     /// Files and directories that were not there before.
     pub created: Vec<FileChange>,
@@ -118,7 +120,7 @@ pub struct FileChanges {
 }
 
 /// What else is known of a run. Serialises to `diagnostics`; keys appear as they apply.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Diagnostics {
     /// How the run ended.
     pub outcome: Outcome,
@@ -135,15 +137,17 @@ pub struct Diagnostics {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     /// Where the time went.
+    #[serde(default)]
     pub timings_ms: Timings,
     /// How the child was started: `cold`, `warm`, `first` for the call that made the template,
     /// `booted` where a template could not boot for it.
-    pub start: &'static str,
+    #[serde(default)]
+    pub start: Cow<'static, str>,
     /// Why no template booted for it, where one was to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_reason: Option<String>,
     /// What was refused, in order, each thing once.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<Blocked>,
     /// What the run did to its throwaway layer; nothing of it is left.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -152,8 +156,28 @@ pub struct Diagnostics {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_truncated: Option<OutputTruncated>,
     /// Guard → `in force`, or why not.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub guards: BTreeMap<String, String>,
+}
+
+impl Diagnostics {
+    /// Nothing but how a run ended.
+    fn of(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            phase: None,
+            message: None,
+            location: None,
+            signal: None,
+            timings_ms: Timings::default(),
+            start: Cow::default(),
+            start_reason: None,
+            blocked: Vec::new(),
+            file_changes: None,
+            output_truncated: None,
+            guards: BTreeMap::new(),
+        }
+    }
 }
 
 /// The answer. [`EvalResult::to_json`] is its public shape.
@@ -203,10 +227,115 @@ impl EvalResult {
         Value::Object(map)
     }
 
+    /// The result of a public shape. Anybody can make one: what is missing or has another type is
+    /// as in a result without it, and `diagnostics` that cannot be read are those that the rest
+    /// implies.
+    #[must_use]
+    pub fn from_json(mut json: Value) -> Self {
+        let mut take = |key: &str| json.get_mut(key).map(Value::take).filter(|v| !v.is_null());
+        let mut result = Self {
+            result: take("result"),
+            stdout: take("stdout").map(text).unwrap_or_default(),
+            stderr: take("stderr").map(text).unwrap_or_default(),
+            exception: take("exception"),
+            duration_ms: number(take("duration_ms")),
+            memory_peak_bytes: number(take("memory_peak_bytes")),
+            exit_code: number(take("exit_code")),
+            timed_out: take("timed_out") == Some(Value::Bool(true)),
+            diagnostics: Diagnostics::of(Outcome::Returned),
+        };
+        let told = take("diagnostics").and_then(|told| serde_json::from_value(told).ok());
+        result.diagnostics = told.unwrap_or_else(|| Diagnostics::of(result.implied()));
+        result
+    }
+
+    /// How the run ended, from all but `diagnostics`.
+    fn implied(&self) -> Outcome {
+        match self {
+            Self {
+                timed_out: true, ..
+            } => Outcome::TimedOut,
+            Self {
+                exception: Some(_), ..
+            } => Outcome::Threw,
+            Self { exit_code: 0, .. } => Outcome::Returned,
+            _ => Outcome::Exited,
+        }
+    }
+
     /// `diagnostics` as a JSON object.
     #[must_use]
     pub fn diagnostics_json(&self) -> Value {
         // Plain structs of strings and finite numbers: there is nothing in it that JSON cannot hold.
         serde_json::to_value(&self.diagnostics).unwrap_or_else(|_| Value::Object(Map::new()))
+    }
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// A whole number; 0 where it is none, or does not fit.
+fn number<N: TryFrom<i64> + Default>(value: Option<Value>) -> N {
+    value
+        .and_then(|value| value.as_i64())
+        .and_then(|number| number.try_into().ok())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_public_shape_can_be_read_again() {
+        let result = EvalResult {
+            result: None,
+            stdout: "out".into(),
+            stderr: "err".into(),
+            exception: Some(json!({"class": "E"})),
+            duration_ms: 7,
+            memory_peak_bytes: 1 << 40,
+            exit_code: 1,
+            timed_out: false,
+            diagnostics: Diagnostics {
+                phase: Some(Phase::Encode),
+                signal: Some(9),
+                start: "warm".into(),
+                blocked: vec![Blocked {
+                    what: "w".into(),
+                    guard: "g".into(),
+                    lift: None,
+                }],
+                file_changes: Some(FileChanges {
+                    more: Some(3),
+                    ..FileChanges::default()
+                }),
+                guards: BTreeMap::from([("ini".into(), "in force".into())]),
+                ..Diagnostics::of(Outcome::Threw)
+            },
+        };
+
+        assert_eq!(EvalResult::from_json(result.to_json()), result);
+    }
+
+    #[test]
+    fn without_diagnostics_the_rest_tells_how_it_ended() {
+        let outcome = |json| EvalResult::from_json(json).diagnostics.outcome;
+
+        assert_eq!(outcome(json!({"timed_out": true})), Outcome::TimedOut);
+        assert_eq!(outcome(json!({"exception": {}})), Outcome::Threw);
+        assert_eq!(outcome(json!({"exit_code": 3})), Outcome::Exited);
+        assert_eq!(outcome(json!({"diagnostics": []})), Outcome::Returned);
+        assert_eq!(
+            outcome(json!({"exit_code": "3", "diagnostics": {"outcome": 7}})),
+            Outcome::Returned
+        );
+        assert_eq!(outcome(json!(null)), Outcome::Returned);
     }
 }

@@ -34,6 +34,21 @@ trait LockedRuns
     }
 
     /**
+     * Waits until so many runs are at their snippet and wait for a lock.
+     *
+     * @param resource $lock
+     */
+    private function untilWaitingFor($lock, int $runs): void
+    {
+        // Of who waits, proc(5) has a line with an arrow, and the number of the file's inode.
+        $line = '/-> FLOCK .*:' . fstat($lock)['ino'] . ' /';
+        self::waitUntil(
+            static fn (): bool => preg_match_all($line, (string) file_get_contents('/proc/locks')) === $runs,
+            "$runs runs wait for a lock.",
+        );
+    }
+
+    /**
      * @param list<string> $names
      * @return array<string, resource> held locks
      */

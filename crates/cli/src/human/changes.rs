@@ -5,6 +5,9 @@ use altair_engine::{FileChange, FileChanges};
 use super::{Theme, line};
 use crate::escape;
 
+/// Files that are named; of more, only the number is told.
+const NAMED: usize = 20;
+
 /// Appends what a run did to its throwaway layer; nothing where it did nothing.
 pub fn append(out: &mut String, changes: &FileChanges, theme: Theme) {
     let kinds = [
@@ -32,15 +35,17 @@ pub fn append(out: &mut String, changes: &FileChanges, theme: Theme) {
             "not kept: {all} {what} to the project; --writes keeps {them}"
         )),
     );
-    for (kind, list) in kinds {
-        for change in list {
-            line(
-                out,
-                2,
-                &format!("{} {}", theme.dim(kind), described(change)),
-            );
-        }
+    let each = kinds
+        .iter()
+        .flat_map(|(kind, list)| list.iter().map(move |change| (kind, change)));
+    for (kind, change) in each.take(NAMED) {
+        line(
+            out,
+            2,
+            &format!("{} {}", theme.dim(kind), described(change)),
+        );
     }
+    let more = all.saturating_sub(u64::try_from(listed.min(NAMED)).unwrap_or(u64::MAX));
     if more > 0 {
         line(out, 2, &theme.dim(&format!("… and {more} more")));
     }

@@ -52,8 +52,8 @@ fn line(out: &mut String, level: usize, text: &str) {
     out.push('\n');
 }
 
-/// What happened, in a line.
-fn headline(result: &EvalResult) -> String {
+/// What happened, in a line: `int = 2`, `RuntimeException: boom`.
+pub fn headline(result: &EvalResult) -> String {
     let diagnostics = &result.diagnostics;
     let message = diagnostics
         .message

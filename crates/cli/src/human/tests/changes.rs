@@ -41,6 +41,22 @@ fn each_is_named_with_what_would_have_happened_to_it() {
 }
 
 #[test]
+fn of_many_the_first_are_named() {
+    let many = printed(FileChanges {
+        created: (0..85).map(|n| change(&format!("var/{n}"), 1)).collect(),
+        modified: vec![change("a", 1)],
+        more: Some(4),
+        ..FileChanges::default()
+    });
+
+    assert!(many.starts_with("  not kept: 90 changes to the project; --writes keeps them\n"));
+    assert!(
+        many.ends_with("\n    created  var/19 (1 byte)\n    … and 70 more\n"),
+        "{many}"
+    );
+}
+
+#[test]
 fn one_is_no_plural_and_none_is_nothing() {
     assert_eq!(
         printed(FileChanges {

@@ -27,7 +27,7 @@ fn result(outcome: Outcome, exit_code: i32) -> EvalResult {
             location: None,
             signal: None,
             timings_ms: Timings::default(),
-            start: "cold",
+            start: "cold".into(),
             start_reason: None,
             blocked: Vec::new(),
             file_changes: None,

@@ -1,0 +1,51 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Cli;
+
+use Altair\Eval\Exception\InvalidRequestException;
+
+/**
+ * Where a command line's snippet comes from: it is given itself, or a file.
+ *
+ * @internal
+ */
+final class SnippetSource
+{
+    private function __construct()
+    {
+    }
+
+    /**
+     * @param string|null $snippet the snippet
+     * @param string|null $file a path, or `-` for standard input
+     * @throws InvalidRequestException where it is not one of the two, or cannot be read
+     */
+    public static function read(?string $snippet, ?string $file): string
+    {
+        return match (true) {
+            $snippet !== null && $file !== null => throw new InvalidRequestException(
+                'both a snippet and --file are given; leave one of them out',
+            ),
+            $snippet !== null => $snippet,
+            $file !== null => self::contents($file),
+            default => throw new InvalidRequestException(
+                "nothing to run: give a snippet, as in eval 'return 1;', or --file=<path>",
+            ),
+        };
+    }
+
+    private static function contents(string $file): string
+    {
+        error_clear_last();
+        // PHP opens a directory, and reads nothing from it.
+        $contents = is_dir($file) ? false : @file_get_contents($file === '-' ? 'php://stdin' : $file);
+        if ($contents !== false) {
+            return $contents;
+        }
+        $reason = is_dir($file) ? 'is a directory' : error_get_last()['message'] ?? 'it cannot be opened';
+        $reason = lcfirst((string) preg_replace('/^.*: /s', '', $reason));
+        throw new InvalidRequestException("cannot read the snippet from --file=$file: $reason");
+    }
+}

@@ -1,0 +1,2 @@
+// The Univeros framework's own container, where it autoloads.
+return \class_exists(\Altair\Container\Container::class) ? new \Altair\Container\Container() : null;

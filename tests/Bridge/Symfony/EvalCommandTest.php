@@ -1,0 +1,169 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Bridge\Symfony;
+
+use Altair\Eval\Bridge\Symfony\EvalCommand;
+use Altair\Eval\Tests\Support\Command;
+use Altair\Eval\Tests\Support\Library;
+use Altair\Eval\Tests\Support\Script;
+use Altair\Eval\Tests\Support\TemporaryApplication;
+use PHPUnit\Framework\TestCase;
+use Symfony\Component\Console\Application;
+use Symfony\Component\Console\Tester\ApplicationTester;
+use Symfony\Component\Console\Tester\CommandCompletionTester;
+
+/**
+ * `eval` in Symfony's own Console, by itself and as the command of a kernel.
+ */
+final class EvalCommandTest extends TestCase
+{
+    private TemporaryApplication $application;
+
+    public static function setUpBeforeClass(): void
+    {
+        require_once Library::autoloader('Symfony/Component/Console');
+    }
+
+    protected function setUp(): void
+    {
+        $this->application = new TemporaryApplication();
+    }
+
+    public function testItPrintsWhatTheNativeCommandPrints(): void
+    {
+        $snippet = 'echo "<info>no tag</info>"; throw new LogicException("<error>no\x1b</error>");';
+        $native = Command::run(['eval', $snippet], $this->application->root);
+
+        $tester = $this->console(['snippet' => $snippet]);
+
+        $same = static fn (string $output) => preg_replace('/duration=\d+ms  memory=\d+ KB/', 'figures', $output);
+        self::assertSame($same($native->output), $same($tester->getDisplay()));
+        self::assertSame([1, ''], [$tester->getStatusCode(), $tester->getErrorOutput()]);
+    }
+
+    public function testItIsColouredWhereTheConsoleIs(): void
+    {
+        $tester = $this->console(['snippet' => '1'], ['decorated' => true]);
+
+        self::assertMatchesRegularExpression('/^\e\[[0-9;]+m✓\e\[0m int = 1$/m', $tester->getDisplay());
+        self::assertStringNotContainsString("\e", $this->console(['snippet' => '1'])->getDisplay());
+    }
+
+    public function testJsonIsTheWholeAnswer(): void
+    {
+        $tester = $this->console(['snippet' => 'echo "x"; return 1;', '--format' => 'json'], ['decorated' => true]);
+
+        $answer = json_decode($tester->getDisplay(), true, flags: JSON_THROW_ON_ERROR);
+        self::assertSame([0, true, 'x'], [$tester->getStatusCode(), $answer['ok'], $answer['stdout']]);
+        self::assertSame('cold', $answer['diagnostics']['start']);
+    }
+
+    public function testOptionsReachTheRun(): void
+    {
+        $file = $this->application->write('snippet.php', '<?php file_put_contents("kept", "1"); return [
+            ini_get("memory_limit"), getenv("ALTAIR_EVAL_ALLOW_NETWORK"), container()->name];');
+        $this->application->write('other/boot.php', '<?php return new class {
+            public $name = "other"; function get($id) { } function has($id) { } };');
+
+        $tester = $this->console([
+            '--file' => $file,
+            '--memory-mb' => '64',
+            '--writes' => true,
+            '--network' => true,
+            '--bootstrap' => 'other/boot.php',
+            '--format' => 'json',
+        ]);
+
+        $answer = json_decode($tester->getDisplay(), true, flags: JSON_THROW_ON_ERROR);
+        self::assertSame(['64M', '1', 'other'], array_column($answer['result']['value'], 'value'));
+        self::assertFileExists($this->application->path('kept'));
+        self::assertSame(1, $this->console(['snippet' => 'sleep(9)', '--timeout-ms' => '300'])->getStatusCode());
+        self::assertStringContainsString('by ini', $this->console(['snippet' => '@shell_exec("id")'])->getDisplay());
+        self::assertSame(0, $this->console(['snippet' => 'shell_exec("id")', '--unsafe' => true])->getStatusCode());
+        self::assertFileExists($this->application->path('.altair/events.jsonl'));
+    }
+
+    /**
+     * @dataProvider wrongUsage
+     *
+     * @param array<string, mixed> $arguments
+     */
+    public function testWrongUsageIsOneLineOnStandardError(array $arguments, string $said): void
+    {
+        $tester = $this->console($arguments);
+
+        self::assertSame([2, ''], [$tester->getStatusCode(), $tester->getDisplay()]);
+        self::assertSame(1, substr_count($tester->getErrorOutput(), "\n"));
+        self::assertStringStartsWith('altair: ', $tester->getErrorOutput());
+        self::assertStringContainsString($said, $tester->getErrorOutput());
+    }
+
+    /**
+     * @return iterable<string, array{array<string, mixed>, string}>
+     */
+    public static function wrongUsage(): iterable
+    {
+        yield 'nothing to run' => [[], 'nothing to run'];
+        yield 'an empty snippet' => [['snippet' => ''], 'snippet'];
+        yield 'two snippets' => [['snippet' => '1', '--file' => 'x'], 'both a snippet and --file'];
+        yield 'no such file' => [['--file' => '/nowhere'], 'from --file=/nowhere: no such file or directory'];
+        yield 'a directory' => [['--file' => '/'], 'from --file=/: is a directory'];
+        yield 'no such format' => [['snippet' => '1', '--format' => "xml\x1b"], 'is no format xml\x1b; there are'];
+        yield 'no number' => [['snippet' => '1', '--timeout-ms' => 'soon'], "'soon' for --timeout-ms: a whole number"];
+        yield 'a fraction' => [['snippet' => '1', '--memory-mb' => '1.5'], "'1.5' for --memory-mb: a whole number"];
+        yield 'a bootstrap outside' => [['snippet' => '1', '--bootstrap' => '/etc/passwd'], '/etc/passwd'];
+    }
+
+    public function testAProjectThatIsNoneIsRefused(): void
+    {
+        $tester = $this->console(['snippet' => '1'], [], '/no/such/project');
+
+        self::assertSame([2, ''], [$tester->getStatusCode(), $tester->getDisplay()]);
+        self::assertStringContainsString('/no/such/project cannot be used', $tester->getErrorOutput());
+    }
+
+    public function testItsFormatsAreCompleted(): void
+    {
+        self::assertSame(['human', 'json'], (new CommandCompletionTester(new EvalCommand()))->complete(['--format=']));
+    }
+
+    public function testTheConsoleOfAKernelHasItAndItEvaluatesInTheProjectOfTheKernel(): void
+    {
+        $application = new TemporaryApplication(Library::symfony());
+        $console = static fn (string ...$arguments): Script => new Script(
+            'chdir("/"); require "$root/../../tests/bootstrap.php"; chdir("/tmp");
+            require ' . var_export($application->path('vendor/autoload.php'), true) . ';
+            $_SERVER["argv"] = ' . var_export(['console', ...$arguments], true) . ';
+            (new Symfony\Bundle\FrameworkBundle\Console\Application(new App\Kernel("dev", true)))->run();',
+        );
+
+        [$exitCode, $output, $errors] = $console('eval', 'container(App\Greeter::class)->hello()')->end();
+        self::assertSame([0, ''], [$exitCode, $errors], $output);
+        self::assertStringStartsWith("✓ string = 'hello'\n", $output);
+
+        [, $output] = $console('list', '--raw')->end();
+        self::assertMatchesRegularExpression('/^eval +Evaluate a PHP snippet in the application/m', $output);
+
+        [$exitCode, $output] = $console('help', 'eval')->end();
+        self::assertSame(0, $exitCode);
+        self::assertStringContainsString('--timeout-ms=TIMEOUT-MS', $output);
+        self::assertStringContainsString('container(App\Repository\UserRepository::class)', $output);
+    }
+
+    /**
+     * @param array<string, mixed> $arguments
+     * @param array<string, mixed> $options of the tester
+     */
+    private function console(array $arguments, array $options = [], ?string $root = null): ApplicationTester
+    {
+        $console = new Application();
+        $console->setAutoExit(false);
+        $console->add(new EvalCommand(projectRoot: $root ?? $this->application->root));
+        $tester = new ApplicationTester($console);
+        $tester->run(['command' => 'eval', ...$arguments], ['capture_stderr_separately' => true, ...$options]);
+
+        return $tester;
+    }
+}

@@ -1,0 +1,127 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Support;
+
+use PHPUnit\Framework\Assert;
+
+/**
+ * PHP libraries that Debian packages, each with an autoloader of its own on the include path, and small applications
+ * on them. `scripts/setup.sh frameworks` installs them; where a distribution has no package, its tests are skipped.
+ */
+final class Library
+{
+    private const AUTOLOADER = <<<'PHP'
+        <?php
+        LIBRARIES
+        spl_autoload_register(static function (string $class): void {
+            $file = __DIR__ . '/../src/' . strtr(substr($class, 4), '\\', '/') . '.php';
+            if (str_starts_with($class, 'App\\') && is_file($file)) {
+                require $file;
+            }
+        });
+        PHP;
+
+    private const KERNEL = <<<'PHP'
+        <?php
+        namespace App;
+
+        use Symfony\Component\DependencyInjection\Loader\Configurator\ContainerConfigurator;
+
+        class Kernel extends \Symfony\Component\HttpKernel\Kernel
+        {
+            use \Symfony\Bundle\FrameworkBundle\Kernel\MicroKernelTrait;
+
+            public function registerBundles(): iterable
+            {
+                return [new \Symfony\Bundle\FrameworkBundle\FrameworkBundle()];
+            }
+
+            protected function configureContainer(ContainerConfigurator $container): void
+            {
+                $container->extension('framework', [
+                    'secret' => 's', 'http_method_override' => false, 'test' => $this->environment === 'test',
+                ]);
+                $services = $container->services();
+                $services->set(Clock::class)->args(['%kernel.environment%']);
+                $clock = new \Symfony\Component\DependencyInjection\Reference(Clock::class);
+                $services->set(Greeter::class)->args([$clock])->public();
+                if (class_exists(\Altair\Eval\Bridge\Symfony\EvalCommand::class)) {
+                    $services->set(\Altair\Eval\Bridge\Symfony\EvalCommand::class)->autoconfigure()->autowire();
+                }
+            }
+
+            protected function configureRoutes(object $routes): void
+            {
+            }
+        }
+        PHP;
+
+    private function __construct()
+    {
+    }
+
+    /** The file that autoloads a library; the test that asks is skipped where it is not installed. */
+    public static function autoloader(string $library): string
+    {
+        $file = stream_resolve_include_path("$library/autoload.php");
+        if ($file === false) {
+            Assert::markTestSkipped("$library is not installed, and `scripts/setup.sh frameworks` would.");
+        }
+
+        return $file;
+    }
+
+    /**
+     * The files of an application on Symfony's framework bundle, with a service and a private one below it.
+     *
+     * @param array<string, string> $files more, or others
+     * @return array<string, string>
+     */
+    public static function symfony(array $files = []): array
+    {
+        return $files + [
+            'vendor/autoload.php' => self::autoloading('Symfony/Bundle/FrameworkBundle', 'Symfony/Component/Dotenv'),
+            // By it a kernel knows its project's directory.
+            'composer.json' => '{"autoload": {"psr-4": {"App\\\\": "src/"}}}',
+            'src/Kernel.php' => self::KERNEL,
+            'src/Clock.php' => '<?php namespace App; class Clock { function __construct(public $in) { } }',
+            'src/Greeter.php' => '<?php namespace App;
+                class Greeter { function __construct(public Clock $clock) { } function hello() { return "hello"; } }',
+        ];
+    }
+
+    /**
+     * The files of a Laravel application, with a service `greeting`.
+     *
+     * @param array<string, string> $files more, or others
+     * @return array<string, string>
+     */
+    public static function laravel(array $files = []): array
+    {
+        return $files + [
+            'vendor/autoload.php' => self::autoloading('Illuminate'),
+            'bootstrap/app.php' => '<?php
+                use Illuminate\Contracts\{Console, Debug};
+                $app = new Illuminate\Foundation\Application(dirname(__DIR__));
+                $app->singleton(Console\Kernel::class, Illuminate\Foundation\Console\Kernel::class);
+                $app->singleton(Debug\ExceptionHandler::class, Illuminate\Foundation\Exceptions\Handler::class);
+                return $app;',
+            'bootstrap/cache/.gitignore' => '*',
+            'config/app.php' => '<?php return ["name" => env("APP_NAME", "unnamed"), "env" => env("APP_ENV", "local"),
+                "timezone" => "UTC", "providers" => [App\Provider::class], "aliases" => []];',
+            'src/Provider.php' => '<?php namespace App; class Provider extends \Illuminate\Support\ServiceProvider {
+                function register() { $this->app->singleton("greeting", fn () => "hello from " . config("app.name")); }
+            }',
+        ];
+    }
+
+    private static function autoloading(string ...$libraries): string
+    {
+        $require = static fn (string $library): string => 'require_once '
+            . var_export(self::autoloader($library), true) . ';';
+
+        return str_replace('LIBRARIES', implode("\n", array_map($require, $libraries)), self::AUTOLOADER);
+    }
+}
