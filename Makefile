@@ -22,7 +22,7 @@ endif
 # Quick checks first, and one apt-get at a time; Cargo and xargs use every core by themselves.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help try test build bench install uninstall valgrind clean setup lint test-rust test-php test-mcp
+.PHONY: help try test build bench install uninstall valgrind clean setup lint test-rust test-ext test-php test-mcp
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -30,7 +30,7 @@ help: ## show this list
 try: build $(SHOP) ## set up, build, and evaluate a snippet against examples/shop
 	bin/altair eval --root=examples/shop 'container(Shop\UserRepository::class)->findByEmail("ada@shop.example")'
 
-test: setup lint build test-rust test-php test-mcp ## set up, build, and run every check and test
+test: setup lint build test-rust test-ext test-php test-mcp ## set up, build, and run every check and test
 
 build: setup ## build the extension and the native command
 	cargo build --release --workspace
@@ -66,6 +66,9 @@ lint: setup
 
 test-rust: build
 	cargo test --workspace
+
+test-ext: build
+	@scripts/phpize.sh '$(TARGET_DIR)/phpize'
 
 test-php: build $(SHOP)
 	@scripts/setup.sh frameworks
