@@ -99,7 +99,18 @@ final class ReadmeTest extends TestCase
      */
     public static function programs(): array
     {
-        return array_map(null, self::blocks('php'), self::blocks('text'));
+        $block = '((?:(?!^```).)*)^```$';
+        preg_match_all("/^```php\n$block\n\n```text\n$block/ms", self::readme(), $programs, PREG_SET_ORDER);
+
+        return array_map(static fn (array $program): array => array_slice($program, 1), $programs);
+    }
+
+    public function testTheTestCaseIsOneThatRuns(): void
+    {
+        $shown = array_filter(self::blocks('php'), static fn (string $code) => str_contains($code, 'extends TestCase'));
+        $file = (string) file_get_contents(self::top() . '/examples/shop/tests/ShopTest.php');
+
+        self::assertSame([preg_replace('/^.*?(?=namespace )/s', '', $file)], array_values($shown));
     }
 
     public function testEveryMakeTargetThatTheReadmeNamesIsOne(): void
