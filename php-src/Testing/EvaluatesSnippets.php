@@ -13,7 +13,7 @@ use ReflectionClass;
 
 /**
  * Assertions on what PHP snippets do in the application, each in a confined process of its own. For test cases of
- * PHPUnit 9.6 to 12.
+ * PHPUnit 9.6 to 13.
  *
  * The application is booted once per test class. Options are those of {@see EvalRequest}, by name:
  * `$this->assertSnippetReturns(1, 'User::count()', timeoutMs: 20000)`.

@@ -15,6 +15,8 @@ final class Library
     private const AUTOLOADER = <<<'PHP'
         <?php
         LIBRARIES
+        // Composer's own, which Symfony asks for optional packages.
+        class_exists(Composer\InstalledVersions::class) || require __DIR__ . '/composer/InstalledVersions.php';
         spl_autoload_register(static function (string $class): void {
             $file = __DIR__ . '/../src/' . strtr(substr($class, 4), '\\', '/') . '.php';
             if (str_starts_with($class, 'App\\') && is_file($file)) {
@@ -22,6 +24,9 @@ final class Library
             }
         });
         PHP;
+
+    private const INSTALLED = '<?php namespace Composer;
+        class InstalledVersions { static function isInstalled($package) { return false; } }';
 
     private const KERNEL = <<<'PHP'
         <?php
@@ -82,9 +87,14 @@ final class Library
     public static function symfony(array $files = []): array
     {
         return $files + [
-            'vendor/autoload.php' => self::autoloading('Symfony/Bundle/FrameworkBundle', 'Symfony/Component/Dotenv'),
+            'vendor/autoload.php' => self::autoloading(
+                'Symfony/Bundle/FrameworkBundle',
+                'Symfony/Component/Console',
+                'Symfony/Component/Dotenv',
+            ),
             // By it a kernel knows its project's directory.
             'composer.json' => '{"autoload": {"psr-4": {"App\\\\": "src/"}}}',
+            'vendor/composer/InstalledVersions.php' => self::INSTALLED,
             'src/Kernel.php' => self::KERNEL,
             'src/Clock.php' => '<?php namespace App; class Clock { function __construct(public $in) { } }',
             'src/Greeter.php' => '<?php namespace App;
@@ -102,9 +112,14 @@ final class Library
     {
         return $files + [
             'vendor/autoload.php' => self::autoloading('Illuminate'),
+            'vendor/composer/InstalledVersions.php' => self::INSTALLED,
             'bootstrap/app.php' => '<?php
                 use Illuminate\Contracts\{Console, Debug};
                 $app = new Illuminate\Foundation\Application(dirname(__DIR__));
+                // From Laravel 11 on it has defaults, which are not in the package.
+                if (method_exists($app, "dontMergeFrameworkConfiguration")) {
+                    $app->dontMergeFrameworkConfiguration();
+                }
                 $app->singleton(Console\Kernel::class, Illuminate\Foundation\Console\Kernel::class);
                 $app->singleton(Debug\ExceptionHandler::class, Illuminate\Foundation\Exceptions\Handler::class);
                 return $app;',

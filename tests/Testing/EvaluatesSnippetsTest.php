@@ -53,7 +53,7 @@ final class EvaluatesSnippetsTest extends TestCase
 
     public function testTheProjectIsTheNearestAboveTheTestThatHasAnAutoloader(): void
     {
-        $code = '<?php return new class () extends PHPUnit\Framework\TestCase {
+        $code = '<?php return new class ("any") extends PHPUnit\Framework\TestCase {
             use Altair\Eval\Testing\EvaluatesSnippets { snippetProjectRoot as public; }
         };';
         $application = new TemporaryApplication(['tests/Unit/test.php' => $code]);

@@ -162,7 +162,8 @@ pub struct Diagnostics {
 
 impl Diagnostics {
     /// Nothing but how a run ended.
-    fn of(outcome: Outcome) -> Self {
+    #[must_use]
+    pub fn of(outcome: Outcome) -> Self {
         Self {
             outcome,
             phase: None,

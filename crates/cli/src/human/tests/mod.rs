@@ -7,9 +7,7 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use altair_engine::{
-    Blocked, Diagnostics, EvalResult, Location, Outcome, OutputTruncated, Phase, Timings,
-};
+use altair_engine::{Blocked, Diagnostics, EvalResult, Location, Outcome, OutputTruncated, Phase};
 use serde_json::json;
 
 use super::{Theme, render};
@@ -24,20 +22,7 @@ fn result(outcome: Outcome) -> EvalResult {
         memory_peak_bytes: 8 << 20,
         exit_code: 0,
         timed_out: false,
-        diagnostics: Diagnostics {
-            outcome,
-            phase: None,
-            message: None,
-            location: None,
-            signal: None,
-            timings_ms: Timings::default(),
-            start: "cold".into(),
-            start_reason: None,
-            blocked: Vec::new(),
-            file_changes: None,
-            output_truncated: None,
-            guards: BTreeMap::new(),
-        },
+        diagnostics: Diagnostics::of(outcome),
     }
 }
 

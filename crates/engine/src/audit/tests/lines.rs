@@ -20,20 +20,7 @@ fn result(outcome: Outcome, exit_code: i32) -> EvalResult {
         memory_peak_bytes: 0,
         exit_code,
         timed_out: outcome == Outcome::TimedOut,
-        diagnostics: Diagnostics {
-            outcome,
-            phase: None,
-            message: None,
-            location: None,
-            signal: None,
-            timings_ms: Timings::default(),
-            start: "cold".into(),
-            start_reason: None,
-            blocked: Vec::new(),
-            file_changes: None,
-            output_truncated: None,
-            guards: Default::default(),
-        },
+        diagnostics: Diagnostics::of(outcome),
     }
 }
 
