@@ -7,7 +7,8 @@
 set -eu
 
 here=$(cd -P -- "$(dirname -- "$0")/.." && pwd)
-directory=$1
+mkdir -p -- "$1"
+directory=$(cd -P -- "$1" && pwd)
 php=${PHP:-php}
 php_config=${PHP_CONFIG:-php-config}
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$here/target}"

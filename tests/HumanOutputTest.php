@@ -40,6 +40,13 @@ final class HumanOutputTest extends TestCase
         yield 'another exit code' => [self::result(exitCode: 9), 'Exited 9.'];
         $told = ['outcome' => 'signalled', 'signal' => 11];
         yield 'what is told' => [self::result(exitCode: 139, diagnostics: $told), 'Killed by signal 11 (SIGSEGV).'];
+        yield 'a code that is none' => [self::result(exitCode: 1 << 32), 'Exited ' . 0x7fffffff . '.'];
+        yield 'an exception without anything' => [self::result(exception: []), 'Threw.'];
+        $told = ['outcome' => 'fatal', 'message' => 'boom', 'timings_ms' => [], 'guards' => [], 'signal' => '9'];
+        yield 'what is told oddly' => [self::result(diagnostics: $told), 'Fatal: boom'];
+        $deep = array_reduce(range(1, 200), static fn (mixed $inner): array => [$inner], 1);
+        yield 'too deep' => [self::result($deep, exitCode: 3, diagnostics: ['outcome' => 'fatal']), 'Fatal.'];
+        yield 'a deep value' => [self::result($deep), '"(result is nested too deep)"'];
         $odd = ['outcome' => 'unheard of', 'blocked' => 7];
         yield 'what nobody tells' => [self::result(exitCode: 2, diagnostics: $odd), 'Exited 2.'];
         yield 'odd shapes' => [self::result(['x' => [1, 2.5, null]]), '{"x":[1,2.5,null]}'];

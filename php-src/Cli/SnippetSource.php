@@ -38,13 +38,18 @@ final class SnippetSource
 
     private static function contents(string $file): string
     {
+        if ($file === '' || str_contains($file, "\0")) {
+            throw new InvalidRequestException('--file needs a path, or - for standard input');
+        }
+        // From its beginning a path: what looks like a URL is none.
+        $path = str_starts_with($file, '/') ? $file : "./$file";
         error_clear_last();
         // PHP opens a directory, and reads nothing from it.
-        $contents = is_dir($file) ? false : @file_get_contents($file === '-' ? 'php://stdin' : $file);
+        $contents = is_dir($path) ? false : @file_get_contents($file === '-' ? 'php://stdin' : $path);
         if ($contents !== false) {
             return $contents;
         }
-        $reason = is_dir($file) ? 'is a directory' : error_get_last()['message'] ?? 'it cannot be opened';
+        $reason = is_dir($path) ? 'is a directory' : error_get_last()['message'] ?? 'it cannot be opened';
         $reason = lcfirst((string) preg_replace('/^.*: /s', '', $reason));
         throw new InvalidRequestException("cannot read the snippet from --file=$file: $reason");
     }

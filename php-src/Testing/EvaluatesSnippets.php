@@ -8,6 +8,7 @@ use Altair\Eval\EvalRequest;
 use Altair\Eval\EvalResult;
 use Altair\Eval\Evaluator;
 use Altair\Eval\Support\HumanOutput;
+use Altair\Eval\Support\Variables;
 use PHPUnit\Framework\Attributes\AfterClass;
 use ReflectionClass;
 
@@ -15,7 +16,8 @@ use ReflectionClass;
  * Assertions on what PHP snippets do in the application, each in a confined process of its own. For test cases of
  * PHPUnit 9.6 to 13.
  *
- * The application is booted once per test class. Options are those of {@see EvalRequest}, by name:
+ * The application is booted once per test class, in the environment of the tests: `APP_ENV`, `APP_DEBUG` and
+ * `KERNEL_CLASS` are passed on as phpunit.xml sets them. Options are those of {@see EvalRequest}, by name:
  * `$this->assertSnippetReturns(1, 'User::count()', timeoutMs: 20000)`.
  */
 trait EvaluatesSnippets
@@ -64,9 +66,10 @@ trait EvaluatesSnippets
     protected function evaluateSnippet(string $snippet, mixed ...$options): EvalResult
     {
         $options['projectRoot'] ??= $this->snippetProjectRoot();
-        self::$snippetEvaluator ??= new Evaluator();
+        $evaluator = self::$snippetEvaluator ??= new Evaluator();
+        $request = new EvalRequest(...['snippet' => $snippet] + $options);
 
-        return self::$snippetEvaluator->evaluate(new EvalRequest(...['snippet' => $snippet] + $options));
+        return Variables::with(Variables::chosen(), static fn (): EvalResult => $evaluator->evaluate($request));
     }
 
     /**

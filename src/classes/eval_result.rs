@@ -3,7 +3,7 @@
 use altair_engine::EvalResult;
 use ext_php_rs::types::{ZendObject, Zval};
 use ext_php_rs::zend::{ClassEntry, ExecuteData};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::eval_request::{boolean, int};
 use super::exceptions::throw_error;
@@ -29,6 +29,8 @@ const PROPERTIES: [(&str, &str); 9] = [
     ("timedOut", "timed_out"),
     ("diagnostics", "diagnostics"),
 ];
+
+const NEVER_CONSTRUCTED: &str = "The EvalResult was never constructed";
 
 /// Registers the class.
 pub fn register() {
@@ -153,42 +155,44 @@ extern "C" fn ok(ex: &mut ExecuteData, returned: &mut Zval) {
 
 extern "C" fn to_array(ex: &mut ExecuteData, returned: &mut Zval) {
     host::method(|| {
-        if parse(ex, 0, &mut [])
-            && let Some(shape) = public_shape(this(ex))?
-        {
-            *returned = shape;
+        if !parse(ex, 0, &mut []) {
+            return Ok(());
         }
+        let object = this(ex);
+        let mut entries = vec![("ok", boolean(is_ok(object)))];
+        for (name, key) in PROPERTIES {
+            let Some(value) = property(object, name) else {
+                throw_error(NEVER_CONSTRUCTED);
+                return Ok(());
+            };
+            entries.push((key, value.shallow_clone()));
+        }
+        // Always an object, also where it is empty.
+        if let Some((_, diagnostics)) = entries.last_mut()
+            && diagnostics.array().is_some_and(|array| array.is_empty())
+        {
+            *diagnostics = json::to_zval(&Value::Object(Default::default()))?;
+        }
+        *returned = json::array(entries)?;
         Ok(())
     });
 }
 
-/// The ten keys; `None`, with an exception pending, where the constructor never ran.
-fn public_shape(object: &ZendObject) -> Result<Option<Zval>, Bailout> {
-    let mut entries = vec![("ok", boolean(is_ok(object)))];
-    for (name, key) in PROPERTIES {
-        let Some(value) = property(object, name) else {
-            throw_error("The EvalResult was never constructed");
-            return Ok(None);
-        };
-        entries.push((key, value.shallow_clone()));
-    }
-    // Always an object, also where it is empty.
-    if let Some((_, diagnostics)) = entries.last_mut()
-        && diagnostics.array().is_some_and(|array| array.is_empty())
-    {
-        *diagnostics = json::to_zval(&Value::Object(Default::default()))?;
-    }
-    json::array(entries).map(Some)
-}
-
 /// What an object of the class says; `None`, with an exception pending, as above.
 pub fn read(object: &ZendObject) -> Result<Option<EvalResult>, Bailout> {
-    let Some(shape) = public_shape(object)? else {
-        return Ok(None);
-    };
-    let text = json::encode_pretty(&shape)?;
-    let json = serde_json::from_slice(string_bytes(&text)).unwrap_or_default();
-    Ok(Some(EvalResult::from_json(json)))
+    let mut shape = Map::new();
+    for (name, key) in PROPERTIES {
+        let Some(value) = property(object, name) else {
+            throw_error(NEVER_CONSTRUCTED);
+            return Ok(None);
+        };
+        let text = json::encode_pretty(value)?;
+        // What is nested too deep for its reader is none of ours; the rest is shown all the same.
+        let value = serde_json::from_slice(string_bytes(&text))
+            .unwrap_or_else(|_| format!("({key} is nested too deep)").into());
+        shape.insert(key.into(), value);
+    }
+    Ok(Some(EvalResult::from_json(shape.into())))
 }
 
 /// The class's entry.

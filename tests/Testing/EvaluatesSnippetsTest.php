@@ -51,6 +51,22 @@ final class EvaluatesSnippetsTest extends TestCase
         $this->evaluateSnippet($snippet, memory: 64);
     }
 
+    public function testTheApplicationIsBootedInTheEnvironmentOfTheTests(): void
+    {
+        $before = [$_SERVER['APP_ENV'] ?? null, getenv('APP_ENV')];
+        try {
+            // What phpunit.xml's <server> does.
+            $_SERVER['APP_ENV'] = 'of-the-tests';
+            $this->assertSnippetReturns('of-the-tests', 'getenv("APP_ENV")');
+            self::assertSame($before[1], getenv('APP_ENV'));
+        } finally {
+            [$_SERVER['APP_ENV']] = $before;
+            if ($before[0] === null) {
+                unset($_SERVER['APP_ENV']);
+            }
+        }
+    }
+
     public function testTheProjectIsTheNearestAboveTheTestThatHasAnAutoloader(): void
     {
         $code = '<?php return new class ("any") extends PHPUnit\Framework\TestCase {

@@ -101,6 +101,7 @@ impl Confinement<'_> {
                 Privileges::Keep
             },
             view: self.has_view().then(|| self.view()),
+            makes_real_files: self.request.allow_writes || self.request.unconfined,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -50,11 +51,13 @@ pub struct Location {
     /// The line, from 1.
     pub line: u32,
     /// Frames from the innermost out, `function (file:line)`, without argument values.
+    #[serde(default)]
     pub stack_trace: Vec<String>,
 }
 
 /// Where the time went, each in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Timings {
     /// From the call to the child's first own instruction: process, PHP's start.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,7 +123,7 @@ pub struct FileChanges {
 }
 
 /// What else is known of a run. Serialises to `diagnostics`; keys appear as they apply.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diagnostics {
     /// How the run ended.
     pub outcome: Outcome,
@@ -137,17 +140,15 @@ pub struct Diagnostics {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     /// Where the time went.
-    #[serde(default)]
     pub timings_ms: Timings,
     /// How the child was started: `cold`, `warm`, `first` for the call that made the template,
     /// `booted` where a template could not boot for it.
-    #[serde(default)]
     pub start: Cow<'static, str>,
     /// Why no template booted for it, where one was to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_reason: Option<String>,
     /// What was refused, in order, each thing once.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<Blocked>,
     /// What the run did to its throwaway layer; nothing of it is left.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -156,7 +157,7 @@ pub struct Diagnostics {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_truncated: Option<OutputTruncated>,
     /// Guard → `in force`, or why not.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub guards: BTreeMap<String, String>,
 }
 
@@ -229,24 +230,39 @@ impl EvalResult {
     }
 
     /// The result of a public shape. Anybody can make one: what is missing or has another type is
-    /// as in a result without it, and `diagnostics` that cannot be read are those that the rest
-    /// implies.
+    /// as in a result without it, and where `diagnostics` do not say how it ended, the rest does.
     #[must_use]
     pub fn from_json(mut json: Value) -> Self {
         let mut take = |key: &str| json.get_mut(key).map(Value::take).filter(|v| !v.is_null());
+        let number = |value: Option<Value>| value.and_then(|value| value.as_i64()).unwrap_or(0);
+        let mut told = take("diagnostics").unwrap_or_default();
+        let exit_code = number(take("exit_code"));
         let mut result = Self {
             result: take("result"),
             stdout: take("stdout").map(text).unwrap_or_default(),
             stderr: take("stderr").map(text).unwrap_or_default(),
             exception: take("exception"),
-            duration_ms: number(take("duration_ms")),
-            memory_peak_bytes: number(take("memory_peak_bytes")),
-            exit_code: number(take("exit_code")),
+            duration_ms: number(take("duration_ms")).try_into().unwrap_or(0),
+            memory_peak_bytes: number(take("memory_peak_bytes")).try_into().unwrap_or(0),
+            exit_code: i32::try_from(exit_code).unwrap_or(i32::MAX),
             timed_out: take("timed_out") == Some(Value::Bool(true)),
             diagnostics: Diagnostics::of(Outcome::Returned),
         };
-        let told = take("diagnostics").and_then(|told| serde_json::from_value(told).ok());
-        result.diagnostics = told.unwrap_or_else(|| Diagnostics::of(result.implied()));
+        result.diagnostics = Diagnostics {
+            outcome: field::<Option<Outcome>>(&mut told, "outcome")
+                .unwrap_or_else(|| result.implied()),
+            phase: field(&mut told, "phase"),
+            message: field(&mut told, "message"),
+            location: field(&mut told, "location"),
+            signal: field(&mut told, "signal"),
+            timings_ms: field(&mut told, "timings_ms"),
+            start: field(&mut told, "start"),
+            start_reason: field(&mut told, "start_reason"),
+            blocked: field(&mut told, "blocked"),
+            file_changes: field(&mut told, "file_changes"),
+            output_truncated: field(&mut told, "output_truncated"),
+            guards: field(&mut told, "guards"),
+        };
         result
     }
 
@@ -279,11 +295,11 @@ fn text(value: Value) -> String {
     }
 }
 
-/// A whole number; 0 where it is none, or does not fit.
-fn number<N: TryFrom<i64> + Default>(value: Option<Value>) -> N {
+/// A field; what its type has for nothing where it is missing or has another shape.
+fn field<T: DeserializeOwned + Default>(object: &mut Value, key: &str) -> T {
+    let value = object.get_mut(key).map(Value::take);
     value
-        .and_then(|value| value.as_i64())
-        .and_then(|number| number.try_into().ok())
+        .and_then(|value| serde_json::from_value(value).ok())
         .unwrap_or_default()
 }
 
@@ -337,6 +353,24 @@ mod tests {
             outcome(json!({"exit_code": "3", "diagnostics": {"outcome": 7}})),
             Outcome::Returned
         );
+        assert_eq!(outcome(json!({"exit_code": 1_u64 << 40})), Outcome::Exited);
         assert_eq!(outcome(json!(null)), Outcome::Returned);
+    }
+
+    #[test]
+    fn one_odd_field_leaves_the_others() {
+        let told = json!({
+            "outcome": "fatal", "message": "boom", "phase": "later", "signal": "9", "start": null,
+            "timings_ms": [], "guards": [], "location": {"file": "f", "line": 7},
+            "blocked": [{"what": "w", "guard": "g", "lift": null}],
+        });
+        let diagnostics = EvalResult::from_json(json!({"diagnostics": told})).diagnostics;
+
+        assert_eq!(diagnostics.outcome, Outcome::Fatal);
+        assert_eq!(diagnostics.message.as_deref(), Some("boom"));
+        assert_eq!(diagnostics.location.map(|at| at.line), Some(7));
+        assert_eq!((diagnostics.phase, diagnostics.signal), (None, None));
+        assert_eq!(diagnostics.blocked.len(), 1);
+        assert!(diagnostics.guards.is_empty());
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Prepared {
     pub(crate) limits: limits::Prepared,
     pub(crate) privileges: privileges::Prepared,
     pub(crate) view: Option<view::Prepared>,
+    /// As in the policy.
+    pub(crate) makes_real_files: bool,
     /// Whether the process is a template.
     pub(crate) template: bool,
 }
@@ -96,6 +98,7 @@ impl Prepared {
             limits,
             privileges,
             view,
+            makes_real_files: launch.policy.makes_real_files,
             template: launch.template,
         })
     }

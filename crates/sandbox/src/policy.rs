@@ -14,6 +14,9 @@ pub struct Policy {
     pub privileges: Privileges,
     /// The files that are there; `None`: those of the host.
     pub view: Option<View>,
+    /// Whether files that it makes outlive it. They then get the modes that the host's umask gives;
+    /// else they are its own user's only.
+    pub makes_real_files: bool,
 }
 
 impl Policy {
@@ -24,6 +27,7 @@ impl Policy {
             limits: Limits::default(),
             privileges: Privileges::Keep,
             view: None,
+            makes_real_files: true,
         }
     }
 }

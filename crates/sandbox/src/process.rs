@@ -24,7 +24,7 @@ pub(crate) const LIFELINE: RawFd = 5;
 /// in place cannot overwrite another.
 pub(crate) const LOWEST_SOURCE: RawFd = 10;
 
-/// Files that a process makes are its own user's only.
+/// Files that a process makes are its own user's only, where they end with it.
 const UMASK: Mode = Mode::S_IRWXG.union(Mode::S_IRWXO);
 
 /// What becomes the descriptors of the process; all at or above [`LOWEST_SOURCE`].
@@ -41,12 +41,14 @@ pub(crate) struct Descriptors {
 /// Separates the calling process from its host. Async-signal-safe.
 ///
 /// The signals have their default actions already; the keeper's are not changed before.
-pub(crate) fn isolate(descriptors: &Descriptors) -> Result<(), Failure> {
+pub(crate) fn isolate(descriptors: &Descriptors, makes_real_files: bool) -> Result<(), Failure> {
     // The session's leader without a terminal: keys on the host's terminal do not reach it, and
     // a signal to its own process group does not reach the keeper.
     setsid().map_err(|e| Step::Session.failed(e))?;
     arrange(descriptors).map_err(|e| Step::Descriptors.failed(e))?;
-    umask(UMASK);
+    if !makes_real_files {
+        umask(UMASK);
+    }
     // A write beyond RLIMIT_FSIZE is to fail with EFBIG, not to kill.
     sys::ignore(Signal::SIGXFSZ).map_err(|e| Step::Signals.failed(e))
 }

@@ -71,7 +71,7 @@ impl Launch {
 ///
 /// Async-signal-safe: the host may have had other threads, whose locks are held for ever here.
 fn confine(prepared: &Prepared, descriptors: &Descriptors, keeper: Pid) -> Result<(), Failure> {
-    process::isolate(descriptors)?;
+    process::isolate(descriptors, prepared.makes_real_files)?;
     limits::apply(&prepared.limits)?;
     if prepared.template {
         process::be_expendable();

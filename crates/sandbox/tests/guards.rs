@@ -14,6 +14,7 @@ fn with_limits(script: &str, limits: Limits) -> Launch {
         view: None,
         limits,
         privileges: Privileges::Keep,
+        makes_real_files: false,
     };
     launch
 }
@@ -58,10 +59,16 @@ fn no_descriptor_of_the_host_reaches_the_process() {
 }
 
 #[test]
-fn files_are_made_for_their_owner_only_and_core_files_are_not_made() {
+fn files_that_end_with_it_are_made_for_their_owner_only_and_core_files_are_not_made() {
+    let script = "umask; ulimit -c; ulimit -H -c";
+    let mut confined = sh(script);
+    confined.policy.makes_real_files = false;
+    assert_eq!(output_of(confined), "0077\n0\n0\n");
+    let host = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
+    nix::sys::stat::umask(host);
     assert_eq!(
-        output_of(sh("umask; ulimit -c; ulimit -H -c")),
-        "0077\n0\n0\n"
+        output_of(sh(script)),
+        format!("{:04o}\n0\n0\n", host.bits())
     );
 }
 

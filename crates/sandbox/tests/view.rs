@@ -136,6 +136,7 @@ impl Place {
                 limits: Limits::default(),
                 privileges: Privileges::Drop { run_as: None },
                 view: Some(view),
+                makes_real_files: false,
             },
             ..sh(script)
         }

@@ -11,6 +11,7 @@ use Altair\Eval\Evaluator;
 use Altair\Eval\Exception\EvalException;
 use Altair\Eval\Exception\InvalidRequestException;
 use Altair\Eval\Support\HumanOutput;
+use Altair\Eval\Support\Variables;
 use Symfony\Component\Console\Attribute\AsCommand;
 use Symfony\Component\Console\Command\Command;
 use Symfony\Component\Console\Completion\CompletionInput;
@@ -20,6 +21,7 @@ use Symfony\Component\Console\Input\InputInterface;
 use Symfony\Component\Console\Input\InputOption;
 use Symfony\Component\Console\Output\ConsoleOutputInterface;
 use Symfony\Component\Console\Output\OutputInterface;
+use Symfony\Component\HttpKernel\KernelInterface;
 
 // Without Symfony's Console there is no such class, and to ask for it is no error.
 if (!class_exists(Command::class)) {
@@ -73,7 +75,7 @@ final class EvalCommand extends Command
                 Writes to the project are thrown away, and connections are refused, unless an option allows them.
 
                 The exit code is 0 after a clean run, 1 after an exception, a timeout or another exit code of the
-                snippet, and 2 where nothing could be run.
+                snippet, and 2 where the run is refused.
                 HELP);
     }
 
@@ -87,23 +89,26 @@ final class EvalCommand extends Command
     protected function execute(InputInterface $input, OutputInterface $output): int
     {
         try {
-            $format = Format::named($input->getOption('format'));
+            $format = Format::named(self::text($input, 'format') ?? '');
+            $snippet = $input->getArgument('snippet');
             $request = new EvalRequest(
-                SnippetSource::read($input->getArgument('snippet'), $input->getOption('file')),
+                SnippetSource::read($snippet === null ? null : (string) $snippet, self::text($input, 'file')),
                 $this->projectRoot(),
                 self::number($input, 'timeout-ms'),
                 self::number($input, 'memory-mb'),
-                $input->getOption('writes'),
-                $input->getOption('network'),
-                $input->getOption('unsafe'),
-                $input->getOption('bootstrap'),
+                (bool) $input->getOption('writes'),
+                (bool) $input->getOption('network'),
+                (bool) $input->getOption('unsafe'),
+                self::text($input, 'bootstrap'),
             );
             // Once is cheaper without a template.
-            $result = ($this->evaluator ?? new Evaluator(warm: false))->evaluate($request);
+            $evaluator = $this->evaluator ?? new Evaluator(warm: false);
+            $result = Variables::with($this->environment(), static fn () => $evaluator->evaluate($request));
         } catch (EvalException $refused) {
             $errors = $output instanceof ConsoleOutputInterface ? $output->getErrorOutput() : $output;
             $message = HumanOutput::line(rtrim($refused->getMessage()));
-            $errors->writeln("altair: $message", OutputInterface::OUTPUT_RAW);
+            // As the console's own complaints: also with --quiet.
+            $errors->writeln("altair: $message", OutputInterface::OUTPUT_RAW | OutputInterface::VERBOSITY_QUIET);
 
             return self::INVALID;
         }
@@ -114,11 +119,31 @@ final class EvalCommand extends Command
 
     private function projectRoot(): string
     {
-        // The application of the framework bundle has a kernel, a plain one has not.
-        $application = $this->getApplication();
-        $kernel = $application !== null && method_exists($application, 'getKernel') ? $application->getKernel() : null;
+        return $this->projectRoot ?? $this->kernel()?->getProjectDir() ?? (string) getcwd();
+    }
 
-        return $this->projectRoot ?? $kernel?->getProjectDir() ?? (string) getcwd();
+    /**
+     * By these the run boots the kernel that this console has, also where an option such as `--env` has chosen it.
+     *
+     * @return array<string, string>
+     */
+    private function environment(): array
+    {
+        $kernel = $this->kernel();
+
+        return $kernel === null ? [] : [
+            'APP_ENV' => $kernel->getEnvironment(),
+            'APP_DEBUG' => $kernel->isDebug() ? '1' : '0',
+            'KERNEL_CLASS' => $kernel::class,
+        ];
+    }
+
+    /** The application of the framework bundle has a kernel, a plain one has not. */
+    private function kernel(): ?KernelInterface
+    {
+        $application = $this->getApplication();
+
+        return $application !== null && method_exists($application, 'getKernel') ? $application->getKernel() : null;
     }
 
     /**
@@ -126,11 +151,23 @@ final class EvalCommand extends Command
      */
     private static function number(InputInterface $input, string $option): int
     {
-        $value = $input->getOption($option);
+        $value = self::text($input, $option);
         $number = filter_var($value, FILTER_VALIDATE_INT);
 
         return is_int($number)
             ? $number
             : throw new InvalidRequestException("invalid value '$value' for --$option: a whole number is needed");
+    }
+
+    /**
+     * @throws InvalidRequestException where a program has given something else
+     */
+    private static function text(InputInterface $input, string $option): ?string
+    {
+        $value = $input->getOption($option);
+
+        return $value === null || is_scalar($value)
+            ? ($value === null ? null : (string) $value)
+            : throw new InvalidRequestException("invalid value for --$option: a text is needed");
     }
 }

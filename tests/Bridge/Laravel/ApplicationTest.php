@@ -20,6 +20,7 @@ final class ApplicationTest extends WarmTestCase
         self::assertSame([true, true, true, 'local'], $this->value(
             '[container() === app(), container()->isBooted(), container()->runningInConsole(), app()->environment()]',
         ));
+        self::assertTrue($this->value('defined("LARAVEL_START")'));
     }
 
     public function testItReadsItsEnvironment(): void

@@ -108,6 +108,9 @@ final class EvalCommandTest extends TestCase
         yield 'nothing to run' => [[], 'nothing to run'];
         yield 'an empty snippet' => [['snippet' => ''], 'snippet'];
         yield 'two snippets' => [['snippet' => '1', '--file' => 'x'], 'both a snippet and --file'];
+        yield 'no file' => [['--file' => ''], '--file needs a path'];
+        yield 'a URL' => [['--file' => 'data://text/plain,1'], 'no such file or directory'];
+        yield 'no text' => [['snippet' => '1', '--bootstrap' => ['a']], 'for --bootstrap: a text is needed'];
         yield 'no such file' => [['--file' => '/nowhere'], 'from --file=/nowhere: no such file or directory'];
         yield 'a directory' => [['--file' => '/'], 'from --file=/: is a directory'];
         yield 'no such format' => [['snippet' => '1', '--format' => "xml\x1b"], 'is no format xml\x1b; there are'];
@@ -124,6 +127,22 @@ final class EvalCommandTest extends TestCase
         self::assertStringContainsString('/no/such/project cannot be used', $tester->getErrorOutput());
     }
 
+    public function testWrongUsageIsSaidQuietlyToo(): void
+    {
+        $tester = $this->console(['snippet' => '1', '--format' => 'xml', '--quiet' => true]);
+
+        self::assertSame(2, $tester->getStatusCode());
+        self::assertStringContainsString('there is no format xml', $tester->getErrorOutput());
+        self::assertSame('', $this->console(['snippet' => 'exit(3);', '--quiet' => true])->getDisplay());
+    }
+
+    public function testAProgramMayGiveValuesOfOtherTypes(): void
+    {
+        $tester = $this->console(['snippet' => 5, '--writes' => 1, '--timeout-ms' => 5000]);
+
+        self::assertStringStartsWith("✓ int = 5\n", $tester->getDisplay());
+    }
+
     public function testItsFormatsAreCompleted(): void
     {
         self::assertSame(['human', 'json'], (new CommandCompletionTester(new EvalCommand()))->complete(['--format=']));
@@ -132,21 +151,26 @@ final class EvalCommandTest extends TestCase
     public function testTheConsoleOfAKernelHasItAndItEvaluatesInTheProjectOfTheKernel(): void
     {
         $application = new TemporaryApplication(Library::symfony());
-        $console = static fn (string ...$arguments): Script => new Script(
+        $console = static fn (string $environment, string ...$arguments): Script => new Script(
             'chdir("/"); require "$root/../../tests/bootstrap.php"; chdir("/tmp");
             require ' . var_export($application->path('vendor/autoload.php'), true) . ';
             $_SERVER["argv"] = ' . var_export(['console', ...$arguments], true) . ';
-            (new Symfony\Bundle\FrameworkBundle\Console\Application(new App\Kernel("dev", true)))->run();',
+            $kernel = new App\Kernel("' . $environment . '", true);
+            (new Symfony\Bundle\FrameworkBundle\Console\Application($kernel))->run();',
         );
 
-        [$exitCode, $output, $errors] = $console('eval', 'container(App\Greeter::class)->hello()')->end();
+        [$exitCode, $output, $errors] = $console('dev', 'eval', 'container(App\Greeter::class)->hello()')->end();
         self::assertSame([0, ''], [$exitCode, $errors], $output);
         self::assertStringStartsWith("✓ string = 'hello'\n", $output);
 
-        [, $output] = $console('list', '--raw')->end();
+        // In the kernel's own environment, wherever that is from.
+        [$exitCode, $output] = $console('test', 'eval', 'container(App\Clock::class)->in')->end();
+        self::assertStringStartsWith("✓ string = 'test'\n", $output);
+
+        [, $output] = $console('dev', 'list', '--raw')->end();
         self::assertMatchesRegularExpression('/^eval +Evaluate a PHP snippet in the application/m', $output);
 
-        [$exitCode, $output] = $console('help', 'eval')->end();
+        [$exitCode, $output] = $console('dev', 'help', 'eval')->end();
         self::assertSame(0, $exitCode);
         self::assertStringContainsString('--timeout-ms=TIMEOUT-MS', $output);
         self::assertStringContainsString('container(App\Repository\UserRepository::class)', $output);

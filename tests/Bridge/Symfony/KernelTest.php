@@ -4,6 +4,8 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Bridge\Symfony;
 
+use Altair\Eval\EvalRequest;
+use Altair\Eval\Evaluator;
 use Altair\Eval\Tests\Support\Library;
 use Altair\Eval\Tests\Support\Warm\WarmTestCase;
 
@@ -80,10 +82,38 @@ final class KernelTest extends WarmTestCase
             [],
             ['own', true],
         ];
+        yield 'of composer.json' => [
+            ['.env' => 'APP_ENV=x'] + $runtime(['env' => 'staging', 'debug' => false]),
+            [],
+            ['staging', false],
+        ];
+        yield 'options of other types' => [
+            $runtime(['env_var_name' => [], 'debug_var_name' => 1, 'dotenv_path' => ['x'], 'env' => 7]),
+            [],
+            ['dev', true],
+        ];
         yield 'broken composer.json' => [['composer.json' => '{'], [], ['dev', true]];
     }
 
     public function testItIsFoundByTheNamespacesOfComposer(): void
+    {
+        $this->twoKernels();
+
+        self::assertSame('Shop\Kernel', $this->value('get_class(container("kernel"))'));
+        $this->setVariable('KERNEL_CLASS', 'App\Kernel');
+        self::assertSame('App\Kernel', $this->value('get_class(container("kernel"))'));
+    }
+
+    public function testTheEnvironmentsFileNamesItToo(): void
+    {
+        $this->twoKernels();
+        $this->application()->write('.env', 'APP_ENV=test');
+        $this->application()->write('.env.test', 'KERNEL_CLASS=App\Kernel');
+
+        self::assertSame('App\Kernel', $this->value('get_class(container("kernel"))'));
+    }
+
+    private function twoKernels(): void
     {
         $files = Library::symfony([
             'composer.json' => '{"autoload": {"psr-4": {"Shop\\\\": "shop/", "App\\\\": "src/"}}}',
@@ -93,10 +123,6 @@ final class KernelTest extends WarmTestCase
             'shop/Kernel.php' => '<?php namespace Shop; class Kernel extends \App\Kernel { }',
             'vendor/autoload.php' => $files['vendor/autoload.php'] . $autoloader,
         ] + $files);
-
-        self::assertSame('Shop\Kernel', $this->value('get_class(container("kernel"))'));
-        $this->setVariable('KERNEL_CLASS', 'App\Kernel');
-        self::assertSame('App\Kernel', $this->value('get_class(container("kernel"))'));
     }
 
     public function testAClassThatIsNoKernelIsRefused(): void
@@ -126,7 +152,24 @@ final class KernelTest extends WarmTestCase
         self::assertSame('no bundles', $result->exception['message']);
         self::assertStringContainsString('The Symfony kernel threw', $result->diagnostics['message']);
         self::assertStringContainsString('config/container.php', $result->diagnostics['message']);
-        self::assertStringNotContainsString('(altair)', implode("\n", $result->exception['stack_trace']));
+        self::assertDoesNotMatchRegularExpression(
+            '/\(altair\)|closure/',
+            implode("\n", $result->exception['stack_trace']),
+        );
+    }
+
+    public function testWhatItKeepsIsForOtherUsersAsItsConsoleWouldMakeIt(): void
+    {
+        $before = umask(022);
+        try {
+            $application = $this->application(Library::symfony(['.env' => 'APP_ENV=prod']));
+            $this->evaluate('return 1;');
+            self::assertDirectoryDoesNotExist($application->path('var'));
+            (new Evaluator())->evaluate(new EvalRequest('return 1;', $application->root, allowWrites: true));
+            self::assertSame(0755, fileperms($application->path('var/cache/prod')) & 0777);
+        } finally {
+            umask($before);
+        }
     }
 
     public function testAFileForItComesFirst(): void

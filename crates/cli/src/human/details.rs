@@ -56,7 +56,11 @@ fn explain(out: &mut String, result: &EvalResult) {
 
 /// The place and the trace: of the exception, else of where the code was.
 fn place(out: &mut String, result: &EvalResult, theme: Theme) {
-    if let Some(thrown) = &result.exception {
+    if let Some(thrown) = result
+        .exception
+        .as_ref()
+        .filter(|e| e.get("file").is_some())
+    {
         let code = match thrown.get("code") {
             None | Some(Value::Null) => String::new(),
             Some(code) if code == &Value::from(0) => String::new(),

@@ -64,10 +64,10 @@ pub fn headline(result: &EvalResult) -> String {
             .result
             .as_ref()
             .map_or("null".into(), value::headline),
-        Outcome::Threw => result
-            .exception
-            .as_ref()
-            .map_or_else(|| labelled("Threw", message), exception),
+        Outcome::Threw => match result.exception.as_ref().map(exception) {
+            Some(thrown) if !thrown.is_empty() => thrown,
+            _ => labelled("Threw", message),
+        },
         Outcome::Exited => format!("Exited {}.", result.exit_code),
         Outcome::Fatal => labelled("Fatal", message),
         Outcome::OutOfMemory => labelled("Out of memory", message),
