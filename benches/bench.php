@@ -18,6 +18,7 @@ use Altair\Eval\Benches\Rows\Freshness;
 use Altair\Eval\Benches\Rows\Guards;
 use Altair\Eval\Benches\Rows\LongRuns;
 use Altair\Eval\Benches\Rows\Mcp;
+use Altair\Eval\Benches\Rows\Redaction;
 use Altair\Eval\Benches\Rows\Throughput;
 use Altair\Eval\Benches\Rows\Warm;
 use Altair\Eval\Benches\Support\Setting;
@@ -42,6 +43,7 @@ Guards::measure($setting, $table);
 $evaluation = Warm::measure($setting, $table);
 Freshness::measure($setting, $table);
 Mcp::measure($setting, $table);
+Redaction::measure($setting, $table);
 Throughput::measure($setting, $table);
 LongRuns::measure($setting, $table);
 

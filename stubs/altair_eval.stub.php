@@ -68,6 +68,9 @@ namespace Altair\Eval {
          */
         public array $readablePaths;
 
+        /** Whether the values of variables whose names look secret are replaced in the answer. */
+        public bool $redact;
+
         /**
          * @param string $snippet PHP code; a leading `<?php` is accepted. The last `return` is the result, and a
          *     snippet that is one expression needs none. `container()` is the application's container.
@@ -80,6 +83,8 @@ namespace Altair\Eval {
          * @param string|null $bootstrap the file that returns the container, below the project root
          * @param list<string>|null $services services that the run may connect to; not supported by this version
          * @param list<string> $readablePaths absolute paths of files and directories that may be read, too
+         * @param bool $redact replace the values of variables whose names look secret, in the answer and in the output
+         *     as it is written, by `[redacted:NAME]`; `diagnostics.redacted` has the names
          */
         public function __construct(
             string $snippet,
@@ -92,6 +97,7 @@ namespace Altair\Eval {
             ?string $bootstrap = null,
             ?array $services = null,
             array $readablePaths = [],
+            bool $redact = true,
         ) {
         }
     }

@@ -56,6 +56,27 @@ final class CliOptionsTest extends TestCase
         self::assertLessThan(30000, $command->json()['duration_ms']);
     }
 
+    public function testSecretsAreShownWhereThatIsAskedFor(): void
+    {
+        $snippet = 'getenv("SHOP_TOKEN")';
+        $run = fn (string ...$options): Command => Command::run(
+            ['eval', ...$options, $snippet],
+            $this->application->root,
+            environment: ['SHOP_TOKEN' => 'abc/def/ghi'],
+        );
+
+        $command = $run();
+        self::assertSame("✓ string = '[redacted:SHOP_TOKEN]'", $command->headline());
+        self::assertStringContainsString("\n  redacted: SHOP_TOKEN; --no-redact shows them\n", $command->output);
+        self::assertStringNotContainsString('abc/def', $command->output);
+        $json = $run('--format=json')->json();
+        self::assertSame(['SHOP_TOKEN'], $json['diagnostics']['redacted']);
+
+        $command = $run('--no-redact');
+        self::assertSame("✓ string = 'abc/def/ghi'", $command->headline());
+        self::assertStringNotContainsString('redacted', $command->output);
+    }
+
     public function testTimeoutsAndMemoryAreClamped(): void
     {
         self::assertSame(16, $this->value('--memory-mb=-7', self::LIMIT_IN_MIB));

@@ -43,14 +43,16 @@ final class EvalRequestTest extends TestCase
 
     public function testEveryParameterIsAPropertyOfThatName(): void
     {
-        $given = ['return 1;', '/srv/app', 700, 64, true, false, true, 'boot.php', ['db:3306'], ['/srv/shared']];
+        $given = [
+            'return 1;', '/srv/app', 700, 64, true, false, true, 'boot.php', ['db:3306'], ['/srv/shared'], false,
+        ];
         $request = new EvalRequest(...$given);
 
         self::assertSame(
             array_combine(
                 [
                     'snippet', 'projectRoot', 'timeoutMs', 'memoryLimitMb',
-                    'allowWrites', 'allowNetwork', 'unsafe', 'bootstrap', 'services', 'readablePaths',
+                    'allowWrites', 'allowNetwork', 'unsafe', 'bootstrap', 'services', 'readablePaths', 'redact',
                 ],
                 $given,
             ),
@@ -61,7 +63,7 @@ final class EvalRequestTest extends TestCase
     public function testWhatIsLeftOutHasItsDefault(): void
     {
         self::assertEquals(
-            new EvalRequest('1', '/', 5000, 128, false, false, false, null, null, []),
+            new EvalRequest('1', '/', 5000, 128, false, false, false, null, null, [], true),
             new EvalRequest('1', '/'),
         );
     }
@@ -178,7 +180,7 @@ final class EvalRequestTest extends TestCase
         var_dump($request);
         $dump = (string) ob_get_clean();
 
-        self::assertStringContainsString('(10) {', $dump);
+        self::assertStringContainsString('(11) {', $dump);
         self::assertMatchesRegularExpression('/\["snippet"\]=>\s+string\(11\) "return \'x\';"/', $dump);
         self::assertMatchesRegularExpression('/\["unsafe"\]=>\s+bool\(true\)/', $dump);
         self::assertMatchesRegularExpression('/\["bootstrap"\]=>\s+NULL/', $dump);
@@ -233,9 +235,9 @@ final class EvalRequestTest extends TestCase
         );
         $this->assertRefused(
             ArgumentCountError::class,
-            'at most 10 arguments, 11 given',
+            'at most 11 arguments, 12 given',
             // @phpstan-ignore-next-line
-            static fn () => new EvalRequest('1', '/', 1, 1, false, false, false, null, null, [], 1),
+            static fn () => new EvalRequest('1', '/', 1, 1, false, false, false, null, null, [], true, 1),
         );
     }
 

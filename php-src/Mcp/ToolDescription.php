@@ -201,6 +201,7 @@ final class ToolDescription
                         'properties' => ['stdout' => self::COUNT, 'stderr' => self::COUNT],
                         'required' => ['stdout', 'stderr'],
                     ],
+                    'redacted' => ['type' => 'array', 'items' => ['type' => 'string']],
                     'guards' => ['type' => 'object', 'additionalProperties' => ['type' => 'string']],
                 ],
                 'required' => ['outcome', 'timings_ms', 'start'],

@@ -3,19 +3,23 @@
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::time::Instant;
 
 use altair_engine::Phase;
 use altair_engine::channel::{Ending, Message, Report, Run, Task};
 use altair_engine::encode::encode_value;
+use altair_engine::secrets::is_secret;
 
 use super::link::Voice;
 use super::{boot, ending, guards, stop};
 use crate::zend::child::{self as engine, memory_peak};
 use crate::zend::fresh;
 use crate::zend::node::ZvalNode;
+
+/// Bytes of variables that the host is told of: an environment is smaller.
+const VARIABLES_MAX_BYTES: usize = 256 * 1024;
 
 /// ini settings of the child's that hold from its first own code on: what PHP says goes to
 /// standard error, and output that nobody reads any more (a snippet may close it) is no reason to end.
@@ -35,11 +39,14 @@ const SNIPPET_INI: &[(&str, &str)] = &[("display_errors", "stderr"), ("html_erro
 /// # Errors
 ///
 /// The ending of a boot that failed.
-pub fn boot_application(task: &Task) -> Result<(), Ending> {
+pub fn boot_application(task: &Task, voice: &Voice) -> Result<(), Ending> {
     for (name, value) in OWN_INI {
         engine::set_ini(name, value.as_bytes());
     }
-    let container = boot::boot(task)?;
+    let container = boot::boot(task);
+    // Also where it has failed: why may have a secret in it.
+    tell_variables(voice);
+    let container = container?;
     engine::set_container(&container);
     // It belongs to `container()` from here on.
     std::mem::forget(container);
@@ -49,6 +56,28 @@ pub fn boot_application(task: &Task) -> Result<(), Ending> {
     }
     guards::restrict(task);
     Ok(())
+}
+
+/// Tells the host of variables that may hold secrets: boot may have read a `.env`.
+fn tell_variables(voice: &Voice) {
+    let mut variables: Vec<_> = std::env::vars_os()
+        .map(|(name, value)| (name.into_vec(), value.into_vec()))
+        .filter(|(name, value)| is_secret(name, value))
+        .collect();
+    for variable in engine::superglobals(is_secret) {
+        if !variables.contains(&variable) {
+            variables.push(variable);
+        }
+    }
+    let mut room = VARIABLES_MAX_BYTES;
+    variables.retain(|(name, value)| {
+        let fits = room.checked_sub(name.len() + value.len());
+        room = fits.unwrap_or(room);
+        fits.is_some()
+    });
+    if !variables.is_empty() {
+        voice.send(&Message::Variables(variables));
+    }
 }
 
 /// Runs a task to its end, in an application that is booted already, or is yet to be.
@@ -94,7 +123,7 @@ impl Going {
     ) -> Result<Ending, Ending> {
         let began = Instant::now();
         if booted.is_none() {
-            boot_application(task)?;
+            boot_application(task, voice)?;
         }
         // Where boot has left it, relative paths would mean something else than in the next run.
         let root = Path::new(OsStr::from_bytes(&task.root));

@@ -67,7 +67,7 @@ fn get_ready(task: &Task, model: &Model, voice: &'static Voice) -> Result<Forkin
     });
     let began = Instant::now();
     fresh::watch_seeds();
-    run::boot_application(task).map_err(boot_failed)?;
+    run::boot_application(task, voice).map_err(boot_failed)?;
     let record = match recorder {
         Ok(recorder) => Ok(recorder.end()),
         Err(error) => Err(error.to_string()),

@@ -44,6 +44,7 @@ pub fn register() {
         .property("bootstrap", Type::STRING.or_null())
         .property("services", Type::ARRAY.or_null())
         .property("readablePaths", Type::ARRAY)
+        .property("redact", Type::BOOL)
         .constructor(
             construct,
             vec![
@@ -57,6 +58,7 @@ pub fn register() {
                 Param::optional("bootstrap", Type::STRING.or_null(), "null"),
                 Param::optional("services", Type::ARRAY.or_null(), "null"),
                 Param::optional("readablePaths", Type::ARRAY, "[]"),
+                Param::optional("redact", Type::BOOL, "true"),
             ],
         )
         .register(&CLASS);
@@ -70,6 +72,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         let (mut writes, mut network, mut unconfined) = (false, false, false);
         let mut bootstrap = None;
         let (mut services, mut readable) = (None, None);
+        let mut redact = true;
         let mut args = [
             Arg::Bytes(&mut snippet),
             Arg::Bytes(&mut root),
@@ -81,6 +84,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
             Arg::BytesOrNull(&mut bootstrap),
             Arg::ArrayOrNull(&mut services),
             Arg::Array(&mut readable),
+            Arg::Bool(&mut redact),
         ];
         if !parse(ex, 2, &mut args) {
             return Ok(());
@@ -111,6 +115,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         let services = services.map_or_else(Zval::null, Zval::shallow_clone);
         init(object, "services", services);
         init(object, "readablePaths", readable);
+        init(object, "redact", boolean(redact));
         Ok(())
     });
 }
@@ -142,7 +147,7 @@ fn items(request: &ZendObject, name: &str) -> Vec<ZvalNode> {
 /// The request that an object describes; an exception is pending where it was never constructed, or
 /// where it asks for what there is not.
 pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
-    if property(request, "readablePaths").is_none() {
+    if property(request, "redact").is_none() {
         throw_error("The EvalRequest was never constructed");
         return Ok(None);
     }
@@ -171,6 +176,7 @@ pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
         .filter(|value| value.is_string())
         .map(|_| path("bootstrap").into());
     read.readable_paths = readable;
+    read.redact = object::bool(request, "redact");
     Ok(Some(read))
 }
 

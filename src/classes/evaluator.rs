@@ -233,6 +233,10 @@ pub fn finish(waited: Waited, returned: &mut Zval) -> Result<(), Bailout> {
 struct Interruptible(Result<(), Wants>);
 
 impl Observer for Interruptible {
+    fn listens(&self) -> bool {
+        false
+    }
+
     fn output(&mut self, _: Stream, _: &[u8]) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

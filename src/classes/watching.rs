@@ -156,6 +156,10 @@ impl Observer for Teller {
         self.tick()
     }
 
+    fn listens(&self) -> bool {
+        self.tells_output
+    }
+
     fn tick(&mut self) -> ControlFlow<()> {
         if self.shared.cancelled.load(Ordering::Relaxed) {
             ControlFlow::Break(())

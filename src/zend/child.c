@@ -172,6 +172,32 @@ void altair_release_scope(void)
 	}
 }
 
+/* ---- variables ---- */
+
+void altair_each_variable(altair_variable_seen seen, void *context)
+{
+	static const char *const arrays[] = {"_ENV", "_SERVER"};
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) {
+		/* What no code has asked for is not there: the engine makes it when it is. */
+		zval *array = zend_hash_str_find_ind(&EG(symbol_table), arrays[i], strlen(arrays[i]));
+		if (array == NULL) {
+			continue;
+		}
+		ZVAL_DEREF(array);
+		if (Z_TYPE_P(array) != IS_ARRAY) {
+			continue;
+		}
+		zend_string *name;
+		zval *value;
+		ZEND_HASH_FOREACH_STR_KEY_VAL_IND(Z_ARRVAL_P(array), name, value) {
+			ZVAL_DEREF(value);
+			if (name != NULL && Z_TYPE_P(value) == IS_STRING) {
+				seen(context, ZSTR_VAL(name), ZSTR_LEN(name), Z_STRVAL_P(value), Z_STRLEN_P(value));
+			}
+		} ZEND_HASH_FOREACH_END();
+	}
+}
+
 /* ---- container() ---- */
 
 ZEND_BEGIN_ARG_INFO_EX(container_arginfo, 0, 0, 0)

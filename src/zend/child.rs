@@ -1,6 +1,6 @@
 //! What the child asks of the engine.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char, c_void};
 use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
@@ -175,6 +175,43 @@ pub fn run_own(code: &str, root: &[u8]) -> Result<Zval, Cut> {
             result,
         );
     })
+}
+
+/// A variable's name and value.
+type Variable = (Vec<u8>, Vec<u8>);
+
+/// What `$_ENV` and `$_SERVER` hold that is a text, of what `wanted` says yes to.
+pub fn superglobals(wanted: fn(&[u8], &[u8]) -> bool) -> Vec<Variable> {
+    struct Found {
+        wanted: fn(&[u8], &[u8]) -> bool,
+        variables: Vec<Variable>,
+    }
+    unsafe extern "C" fn seen(
+        context: *mut c_void,
+        name: *const c_char,
+        name_len: usize,
+        value: *const c_char,
+        value_len: usize,
+    ) {
+        // SAFETY: the engine's strings, for the time of the call, and what was given below.
+        let (found, name, value) = unsafe {
+            (
+                &mut *context.cast::<Found>(),
+                std::slice::from_raw_parts(name.cast::<u8>(), name_len),
+                std::slice::from_raw_parts(value.cast::<u8>(), value_len),
+            )
+        };
+        if (found.wanted)(name, value) {
+            found.variables.push((name.to_vec(), value.to_vec()));
+        }
+    }
+    let mut found = Found {
+        wanted,
+        variables: Vec::new(),
+    };
+    // SAFETY: calls back before it returns, and changes nothing.
+    unsafe { ffi::altair_each_variable(seen, (&raw mut found).cast()) };
+    found.variables
 }
 
 /// Compiles the snippet and runs it in a scope of its own.

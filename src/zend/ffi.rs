@@ -163,6 +163,10 @@ unsafe extern "C" {
         root_len: usize,
         result: *mut zval,
     );
+    pub fn altair_each_variable(
+        seen: unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize),
+        context: *mut c_void,
+    );
     pub fn altair_compile_snippet(code: *const c_char, len: usize) -> *mut OpArray;
     pub fn altair_run_snippet(code: *mut OpArray, result: *mut zval);
     pub fn altair_release_scope();

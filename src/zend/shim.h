@@ -142,6 +142,10 @@ void altair_require(const char *path, size_t len, zval *result);
 /* Runs PHP code of our own in a scope of its own, whose one variable is $root. */
 void altair_run_own(
 	const char *code, size_t len, const char *root, size_t root_len, zval *result);
+/* Shows what $_ENV and $_SERVER hold that is a text. */
+typedef void (*altair_variable_seen)(
+	void *context, const char *name, size_t name_len, const char *value, size_t value_len);
+void altair_each_variable(altair_variable_seen seen, void *context);
 /* Compiles the snippet; NULL with an exception pending where that fails. */
 zend_op_array *altair_compile_snippet(const char *code, size_t len);
 /* The text that names the file of all code that was written in the snippet: this very one. */

@@ -194,6 +194,10 @@ pub struct EvalArgs {
     #[arg(long)]
     pub cold: bool,
 
+    /// Show the values of variables whose names look secret instead of `[redacted:NAME]`.
+    #[arg(long)]
+    pub no_redact: bool,
+
     /// Refuse to run when this guard is not to be had; repeatable.
     #[arg(long, value_name = "guard", value_parser = PossibleValuesParser::new(GUARDS.iter().copied()))]
     pub require: Vec<String>,

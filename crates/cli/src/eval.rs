@@ -74,6 +74,7 @@ fn request(args: EvalArgs) -> Result<EvalRequest, Failure> {
         .iter()
         .map(|path| absolute(path))
         .collect::<Result<_, _>>()?;
+    request.redact = !args.no_redact;
     Ok(request)
 }
 

@@ -65,6 +65,10 @@ impl<W: Write> Progress<W> {
 }
 
 impl<W: Write> Observer for Progress<W> {
+    fn listens(&self) -> bool {
+        false
+    }
+
     fn output(&mut self, _stream: Stream, _chunk: &[u8]) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

@@ -183,6 +183,8 @@ pub enum Message {
     /// One of PHP's own file functions could not open a file outside of what is there to be
     /// opened. Said once for each file, as it happens.
     Outside(Outside),
+    /// Variables that boot has left, of those that may hold secrets: name and value.
+    Variables(Vec<(Vec<u8>, Vec<u8>)>),
     /// A template waits for requests.
     Booted(Booted),
     /// A template, or a fork of one, cannot do its work, and ends.

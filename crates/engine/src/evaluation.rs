@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use altair_sandbox::{Refusal, Stream, Supervision};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::asked::Asked;
-use crate::audit::{self, Actor};
+use crate::audit::{self, Actor, AuditError};
 use crate::blocked::Context;
 use crate::changes;
 use crate::channel::{self, MessageReader, Run, Secret, Work};
@@ -18,6 +19,7 @@ use crate::diagnosis::never_entered;
 use crate::guards::Selection;
 use crate::outcome::{Heard, Seen};
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, Target};
+use crate::secrets::{Redactor, Secrets};
 use crate::start::{Started, start};
 use crate::turns::{Turn, Turns};
 use crate::warm::{Acquired, Boot, Failed, IDLE, Pool, Start};
@@ -43,6 +45,10 @@ pub fn stop_signal() -> i32 {
 pub trait Observer {
     /// A piece of output, as it was written. `Break` ends the run.
     fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()>;
+    /// Whether anybody reads the output while it is written.
+    fn listens(&self) -> bool {
+        true
+    }
     /// Called after every wake-up and at least every 100 ms. `Break` ends the run.
     fn tick(&mut self) -> ControlFlow<()>;
 }
@@ -52,6 +58,10 @@ pub trait Observer {
 pub struct Silent;
 
 impl Observer for Silent {
+    fn listens(&self) -> bool {
+        false
+    }
+
     fn output(&mut self, _: Stream, _: &[u8]) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -235,9 +245,9 @@ impl Prepared {
         if !self.request.unconfined {
             return self.run_child(turn, ahead, observer);
         }
-        let record =
-            audit::Run::begin(&self.target.root, self.evaluator.actor, None, &self.request)
-                .map_err(|e| EvalError::Launch(format!("An unsafe run must be audited. {e}")))?;
+        let record = self
+            .announced()
+            .map_err(|e| EvalError::Launch(format!("An unsafe run must be audited. {e}")))?;
         let started = self.started;
         let mut result = self.run_child(turn, ahead, observer);
         let ending = match &result {
@@ -294,6 +304,18 @@ impl Prepared {
         self.started_ns += u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
     }
 
+    /// Announces an unsafe run in the audit log, which secrets are kept out of in any case.
+    fn announced(&self) -> Result<audit::Run, AuditError> {
+        let variables = self.environment.iter();
+        audit::Run::begin(
+            &self.target.root,
+            self.evaluator.actor,
+            None,
+            &self.request,
+            Secrets::among(variables.map(|(name, value)| (name.as_bytes(), value.as_bytes()))),
+        )
+    }
+
     fn asked(&self) -> Asked<'_> {
         Asked {
             evaluator: &self.evaluator,
@@ -311,17 +333,27 @@ impl Prepared {
         observer: &mut dyn Observer,
     ) -> Result<EvalResult, EvalError> {
         let asked = self.asked();
+        let redacted = self.request.redact.then_some(self.environment.as_slice());
+        let mut observer = Redactor::new(observer, redacted);
         let acquired = match (ahead, &self.evaluator.pool) {
             (Some(ahead), _) => ahead,
-            (None, Some(pool)) => pool.acquire(&asked, self.deadline(), observer)?,
+            (None, Some(pool)) => pool.acquire(&asked, self.deadline(), &mut observer)?,
             (None, None) => Acquired::Nothing(Start::Cold(None)),
         };
         let (started, start, boot) = match acquired {
             Acquired::Child(started, start, boot) => (*started, start, boot),
             Acquired::Nothing(why) => (start(&asked)?, why, Arc::default()),
-            Acquired::Ended(failed) => return Ok(self.failed(*failed)),
+            Acquired::Ended(failed) => {
+                observer.learn(&failed.heard.variables);
+                let mut result = self.failed(*failed);
+                observer.end(&mut result);
+                return Ok(result);
+            }
         };
-        self.supervise(started, start, &boot, turn, observer)
+        observer.learn(&boot.variables);
+        let mut result = self.supervise(started, start, &boot, turn, &mut observer)?;
+        observer.end(&mut result);
+        Ok(result)
     }
 
     /// Gives a child its task and watches it to its end.
@@ -331,7 +363,7 @@ impl Prepared {
         start: Start,
         boot: &Boot,
         turn: Option<Turn>,
-        observer: &mut dyn Observer,
+        observer: &mut Redactor<'_>,
     ) -> Result<EvalResult, EvalError> {
         let system = |e: &dyn std::fmt::Display| {
             EvalError::Launch(format!("No child could be started: {e}."))
@@ -466,21 +498,22 @@ fn monotonic_ns() -> u64 {
 }
 
 /// Turns the sandbox's events into messages for us and output for the observer.
-struct Listener<'a> {
-    observer: &'a mut dyn Observer,
+struct Listener<'a, 'o> {
+    observer: &'a mut Redactor<'o>,
     /// Until the child has reported: nothing of the snippet runs after that.
     turn: Option<Turn>,
     reader: MessageReader,
     heard: Heard,
 }
 
-impl altair_sandbox::Observer for Listener<'_> {
+impl altair_sandbox::Observer for Listener<'_, '_> {
     fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
         self.observer.output(stream, chunk)
     }
 
     fn packet(&mut self, packet: &[u8]) {
         self.heard.take(self.reader.push(packet), packet);
+        self.observer.learn(&self.heard.variables);
         if self.heard.report.is_some() {
             self.turn = None;
         }

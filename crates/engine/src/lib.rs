@@ -25,6 +25,7 @@ pub mod profile;
 mod readable;
 mod request;
 mod result;
+pub mod secrets;
 mod start;
 pub mod thread;
 mod turns;

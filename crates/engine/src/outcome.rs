@@ -42,6 +42,8 @@ pub(crate) struct Heard {
     pub unloaded: Option<Unloaded>,
     /// Why the child cannot do its work.
     pub unable: Option<String>,
+    /// What boot has left of variables that may hold secrets.
+    pub variables: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Heard {
@@ -66,6 +68,7 @@ impl Heard {
             Some(Message::Guarded { guards }) => self.guarded = Some(guards),
             Some(Message::Refused(blocked)) => self.refused.by_child(blocked),
             Some(Message::Outside(outside)) => self.refused.outside(outside),
+            Some(Message::Variables(variables)) => self.variables = variables,
             Some(Message::Unable { why }) => self.unable = Some(why),
             Some(Message::SecondThread { pid }) => self.threads = Some(thread_names(pid)),
             // A template's, whose host listens for it.
@@ -228,6 +231,7 @@ impl Seen {
                 blocked: heard.refused.list(&context),
                 file_changes,
                 output_truncated,
+                redacted: Vec::new(),
                 guards,
             },
         }

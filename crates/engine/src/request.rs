@@ -50,6 +50,8 @@ pub struct EvalRequest {
     pub bootstrap: Option<PathBuf>,
     /// Files and directories that may be read beside the project and what PHP needs; absolute.
     pub readable_paths: Vec<PathBuf>,
+    /// Whether secrets are replaced in the answer.
+    pub redact: bool,
 }
 
 impl EvalRequest {
@@ -65,6 +67,7 @@ impl EvalRequest {
             unconfined: false,
             bootstrap: None,
             readable_paths: Vec::new(),
+            redact: true,
         }
     }
 

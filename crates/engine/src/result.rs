@@ -156,6 +156,9 @@ pub struct Diagnostics {
     /// Streams that were cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_truncated: Option<OutputTruncated>,
+    /// The names of secrets that were replaced in this answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub redacted: Vec<String>,
     /// Guard → `in force`, or why not.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub guards: BTreeMap<String, String>,
@@ -177,6 +180,7 @@ impl Diagnostics {
             blocked: Vec::new(),
             file_changes: None,
             output_truncated: None,
+            redacted: Vec::new(),
             guards: BTreeMap::new(),
         }
     }
@@ -261,6 +265,7 @@ impl EvalResult {
             blocked: field(&mut told, "blocked"),
             file_changes: field(&mut told, "file_changes"),
             output_truncated: field(&mut told, "output_truncated"),
+            redacted: field(&mut told, "redacted"),
             guards: field(&mut told, "guards"),
         };
         result

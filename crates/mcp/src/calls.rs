@@ -49,6 +49,10 @@ impl Drop for Ender {
 struct Watcher(Arc<AtomicBool>);
 
 impl Observer for Watcher {
+    fn listens(&self) -> bool {
+        false
+    }
+
     fn output(&mut self, _: Stream, _: &[u8]) -> ControlFlow<()> {
         self.tick()
     }

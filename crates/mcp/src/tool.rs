@@ -176,6 +176,7 @@ fn output() -> Value {
                         "properties": {"stdout": count, "stderr": count},
                         "required": ["stdout", "stderr"]
                     },
+                    "redacted": {"type": "array", "items": {"type": "string"}},
                     "guards": {"type": "object", "additionalProperties": {"type": "string"}}
                 },
                 "required": ["outcome", "timings_ms", "start"]

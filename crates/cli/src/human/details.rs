@@ -20,6 +20,11 @@ pub fn append(out: &mut String, result: &EvalResult, theme: Theme) {
     if let Some(changes) = &result.diagnostics.file_changes {
         changes::append(out, changes, theme);
     }
+    let redacted = &result.diagnostics.redacted;
+    if !redacted.is_empty() {
+        let text = format!("redacted: {}; --no-redact shows them", redacted.join(", "));
+        line(out, 1, &theme.notice(&escape::line(&text)));
+    }
     unguarded(out, result, theme);
 }
 

@@ -1,5 +1,7 @@
 //! One line of the log. Field names and their order are a public contract.
 
+use std::sync::Arc;
+
 use jiff::Zoned;
 use nix::unistd::{User, geteuid};
 use serde::Serialize;
@@ -9,6 +11,7 @@ use ulid::Ulid;
 use super::redact::{self, Grammar};
 use super::{Actor, AuditError, Ending};
 use crate::EvalRequest;
+use crate::secrets::Secrets;
 
 /// The most of a snippet, and of an error, that a line holds, in bytes.
 pub(super) const TEXT_MAX: usize = 4096;
@@ -20,6 +23,13 @@ pub(super) struct Announced {
     user: String,
     client: Option<String>,
     extra: Extra,
+    /// What is not to stand in a line.
+    secrets: Option<Arc<Secrets>>,
+}
+
+/// `text` without secrets that are known.
+fn without(secrets: Option<&Secrets>, text: &str) -> String {
+    secrets.map_or_else(|| text.to_owned(), |secrets| secrets.redacted(text))
 }
 
 /// Status of a line.
@@ -66,8 +76,12 @@ impl Announced {
         actor: Actor,
         client: Option<&str>,
         request: &EvalRequest,
+        secrets: Option<Arc<Secrets>>,
     ) -> Self {
-        let text = String::from_utf8_lossy(&request.snippet);
+        let text = without(
+            secrets.as_deref(),
+            &String::from_utf8_lossy(&request.snippet),
+        );
         Self {
             actor,
             user: login_name(),
@@ -83,6 +97,7 @@ impl Announced {
                 exit_code: None,
                 timed_out: false,
             },
+            secrets,
         }
     }
 
@@ -97,6 +112,7 @@ impl Announced {
         let status = if ending.ok { Status::Ok } else { Status::Fail };
         let error = ending
             .stated_error()
+            .map(|e| without(self.secrets.as_deref(), &e))
             .map(|e| redact::redact(&e, Grammar::Prose, TEXT_MAX));
         let extra = Extra {
             exit_code: ending.exit_code,

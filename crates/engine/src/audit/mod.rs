@@ -10,17 +10,19 @@ mod append;
 mod ending;
 mod error;
 mod line;
-mod redact;
+pub(crate) mod redact;
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
 use ulid::Ulid;
 
 use crate::EvalRequest;
+use crate::secrets::Secrets;
 
 pub use ending::Ending;
 pub use error::AuditError;
@@ -68,7 +70,8 @@ impl Run {
     /// Announces a run: writes its `partial` line.
     ///
     /// `root` is the project root; `client` names the program behind an MCP session, if one is
-    /// known. The snippet is logged with its secrets masked and cut at 4096 bytes.
+    /// known. The snippet is logged with its secrets masked and cut at 4096 bytes: what looks like
+    /// one, and `secrets`, which are known.
     ///
     /// # Errors
     ///
@@ -78,10 +81,11 @@ impl Run {
         actor: Actor,
         client: Option<&str>,
         request: &EvalRequest,
+        secrets: Option<Arc<Secrets>>,
     ) -> Result<Run, AuditError> {
         // Absolute, because the host may change its working directory while the run lasts.
         let root = std::path::absolute(root).unwrap_or_else(|_| root.to_path_buf());
-        let announced = line::Announced::new(Ulid::generate(), actor, client, request);
+        let announced = line::Announced::new(Ulid::generate(), actor, client, request, secrets);
         append::append(&root, &announced.partial()?)?;
         Ok(Run {
             root,

@@ -24,7 +24,7 @@ fn request(snippet: &[u8]) -> EvalRequest {
 }
 
 fn begin(root: &Path) -> Result<Run, AuditError> {
-    Run::begin(root, Actor::Script, None, &request(b"return 1;"))
+    Run::begin(root, Actor::Script, None, &request(b"return 1;"), None)
 }
 
 fn fine() -> Ending {

@@ -83,6 +83,7 @@ pub(super) fn make(
             refused: heard.refused,
             entered_ns: heard.entered_ns,
             boot_us: booted.boot_us,
+            variables: heard.variables,
         }),
         guards,
         freshness,

@@ -17,6 +17,7 @@ use crate::blocked::Refused;
 use crate::evaluation::{OUTPUT_LIMIT, Observer};
 use crate::outcome::Heard;
 use crate::result::FileChanges;
+use crate::secrets::Variable;
 use crate::start::Started;
 
 pub use pool::Pool;
@@ -71,6 +72,8 @@ pub(crate) struct Boot {
     pub stderr: Captured,
     pub refused: Refused,
     pub changes: Option<FileChanges>,
+    /// What it has left of variables that may hold secrets.
+    pub variables: Vec<Variable>,
     /// When the template's own code began, as [`Heard::entered_ns`].
     pub entered_ns: Option<u64>,
     pub boot_us: u64,

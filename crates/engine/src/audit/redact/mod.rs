@@ -9,11 +9,10 @@
 mod expression;
 mod php;
 mod scan;
-mod secret_name;
 mod separator;
 #[cfg(test)]
 mod tests;
-mod value;
+pub(crate) mod value;
 
 use php::{Kind, Span};
 

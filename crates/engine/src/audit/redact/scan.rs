@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::expression;
 use super::php::{Kind, Span};
-use super::secret_name::{is_header_name, is_scheme, is_secret_name};
 use super::separator::{self, Separator};
 use super::value;
+use crate::secrets::{is_header_name, is_scheme, is_secret_name};
 
 /// The secrets of `text`, by where they begin; one may reach into the next. `spans` says what of
 /// the text is not code.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::secret_name::{is_scheme, is_secret_name};
+use crate::secrets::{is_scheme, is_secret_name};
 
 /// Whether a name may hold `byte`: `API_KEY`, `--api-key`.
 pub(super) fn is_word_byte(byte: u8) -> bool {
@@ -163,7 +163,7 @@ fn closing_quote(bytes: &[u8], open: usize, quote: usize, limit: usize) -> Range
 /// The password of the URL whose authority begins at `run.start`: what stands between the first
 /// `:` and `last_at`, the last `@` of the run of text. An unescaped `@` or `/` of a password is in
 /// it; a port that is followed by a path with an `@` is none.
-pub(super) fn url_password(
+pub(crate) fn url_password(
     text: &str,
     run: Range<usize>,
     last_at: Option<usize>,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{begin, fine, lines, project, request};
 use crate::audit::{Actor, Ending, Run};
+use crate::secrets::Secrets;
 use crate::{Diagnostics, EvalResult, Outcome};
 
 fn result(outcome: Outcome, exit_code: i32) -> EvalResult {
@@ -32,6 +33,7 @@ fn a_run_leaves_two_lines_that_one_id_joins() {
         Actor::Mcp,
         Some("editor"),
         &request(b"exit(3);"),
+        None,
     )
     .unwrap();
     assert_eq!(
@@ -109,7 +111,7 @@ fn the_snippet_is_measured_whole_and_shown_masked_cut_and_valid() {
     snippet.resize(4000, b' ');
     snippet.extend("é".repeat(1000).bytes());
     let request = request(&snippet);
-    Run::begin(root.path(), Actor::Cli, None, &request)
+    Run::begin(root.path(), Actor::Cli, None, &request, None)
         .unwrap()
         .end(fine())
         .unwrap();
@@ -258,4 +260,38 @@ fn the_end_is_recorded_though_the_log_has_vanished() {
     fs::remove_dir_all(root.path().join(".altair")).unwrap();
     run.end(fine()).unwrap();
     assert_eq!(lines(root.path())[0]["status"], "ok");
+}
+
+#[test]
+fn secrets_that_are_known_stand_in_no_line() {
+    let root = project();
+    let secrets = Secrets::among([
+        (&b"SHOP_WORD"[..], &b"nothing"[..]),
+        (b"SHOP_TOKEN", b"abcdefgh"),
+    ]);
+    let run = Run::begin(
+        root.path(),
+        Actor::Cli,
+        None,
+        &request(b"f('abcdefgh', 'nothing');"),
+        secrets,
+    )
+    .unwrap();
+    let ending = Ending {
+        error: Some("cannot connect with abcdefgh".into()),
+        ..Ending::from(&result(Outcome::Fatal, 255))
+    };
+    run.end(ending).unwrap();
+
+    let lines = lines(root.path());
+    for line in &lines {
+        assert_eq!(
+            line["extra"]["snippet"],
+            "f('[redacted:SHOP_TOKEN]', 'nothing');"
+        );
+    }
+    assert_eq!(
+        lines[1]["error"],
+        "cannot connect with [redacted:SHOP_TOKEN]"
+    );
 }

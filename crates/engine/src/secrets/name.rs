@@ -40,21 +40,34 @@ const HEADERS: [&str; 4] = ["authorization", "proxyauthorization", "cookie", "se
 /// Words between `Authorization:` and the secret: the registered schemes that are in use.
 const SCHEMES: [&str; 6] = ["bearer", "basic", "digest", "token", "apikey", "negotiate"];
 
+/// Ends that make a variable's name secret besides: `STRIPE_KEY`, but not `MONKEY`; `DB_PWD`, but not
+/// the working directory's `PWD` and `OLDPWD`.
+const VARIABLE_ENDS: [&str; 5] = ["_key", "_pass", "_pwd", "_pw", "_auth"];
+
 /// Whether the value of something called `name` is to be masked.
-pub(super) fn is_secret_name(name: &str) -> bool {
+pub(crate) fn is_secret_name(name: &str) -> bool {
     let plain = plain(name);
-    let any = |list: &[&str], test: fn(&str, &str) -> bool| list.iter().any(|p| test(&plain, p));
-    (any(&PARTS, |name, part| name.contains(part)) || any(&ENDS, |name, end| name.ends_with(end)))
-        && !any(&HARMLESS_ENDS, |name, end| name.ends_with(end))
+    (has_secret_part(&plain) || ENDS.iter().any(|end| plain.ends_with(end)))
+        && !HARMLESS_ENDS.iter().any(|end| plain.ends_with(end))
+}
+
+/// Whether a variable of the environment, or a parameter in one, holds a secret by its name.
+pub(crate) fn is_secret_variable(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    has_secret_part(&plain(name)) || VARIABLE_ENDS.iter().any(|end| lower.ends_with(end))
+}
+
+fn has_secret_part(plain: &str) -> bool {
+    PARTS.iter().any(|part| plain.contains(part))
 }
 
 /// Whether `name` is that of a header whose value is the rest of its line.
-pub(super) fn is_header_name(name: &str) -> bool {
+pub(crate) fn is_header_name(name: &str) -> bool {
     HEADERS.contains(&plain(name).as_str())
 }
 
 /// Whether `word` is the scheme before the credentials of an `Authorization` header.
-pub(super) fn is_scheme(word: &str) -> bool {
+pub(crate) fn is_scheme(word: &str) -> bool {
     SCHEMES.contains(&plain(word).as_str())
 }
 

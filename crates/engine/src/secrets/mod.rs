@@ -1,0 +1,215 @@
+//! Secrets do not leave in answers: the values of variables whose names look secret are replaced,
+//! wherever they appear and in whatever form they usually do.
+//!
+//! This keeps a password out of a log or an agent's context. It is no guard: a snippet that means to
+//! can write a secret in a form that nobody looks for.
+
+mod forms;
+mod name;
+mod spans;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod variables;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Map, Value};
+
+use crate::encode::TRUNCATED;
+use crate::result::{EvalResult, FileChanges};
+
+pub(crate) use name::{is_header_name, is_scheme, is_secret_name};
+use spans::Finder;
+pub(crate) use stream::{Redactor, Variable};
+pub use variables::is_secret;
+
+/// Bytes of the shortest value that is looked for: a shorter one would be found in many a word.
+pub const SHORTEST: usize = 6;
+
+/// What is secret in a run.
+pub struct Secrets {
+    /// Name and value, each value once.
+    values: Vec<(String, Vec<u8>)>,
+    finder: Finder,
+}
+
+/// The names of secrets that were replaced.
+pub(crate) type Names = BTreeSet<String>;
+
+/// The last that were made. Most runs of a host have the same, and making the finder takes longer
+/// than a short answer does to be searched.
+static LAST: Mutex<Option<Arc<Secrets>>> = Mutex::new(None);
+
+impl Secrets {
+    /// What is secret in these variables; `None` where nothing is.
+    #[must_use]
+    pub fn among<'a>(
+        variables: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> Option<Arc<Self>> {
+        let values = variables::secrets(variables);
+        if values.is_empty() {
+            return None;
+        }
+        // In a fork of a host another thread may have the lock for ever.
+        let mut last = LAST.try_lock().ok();
+        if let Some(Some(last)) = last.as_deref()
+            && last.values == values
+        {
+            return Some(Arc::clone(last));
+        }
+        let finder = Finder::new(values.iter().map(|(_, value)| value.as_slice()))?;
+        let secrets = Arc::new(Self { values, finder });
+        if let Some(last) = last.as_deref_mut() {
+            *last = Some(Arc::clone(&secrets));
+        }
+        Some(secrets)
+    }
+
+    /// Replaces the secrets in everything that a result says, and names them in its diagnostics.
+    pub fn redact(&self, result: &mut EvalResult) {
+        let mut names = Names::new();
+        for output in [&mut result.stdout, &mut result.stderr] {
+            self.text(output, false, &mut names);
+        }
+        for value in [&mut result.result, &mut result.exception]
+            .into_iter()
+            .flatten()
+        {
+            self.json(value, &mut names);
+        }
+        let diagnostics = &mut result.diagnostics;
+        let location = diagnostics.location.iter_mut();
+        let places = location.flat_map(|at| at.stack_trace.iter_mut().chain([&mut at.file]));
+        let blocked = diagnostics.blocked.iter_mut().map(|it| &mut it.what);
+        let changes = diagnostics.file_changes.iter_mut().flat_map(paths);
+        let texts = [&mut diagnostics.message, &mut diagnostics.start_reason];
+        for text in texts
+            .into_iter()
+            .flatten()
+            .chain(places)
+            .chain(blocked)
+            .chain(changes)
+            .chain(diagnostics.guards.values_mut())
+        {
+            self.text(text, false, &mut names);
+        }
+        diagnostics.redacted = names.into_iter().collect();
+    }
+
+    /// `text` with its secrets replaced.
+    #[must_use]
+    pub fn redacted(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        self.text(&mut text, false, &mut Names::new());
+        text
+    }
+
+    /// Replaces the secrets in a text, which may be cut at its end, or says so there. Gives whether
+    /// there were any.
+    fn text(&self, text: &mut String, is_cut: bool, names: &mut Names) -> bool {
+        let (kept, mark) = match text.strip_suffix(TRUNCATED) {
+            Some(kept) => match kept.strip_suffix('\n') {
+                Some(kept) => (kept, &text[kept.len()..]),
+                None => (kept, TRUNCATED),
+            },
+            None => (text.as_str(), ""),
+        };
+        let spans = self
+            .finder
+            .spans(kept.as_bytes(), is_cut || !mark.is_empty());
+        if spans.is_empty() {
+            return false;
+        }
+        let mut out = Vec::with_capacity(text.len());
+        let mut copied = 0;
+        for (span, of) in spans {
+            out.extend_from_slice(&kept.as_bytes()[copied..span.start]);
+            out.extend_from_slice(self.replacement(of, names).as_bytes());
+            copied = span.end;
+        }
+        out.extend_from_slice(&kept.as_bytes()[copied..]);
+        out.extend_from_slice(mark.as_bytes());
+        *text = String::from_utf8_lossy(&out).into_owned();
+        true
+    }
+
+    /// What stands for a secret.
+    fn replacement(&self, of: usize, names: &mut Names) -> String {
+        let name = self.values.get(of).map_or("", |(name, _)| name);
+        names.insert(name.to_owned());
+        format!("[redacted:{name}]")
+    }
+
+    /// Replaces the secrets in an encoded value: in its texts, its numbers, and its keys.
+    fn json(&self, value: &mut Value, names: &mut Names) {
+        match value {
+            Value::String(text) => {
+                self.text(text, false, names);
+            }
+            Value::Number(number) => {
+                let mut text = number.to_string();
+                if self.text(&mut text, false, names) {
+                    *value = text.into();
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.json(item, names)),
+            Value::Object(map) => {
+                let is_cut = map.get("truncated") == Some(&Value::Bool(true));
+                for (key, item) in map.iter_mut() {
+                    match item {
+                        // What is shown as base64 has no mark where it is cut.
+                        Value::String(text) if is_cut && key == "value" => {
+                            self.text(text, true, names);
+                        }
+                        item => self.json(item, names),
+                    }
+                }
+                self.keys(map, names);
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    /// Replaces the secrets in keys. Two that become the same are told apart.
+    fn keys(&self, map: &mut Map<String, Value>, names: &mut Names) {
+        let is_clean = |key: &String| self.finder.spans(key.as_bytes(), false).is_empty();
+        if map.keys().all(is_clean) {
+            return;
+        }
+        let mut clean = Map::new();
+        for (mut key, item) in std::mem::take(map) {
+            self.text(&mut key, false, names);
+            let mut distinct = key.clone();
+            let mut number = 1;
+            while clean.contains_key(&distinct) {
+                number += 1;
+                distinct = format!("{key} ({number})");
+            }
+            clean.insert(distinct, item);
+        }
+        *map = clean;
+    }
+}
+
+/// The paths of changes.
+fn paths(changes: &mut FileChanges) -> impl Iterator<Item = &mut String> {
+    [
+        &mut changes.created,
+        &mut changes.modified,
+        &mut changes.deleted,
+    ]
+    .into_iter()
+    .flatten()
+    .map(|change| &mut change.path)
+}
+
+// The values are nobody's to see.
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.values.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_tuple("Secrets").field(&names).finish()
+    }
+}

@@ -1,0 +1,346 @@
+//! What is found, in which forms, and what is left alone.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+
+use altair_sandbox::Stream;
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::{Names, Redactor, Secrets};
+use crate::evaluation::Observer;
+use crate::{Diagnostics, EvalResult, Outcome};
+
+const SECRET: &str = "pä/ss+w0rd \"&\n";
+
+fn secrets(variables: &[(&str, &str)]) -> std::sync::Arc<Secrets> {
+    Secrets::among(variables.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes()))).unwrap()
+}
+
+fn redacted(text: &str) -> String {
+    secrets(&[("DB_PASSWORD", SECRET)]).redacted(text)
+}
+
+fn found(variables: &[(&str, &str)]) -> Vec<(String, String)> {
+    let variables = variables.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes()));
+    super::variables::secrets(variables)
+        .into_iter()
+        .map(|(name, value)| (name, String::from_utf8(value).unwrap()))
+        .collect()
+}
+
+#[test]
+fn names_tell_which_variables_are_secret() {
+    for name in [
+        "DB_PASSWORD",
+        "APP_SECRET",
+        "GITHUB_TOKEN",
+        "STRIPE_KEY",
+        "app_key",
+        "MY_CREDENTIALS_2",
+        "db_pass",
+    ] {
+        assert_eq!(found(&[(name, "123456")]), [(name.into(), "123456".into())]);
+    }
+    for (name, value) in [
+        ("DB_PASSWORD", "12345"),
+        ("PATH", "/usr/bin:/bin"),
+        ("KEYBOARD", "qwerty"),
+        ("MONKEY", "banana"),
+        ("OLDPWD", "/home/you"),
+        ("HOME", "/home/token"),
+    ] {
+        assert_eq!(found(&[(name, value)]), []);
+    }
+}
+
+#[test]
+fn passwords_inside_of_urls_and_dsns_are_secret() {
+    for (value, secret) in [
+        ("mysql://shop:s3cr3t!@db:3306/shop?charset=utf8", "s3cr3t!"),
+        ("redis://:s3cr3t!@localhost", "s3cr3t!"),
+        ("amqp://a:s3cr3t!@one,amqp://a:s3cr3t!@two", "s3cr3t!"),
+        ("pgsql:host=db;user=shop;password=s3cr3t!", "s3cr3t!"),
+        ("host=db password='s3cr3t!'", "s3cr3t!"),
+        ("https://example.org/hook?token=s3cr3t!&a=b", "s3cr3t!"),
+    ] {
+        let all = found(&[("DATABASE_URL", value)]);
+        assert!(
+            all.iter().any(|(_, found)| found == secret),
+            "{value}: {all:?}"
+        );
+        assert!(
+            all.iter().all(|(_, found)| !found.contains("shop")),
+            "{value}: {all:?}"
+        );
+    }
+    // Written in percent, and meant.
+    let both = found(&[("X_URL", "mysql://u:a%2Fb%2Fc%2Fd@h/d")]);
+    let values: Vec<&str> = both.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(values, ["a%2Fb%2Fc%2Fd", "a/b/c/d"]);
+    assert_eq!(found(&[("APP_URL", "http://localhost:8080/users/@me")]), []);
+}
+
+#[test]
+fn a_secret_is_replaced_in_every_usual_form() {
+    let json = serde_json::to_string(SECRET).unwrap();
+    let inside = json[1..json.len() - 1].to_owned();
+    for form in [
+        SECRET.to_owned(),
+        inside.clone(),
+        inside.replace('/', "\\/"),
+        inside.replace('/', "\\/").replace('ä', "\\u00e4"),
+        "p%C3%A4%2Fss%2Bw0rd%20%22%26%0A".into(),
+        "p%c3%a4%2fss%2bw0rd+%22%26%0a".into(),
+        STANDARD.encode(SECRET),
+        SECRET.replace('"', "\\\""),
+        SECRET.replace('&', "&amp;").replace('"', "&quot;"),
+    ] {
+        assert_eq!(
+            redacted(&format!("<{form}>{form}")),
+            "<[redacted:DB_PASSWORD]>[redacted:DB_PASSWORD]"
+        );
+    }
+}
+
+#[test]
+fn of_a_longer_text_in_base64_the_secret_is_gone_wherever_it_begins() {
+    for before in 0..7 {
+        for after in 0..4 {
+            let text = format!("{}{SECRET}{}", "b".repeat(before), "a".repeat(after));
+            for encoded in [STANDARD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
+                let shown = redacted(&encoded);
+                assert!(
+                    shown.contains("[redacted:DB_PASSWORD]"),
+                    "{before} {after}: {shown}"
+                );
+                // Less than one byte of it on either side can be told from what is left.
+                let left = shown.replace("[redacted:DB_PASSWORD]", "");
+                let used = (before * 8).div_ceil(6) + (after * 8).div_ceil(6) + 3 + 2;
+                assert!(left.len() <= used, "{before} {after}: {left}");
+            }
+        }
+    }
+}
+
+#[test]
+fn secrets_that_overlap_are_gone_altogether() {
+    let both = secrets(&[("A_TOKEN", "abcdefgh"), ("B_TOKEN", "efghijkl")]);
+
+    assert_eq!(both.redacted("xabcdefghijkly"), "x[redacted:A_TOKEN]y");
+    assert_eq!(
+        both.redacted("efghijklabcdefgh"),
+        "[redacted:B_TOKEN][redacted:A_TOKEN]"
+    );
+    // One inside of another.
+    let nested = secrets(&[("SHORT_KEY", "cdefgh"), ("LONG_KEY", "abcdefghij")]);
+    assert_eq!(
+        nested.redacted("-abcdefghij-cdefgh-"),
+        "-[redacted:LONG_KEY]-[redacted:SHORT_KEY]-"
+    );
+}
+
+#[test]
+fn what_a_cut_has_left_of_a_secret_is_replaced() {
+    let secrets = secrets(&[("A_TOKEN", "abcdefghij")]);
+    let text = |text: &str, is_cut| {
+        let mut text = text.to_owned();
+        secrets.text(&mut text, is_cut, &mut Names::new());
+        text
+    };
+
+    assert_eq!(
+        text("so: abcdefg...(truncated)", false),
+        "so: [redacted:A_TOKEN]...(truncated)"
+    );
+    assert_eq!(
+        text("so: abcdefg\n...(truncated)", false),
+        "so: [redacted:A_TOKEN]\n...(truncated)"
+    );
+    assert_eq!(text("so: abc", true), "so: [redacted:A_TOKEN]");
+    assert_eq!(text("so: abcdefg", false), "so: abcdefg");
+    assert_eq!(text("so: ab", true), "so: ab");
+    let start = &STANDARD.encode("xabcdefghij")[..10];
+    assert_eq!(text(start, true), "eG[redacted:A_TOKEN]");
+    for (cut, left) in [
+        ("xxabcdef", "eHh"),
+        ("xabcdef", "eG"),
+        ("abcdef", ""),
+        ("xxabcde", "eHh"),
+    ] {
+        assert_eq!(
+            text(&STANDARD.encode(cut), true),
+            format!("{left}[redacted:A_TOKEN]")
+        );
+    }
+}
+
+fn result() -> EvalResult {
+    EvalResult {
+        result: None,
+        stdout: String::new(),
+        stderr: String::new(),
+        exception: None,
+        duration_ms: 0,
+        memory_peak_bytes: 0,
+        exit_code: 0,
+        timed_out: false,
+        diagnostics: Diagnostics::of(Outcome::Returned),
+    }
+}
+
+#[test]
+fn no_part_of_a_result_says_it() {
+    let secrets = secrets(&[("PIN_TOKEN", "123456"), ("OTHER_SECRET", "unseen")]);
+    let mut all = EvalResult {
+        result: Some(json!({
+            "type": "array", "is_list": false, "count": 4,
+            "value": {
+                "123456": {"type": "int", "value": 123456},
+                "a 123456": {"type": "float", "value": 0.123456},
+                "cut": {"type": "string", "encoding": "base64", "value": &STANDARD.encode("123456")[..6], "truncated": true},
+                "[redacted:PIN_TOKEN]": {"type": "null", "value": null},
+            },
+        })),
+        stdout: "out 123456".into(),
+        stderr: "err 123456".into(),
+        exception: Some(json!({"class": "E", "message": "m 123456", "stack_trace": ["f (123456:1)"]})),
+        diagnostics: serde_json::from_value::<BTreeMap<String, serde_json::Value>>(json!({
+            "outcome": "threw", "message": "123456", "start_reason": "123456",
+            "location": {"file": "123456", "line": 1, "stack_trace": ["123456"]},
+            "blocked": [{"what": "open 123456", "guard": "g", "lift": null}],
+            "file_changes": {"created": [{"path": "123456", "size": 1}], "modified": [], "deleted": []},
+            "guards": {"ini": "why 123456"},
+        }))
+        .map(|told| EvalResult::from_json(json!({"diagnostics": told})).diagnostics)
+        .unwrap(),
+        ..result()
+    };
+    secrets.redact(&mut all);
+
+    let said = all.to_json().to_string();
+    assert!(!said.contains("123456"), "{said}");
+    assert!(!said.contains("MTIzNDU2"), "{said}");
+    assert_eq!(all.diagnostics.redacted, ["PIN_TOKEN"]);
+    let value = all.result.unwrap()["value"].clone();
+    assert_eq!(
+        value["[redacted:PIN_TOKEN]"]["value"],
+        "[redacted:PIN_TOKEN]"
+    );
+    assert_eq!(value["[redacted:PIN_TOKEN] (2)"]["type"], "null");
+    assert_eq!(value.as_object().unwrap().len(), 4);
+}
+
+#[test]
+fn nothing_is_changed_where_no_secret_is() {
+    let secrets = secrets(&[("A_TOKEN", "abcdefghij")]);
+    let mut clean = EvalResult {
+        result: Some(json!({"type": "string", "value": "abc", "n": [1.5, -3, null]})),
+        stdout: "abcdefghi...(truncate".into(),
+        ..result()
+    };
+    let before = clean.clone();
+    secrets.redact(&mut clean);
+
+    assert_eq!(clean, before);
+    assert!(Secrets::among([(&b"HOME"[..], &b"/home/you"[..])]).is_none());
+}
+
+#[test]
+fn its_values_are_not_in_what_a_developer_prints() {
+    assert_eq!(
+        format!("{:?}", secrets(&[("A_TOKEN", "abcdefghij")])),
+        "Secrets([\"A_TOKEN\"])"
+    );
+}
+
+/// Writes down what it is told.
+#[derive(Default)]
+struct Pen(Vec<u8>);
+
+impl Observer for Pen {
+    fn output(&mut self, _: Stream, chunk: &[u8]) -> ControlFlow<()> {
+        self.0.extend_from_slice(chunk);
+        ControlFlow::Continue(())
+    }
+
+    fn tick(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+fn streamed(variables: &[(&str, &str)], chunks: &[&[u8]]) -> Vec<u8> {
+    let mut pen = Pen::default();
+    let environment: Vec<(OsString, OsString)> = variables
+        .iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    let mut redactor = Redactor::new(&mut pen, Some(&environment));
+    for chunk in chunks {
+        assert!(redactor.output(Stream::Stdout, chunk).is_continue());
+    }
+    redactor.end(&mut result());
+    pen.0
+}
+
+#[test]
+fn a_secret_is_found_across_pieces_of_output_and_what_is_none_is_passed_on() {
+    let variables = [("A_TOKEN", "abcdefgh")];
+
+    let across = streamed(&variables, &[b"so: abc", b"", b"def", b"gh!", b"abc"]);
+    assert_eq!(
+        String::from_utf8(across).unwrap(),
+        "so: [redacted:A_TOKEN]!abc"
+    );
+    let learned = {
+        let mut pen = Pen::default();
+        let mut redactor = Redactor::new(&mut pen, Some(&[]));
+        assert!(redactor.output(Stream::Stderr, b"abcdefgh ").is_continue());
+        redactor.learn(&[(b"A_TOKEN".to_vec(), b"abcdefgh".to_vec())]);
+        assert!(redactor.output(Stream::Stderr, b"abcdefgh").is_continue());
+        redactor.end(&mut result());
+        pen.0
+    };
+    assert_eq!(
+        String::from_utf8(learned).unwrap(),
+        "abcdefgh [redacted:A_TOKEN]"
+    );
+}
+
+proptest! {
+    #[test]
+    fn in_whatever_pieces_it_comes_no_secret_is_passed_on(
+        text in "[abc]{0,60}",
+        cuts in prop::collection::vec(0usize..60, 0..6),
+        secret in "[abc]{6,8}",
+        other in "[abc]{6,8}",
+    ) {
+        let variables = [("A_TOKEN", secret.as_str()), ("B_TOKEN", other.as_str())];
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|at| at.min(text.len())).collect();
+        cuts.extend([0, text.len()]);
+        cuts.sort_unstable();
+        let chunks: Vec<&[u8]> = cuts.windows(2).map(|w| &text.as_bytes()[w[0]..w[1]]).collect();
+
+        let shown = String::from_utf8(streamed(&variables, &chunks)).unwrap();
+
+        prop_assert!(!shown.contains(&secret) && !shown.contains(&other), "{}", shown);
+        let apart = shown.replace("[redacted:A_TOKEN]", "|").replace("[redacted:B_TOKEN]", "|");
+        // What is left is what the whole text leaves.
+        let whole = secrets(&variables).redacted(&text);
+        let whole = whole.replace("[redacted:A_TOKEN]", "|").replace("[redacted:B_TOKEN]", "|");
+        let left = |text: &str| text.replace('|', "");
+        prop_assert_eq!(left(&apart), left(&whole));
+    }
+
+    #[test]
+    fn any_text_can_be_looked_through(text in any::<String>(), value in any::<String>()) {
+        if let Some(secrets) = Secrets::among([(&b"A_TOKEN"[..], value.as_bytes())]) {
+            let shown = secrets.redacted(&format!("{text}{value}{text}"));
+            prop_assert!(shown.contains("[redacted:A_TOKEN]"));
+        }
+    }
+}
