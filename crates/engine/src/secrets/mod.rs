@@ -60,7 +60,7 @@ impl Secrets {
         {
             return Some(Arc::clone(last));
         }
-        let finder = Finder::new(values.iter().map(|(_, value)| value.as_slice()))?;
+        let finder = Finder::new(values.iter().map(|(_, value)| value.as_slice()));
         let secrets = Arc::new(Self { values, finder });
         if let Some(last) = last.as_deref_mut() {
             *last = Some(Arc::clone(&secrets));

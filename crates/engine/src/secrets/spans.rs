@@ -1,68 +1,116 @@
 //! Where secrets stand in a text: all of them in one pass, however many there are.
+//!
+//! An automaton for the forms of a hundred secrets takes some milliseconds to make, and as many for
+//! a mebibyte of text. Here each place of the text costs a multiplication and a bit, and only where
+//! that is set a search of the sorted forms.
 
 use std::ops::Range;
 
-use aho_corasick::AhoCorasick;
-
-use super::forms;
+use super::{SHORTEST, forms};
 
 /// Bytes of a secret's beginning that are taken for it where a text is cut: fewer are found at the
 /// end of many a text.
 const HEAD_MIN: usize = 3;
 
+/// The filter has two to the power of this bits: 32 KiB, which a processor's fastest cache holds.
+const FILTER_BITS: u32 = 18;
+
 /// Finds all forms of all secrets at once.
 pub(super) struct Finder {
-    automaton: AhoCorasick,
-    /// Of each form, in the automaton's order: the secret.
-    of: Vec<usize>,
-    /// All forms, sorted, each with its secret.
-    sorted: Vec<(Vec<u8>, usize)>,
+    /// Sorted by their text.
+    forms: Vec<Form>,
+    /// A bit for the beginning of each form.
+    filter: Vec<u64>,
     /// Bytes of the longest.
     longest: usize,
 }
 
+struct Form {
+    text: Vec<u8>,
+    /// The secret.
+    of: usize,
+    /// The longest other form that this one begins with.
+    within: Option<usize>,
+}
+
 impl Finder {
-    /// A finder for these values; `None` where they are more than it can hold.
-    pub(super) fn new<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
+    /// A finder for these values, each of [`SHORTEST`] bytes at least.
+    pub(super) fn new<'a>(values: impl Iterator<Item = &'a [u8]>) -> Self {
         let mut sorted: Vec<(Vec<u8>, usize)> = values
             .enumerate()
             .flat_map(|(of, value)| forms::of(value).into_iter().map(move |form| (form, of)))
             .collect();
         sorted.sort();
-        sorted.dedup_by(|a, b| a.0 == b.0);
-        Some(Self {
-            automaton: AhoCorasick::new(sorted.iter().map(|(form, _)| form)).ok()?,
-            of: sorted.iter().map(|(_, of)| *of).collect(),
-            longest: sorted.iter().map(|(form, _)| form.len()).max().unwrap_or(0),
-            sorted,
-        })
+        sorted.dedup_by(|later, first| later.0 == first.0);
+        let longest = sorted.iter().map(|(text, _)| text.len()).max().unwrap_or(0);
+        let mut filter = vec![0; 1 << (FILTER_BITS - 6)];
+        let mut forms: Vec<Form> = Vec::with_capacity(sorted.len());
+        for (text, of) in sorted {
+            let (word, bit) = place(&text);
+            filter[word] |= bit;
+            // What a form begins with stands before it, and nothing else between the two.
+            let mut within = forms.len().checked_sub(1);
+            while let Some(at) = within
+                && !text.starts_with(&forms[at].text)
+            {
+                within = forms[at].within;
+            }
+            forms.push(Form { text, of, within });
+        }
+        Self {
+            forms,
+            filter,
+            longest,
+        }
     }
 
     /// Where secrets are, in order and apart, each with the secret that begins there. In a text that
     /// is cut the beginning of one may stand at its end.
     pub(super) fn spans(&self, text: &[u8], is_cut: bool) -> Vec<(Range<usize>, usize)> {
-        let found = self.automaton.find_overlapping_iter(text).map(|found| {
-            let of = self.of.get(found.pattern().as_usize()).copied();
-            (found.range(), of.unwrap_or(0))
-        });
-        let tail = is_cut
-            .then(|| {
-                self.head_at_end(text, HEAD_MIN)
-                    .or_else(|| self.head_at_end(without_padding(text), HEAD_MIN))
-            })
-            .flatten();
-        let tail = tail.map(|(start, of)| (start..text.len(), of));
-        let mut all: Vec<(Range<usize>, usize)> = found.chain(tail).collect();
-        // Of those that begin at one place the longest is it.
-        all.sort_by_key(|(span, of)| (span.start, std::cmp::Reverse(span.end), *of));
         let mut apart: Vec<(Range<usize>, usize)> = Vec::new();
-        for (span, of) in all {
-            match apart.last_mut() {
-                Some((last, _)) if span.start < last.end => last.end = last.end.max(span.end),
-                _ => apart.push((span, of)),
+        let mut add = |span: Range<usize>, of| match apart.last_mut() {
+            Some((last, _)) if span.start < last.end => last.end = last.end.max(span.end),
+            _ => apart.push((span, of)),
+        };
+        let head = is_cut.then(|| self.head_of_cut(text)).flatten();
+        for start in 0..(text.len() + 1).saturating_sub(SHORTEST) {
+            let (word, bit) = place(&text[start..]);
+            if self.filter[word] & bit != 0
+                && let Some(form) = self.longest_at(&text[start..])
+            {
+                // The beginning of a longer one may stand before.
+                if let Some((head, of)) = head.filter(|(head, _)| *head <= start) {
+                    add(head..text.len(), of);
+                }
+                add(start..start + form.text.len(), form.of);
             }
         }
+        if let Some((head, of)) = head {
+            add(head..text.len(), of);
+        }
         apart
+    }
+
+    /// The longest form that a text begins with.
+    fn longest_at(&self, text: &[u8]) -> Option<&Form> {
+        let after = self
+            .forms
+            .partition_point(|form| form.text.as_slice() <= text);
+        // All that the text begins with is what the last one before it begins with.
+        let mut at = after.checked_sub(1)?;
+        loop {
+            let form = &self.forms[at];
+            if text.starts_with(&form.text) {
+                return Some(form);
+            }
+            at = form.within?;
+        }
+    }
+
+    /// The beginning of a secret at the end of a text that is cut there.
+    fn head_of_cut(&self, text: &[u8]) -> Option<(usize, usize)> {
+        self.head_at_end(text, HEAD_MIN)
+            .or_else(|| self.head_at_end(without_padding(text), HEAD_MIN))
     }
 
     /// Where at the end of a text the beginning of a secret is, of at least so many bytes: the
@@ -73,12 +121,21 @@ impl Finder {
         (first..last).find_map(|start| {
             let end = &text[start..];
             let at = self
-                .sorted
-                .partition_point(|(form, _)| form.as_slice() < end);
-            let (form, of) = self.sorted.get(at)?;
-            (form.starts_with(end) && form.len() > end.len()).then_some((start, *of))
+                .forms
+                .partition_point(|form| form.text.as_slice() < end);
+            let form = self.forms.get(at)?;
+            (form.text.starts_with(end) && form.text.len() > end.len()).then_some((start, form.of))
         })
     }
+}
+
+/// The place in the filter of what begins like `text`, which has [`SHORTEST`] bytes at least.
+fn place(text: &[u8]) -> (usize, u64) {
+    let mut key = [0; 8];
+    key[..SHORTEST].copy_from_slice(&text[..SHORTEST]);
+    // Knuth's multiplicative hashing: the highest bits depend on all of the key.
+    let hash = u64::from_le_bytes(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - FILTER_BITS);
+    ((hash >> 6) as usize, 1 << (hash & 63))
 }
 
 /// `text` without what the end of its bytes has made of its last characters, where it is base64.

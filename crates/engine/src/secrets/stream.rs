@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use altair_sandbox::Stream;
 
@@ -62,6 +62,52 @@ impl Redacting {
     }
 }
 
+fn among(variables: &[Variable]) -> Option<Arc<Secrets>> {
+    Secrets::among(
+        variables
+            .iter()
+            .map(|(name, value)| (&name[..], &value[..])),
+    )
+}
+
+/// What is known of an environment.
+struct Known {
+    environment: Vec<(OsString, OsString)>,
+    /// Those that may hold secrets.
+    variables: Vec<Variable>,
+    secrets: Option<Arc<Secrets>>,
+}
+
+/// The last that was looked at: that of a host seldom changes from one run to the next.
+static LAST: Mutex<Option<Arc<Known>>> = Mutex::new(None);
+
+impl Known {
+    fn of(environment: &[(OsString, OsString)]) -> Arc<Self> {
+        // In a fork of a host another thread may have the lock for ever.
+        let mut last = LAST.try_lock().ok();
+        if let Some(Some(last)) = last.as_deref()
+            && last.environment == environment
+        {
+            return Arc::clone(last);
+        }
+        let variables: Vec<Variable> = environment
+            .iter()
+            .map(|(name, value)| (name.as_bytes(), value.as_bytes()))
+            .filter(|(name, value)| is_secret(name, value))
+            .map(|(name, value)| (name.to_vec(), value.to_vec()))
+            .collect();
+        let known = Arc::new(Self {
+            environment: environment.to_vec(),
+            secrets: among(&variables),
+            variables,
+        });
+        if let Some(last) = last.as_deref_mut() {
+            *last = Some(Arc::clone(&known));
+        }
+        known
+    }
+}
+
 /// Watches a run for somebody, and keeps its secrets back.
 pub(crate) struct Redactor<'a> {
     observer: &'a mut dyn Observer,
@@ -78,23 +124,14 @@ impl<'a> Redactor<'a> {
         observer: &'a mut dyn Observer,
         environment: Option<&[(OsString, OsString)]>,
     ) -> Self {
-        let variables = environment.map(|environment| {
-            let all = environment
-                .iter()
-                .map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-            all.filter(|(name, value)| is_secret(name, value))
-                .map(|(name, value)| (name.to_vec(), value.to_vec()))
-                .collect()
-        });
-        let mut redactor = Self {
+        let known = environment.map(Known::of);
+        Self {
             observer,
-            variables,
-            secrets: None,
+            variables: known.as_ref().map(|known| known.variables.clone()),
+            secrets: known.and_then(|known| known.secrets.clone()),
             stdout: Redacting::default(),
             stderr: Redacting::default(),
-        };
-        redactor.find();
-        redactor
+        }
     }
 
     /// Keeps back what these hold, too: boot has left them.
@@ -103,13 +140,8 @@ impl<'a> Redactor<'a> {
             && variables.iter().any(|variable| !known.contains(variable))
         {
             known.extend_from_slice(variables);
-            self.find();
+            self.secrets = among(known);
         }
-    }
-
-    fn find(&mut self) {
-        let variables = self.variables.iter().flatten();
-        self.secrets = Secrets::among(variables.map(|(name, value)| (&name[..], &value[..])));
     }
 
     /// Passes on what was held, and keeps the secrets back from the result.

@@ -337,6 +337,30 @@ proptest! {
     }
 
     #[test]
+    fn what_is_found_is_what_looking_everywhere_finds(
+        text in "[abc]{0,80}",
+        values in prop::collection::vec("[abc]{6,9}", 1..6),
+    ) {
+        let finder = super::Finder::new(values.iter().map(|value| value.as_bytes()));
+        let mut hidden = vec![false; text.len()];
+        for value in &values {
+            for at in 0..text.len() {
+                if text[at..].starts_with(value.as_str()) {
+                    hidden[at..at + value.len()].fill(true);
+                }
+            }
+        }
+        let mut found = vec![false; text.len()];
+        let mut end = 0;
+        for (span, _) in finder.spans(text.as_bytes(), false) {
+            prop_assert!(span.start >= end && span.end > span.start);
+            end = span.end;
+            found[span].fill(true);
+        }
+        prop_assert_eq!(found, hidden);
+    }
+
+    #[test]
     fn any_text_can_be_looked_through(text in any::<String>(), value in any::<String>()) {
         if let Some(secrets) = Secrets::among([(&b"A_TOKEN"[..], value.as_bytes())]) {
             let shown = secrets.redacted(&format!("{text}{value}{text}"));
