@@ -18,7 +18,7 @@ use crate::zend::child::{self as engine, memory_peak};
 use crate::zend::fresh;
 use crate::zend::node::ZvalNode;
 
-/// Bytes of variables that the host is told of: an environment is smaller.
+/// Bytes of variables that the host is told of at most.
 const VARIABLES_MAX_BYTES: usize = 256 * 1024;
 
 /// ini settings of the child's that hold from its first own code on: what PHP says goes to
@@ -60,12 +60,11 @@ pub fn boot_application(task: &Task, voice: &Voice) -> Result<(), Ending> {
 
 /// Tells the host of variables that may hold secrets: boot may have read a `.env`.
 fn tell_variables(voice: &Voice) {
-    let mut variables: Vec<_> = std::env::vars_os()
-        .map(|(name, value)| (name.into_vec(), value.into_vec()))
-        .filter(|(name, value)| is_secret(name, value))
-        .collect();
-    for variable in engine::superglobals(is_secret) {
-        if !variables.contains(&variable) {
+    // What the host does not have comes first.
+    let mut variables = engine::superglobals(is_secret);
+    for (name, value) in std::env::vars_os() {
+        let variable = (name.into_vec(), value.into_vec());
+        if is_secret(&variable.0, &variable.1) && !variables.contains(&variable) {
             variables.push(variable);
         }
     }

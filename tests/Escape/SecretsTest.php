@@ -137,6 +137,59 @@ final class SecretsTest extends EvaluationTestCase
         }
     }
 
+    /**
+     * @dataProvider boots
+     */
+    public function testABootSaysNothingOfWhatItsFilesHold(string $boot, string $outcome): void
+    {
+        $secret = bin2hex(random_bytes(9));
+        $application = $this->application([
+            '.env' => "APP_NAME=shop\nDB_PASSWORD=\"$secret\"\n",
+            'vendor/autoload.php' => '<?php $_ENV += parse_ini_file(__DIR__ . "/../.env");
+                echo "booting with $_ENV[DB_PASSWORD]"; fwrite(STDERR, $_ENV["DB_PASSWORD"]); ' . $boot,
+        ]);
+        foreach ([true, true, false] as $warm) {
+            $said = '';
+            $onOutput = static function (string $type, string $chunk) use (&$said): void {
+                $said .= $chunk;
+            };
+            $request = new EvalRequest('return 1;', $application->root, self::SHORT_MS);
+            $evaluator = $this->kept[$warm] ??= new Evaluator(warm: $warm);
+            $result = $evaluator->evaluate($request, $onOutput);
+            self::assertSame($outcome, $result->diagnostics['outcome']);
+            $said .= json_encode($result->toArray(), JSON_THROW_ON_ERROR);
+            self::assertStringContainsString('booting with [redacted:DB_PASSWORD]', $said);
+            self::assertStringNotContainsString($secret, $said);
+        }
+    }
+
+    /**
+     * @return iterable<string, array{string, string}>
+     */
+    public static function boots(): iterable
+    {
+        yield 'it succeeds' => ['', 'returned'];
+        yield 'it throws' => ['throw new LogicException($_ENV["DB_PASSWORD"]);', 'boot_failed'];
+        yield 'a fatal error' => ['trigger_error($_ENV["DB_PASSWORD"], E_USER_ERROR);', 'fatal'];
+        yield 'it is killed' => ['posix_kill(getmypid(), SIGKILL);', 'signalled'];
+        yield 'it is too slow' => ['while (true);', 'timed_out'];
+    }
+
+    public function testTheAuditLogHasNoneOfThemAtAll(): void
+    {
+        $secret = bin2hex(random_bytes(9));
+        $application = $this->application(['.env' => "DB_PASSWORD=$secret\n"]);
+        $snippet = "throw new LogicException('cannot connect with $secret');";
+        $request = new EvalRequest($snippet, $application->root, unsafe: true, redact: false);
+
+        $result = (new Evaluator())->evaluate($request);
+
+        self::assertSame("cannot connect with $secret", $result->exception['message']);
+        $log = (string) file_get_contents($application->path('.altair/events.jsonl'));
+        self::assertStringNotContainsString($secret, $log);
+        self::assertSame(3, substr_count($log, 'cannot connect with [redacted:DB_PASSWORD]'));
+    }
+
     /** @var array<int, Evaluator> */
     private array $kept = [];
 
@@ -144,6 +197,12 @@ final class SecretsTest extends EvaluationTestCase
     {
         $this->kept = [];
         parent::assertPostConditions();
+    }
+
+    protected function tearDown(): void
+    {
+        $this->kept = [];
+        parent::tearDown();
     }
 
     /**

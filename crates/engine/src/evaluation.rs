@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,7 +18,7 @@ use crate::diagnosis::never_entered;
 use crate::guards::Selection;
 use crate::outcome::{Heard, Seen};
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, Target};
-use crate::secrets::{Redactor, Secrets};
+use crate::secrets::{Known, Redactor};
 use crate::start::{Started, start};
 use crate::turns::{Turn, Turns};
 use crate::warm::{Acquired, Boot, Failed, IDLE, Pool, Start};
@@ -306,14 +305,18 @@ impl Prepared {
 
     /// Announces an unsafe run in the audit log, which secrets are kept out of in any case.
     fn announced(&self) -> Result<audit::Run, AuditError> {
-        let variables = self.environment.iter();
         audit::Run::begin(
             &self.target.root,
             self.evaluator.actor,
             None,
             &self.request,
-            Secrets::among(variables.map(|(name, value)| (name.as_bytes(), value.as_bytes()))),
+            self.known().secrets.clone(),
         )
+    }
+
+    /// What is known of its secrets before it begins.
+    fn known(&self) -> Arc<Known> {
+        Known::of(&self.environment, &self.target.root)
     }
 
     fn asked(&self) -> Asked<'_> {
@@ -333,8 +336,8 @@ impl Prepared {
         observer: &mut dyn Observer,
     ) -> Result<EvalResult, EvalError> {
         let asked = self.asked();
-        let redacted = self.request.redact.then_some(self.environment.as_slice());
-        let mut observer = Redactor::new(observer, redacted);
+        let known = self.request.redact.then(|| self.known());
+        let mut observer = Redactor::new(observer, known);
         let acquired = match (ahead, &self.evaluator.pool) {
             (Some(ahead), _) => ahead,
             (None, Some(pool)) => pool.acquire(&asked, self.deadline(), &mut observer)?,
@@ -351,6 +354,10 @@ impl Prepared {
             }
         };
         observer.learn(&boot.variables);
+        // Boot is over, or shows what it prints when the child is supervised.
+        if matches!(start, Start::Warm | Start::First) && observer.settle().is_break() {
+            return Err(EvalError::Interrupted);
+        }
         let mut result = self.supervise(started, start, &boot, turn, &mut observer)?;
         observer.end(&mut result);
         Ok(result)
@@ -411,6 +418,7 @@ impl Prepared {
                 refused: boot.refused.clone(),
                 ..Heard::default()
             },
+            interrupted: false,
         };
         let mut ended = child.supervise(
             Supervision {
@@ -424,6 +432,8 @@ impl Prepared {
             &mut listener,
         );
         let mut heard = listener.heard;
+        // Also of a boot that has failed.
+        observer.learn(&heard.variables);
         heard.check_guards(&insist)?;
         if ended.interrupted {
             return Err(EvalError::Interrupted);
@@ -504,6 +514,8 @@ struct Listener<'a, 'o> {
     turn: Option<Turn>,
     reader: MessageReader,
     heard: Heard,
+    /// The observer has had enough of what it was shown when boot was over.
+    interrupted: bool,
 }
 
 impl altair_sandbox::Observer for Listener<'_, '_> {
@@ -512,8 +524,12 @@ impl altair_sandbox::Observer for Listener<'_, '_> {
     }
 
     fn packet(&mut self, packet: &[u8]) {
+        let was_ready = self.heard.ready.is_some();
         self.heard.take(self.reader.push(packet), packet);
-        self.observer.learn(&self.heard.variables);
+        if !was_ready && self.heard.ready.is_some() {
+            self.observer.learn(&self.heard.variables);
+            self.interrupted = self.observer.settle().is_break();
+        }
         if self.heard.report.is_some() {
             self.turn = None;
         }
@@ -524,7 +540,7 @@ impl altair_sandbox::Observer for Listener<'_, '_> {
     }
 
     fn tick(&mut self) -> ControlFlow<()> {
-        if self.heard.threads.is_some() {
+        if self.heard.threads.is_some() || self.interrupted {
             return ControlFlow::Break(());
         }
         self.observer.tick()

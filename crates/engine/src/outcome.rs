@@ -68,11 +68,16 @@ impl Heard {
             Some(Message::Guarded { guards }) => self.guarded = Some(guards),
             Some(Message::Refused(blocked)) => self.refused.by_child(blocked),
             Some(Message::Outside(outside)) => self.refused.outside(outside),
-            Some(Message::Variables(variables)) => self.variables = variables,
+            // Once, and before the snippet: what native code in it may say is nothing to search for.
+            Some(Message::Variables(variables))
+                if self.ready.is_none() && self.variables.is_empty() =>
+            {
+                self.variables = variables;
+            }
             Some(Message::Unable { why }) => self.unable = Some(why),
             Some(Message::SecondThread { pid }) => self.threads = Some(thread_names(pid)),
-            // A template's, whose host listens for it.
-            Some(Message::Booted(_)) => {}
+            // The latter is a template's, whose host listens for it.
+            Some(Message::Variables(_) | Message::Booted(_)) => {}
             // Only before the child's own code has begun can this be anything but noise.
             None if self.entered_ns.is_none() => {
                 self.unloaded = serde_json::from_slice(packet).ok();

@@ -5,6 +5,7 @@
 //! can write a secret in a form that nobody looks for.
 
 mod forms;
+mod known;
 mod name;
 mod spans;
 mod stream;
@@ -21,9 +22,10 @@ use serde_json::{Map, Value};
 use crate::encode::TRUNCATED;
 use crate::result::{EvalResult, FileChanges};
 
+pub(crate) use known::{Known, Variable};
 pub(crate) use name::{is_header_name, is_scheme, is_secret_name};
 use spans::Finder;
-pub(crate) use stream::{Redactor, Variable};
+pub(crate) use stream::Redactor;
 pub use variables::is_secret;
 
 /// Bytes of the shortest value that is looked for: a shorter one would be found in many a word.
@@ -36,8 +38,21 @@ pub struct Secrets {
     finder: Finder,
 }
 
-/// The names of secrets that were replaced.
-pub(crate) type Names = BTreeSet<String>;
+/// The secrets that were replaced.
+type Used = BTreeSet<usize>;
+
+/// Parts of an encoded value that are none of the snippet's.
+const SHAPE: [&str; 9] = [
+    "type",
+    "encoding",
+    "is_list",
+    "count",
+    "length",
+    "id",
+    "truncated",
+    "size_hint",
+    "exhausted",
+];
 
 /// The last that were made. Most runs of a host have the same, and making the finder takes longer
 /// than a short answer does to be searched.
@@ -45,10 +60,7 @@ static LAST: Mutex<Option<Arc<Secrets>>> = Mutex::new(None);
 
 impl Secrets {
     /// What is secret in these variables; `None` where nothing is.
-    #[must_use]
-    pub fn among<'a>(
-        variables: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
-    ) -> Option<Arc<Self>> {
+    pub(crate) fn of(variables: &[Variable]) -> Option<Arc<Self>> {
         let values = variables::secrets(variables);
         if values.is_empty() {
             return None;
@@ -70,15 +82,15 @@ impl Secrets {
 
     /// Replaces the secrets in everything that a result says, and names them in its diagnostics.
     pub fn redact(&self, result: &mut EvalResult) {
-        let mut names = Names::new();
+        let mut used = Used::new();
         for output in [&mut result.stdout, &mut result.stderr] {
-            self.text(output, false, &mut names);
+            self.text(output, false, &mut used);
         }
         for value in [&mut result.result, &mut result.exception]
             .into_iter()
             .flatten()
         {
-            self.json(value, &mut names);
+            self.json(value, &mut used);
         }
         let diagnostics = &mut result.diagnostics;
         let location = diagnostics.location.iter_mut();
@@ -94,22 +106,27 @@ impl Secrets {
             .chain(changes)
             .chain(diagnostics.guards.values_mut())
         {
-            self.text(text, false, &mut names);
+            self.text(text, false, &mut used);
         }
-        diagnostics.redacted = names.into_iter().collect();
+        diagnostics.redacted = used
+            .into_iter()
+            .map(|of| self.name(of).to_owned())
+            .collect();
+        diagnostics.redacted.sort();
+        diagnostics.redacted.dedup();
     }
 
     /// `text` with its secrets replaced.
     #[must_use]
     pub fn redacted(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        self.text(&mut text, false, &mut Names::new());
+        self.text(&mut text, false, &mut Used::new());
         text
     }
 
     /// Replaces the secrets in a text, which may be cut at its end, or says so there. Gives whether
     /// there were any.
-    fn text(&self, text: &mut String, is_cut: bool, names: &mut Names) -> bool {
+    fn text(&self, text: &mut String, is_cut: bool, used: &mut Used) -> bool {
         let (kept, mark) = match text.strip_suffix(TRUNCATED) {
             Some(kept) => match kept.strip_suffix('\n') {
                 Some(kept) => (kept, &text[kept.len()..]),
@@ -127,61 +144,77 @@ impl Secrets {
         let mut copied = 0;
         for (span, of) in spans {
             out.extend_from_slice(&kept.as_bytes()[copied..span.start]);
-            out.extend_from_slice(self.replacement(of, names).as_bytes());
+            out.extend_from_slice(self.replacement(of).as_bytes());
+            used.insert(of);
             copied = span.end;
         }
         out.extend_from_slice(&kept.as_bytes()[copied..]);
         out.extend_from_slice(mark.as_bytes());
-        *text = String::from_utf8_lossy(&out).into_owned();
+        *text = String::from_utf8(out)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         true
     }
 
     /// What stands for a secret.
-    fn replacement(&self, of: usize, names: &mut Names) -> String {
-        let name = self.values.get(of).map_or("", |(name, _)| name);
-        names.insert(name.to_owned());
-        format!("[redacted:{name}]")
+    fn replacement(&self, of: usize) -> String {
+        format!("[redacted:{}]", self.name(of))
+    }
+
+    fn name(&self, of: usize) -> &str {
+        self.values.get(of).map_or("", |(name, _)| name)
     }
 
     /// Replaces the secrets in an encoded value: in its texts, its numbers, and its keys.
-    fn json(&self, value: &mut Value, names: &mut Names) {
+    fn json(&self, value: &mut Value, used: &mut Used) {
         match value {
             Value::String(text) => {
-                self.text(text, false, names);
+                self.text(text, false, used);
             }
             Value::Number(number) => {
-                let mut text = number.to_string();
-                if self.text(&mut text, false, names) {
-                    *value = text.into();
+                let text = number.to_string();
+                // A longer number that has one inside is another number.
+                if let [(span, of)] = self.finder.spans(text.as_bytes(), false).as_slice()
+                    && *span == (0..text.len())
+                {
+                    used.insert(*of);
+                    *value = self.replacement(*of).into();
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.json(item, names)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.json(item, used)),
             Value::Object(map) => {
                 let is_cut = map.get("truncated") == Some(&Value::Bool(true));
+                let is_encoded = map.get("type").is_some_and(Value::is_string);
                 for (key, item) in map.iter_mut() {
-                    match item {
+                    match (key.as_str(), item) {
+                        // The shape is ours, and a secret may equal a word of it.
+                        (key, _) if is_encoded && SHAPE.contains(&key) => {}
                         // What is shown as base64 has no mark where it is cut.
-                        Value::String(text) if is_cut && key == "value" => {
-                            self.text(text, true, names);
+                        ("value", Value::String(text)) if is_cut => {
+                            self.text(text, true, used);
                         }
-                        item => self.json(item, names),
+                        ("value" | "properties", Value::Object(entries)) if is_encoded => {
+                            entries
+                                .values_mut()
+                                .for_each(|entry| self.json(entry, used));
+                            self.keys(entries, used);
+                        }
+                        (_, item) => self.json(item, used),
                     }
                 }
-                self.keys(map, names);
             }
             Value::Null | Value::Bool(_) => {}
         }
     }
 
     /// Replaces the secrets in keys. Two that become the same are told apart.
-    fn keys(&self, map: &mut Map<String, Value>, names: &mut Names) {
+    fn keys(&self, map: &mut Map<String, Value>, used: &mut Used) {
         let is_clean = |key: &String| self.finder.spans(key.as_bytes(), false).is_empty();
         if map.keys().all(is_clean) {
             return;
         }
         let mut clean = Map::new();
         for (mut key, item) in std::mem::take(map) {
-            self.text(&mut key, false, names);
+            self.text(&mut key, false, used);
             let mut distinct = key.clone();
             let mut number = 1;
             while clean.contains_key(&distinct) {

@@ -42,7 +42,26 @@ const SCHEMES: [&str; 6] = ["bearer", "basic", "digest", "token", "apikey", "neg
 
 /// Ends that make a variable's name secret besides: `STRIPE_KEY`, but not `MONKEY`; `DB_PWD`, but not
 /// the working directory's `PWD` and `OLDPWD`.
-const VARIABLE_ENDS: [&str; 5] = ["_key", "_pass", "_pwd", "_pw", "_auth"];
+const VARIABLE_ENDS: [&str; 7] = ["_key", "_keys", "_salt", "_pwd", "_pw", "_auth", "pass"];
+
+/// Ends of names of variables that tell something about a secret, or where it is.
+const ABOUT: [&str; 15] = [
+    "_file",
+    "_path",
+    "_dir",
+    "_name",
+    "_ttl",
+    "_lifetime",
+    "_expiry",
+    "_length",
+    "_algorithm",
+    "_algo",
+    "_issuer",
+    "_hasher",
+    "_tokens",
+    "public_key",
+    "_cookie",
+];
 
 /// Whether the value of something called `name` is to be masked.
 pub(crate) fn is_secret_name(name: &str) -> bool {
@@ -54,7 +73,8 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
 /// Whether a variable of the environment, or a parameter in one, holds a secret by its name.
 pub(crate) fn is_secret_variable(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    has_secret_part(&plain(name)) || VARIABLE_ENDS.iter().any(|end| lower.ends_with(end))
+    let ends = |list: &[&str]| list.iter().any(|end| lower.ends_with(end));
+    (has_secret_part(&plain(name)) || ends(&VARIABLE_ENDS)) && !ends(&ABOUT)
 }
 
 fn has_secret_part(plain: &str) -> bool {

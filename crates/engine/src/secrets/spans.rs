@@ -2,8 +2,9 @@
 //!
 //! An automaton for the forms of a hundred secrets takes some milliseconds to make, and as many for
 //! a mebibyte of text. Here each place of the text costs a multiplication and a bit, and only where
-//! that is set a search of the sorted forms.
+//! a form's first bytes stand a search of those that begin with them.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::{SHORTEST, forms};
@@ -19,8 +20,10 @@ const FILTER_BITS: u32 = 18;
 pub(super) struct Finder {
     /// Sorted by their text.
     forms: Vec<Form>,
-    /// A bit for the beginning of each form.
+    /// A bit for the first bytes of each form.
     filter: Vec<u64>,
+    /// First bytes → the forms that have them.
+    beginnings: HashMap<[u8; SHORTEST], Range<usize>>,
     /// Bytes of the longest.
     longest: usize,
 }
@@ -44,10 +47,14 @@ impl Finder {
         sorted.dedup_by(|later, first| later.0 == first.0);
         let longest = sorted.iter().map(|(text, _)| text.len()).max().unwrap_or(0);
         let mut filter = vec![0; 1 << (FILTER_BITS - 6)];
+        let mut beginnings: HashMap<[u8; SHORTEST], Range<usize>> = HashMap::new();
         let mut forms: Vec<Form> = Vec::with_capacity(sorted.len());
         for (text, of) in sorted {
-            let (word, bit) = place(&text);
+            let first = first_bytes(&text);
+            let (word, bit) = place(first);
             filter[word] |= bit;
+            let at = forms.len();
+            beginnings.entry(first).or_insert(at..at).end = at + 1;
             // What a form begins with stands before it, and nothing else between the two.
             let mut within = forms.len().checked_sub(1);
             while let Some(at) = within
@@ -60,6 +67,7 @@ impl Finder {
         Self {
             forms,
             filter,
+            beginnings,
             longest,
         }
     }
@@ -74,9 +82,10 @@ impl Finder {
         };
         let head = is_cut.then(|| self.head_of_cut(text)).flatten();
         for start in 0..(text.len() + 1).saturating_sub(SHORTEST) {
-            let (word, bit) = place(&text[start..]);
+            let first = first_bytes(&text[start..]);
+            let (word, bit) = place(first);
             if self.filter[word] & bit != 0
-                && let Some(form) = self.longest_at(&text[start..])
+                && let Some(form) = self.longest_at(first, &text[start..])
             {
                 // The beginning of a longer one may stand before.
                 if let Some((head, of)) = head.filter(|(head, _)| *head <= start) {
@@ -92,12 +101,12 @@ impl Finder {
     }
 
     /// The longest form that a text begins with.
-    fn longest_at(&self, text: &[u8]) -> Option<&Form> {
-        let after = self
-            .forms
-            .partition_point(|form| form.text.as_slice() <= text);
+    fn longest_at(&self, first: [u8; SHORTEST], text: &[u8]) -> Option<&Form> {
+        let range = self.beginnings.get(&first)?;
+        let forms = &self.forms[range.clone()];
+        let before = forms.partition_point(|form| form.text.as_slice() <= text);
         // All that the text begins with is what the last one before it begins with.
-        let mut at = after.checked_sub(1)?;
+        let mut at = range.start + before.checked_sub(1)?;
         loop {
             let form = &self.forms[at];
             if text.starts_with(&form.text) {
@@ -120,19 +129,27 @@ impl Finder {
         let last = (text.len() + 1).checked_sub(least)?;
         (first..last).find_map(|start| {
             let end = &text[start..];
+            // One that is all of it is no beginning; a longer one follows.
             let at = self
                 .forms
-                .partition_point(|form| form.text.as_slice() < end);
+                .partition_point(|form| form.text.as_slice() <= end);
             let form = self.forms.get(at)?;
-            (form.text.starts_with(end) && form.text.len() > end.len()).then_some((start, form.of))
+            form.text.starts_with(end).then_some((start, form.of))
         })
     }
 }
 
-/// The place in the filter of what begins like `text`, which has [`SHORTEST`] bytes at least.
-fn place(text: &[u8]) -> (usize, u64) {
+/// The first bytes of a text, which has so many at least.
+fn first_bytes(text: &[u8]) -> [u8; SHORTEST] {
+    let mut first = [0; SHORTEST];
+    first.copy_from_slice(&text[..SHORTEST]);
+    first
+}
+
+/// The place in the filter of what begins with these bytes.
+fn place(first: [u8; SHORTEST]) -> (usize, u64) {
     let mut key = [0; 8];
-    key[..SHORTEST].copy_from_slice(&text[..SHORTEST]);
+    key[..SHORTEST].copy_from_slice(&first);
     // Knuth's multiplicative hashing: the highest bits depend on all of the key.
     let hash = u64::from_le_bytes(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - FILTER_BITS);
     ((hash >> 6) as usize, 1 << (hash & 63))

@@ -1,18 +1,17 @@
 //! Output as it is written, without its secrets: what may become one waits for what follows.
 
-use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use altair_sandbox::Stream;
 
-use super::{Names, Secrets, is_secret};
-use crate::evaluation::Observer;
+use super::Secrets;
+use super::known::{Known, Variable};
+use crate::evaluation::{OUTPUT_LIMIT, Observer};
 use crate::result::EvalResult;
 
-/// A variable's name and value.
-pub(crate) type Variable = (Vec<u8>, Vec<u8>);
+/// Bytes of early output that are held back at most.
+const EARLY_MAX: usize = OUTPUT_LIMIT;
 
 /// One stream of a run.
 #[derive(Debug, Default)]
@@ -54,57 +53,11 @@ impl Redacting {
                 break;
             }
             out.extend_from_slice(text.get(at..span.start).unwrap_or_default());
-            out.extend_from_slice(secrets.replacement(of, &mut Names::new()).as_bytes());
+            out.extend_from_slice(secrets.replacement(of).as_bytes());
             at = at.max(span.end);
         }
         out.extend_from_slice(text.get(at..end).unwrap_or_default());
         (out, at.saturating_sub(end))
-    }
-}
-
-fn among(variables: &[Variable]) -> Option<Arc<Secrets>> {
-    Secrets::among(
-        variables
-            .iter()
-            .map(|(name, value)| (&name[..], &value[..])),
-    )
-}
-
-/// What is known of an environment.
-struct Known {
-    environment: Vec<(OsString, OsString)>,
-    /// Those that may hold secrets.
-    variables: Vec<Variable>,
-    secrets: Option<Arc<Secrets>>,
-}
-
-/// The last that was looked at: that of a host seldom changes from one run to the next.
-static LAST: Mutex<Option<Arc<Known>>> = Mutex::new(None);
-
-impl Known {
-    fn of(environment: &[(OsString, OsString)]) -> Arc<Self> {
-        // In a fork of a host another thread may have the lock for ever.
-        let mut last = LAST.try_lock().ok();
-        if let Some(Some(last)) = last.as_deref()
-            && last.environment == environment
-        {
-            return Arc::clone(last);
-        }
-        let variables: Vec<Variable> = environment
-            .iter()
-            .map(|(name, value)| (name.as_bytes(), value.as_bytes()))
-            .filter(|(name, value)| is_secret(name, value))
-            .map(|(name, value)| (name.to_vec(), value.to_vec()))
-            .collect();
-        let known = Arc::new(Self {
-            environment: environment.to_vec(),
-            secrets: among(&variables),
-            variables,
-        });
-        if let Some(last) = last.as_deref_mut() {
-            *last = Some(Arc::clone(&known));
-        }
-        known
     }
 }
 
@@ -114,20 +67,21 @@ pub(crate) struct Redactor<'a> {
     /// Variables that may hold secrets; `None` where nothing is to be kept back.
     variables: Option<Vec<Variable>>,
     secrets: Option<Arc<Secrets>>,
+    /// Output from before the end of boot, which waits for what boot leaves in variables; `None`
+    /// once that is known.
+    early: Option<Vec<(Stream, Vec<u8>)>>,
     stdout: Redacting,
     stderr: Redacting,
 }
 
 impl<'a> Redactor<'a> {
-    /// Keeps back what the variables of a run's environment hold.
-    pub(crate) fn new(
-        observer: &'a mut dyn Observer,
-        environment: Option<&[(OsString, OsString)]>,
-    ) -> Self {
-        let known = environment.map(Known::of);
+    /// Keeps back what is known to be secret; `None`: nothing.
+    pub(crate) fn new(observer: &'a mut dyn Observer, known: Option<Arc<Known>>) -> Self {
+        let listens = observer.listens();
         Self {
             observer,
             variables: known.as_ref().map(|known| known.variables.clone()),
+            early: (listens && known.is_some()).then(Vec::new),
             secrets: known.and_then(|known| known.secrets.clone()),
             stdout: Redacting::default(),
             stderr: Redacting::default(),
@@ -140,31 +94,19 @@ impl<'a> Redactor<'a> {
             && variables.iter().any(|variable| !known.contains(variable))
         {
             known.extend_from_slice(variables);
-            self.secrets = among(known);
+            self.secrets = Secrets::of(known);
         }
     }
 
-    /// Passes on what was held, and keeps the secrets back from the result.
-    pub(crate) fn end(&mut self, result: &mut EvalResult) {
-        let Some(secrets) = &self.secrets else {
-            return;
-        };
-        for (stream, held) in [
-            (Stream::Stdout, &mut self.stdout),
-            (Stream::Stderr, &mut self.stderr),
-        ] {
-            let rest = held.end(secrets);
-            if !rest.is_empty() {
-                // The run is over: there is nothing to break off any more.
-                let _ = self.observer.output(stream, &rest);
-            }
+    /// Boot is over: nothing more is to be learned.
+    pub(crate) fn settle(&mut self) -> ControlFlow<()> {
+        for (stream, chunk) in self.early.take().into_iter().flatten() {
+            self.pass_on(stream, &chunk)?;
         }
-        secrets.redact(result);
+        ControlFlow::Continue(())
     }
-}
 
-impl Observer for Redactor<'_> {
-    fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
+    fn pass_on(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
         let Some(secrets) = self.secrets.as_ref().filter(|_| self.observer.listens()) else {
             return self.observer.output(stream, chunk);
         };
@@ -178,6 +120,38 @@ impl Observer for Redactor<'_> {
         } else {
             self.observer.output(stream, &out)
         }
+    }
+
+    /// Passes on what was held, and keeps the secrets back from the result.
+    pub(crate) fn end(&mut self, result: &mut EvalResult) {
+        // The run is over: there is nothing to break off any more.
+        let _ = self.settle();
+        let Some(secrets) = &self.secrets else {
+            return;
+        };
+        for (stream, held) in [
+            (Stream::Stdout, &mut self.stdout),
+            (Stream::Stderr, &mut self.stderr),
+        ] {
+            let rest = held.end(secrets);
+            if !rest.is_empty() {
+                let _ = self.observer.output(stream, &rest);
+            }
+        }
+        secrets.redact(result);
+    }
+}
+
+impl Observer for Redactor<'_> {
+    fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
+        let Some(early) = &mut self.early else {
+            return self.pass_on(stream, chunk);
+        };
+        early.push((stream, chunk.to_vec()));
+        if early.iter().map(|(_, chunk)| chunk.len()).sum::<usize>() > EARLY_MAX {
+            return self.settle();
+        }
+        ControlFlow::Continue(())
     }
 
     fn tick(&mut self) -> ControlFlow<()> {

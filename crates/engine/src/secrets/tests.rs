@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
 
 use altair_sandbox::Stream;
 use base64::Engine;
@@ -11,23 +13,30 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Names, Redactor, Secrets};
+use super::{Known, Redactor, Secrets, Used, Variable};
 use crate::evaluation::Observer;
 use crate::{Diagnostics, EvalResult, Outcome};
 
 const SECRET: &str = "pä/ss+w0rd \"&\n";
 
-fn secrets(variables: &[(&str, &str)]) -> std::sync::Arc<Secrets> {
-    Secrets::among(variables.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes()))).unwrap()
+fn variables(variables: &[(&str, &str)]) -> Vec<Variable> {
+    let bytes = |text: &str| text.as_bytes().to_vec();
+    variables
+        .iter()
+        .map(|(name, value)| (bytes(name), bytes(value)))
+        .collect()
+}
+
+fn secrets(all: &[(&str, &str)]) -> Arc<Secrets> {
+    Secrets::of(&variables(all)).unwrap()
 }
 
 fn redacted(text: &str) -> String {
     secrets(&[("DB_PASSWORD", SECRET)]).redacted(text)
 }
 
-fn found(variables: &[(&str, &str)]) -> Vec<(String, String)> {
-    let variables = variables.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes()));
-    super::variables::secrets(variables)
+fn found(all: &[(&str, &str)]) -> Vec<(String, String)> {
+    super::variables::secrets(&variables(all))
         .into_iter()
         .map(|(name, value)| (name, String::from_utf8(value).unwrap()))
         .collect()
@@ -52,6 +61,10 @@ fn names_tell_which_variables_are_secret() {
         ("KEYBOARD", "qwerty"),
         ("MONKEY", "banana"),
         ("OLDPWD", "/home/you"),
+        ("JWT_PUBLIC_KEY", "config/public.pem"),
+        ("DB_PASSWORD_FILE", "/run/secrets/db"),
+        ("MAX_TOKENS", "128000"),
+        ("SESSION_COOKIE", "laravel_session"),
         ("HOME", "/home/token"),
     ] {
         assert_eq!(found(&[(name, value)]), []);
@@ -67,6 +80,18 @@ fn passwords_inside_of_urls_and_dsns_are_secret() {
         ("pgsql:host=db;user=shop;password=s3cr3t!", "s3cr3t!"),
         ("host=db password='s3cr3t!'", "s3cr3t!"),
         ("https://example.org/hook?token=s3cr3t!&a=b", "s3cr3t!"),
+        ("mysql://u:s3cr3t!@db/x?from=me@example.org", "s3cr3t!"),
+        (
+            "amqp://a:s3cr3t!@one,amqp://a:0therS3cret@two",
+            "0therS3cret",
+        ),
+        ("Driver=x;UID=sa;PWD=s3cr3t!;", "s3cr3t!"),
+        ("redis://s3cr3t!@localhost", "s3cr3t!"),
+        (
+            "https://ghp_0123456789abcdefgh@github.com/x",
+            "ghp_0123456789abcdefgh",
+        ),
+        ("mysql://u:s3/cr@3t!@db/x", "s3/cr@3t!"),
     ] {
         let all = found(&[("DATABASE_URL", value)]);
         assert!(
@@ -83,6 +108,26 @@ fn passwords_inside_of_urls_and_dsns_are_secret() {
     let values: Vec<&str> = both.iter().map(|(_, value)| value.as_str()).collect();
     assert_eq!(values, ["a%2Fb%2Fc%2Fd", "a/b/c/d"]);
     assert_eq!(found(&[("APP_URL", "http://localhost:8080/users/@me")]), []);
+}
+
+#[test]
+fn a_secret_is_looked_for_as_applications_use_it() {
+    let values = |value| {
+        let all = found(&[("A_KEY", value)]);
+        all.into_iter().map(|(_, value)| value).collect::<Vec<_>>()
+    };
+
+    assert_eq!(values(" padded\n"), [" padded\n", "padded"]);
+    assert_eq!(values("line1\\nline2"), ["line1\\nline2", "line1\nline2"]);
+    assert_eq!(
+        values("base64:c2l4IGJ5dGVz"),
+        ["base64:c2l4IGJ5dGVz", "c2l4IGJ5dGVz", "six bytes"]
+    );
+    let json = r#"{"github-oauth": {"github.com": "abcdefgh"}, "n": [1, "ijklmnop"]}"#;
+    assert_eq!(values(json), [json, "abcdefgh", "ijklmnop"]);
+    let long = "0123456789".repeat(1000);
+    let text = secrets(&[("A_KEY", &long)]).redacted(&format!("<{long}>"));
+    assert_eq!(text.replace("[redacted:A_KEY]", ""), "<>");
 }
 
 #[test]
@@ -149,7 +194,7 @@ fn what_a_cut_has_left_of_a_secret_is_replaced() {
     let secrets = secrets(&[("A_TOKEN", "abcdefghij")]);
     let text = |text: &str, is_cut| {
         let mut text = text.to_owned();
-        secrets.text(&mut text, is_cut, &mut Names::new());
+        secrets.text(&mut text, is_cut, &mut Used::new());
         text
     };
 
@@ -201,7 +246,7 @@ fn no_part_of_a_result_says_it() {
             "type": "array", "is_list": false, "count": 4,
             "value": {
                 "123456": {"type": "int", "value": 123456},
-                "a 123456": {"type": "float", "value": 0.123456},
+                "a 123456": {"type": "float", "value": 0.5},
                 "cut": {"type": "string", "encoding": "base64", "value": &STANDARD.encode("123456")[..6], "truncated": true},
                 "[redacted:PIN_TOKEN]": {"type": "null", "value": null},
             },
@@ -236,6 +281,33 @@ fn no_part_of_a_result_says_it() {
 }
 
 #[test]
+fn the_shape_of_an_answer_stays_whatever_a_secret_equals() {
+    let words = secrets(&[
+        ("A_TOKEN", "string"),
+        ("B_TOKEN", "length"),
+        ("C_TOKEN", "message"),
+        ("D_TOKEN", "123456"),
+    ]);
+    let mut shaped = EvalResult {
+        result: Some(
+            json!({"type": "string", "value": "a string", "length": 1234567, "truncated": true}),
+        ),
+        exception: Some(json!({"class": "E", "message": "the message", "code": 1234567})),
+        ..result()
+    };
+    words.redact(&mut shaped);
+
+    assert_eq!(
+        shaped.result.unwrap(),
+        json!({"type": "string", "value": "a [redacted:A_TOKEN]", "length": 1234567, "truncated": true}),
+    );
+    assert_eq!(
+        shaped.exception.unwrap(),
+        json!({"class": "E", "message": "the [redacted:C_TOKEN]", "code": 1234567}),
+    );
+}
+
+#[test]
 fn nothing_is_changed_where_no_secret_is() {
     let secrets = secrets(&[("A_TOKEN", "abcdefghij")]);
     let mut clean = EvalResult {
@@ -247,7 +319,7 @@ fn nothing_is_changed_where_no_secret_is() {
     secrets.redact(&mut clean);
 
     assert_eq!(clean, before);
-    assert!(Secrets::among([(&b"HOME"[..], &b"/home/you"[..])]).is_none());
+    assert!(Secrets::of(&variables(&[("HOME", "/home/you")])).is_none());
 }
 
 #[test]
@@ -273,13 +345,18 @@ impl Observer for Pen {
     }
 }
 
-fn streamed(variables: &[(&str, &str)], chunks: &[&[u8]]) -> Vec<u8> {
-    let mut pen = Pen::default();
-    let environment: Vec<(OsString, OsString)> = variables
+fn known(all: &[(&str, &str)]) -> Arc<Known> {
+    let environment: Vec<(OsString, OsString)> = all
         .iter()
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
-    let mut redactor = Redactor::new(&mut pen, Some(&environment));
+    Known::of(&environment, Path::new("/nowhere"))
+}
+
+fn streamed(all: &[(&str, &str)], chunks: &[&[u8]]) -> Vec<u8> {
+    let mut pen = Pen::default();
+    let mut redactor = Redactor::new(&mut pen, Some(known(all)));
+    assert!(redactor.settle().is_continue());
     for chunk in chunks {
         assert!(redactor.output(Stream::Stdout, chunk).is_continue());
     }
@@ -296,19 +373,65 @@ fn a_secret_is_found_across_pieces_of_output_and_what_is_none_is_passed_on() {
         String::from_utf8(across).unwrap(),
         "so: [redacted:A_TOKEN]!abc"
     );
-    let learned = {
-        let mut pen = Pen::default();
-        let mut redactor = Redactor::new(&mut pen, Some(&[]));
-        assert!(redactor.output(Stream::Stderr, b"abcdefgh ").is_continue());
-        redactor.learn(&[(b"A_TOKEN".to_vec(), b"abcdefgh".to_vec())]);
-        assert!(redactor.output(Stream::Stderr, b"abcdefgh").is_continue());
-        redactor.end(&mut result());
-        pen.0
+}
+
+#[test]
+fn what_is_printed_before_the_end_of_boot_waits_for_what_boot_has_read() {
+    let mut pen = Pen::default();
+    let mut redactor = Redactor::new(&mut pen, Some(known(&[])));
+    assert!(redactor.output(Stream::Stderr, b"abcdefgh ").is_continue());
+    redactor.learn(&variables(&[("A_TOKEN", "abcdefgh")]));
+    assert!(redactor.settle().is_continue());
+    assert!(redactor.output(Stream::Stderr, b"abcdefgh").is_continue());
+    redactor.end(&mut result());
+
+    let shown = String::from_utf8(pen.0).unwrap();
+    assert_eq!(shown, "[redacted:A_TOKEN] [redacted:A_TOKEN]");
+}
+
+#[test]
+fn a_flood_before_the_end_of_boot_is_not_kept() {
+    let mut pen = Pen::default();
+    let mut redactor = Redactor::new(&mut pen, Some(known(&[])));
+    for _ in 0..10 {
+        assert!(redactor.output(Stream::Stdout, &[b'x'; 4096]).is_continue());
+    }
+    drop(redactor);
+
+    assert!(pen.0.len() > 8 * 4096);
+}
+
+#[test]
+fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
+    let project = tempfile::tempdir().unwrap();
+    let names = |root: &Path| {
+        let all = Known::of(&[], root);
+        let secrets = all.secrets.as_ref().map(|secrets| format!("{secrets:?}"));
+        secrets.unwrap_or_default()
     };
+    assert_eq!(names(project.path()), "");
+
+    std::fs::write(
+        project.path().join(".env"),
+        "APP_NAME=shop\n=\nDB_PASSWORD=\"pass word\" # a comment\nexport API_TOKEN='abcdefgh'\n",
+    )
+    .unwrap();
     assert_eq!(
-        String::from_utf8(learned).unwrap(),
-        "abcdefgh [redacted:A_TOKEN]"
+        names(project.path()),
+        "Secrets([\"DB_PASSWORD\", \"API_TOKEN\"])"
     );
+    std::fs::write(project.path().join(".env.test"), "TEST_SECRET=ijklmnop\n").unwrap();
+    std::fs::write(project.path().join(".env"), "DB_PASSWORD=abcdefgh\n").unwrap();
+    assert_eq!(
+        names(project.path()),
+        "Secrets([\"DB_PASSWORD\", \"TEST_SECRET\"])"
+    );
+    let known = Known::of(&[], project.path());
+    assert!(Arc::ptr_eq(&known, &Known::of(&[], project.path())));
+    // Not read, and not waited for.
+    std::fs::remove_file(project.path().join(".env")).unwrap();
+    nix::unistd::mkfifo(&project.path().join(".env"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert_eq!(names(project.path()), "Secrets([\"TEST_SECRET\"])");
 }
 
 proptest! {
@@ -317,8 +440,11 @@ proptest! {
         text in "[abc]{0,60}",
         cuts in prop::collection::vec(0usize..60, 0..6),
         secret in "[abc]{6,8}",
+        more in "[abc]{0,6}",
+        is_nested in any::<bool>(),
         other in "[abc]{6,8}",
     ) {
+        let other = if is_nested { format!("{secret}{more}") } else { other };
         let variables = [("A_TOKEN", secret.as_str()), ("B_TOKEN", other.as_str())];
         let mut cuts: Vec<usize> = cuts.into_iter().map(|at| at.min(text.len())).collect();
         cuts.extend([0, text.len()]);
@@ -362,7 +488,7 @@ proptest! {
 
     #[test]
     fn any_text_can_be_looked_through(text in any::<String>(), value in any::<String>()) {
-        if let Some(secrets) = Secrets::among([(&b"A_TOKEN"[..], value.as_bytes())]) {
+        if let Some(secrets) = Secrets::of(&variables(&[("A_TOKEN", &value)])) {
             let shown = secrets.redacted(&format!("{text}{value}{text}"));
             prop_assert!(shown.contains("[redacted:A_TOKEN]"));
         }

@@ -1,13 +1,24 @@
 //! Which variables hold secrets.
 
-use percent_encoding::percent_decode;
+use std::collections::HashSet;
 
-use super::SHORTEST;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use percent_encoding::percent_decode;
+use serde_json::Value;
+
 use super::name::is_secret_variable;
+use super::{SHORTEST, Variable};
 use crate::audit::redact::value::url_password;
 
 /// Characters of a variable's name that are shown; a host's environment may hold any bytes.
 const NAME_MAX: usize = 128;
+
+/// Bytes of a value that are looked for as one; a longer one is as many secrets as it has parts.
+const LONGEST: usize = 4096;
+
+/// Bytes of a URL's user that make it a token.
+const TOKEN_MIN: usize = 20;
 
 /// Names of a DSN's parameters that hold a password, where a variable so named would not.
 const PARAMETERS: [&str; 3] = ["pass", "pwd", "auth"];
@@ -23,19 +34,72 @@ fn is_named_so(name: &[u8]) -> bool {
 }
 
 /// The secrets in variables, each with the first name that has it.
-pub(super) fn secrets<'a>(
-    variables: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
-) -> Vec<(String, Vec<u8>)> {
-    let mut secrets: Vec<(String, Vec<u8>)> = Vec::new();
+pub(super) fn secrets(variables: &[Variable]) -> Vec<(String, Vec<u8>)> {
+    let mut known = HashSet::new();
+    let mut secrets = Vec::new();
     for (name, value) in variables {
-        let own = is_named_so(name).then(|| value.to_vec());
-        for value in own.into_iter().chain(inside(value)) {
-            if value.len() >= SHORTEST && secrets.iter().all(|(_, known)| *known != value) {
-                secrets.push((shown(name), value));
+        let own = is_named_so(name).then(|| spellings(value));
+        for value in own.into_iter().flatten().chain(inside(value)) {
+            // One place of a text is compared with so much at most.
+            for part in parts(&value) {
+                if known.insert(part.to_vec()) {
+                    secrets.push((shown(name), part.to_vec()));
+                }
             }
         }
     }
     secrets
+}
+
+/// A value in pieces of [`LONGEST`] bytes; nothing where it is too short to be looked for.
+fn parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let whole = (value.len() < LONGEST + SHORTEST).then_some(value);
+    let pieces = value.chunks(LONGEST).filter(move |_| whole.is_none());
+    whole
+        .into_iter()
+        .chain(pieces)
+        .filter(|part| part.len() >= SHORTEST)
+}
+
+/// A value as it stands in its variable, and as applications use it.
+fn spellings(value: &[u8]) -> Vec<Vec<u8>> {
+    let mut spellings = vec![value.to_vec(), value.trim_ascii().to_vec()];
+    let Ok(text) = std::str::from_utf8(value) else {
+        return spellings;
+    };
+    let mut add = |text: String| spellings.push(text.into_bytes());
+    // A key in one line, and with the ends of its lines.
+    if text.contains("\\n") {
+        add(text.replace("\\n", "\n"));
+    }
+    if text.contains("\r\n") {
+        add(text.replace("\r\n", "\n"));
+    }
+    if let Ok(json) = serde_json::from_str(text) {
+        strings(json).into_iter().for_each(&mut add);
+    }
+    // Laravel's.
+    if let Some(encoded) = text.strip_prefix("base64:") {
+        add(encoded.to_owned());
+        spellings.extend(STANDARD.decode(encoded));
+    }
+    spellings
+}
+
+/// The texts in a JSON value that is not one itself.
+fn strings(json: Value) -> Vec<String> {
+    match json {
+        Value::Array(items) => items.into_iter().flat_map(leaves).collect(),
+        Value::Object(map) => map.into_iter().flat_map(|(_, item)| leaves(item)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn leaves(json: Value) -> Vec<String> {
+    match json {
+        Value::String(text) => vec![text],
+        other => strings(other),
+    }
 }
 
 /// A name as it stands in an answer.
@@ -66,16 +130,40 @@ fn inside(value: &[u8]) -> Vec<Vec<u8>> {
     };
     for (at, _) in text.match_indices("://") {
         let start = at + "://".len();
-        let run = text[start..].split([' ', '\t', '\n', '"', '\'']).next();
-        let end = start + run.map_or(0, str::len);
-        let last_at = text[start..end].rfind('@').map(|at| start + at);
-        if let Some(password) = url_password(text, start..end, last_at) {
-            add(&text[password]);
+        let rest = &text[start..];
+        // Up to the end of the text, or to where the next one of a list begins.
+        let run = rest
+            .split([' ', '\t', '\n', '"', '\''])
+            .next()
+            .unwrap_or(rest);
+        let run = match run.find("://") {
+            Some(next) => run[..next]
+                .rsplit_once([',', ';'])
+                .map_or(run, |(run, _)| run),
+            None => run,
+        };
+        // A password may have an `@` in it, and so may what follows the authority.
+        let authority = run.split(['/', '?', '#']).next().unwrap_or(run);
+        for part in [authority, run] {
+            let last_at = part.rfind('@').map(|at| start + at);
+            if let Some(password) = url_password(text, start..start + part.len(), last_at) {
+                add(&text[password]);
+            }
+        }
+        // A token in the place of the user, as GitHub's; a password without one, as Redis'.
+        if let Some((user, _)) = authority.rsplit_once('@')
+            && !user.contains(':')
+            && (user.len() >= TOKEN_MIN || text[..at].ends_with("redis"))
+        {
+            add(user);
         }
     }
     for pair in text.split([';', '&', '?', ',', ' ', '\t', '\n']) {
         if let Some((name, secret)) = pair.split_once('=')
-            && (is_named_so(name.trim().as_bytes()) || PARAMETERS.contains(&name.trim()))
+            && (is_named_so(name.trim().as_bytes())
+                || PARAMETERS
+                    .iter()
+                    .any(|it| name.trim().eq_ignore_ascii_case(it)))
         {
             add(secret.trim_matches(['"', '\'']));
         }

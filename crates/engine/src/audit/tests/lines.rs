@@ -265,10 +265,8 @@ fn the_end_is_recorded_though_the_log_has_vanished() {
 #[test]
 fn secrets_that_are_known_stand_in_no_line() {
     let root = project();
-    let secrets = Secrets::among([
-        (&b"SHOP_WORD"[..], &b"nothing"[..]),
-        (b"SHOP_TOKEN", b"abcdefgh"),
-    ]);
+    let variables = [("SHOP_WORD", "nothing"), ("SHOP_TOKEN", "abcdefgh")];
+    let secrets = Secrets::of(&variables.map(|(name, value)| (name.into(), value.into())));
     let run = Run::begin(
         root.path(),
         Actor::Cli,
