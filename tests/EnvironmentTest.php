@@ -131,7 +131,7 @@ final class EnvironmentTest extends EvaluationTestCase
             }
         }
 
-        $environment = $this->value('getenv()', unsafe: true);
+        $environment = $this->value('getenv()', unsafe: true, redact: false);
 
         self::assertSame('/nowhere', $environment['AWS_SECRET_ACCESS_KEY']);
         self::assertSame('/nowhere', $environment['PYTHONPATH']);

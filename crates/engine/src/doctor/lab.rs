@@ -63,9 +63,12 @@ pub(super) struct Trial<'a> {
 impl<'a> Trial<'a> {
     /// A snippet in a scratch project.
     pub fn new(setting: Setting, scratch: &Scratch, snippet: String) -> Self {
+        let mut request = EvalRequest::new(snippet, scratch.project());
+        // What is to be seen are the guards.
+        request.redact = false;
         Self {
             setting,
-            request: EvalRequest::new(snippet, scratch.project()),
+            request,
             variables: &[],
         }
     }
