@@ -10,6 +10,9 @@ use super::known::{Known, Variable};
 use crate::evaluation::{OUTPUT_LIMIT, Observer};
 use crate::result::EvalResult;
 
+/// Looks at the channel after which what was told before an output is heard.
+const LOOKS: u8 = 2;
+
 /// Bytes of early output that are held back at most.
 const EARLY_MAX: usize = OUTPUT_LIMIT;
 
@@ -67,9 +70,10 @@ pub(crate) struct Redactor<'a> {
     /// Variables that may hold secrets; `None` where nothing is to be kept back.
     variables: Option<Vec<Variable>>,
     secrets: Option<Arc<Secrets>>,
-    /// Output from before the end of boot, which waits for what boot leaves in variables; `None`
-    /// once that is known.
-    early: Option<Vec<(Stream, Vec<u8>)>>,
+    /// Output that was read before the end of boot was heard of, each piece with how often the
+    /// channel was looked at since; `None` once it is. What boot has left in variables is told before
+    /// a snippet writes, but not always read before.
+    early: Option<Vec<(Stream, Vec<u8>, u8)>>,
     stdout: Redacting,
     stderr: Redacting,
 }
@@ -100,7 +104,27 @@ impl<'a> Redactor<'a> {
 
     /// Boot is over: nothing more is to be learned.
     pub(crate) fn settle(&mut self) -> ControlFlow<()> {
-        for (stream, chunk) in self.early.take().into_iter().flatten() {
+        for (stream, chunk, _) in self.early.take().into_iter().flatten() {
+            self.pass_on(stream, &chunk)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The channel was looked at once more. What was there before an output was is read by the second
+    /// time: boot's own output goes on then.
+    fn looked(&mut self) -> ControlFlow<()> {
+        let Some(early) = &mut self.early else {
+            return ControlFlow::Continue(());
+        };
+        let mut old = Vec::new();
+        early.retain_mut(|(stream, chunk, looks)| {
+            *looks += 1;
+            if *looks >= LOOKS {
+                old.push((*stream, std::mem::take(chunk)));
+            }
+            *looks < LOOKS
+        });
+        for (stream, chunk) in old {
             self.pass_on(stream, &chunk)?;
         }
         ControlFlow::Continue(())
@@ -147,14 +171,15 @@ impl Observer for Redactor<'_> {
         let Some(early) = &mut self.early else {
             return self.pass_on(stream, chunk);
         };
-        early.push((stream, chunk.to_vec()));
-        if early.iter().map(|(_, chunk)| chunk.len()).sum::<usize>() > EARLY_MAX {
+        early.push((stream, chunk.to_vec(), 0));
+        if early.iter().map(|(_, chunk, _)| chunk.len()).sum::<usize>() > EARLY_MAX {
             return self.settle();
         }
         ControlFlow::Continue(())
     }
 
     fn tick(&mut self) -> ControlFlow<()> {
+        self.looked()?;
         self.observer.tick()
     }
 }
