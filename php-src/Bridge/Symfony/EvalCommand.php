@@ -166,8 +166,10 @@ final class EvalCommand extends Command
     {
         $value = $input->getOption($option);
 
-        return $value === null || is_scalar($value)
-            ? ($value === null ? null : (string) $value)
-            : throw new InvalidRequestException("invalid value for --$option: a text is needed");
+        return match (true) {
+            $value === null => null,
+            is_scalar($value) => (string) $value,
+            default => throw new InvalidRequestException("invalid value for --$option: a text is needed"),
+        };
     }
 }

@@ -10,7 +10,7 @@ mod append;
 mod ending;
 mod error;
 mod line;
-pub(crate) mod redact;
+mod redact;
 #[cfg(test)]
 mod tests;
 

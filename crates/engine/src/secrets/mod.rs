@@ -11,6 +11,7 @@ mod spans;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod url;
 mod variables;
 
 use std::collections::BTreeSet;
@@ -26,6 +27,7 @@ pub(crate) use known::{Known, Variable};
 pub(crate) use name::{is_header_name, is_scheme, is_secret_name};
 use spans::Finder;
 pub(crate) use stream::Redactor;
+pub(crate) use url::url_password;
 pub use variables::is_secret;
 
 /// Bytes of the shortest value that is looked for: a shorter one would be found in many a word.

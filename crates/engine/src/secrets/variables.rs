@@ -8,8 +8,7 @@ use percent_encoding::percent_decode;
 use serde_json::Value;
 
 use super::name::is_secret_variable;
-use super::{SHORTEST, Variable};
-use crate::audit::redact::value::url_password;
+use super::{SHORTEST, Variable, url_password};
 
 /// Characters of a variable's name that are shown; a host's environment may hold any bytes.
 const NAME_MAX: usize = 128;

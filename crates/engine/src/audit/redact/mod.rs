@@ -12,7 +12,7 @@ mod scan;
 mod separator;
 #[cfg(test)]
 mod tests;
-pub(crate) mod value;
+mod value;
 
 use php::{Kind, Span};
 

@@ -6,7 +6,7 @@ use super::expression;
 use super::php::{Kind, Span};
 use super::separator::{self, Separator};
 use super::value;
-use crate::secrets::{is_header_name, is_scheme, is_secret_name};
+use crate::secrets::{is_header_name, is_scheme, is_secret_name, url_password};
 
 /// The secrets of `text`, by where they begin; one may reach into the next. `spans` says what of
 /// the text is not code.
@@ -55,7 +55,7 @@ impl<'a> Scan<'a> {
                     searched = (end, self.bytes[start..end].iter().rposition(|b| *b == b'@'));
                     searched.1 = searched.1.map(|found| start + found);
                 }
-                let password = value::url_password(self.text, start..searched.0, searched.1);
+                let password = url_password(self.text, start..searched.0, searched.1);
                 at = password.as_ref().map_or(start, |mask| mask.end);
                 self.masks.extend(password);
             } else if value::is_word_byte(self.bytes[at]) {

@@ -159,28 +159,3 @@ fn closing_quote(bytes: &[u8], open: usize, quote: usize, limit: usize) -> Range
     }
     limit..limit
 }
-
-/// The password of the URL whose authority begins at `run.start`: what stands between the first
-/// `:` and `last_at`, the last `@` of the run of text. An unescaped `@` or `/` of a password is in
-/// it; a port that is followed by a path with an `@` is none.
-pub(crate) fn url_password(
-    text: &str,
-    run: Range<usize>,
-    last_at: Option<usize>,
-) -> Option<Range<usize>> {
-    let last_at = last_at.filter(|at| *at >= run.start)?;
-    let before = &text[run.start..last_at];
-    let colon = before.find(':')?;
-    if before[..colon].contains(['/', '?', '#']) {
-        return None; // the authority is over: a `:` of the path
-    }
-    let password = &before[colon + 1..];
-    let first = password
-        .split(['/', '?', '#', '@'])
-        .next()
-        .unwrap_or(password);
-    let is_port = !first.is_empty()
-        && first.bytes().all(|b| b.is_ascii_digit())
-        && password[first.len()..].starts_with(['/', '?', '#']);
-    (!is_port && !password.is_empty()).then_some(run.start + colon + 1..last_at)
-}
