@@ -72,6 +72,7 @@ test-ext: build
 
 test-php: build $(SHOP)
 	@scripts/setup.sh frameworks
+	@scripts/setup.sh databases
 	$(WITH_EXTENSION) $(PHPUNIT)
 
 test-mcp: build $(SHOP)

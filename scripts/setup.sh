@@ -5,6 +5,8 @@
 #   scripts/setup.sh              what `make try` and `make test` need
 #   scripts/setup.sh valgrind     that, and what `make valgrind` needs
 #   scripts/setup.sh frameworks   that, and the PHP frameworks of which some tests make applications
+#   scripts/setup.sh databases    that, and the database servers, with PHP's drivers, that some tests
+#                                 start for themselves; none of them runs as a service afterwards
 set -eu
 
 root=$(cd -P -- "$(dirname -- "$0")/.." && pwd)
@@ -103,6 +105,17 @@ list_frameworks() {
     has_library Illuminate || echo 'Laravel: php-laravel-framework'
 }
 
+# Packages of the programs alone, where there are any. redis-check-rdb is the server by its other name.
+list_databases() {
+    { has mariadbd || first_exists /usr/sbin/mariadbd; } && has mariadb-install-db && has my_print_defaults ||
+        echo 'MariaDB: mariadb-server-core mariadb-client-core'
+    has initdb || first_exists /usr/lib/postgresql/*/bin/initdb || echo 'PostgreSQL: postgresql'
+    has redis-server || has redis-check-rdb || echo 'Redis: redis-tools'
+    has_extension pdo_mysql && has_extension mysqli || echo "PHP's MySQL drivers: @-mysql"
+    has_extension pdo_pgsql && has_extension pgsql || echo "PHP's PostgreSQL drivers: @-pgsql"
+    has_extension redis || echo "PHP's Redis driver: @-redis"
+}
+
 # Debian's names carry PHP's version; where a release has another, its unversioned names do.
 php_prefix() {
     if apt-cache show "php${php_series:-8.2}-cli" >/dev/null 2>&1; then
@@ -150,25 +163,39 @@ install_missing() {
 apt_install() {
     say "installing $1"
     # shellcheck disable=SC2086 # both are lists of words
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends \
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-remove --no-install-recommends \
         -o Dpkg::Use-Pty=0 $1
 }
 
-install_frameworks() {
+# What the tests can do without: what this system has no package of, or only one that is in the way
+# of another, is left out.
+install_optional() {
     if ! has apt-get || ! find_sudo; then
         printf '%s\n' "$1" | sed 's/^/setup: not installed, so its tests are skipped: /' >&2
         return
     fi
     $sudo apt-get update -qq
-    printf '%s\n' "$1" | while read -r line; do
+    packages=$(printf '%s\n' "$1" | while read -r line; do
         packages=$(packages_for "$line")
         # shellcheck disable=SC2086 # a list of words
-        if apt-cache show $packages >/dev/null 2>&1; then
-            apt_install "$packages" </dev/null
+        if apt-get install --simulate --no-remove --no-install-recommends $packages >/dev/null 2>&1; then
+            echo "$packages"
         else
-            say "this distribution has no package of ${line%%:*}: its tests are skipped"
+            say "this system's packages do not provide ${line%%:*}: its tests are skipped"
         fi
-    done
+    done | paste -s -d ' ' -)
+    [ -z "$packages" ] || apt_install "$packages"
+}
+
+# Debian's PostgreSQL makes a cluster as it is installed, which runs from then on and at every boot,
+# unless it is told not to: as long as this script runs, it is.
+keep_from_clusters() {
+    if ! has apt-get || ! find_sudo; then return 0; fi
+    no_cluster=/etc/postgresql-common/createcluster.d/altair-eval.conf
+    trap '$sudo rm -f "$no_cluster"' EXIT
+    trap 'exit 1' HUP INT TERM
+    $sudo mkdir -p "${no_cluster%/*}"
+    echo 'create_main_cluster = false' | $sudo tee "$no_cluster" >/dev/null
 }
 
 check_rust() {
@@ -202,7 +229,9 @@ if [ -n "$missing" ]; then
     fi
 fi
 
-if [ "$with" = frameworks ]; then
-    missing=$(list_frameworks)
-    [ -z "$missing" ] || install_frameworks "$missing"
-fi
+case $with in
+    frameworks) missing=$(list_frameworks) ;;
+    databases) missing=$(list_databases) ;;
+esac
+case $missing in *'PostgreSQL: '*) keep_from_clusters ;; esac
+[ -z "$missing" ] || install_optional "$missing"

@@ -9,9 +9,10 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, Shutdown, recvmsg, send, s
 
 use crate::error::{REPORT_BYTES, Report, decode};
 use crate::guard::Guards;
+use crate::seccomp::{Connector, Listener};
 use crate::template::Forked;
 use crate::view::{Layer, Layers, Renewal};
-use crate::{raw, sweep, sys};
+use crate::{Connections, RunAs, raw, sweep, sys};
 
 /// Receives one packet with the descriptor that came with it, if any, without waiting.
 fn receive(lifeline: &OwnedFd, bytes: &mut [u8]) -> nix::Result<(usize, Option<OwnedFd>)> {
@@ -92,6 +93,8 @@ pub struct Child {
     /// What a fork of it mounts anew.
     renewal: Option<Renewal>,
     template: bool,
+    /// Where it may connect to, and as whom.
+    connections: (Connections, Option<RunAs>),
     layer: Option<Layer>,
     /// The process that made this one.
     host: u32,
@@ -123,6 +126,7 @@ impl Child {
         layers: Option<Layers>,
         renewal: Option<Renewal>,
         template: bool,
+        connections: (Connections, Option<RunAs>),
     ) -> Self {
         Self {
             hold: Hold::Keeper {
@@ -135,6 +139,7 @@ impl Child {
             layers,
             renewal,
             template,
+            connections,
             layer: None,
             host: std::process::id(),
             collected: false,
@@ -153,6 +158,7 @@ impl Child {
             layers,
             renewal: None,
             template: false,
+            connections: Default::default(),
             layer: None,
             host: std::process::id(),
             collected: false,
@@ -172,9 +178,14 @@ impl Child {
         self.renewal.as_ref()
     }
 
-    /// Whether it is a template.
-    pub(crate) fn is_template(&self) -> bool {
-        self.template
+    /// What listens to the process's filter.
+    pub(crate) fn listener(&self, socket: OwnedFd) -> Option<Listener> {
+        let (connections, run_as) = self.connections.clone();
+        let connector = Connector::new(connections, run_as);
+        match self.template {
+            true => Listener::of_template(socket, connector),
+            false => Listener::new(socket, connector),
+        }
     }
 
     /// What is under the process's layer.

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, NetPort,
     PathBeneath, PathFd, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
     RulesetStatus, Scope,
 };
@@ -30,6 +30,9 @@ pub struct Landlock {
     pub devices: Vec<PathBuf>,
     /// Whether TCP connections may be made. To listen is never permitted.
     pub network: bool,
+    /// Ports to which TCP connections may be made without that, at whatever address: Landlock does
+    /// not know addresses.
+    pub ports: Vec<u16>,
 }
 
 /// Paths as bytes: one that is no UTF-8 travels, too.
@@ -117,6 +120,11 @@ fn restrict(rules: &Landlock, version: ABI) -> Result<RestrictionStatus, Ruleset
         ruleset = ruleset.scope(Scope::from_all(version))?;
     }
     let mut ruleset = ruleset.create()?;
+    if version >= ABI::V4 && !rules.network {
+        for port in &rules.ports {
+            ruleset = ruleset.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
+        }
+    }
     let paths = [
         (&rules.readable, readable()),
         (&rules.writable, writable(version)),

@@ -47,6 +47,7 @@
 mod buffer;
 mod channel;
 mod child;
+mod connections;
 mod error;
 mod final_guards;
 mod fork;
@@ -71,10 +72,12 @@ mod supervise;
 mod sweep;
 mod sys;
 mod template;
+pub mod thread;
 mod view;
 
 pub use channel::{MAX_PACKET_BYTES, channel_pair};
 pub use child::{Child, Status};
+pub use connections::{Connections, LocalSocket};
 pub use error::{SpawnError, Step};
 pub use final_guards::{FinalGuards, Taken};
 pub use fork::{FirstGuard, Fork, Forked, Forking, SetUp};

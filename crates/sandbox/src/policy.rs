@@ -1,6 +1,6 @@
 //! What a process may do, as plain data.
 
-use crate::{Limits, Privileges, View};
+use crate::{Connections, Limits, Privileges, View};
 
 /// What one process may do. The guards are derived from it; nothing else decides.
 ///
@@ -14,6 +14,9 @@ pub struct Policy {
     pub privileges: Privileges,
     /// The files that are there; `None`: those of the host.
     pub view: Option<View>,
+    /// Where it may connect to; matters behind a filter that permits the sockets for it
+    /// ([`Seccomp`](crate::Seccomp)).
+    pub connections: Connections,
     /// Whether files that it makes outlive it. They then get the modes that the host's umask gives;
     /// else they are its own user's only.
     pub makes_real_files: bool,
@@ -27,6 +30,7 @@ impl Policy {
             limits: Limits::default(),
             privileges: Privileges::Keep,
             view: None,
+            connections: Connections::default(),
             makes_real_files: true,
         }
     }

@@ -87,6 +87,18 @@ pub(crate) fn user(privileges: &Privileges) -> (u32, u32) {
     }
 }
 
+/// Whom the process runs as, where that is not whom the host runs as.
+pub(crate) fn other_user(privileges: &Privileges) -> Option<RunAs> {
+    let Privileges::Drop { run_as } = privileges else {
+        return None;
+    };
+    let own = (
+        nix::unistd::geteuid().as_raw(),
+        nix::unistd::getegid().as_raw(),
+    );
+    run_as.filter(|run_as| (run_as.uid, run_as.gid) != own)
+}
+
 /// Becomes the process's own user where that has to be before its user namespace is made, which
 /// can only map that one user.
 pub(crate) fn become_user_early(prepared: &Prepared) -> Result<(), Failure> {

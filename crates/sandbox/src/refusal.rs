@@ -21,6 +21,13 @@ pub enum Refusal {
         /// Where to.
         to: Option<String>,
     },
+    /// `connect` to where the process may connect to, and the host could not do it for it.
+    Unserved {
+        /// Where to.
+        to: String,
+        /// Why not: it has no copy of the process's socket.
+        because: String,
+    },
     /// `bind`, `listen` or `accept`: the address in words, where there is one and it could be read.
     Listen {
         /// Where.

@@ -57,7 +57,19 @@ impl Launch {
             None => (None, None),
         };
         let guards = guard::states(&policy);
-        let mut child = Child::new(wired, started, guards, layers, renewal, template);
+        let connections = (
+            policy.connections,
+            privileges::other_user(&policy.privileges),
+        );
+        let mut child = Child::new(
+            wired,
+            started,
+            guards,
+            layers,
+            renewal,
+            template,
+            connections,
+        );
         match child.await_start() {
             Some(Ok(())) => Ok(child),
             Some(Err(failure)) => Err(explain(failure, program, cwd)),

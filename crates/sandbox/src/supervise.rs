@@ -412,11 +412,7 @@ impl<'a> Run<'a> {
             self.channel
                 .serve(ready.channel, &mut |packet| observer.packet(packet));
             if let Some(socket) = self.channel.listener() {
-                let listener = match self.child.is_template() {
-                    true => Listener::of_template(socket),
-                    false => Listener::new(socket),
-                };
-                self.listener = listener.map(Ear::Own);
+                self.listener = self.child.listener(socket).map(Ear::Own);
             }
             if let Some(directory) = self.channel.layer() {
                 self.child.has_layer(directory);

@@ -129,6 +129,40 @@ pub(crate) fn pidfd_of_self() -> nix::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// A copy of a descriptor of another process's, which this one may look into.
+pub(crate) fn descriptor_of(process: nix::unistd::Pid, fd: RawFd) -> nix::Result<OwnedFd> {
+    let own = |fd: c_long| {
+        let fd = RawFd::try_from(Errno::result(fd)?).map_err(|_| Errno::EBADF)?;
+        Ok(own_descriptor(fd))
+    };
+    // SAFETY: no pointer is passed; the kernel makes each of the two for us, close-on-exec.
+    let pidfd = own(unsafe { libc::syscall(libc::SYS_pidfd_open, process.as_raw(), 0) })?;
+    // SAFETY: as above.
+    own(unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd.as_raw_fd(), fd, 0) })
+}
+
+/// An option of a socket that is a number.
+pub(crate) fn socket_option(
+    socket: BorrowedFd<'_>,
+    level: c_int,
+    name: c_int,
+) -> nix::Result<c_int> {
+    let mut value: c_int = 0;
+    // A number is a few bytes.
+    let mut length = size_of::<c_int>() as libc::socklen_t;
+    // SAFETY: both outlive the call, and the length is the value's.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    };
+    Errno::result(result).map(|_| value)
+}
+
 /// Sends a signal to the process behind `pidfd`. One that has ended already is no error.
 pub(crate) fn signal_pidfd(pidfd: BorrowedFd<'_>, signal: c_int) {
     // SAFETY: a null siginfo is allowed: as from kill(2).

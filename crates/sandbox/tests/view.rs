@@ -9,8 +9,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use altair_sandbox::{
-    Change, ChangeKind, Ended, Launch, Limits, Policy, Privileges, Project, RunAs, SpawnError,
-    Status, Temp, View, Writes,
+    Change, ChangeKind, Connections, Ended, Launch, Limits, Policy, Privileges, Project, RunAs,
+    SpawnError, Status, Temp, View, Writes,
 };
 use common::{LONG, sh, stdout, supervision};
 use nix::libc;
@@ -114,6 +114,7 @@ impl Place {
         View {
             readable: SYSTEM.iter().map(PathBuf::from).collect(),
             devices: vec!["/dev/null".into(), "/dev/nothing".into()],
+            files: Vec::new(),
             project: Project {
                 root: self.path("app"),
                 writes: Writes::Layer {
@@ -136,6 +137,7 @@ impl Place {
                 limits: Limits::default(),
                 privileges: Privileges::Drop { run_as: None },
                 view: Some(view),
+                connections: Connections::default(),
                 makes_real_files: false,
             },
             ..sh(script)

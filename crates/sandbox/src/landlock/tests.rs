@@ -82,6 +82,7 @@ impl Place {
             writable: vec![self.writable.clone()],
             devices: vec!["/dev/null".into()],
             network: false,
+            ports: Vec::new(),
         }
     }
 }
@@ -260,6 +261,22 @@ fn tcp_is_governed_from_version_4_on_and_listening_never_permitted() {
                 succeeds_behind(&rules, version, || TcpListener::bind("127.0.0.1:0").is_ok());
             assert_eq!(bound, version < ABI::V4, "{version}");
         }
+    }
+}
+
+#[test]
+fn a_port_that_is_named_may_be_connected_to_and_no_other() {
+    let hosts = [(), ()].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [named, other] = hosts.each_ref().map(|host| host.local_addr().unwrap());
+    for version in VERSIONS {
+        let rules = Landlock {
+            ports: vec![named.port()],
+            ..Landlock::default()
+        };
+        let connects =
+            |address| succeeds_behind(&rules, version, move || TcpStream::connect(address).is_ok());
+        assert!(connects(named), "{version}");
+        assert_eq!(connects(other), version < ABI::V4, "{version}");
     }
 }
 

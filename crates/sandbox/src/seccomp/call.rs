@@ -32,6 +32,16 @@ pub(super) enum When {
     Network,
     /// The same, and one of the rules holds for the arguments.
     NetworkAnd(Rules),
+    /// One of the rules holds that go with what the policy permits: with the network, with TCP to
+    /// declared services, with sockets of declared services that have a path.
+    Sockets {
+        internet: Rules,
+        tcp: Rules,
+        local: Rules,
+    },
+    /// The policy has the network on, and no declared service that has a path: there the host looks
+    /// at each connection, as it does at those to declared services.
+    Connecting,
     /// The policy permits changes of metadata.
     Metadata,
     /// The same, and one of the rules holds for the arguments.

@@ -17,10 +17,14 @@ pub(super) fn refusal(call: &Call, pid: Pid, data: &seccomp_data) -> Option<Refu
     let whole = |index: u8| data.args.get(usize::from(index)).copied().unwrap_or(0);
     // As the kernel does: the lower half, for an `int`.
     let number = |index: u8| whole(index) as i32;
-    let address = || memory::socket_address(pid, whole(1), whole(2));
+    let address = || {
+        let address = memory::socket_address(pid, whole(1), whole(2))?;
+        Some(address.to_string())
+    };
     Some(match call.refuse()?.told()? {
         Kind::Socket => socket(number(0), number(1), number(2))?,
-        Kind::Connect => Refusal::Connect { to: address() },
+        // The host's connector tells of it.
+        Kind::Connect => return None,
         Kind::Bind => Refusal::Listen { at: address() },
         Kind::Listen => Refusal::Listen { at: None },
         Kind::Execute(path) => Refusal::Execute {
@@ -37,6 +41,14 @@ pub(super) fn refusal(call: &Call, pid: Pid, data: &seccomp_data) -> Option<Refu
     })
 }
 
+/// Where a C library looks for the cache of a name service (glibc `nscd.h`).
+const NAME_CACHE: &str = "/var/run/nscd/socket";
+
+/// A connection that was refused.
+pub(super) fn connect(to: Option<String>) -> Option<Refusal> {
+    (to.as_deref() != Some(NAME_CACHE)).then_some(Refusal::Connect { to })
+}
+
 fn socket(family: i32, kind: i32, protocol: i32) -> Option<Refusal> {
     // What C libraries do by themselves on the way to an answer that they can give without: ask
     // for a name service's cache (glibc `nscd_helper.c`), and which kinds of addresses the
@@ -44,6 +56,11 @@ fn socket(family: i32, kind: i32, protocol: i32) -> Option<Refusal> {
     let cache = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     let own = match family {
         libc::AF_UNIX => kind == cache,
+        // Whether an address could be reached from here, where a name has several: to put them in
+        // an order (glibc `getaddrinfo.c`). A name server is asked through one that does not block.
+        libc::AF_INET | libc::AF_INET6 => {
+            kind == libc::SOCK_DGRAM | libc::SOCK_CLOEXEC && protocol == 0
+        }
         libc::AF_NETLINK => {
             kind & !libc::SOCK_CLOEXEC == libc::SOCK_RAW && protocol == libc::NETLINK_ROUTE
         }

@@ -154,6 +154,12 @@ impl Compiler<'_> {
         Ok(match *when {
             When::Network => switch(self.policy.network),
             When::Metadata => switch(self.policy.metadata),
+            When::Connecting => switch(self.policy.network && !self.policy.local),
+            When::Sockets {
+                internet,
+                tcp,
+                local,
+            } => self.sockets(internet, tcp, local)?,
             When::NetworkAnd(_) if !self.policy.network => Resolved::Never,
             When::MetadataAnd(_) if !self.policy.metadata => Resolved::Never,
             // What matches is the listener's to permit, what does not to refuse.
@@ -173,6 +179,22 @@ impl Compiler<'_> {
                     For::Template { .. } => Resolved::IfElseAsk(vec![zero]),
                 }
             }
+        })
+    }
+
+    fn sockets(&self, internet: Rules, tcp: Rules, local: Rules) -> Result<Resolved, BackendError> {
+        let permitted = [
+            (internet, self.policy.network),
+            (tcp, self.policy.tcp && !self.policy.network),
+            (local, self.policy.local),
+        ];
+        let mut rules = Vec::new();
+        for (permitted, _) in permitted.into_iter().filter(|(_, is)| *is) {
+            rules.extend(compiled(permitted)?);
+        }
+        Ok(match rules.is_empty() {
+            true => Resolved::Never,
+            false => Resolved::If(rules),
         })
     }
 }

@@ -1,17 +1,18 @@
 //! The host's end: refuses the calls that the filter asks about, and makes them known; lets
-//! threads be made, so many.
+//! threads be made, so many, and has connections made that are permitted.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::errno::Errno;
 use nix::libc::{self, seccomp_data, seccomp_notif, seccomp_notif_resp, seccomp_notif_sizes};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Pid;
 
-use super::call::{Answer, Call, Refuse, When};
+use super::call::{Answer, Call, Kind, Refuse, When};
+use super::connect::{Connector, Decision};
 use super::describe;
 use super::threads::{self, Verdict};
 use crate::Refusal;
@@ -25,26 +26,78 @@ const CALLS_A_ROUND: usize = 16;
 const CONTINUE: u32 = 1;
 
 /// The answer to a call.
-enum Reply {
-    Refuse(Errno),
+pub(super) enum Reply {
+    /// It fails.
+    Fail(Errno),
+    /// It is made.
     Continue,
+    /// The host has made it.
+    Done,
+}
+
+/// What answers calls, from whatever thread.
+#[derive(Clone)]
+pub(super) struct Answering {
+    socket: Arc<OwnedFd>,
+    /// Words of 8 bytes that an answer has.
+    words: usize,
+}
+
+impl Answering {
+    /// Whether the caller still waits.
+    pub(super) fn waits(&self, id: u64) -> bool {
+        // SAFETY: the kernel reads the id, which outlives the call.
+        let valid = unsafe {
+            libc::ioctl(
+                self.socket.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_ID_VALID,
+                &raw const id,
+            )
+        };
+        valid == 0
+    }
+
+    /// Answers a call.
+    pub(super) fn reply(&self, id: u64, reply: Reply) {
+        let mut answer = vec![0_u64; self.words];
+        let (error, flags) = match reply {
+            Reply::Fail(errno) => (-(errno as i32), 0),
+            Reply::Continue => (0, CONTINUE),
+            Reply::Done => (0, 0),
+        };
+        let said = seccomp_notif_resp {
+            id,
+            val: 0,
+            error,
+            flags,
+        };
+        // SAFETY: the buffer is at least as long as the struct (`new`), and aligned for it.
+        unsafe { answer.as_mut_ptr().cast::<seccomp_notif_resp>().write(said) };
+        // SAFETY: the buffer is as long as this kernel's answer. A caller that is gone needs none.
+        unsafe {
+            libc::ioctl(
+                self.socket.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_SEND,
+                answer.as_mut_ptr(),
+            );
+        }
+    }
 }
 
 /// The host's end of a filter. Nothing here blocks.
 pub(crate) struct Listener {
-    socket: OwnedFd,
+    answering: Answering,
     /// Where the kernel writes a call: the size is the running kernel's, in words of 8 bytes.
     call: Vec<u64>,
-    /// Where the answer is.
-    answer: Vec<u64>,
     /// Whether the filter asks about a process's own id, too: it is a template's.
     compares_ids: bool,
+    connector: Arc<Connector>,
 }
 
 impl Listener {
     /// `None` where the kernel does not say how long its messages are, or says that they are
     /// shorter than any kernel's.
-    pub(crate) fn new(socket: OwnedFd) -> Option<Self> {
+    pub(crate) fn new(socket: OwnedFd, connector: Connector) -> Option<Self> {
         let mut sizes = seccomp_notif_sizes {
             seccomp_notif: 0,
             seccomp_notif_resp: 0,
@@ -62,27 +115,30 @@ impl Listener {
         Errno::result(result).ok()?;
         let call = usize::from(sizes.seccomp_notif);
         let answer = usize::from(sizes.seccomp_notif_resp);
-        let words = |bytes: usize| vec![0; bytes.div_ceil(size_of::<u64>())];
+        let words = |bytes: usize| bytes.div_ceil(size_of::<u64>());
         let fits = call >= size_of::<seccomp_notif>() && answer >= size_of::<seccomp_notif_resp>();
         fits.then(|| Self {
-            socket,
-            call: words(call),
-            answer: words(answer),
+            answering: Answering {
+                socket: Arc::new(socket),
+                words: words(answer),
+            },
+            call: vec![0; words(call)],
             compares_ids: false,
+            connector: Arc::new(connector),
         })
     }
 
     /// The same for the filter of a template.
-    pub(crate) fn of_template(socket: OwnedFd) -> Option<Self> {
+    pub(crate) fn of_template(socket: OwnedFd, connector: Connector) -> Option<Self> {
         Some(Self {
             compares_ids: true,
-            ..Self::new(socket)?
+            ..Self::new(socket, connector)?
         })
     }
 
     /// What to poll for calls.
     pub(crate) fn interest(&self) -> (BorrowedFd<'_>, PollFlags) {
-        (self.socket.as_fd(), PollFlags::POLLIN)
+        (self.answering.socket.as_fd(), PollFlags::POLLIN)
     }
 
     /// Answers what waits for it, at most one round's worth. `false`: there is nobody left
@@ -105,7 +161,9 @@ impl Listener {
                     if let Some(refusal) = refusal {
                         refused(self.process(&call), refusal);
                     }
-                    self.reply(call.id, reply);
+                    if let Some(reply) = reply {
+                        self.answering.reply(call.id, reply);
+                    }
                 }
                 // Ended or interrupted in between.
                 Err(Errno::ENOENT | Errno::EINTR) => {}
@@ -117,7 +175,10 @@ impl Listener {
     }
 
     fn ready(&self) -> PollFlags {
-        let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+        let mut fds = [PollFd::new(
+            self.answering.socket.as_fd(),
+            PollFlags::POLLIN,
+        )];
         match poll(&mut fds, PollTimeout::ZERO) {
             Ok(_) => fds[0].revents().unwrap_or(PollFlags::empty()),
             Err(_) => PollFlags::empty(),
@@ -132,7 +193,7 @@ impl Listener {
         // SAFETY: the buffer is as long as this kernel's message, and aligned for it.
         Errno::result(unsafe {
             libc::ioctl(
-                self.socket.as_raw_fd(),
+                self.answering.socket.as_raw_fd(),
                 libc::SECCOMP_IOCTL_NOTIF_RECV,
                 self.call.as_mut_ptr(),
             )
@@ -150,78 +211,38 @@ impl Listener {
         }
     }
 
-    /// What becomes of a call, and what is made known of it.
-    fn decide(&self, call: &seccomp_notif) -> (Reply, Option<Refusal>) {
+    /// What becomes of a call, and what is made known of it. No answer: a thread gives it.
+    fn decide(&self, call: &seccomp_notif) -> (Option<Reply>, Option<Refusal>) {
         let Some(line) = describe::line(call.data.nr) else {
-            return (Reply::Refuse(Errno::EPERM), None);
+            return (Some(Reply::Fail(Errno::EPERM)), None);
         };
         let pid = Pid::from_raw(call.pid.cast_signed());
         if self.compares_ids && is_about_itself(line, self.process(call), &call.data) {
-            return (Reply::Continue, None);
+            return (Some(Reply::Continue), None);
         }
+        let errno = line.refuse().map_or(Errno::EPERM, Refuse::errno);
         match threads::verdict(line, pid, &call.data) {
-            Verdict::Continue => (Reply::Continue, None),
+            Verdict::Continue => return (Some(Reply::Continue), None),
             Verdict::TooMany => {
                 let most = threads::THREADS_MAX;
-                (
-                    Reply::Refuse(threads::NO_ROOM),
-                    Some(Refusal::Thread { most }),
-                )
+                let refusal = Refusal::Thread { most };
+                return (Some(Reply::Fail(threads::NO_ROOM)), Some(refusal));
             }
-            Verdict::NoThread => {
-                let errno = line.refuse().map_or(Errno::EPERM, Refuse::errno);
-                // What a call points to is believed only where the caller still waits: its id may
-                // be another's by now.
-                let refusal = describe::refusal(line, pid, &call.data);
-                (
-                    Reply::Refuse(errno),
-                    refusal.filter(|_| self.waits(call.id)),
-                )
+            Verdict::NoThread => {}
+        }
+        let refusal = if line.refuse().and_then(Refuse::told) == Some(Kind::Connect) {
+            match self.connector.decide(call, &self.answering) {
+                Decision::Taken => return (None, None),
+                Decision::Fails(errno) => return (Some(Reply::Fail(errno)), None),
+                Decision::Refused(refusal) => refusal,
             }
-        }
-    }
-
-    /// Whether the caller still waits.
-    fn waits(&self, id: u64) -> bool {
-        // SAFETY: the kernel reads the id, which outlives the call.
-        let valid = unsafe {
-            libc::ioctl(
-                self.socket.as_raw_fd(),
-                libc::SECCOMP_IOCTL_NOTIF_ID_VALID,
-                &raw const id,
-            )
+        } else {
+            describe::refusal(line, pid, &call.data)
         };
-        valid == 0
-    }
-
-    /// Answers a call.
-    fn reply(&mut self, id: u64, reply: Reply) {
-        self.answer.fill(0);
-        let (error, flags) = match reply {
-            Reply::Refuse(errno) => (-(errno as i32), 0),
-            Reply::Continue => (0, CONTINUE),
-        };
-        let answer = seccomp_notif_resp {
-            id,
-            val: 0,
-            error,
-            flags,
-        };
-        // SAFETY: the buffer is at least as long as the struct (`new`), and aligned for it.
-        unsafe {
-            self.answer
-                .as_mut_ptr()
-                .cast::<seccomp_notif_resp>()
-                .write(answer);
-        }
-        // SAFETY: the buffer is as long as this kernel's answer. A caller that is gone needs none.
-        unsafe {
-            libc::ioctl(
-                self.socket.as_raw_fd(),
-                libc::SECCOMP_IOCTL_NOTIF_SEND,
-                self.answer.as_mut_ptr(),
-            );
-        }
+        // What a call points to is believed only where the caller still waits: its id may be
+        // another's by now.
+        let refusal = refusal.filter(|_| self.answering.waits(call.id));
+        (Some(Reply::Fail(errno)), refusal)
     }
 }
 
@@ -245,6 +266,7 @@ pub(crate) struct Shared {
     socket: OwnedFd,
     listener: Mutex<Listener>,
     heard: Mutex<HashMap<Pid, Vec<Refusal>>>,
+    connector: Arc<Connector>,
 }
 
 /// Refusals that are kept for one process.
@@ -254,7 +276,8 @@ impl Shared {
     /// `None` where the host has no descriptor left.
     pub(crate) fn new(listener: Listener) -> Option<Self> {
         Some(Self {
-            socket: listener.socket.try_clone().ok()?,
+            socket: listener.answering.socket.try_clone().ok()?,
+            connector: Arc::clone(&listener.connector),
             listener: Mutex::new(listener),
             heard: Mutex::default(),
         })
@@ -281,8 +304,9 @@ impl Shared {
         });
     }
 
-    /// What was heard of a process.
+    /// What was heard of a process, which has ended.
     pub(crate) fn take(&self, process: Pid) -> Vec<Refusal> {
+        self.connector.forget(process);
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.remove(&process).unwrap_or_default()
     }

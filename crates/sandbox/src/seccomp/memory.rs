@@ -1,14 +1,17 @@
-//! What a process's arguments point to. For a report only: the process can change it at any time.
+//! What a process's arguments point to. The process can change it at any time: what is read is good
+//! for a report, and for what the host itself then does with its copy.
 
 use std::ffi::OsString;
 use std::io::IoSliceMut;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use nix::libc;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
+
+use crate::connections::Address;
 
 /// Bytes of a path that are looked at.
 const PATH_BYTES: usize = 256;
@@ -25,33 +28,42 @@ pub(super) fn path(pid: Pid, address: u64) -> Option<PathBuf> {
     (!bytes.is_empty()).then(|| OsString::from_vec(bytes).into())
 }
 
-/// The socket address at an address, in words.
-pub(super) fn socket_address(pid: Pid, address: u64, length: u64) -> Option<String> {
+/// The socket address at an address.
+pub(super) fn socket_address(pid: Pid, address: u64, length: u64) -> Option<Address> {
     let length = usize::try_from(length).ok()?.min(ADDRESS_BYTES);
-    in_words(&read(pid, address, length)?)
+    parsed(&read(pid, address, length)?)
 }
 
-fn in_words(bytes: &[u8]) -> Option<String> {
+/// What a `struct sockaddr` says (ip(7), ipv6(7), unix(7)).
+fn parsed(bytes: &[u8]) -> Option<Address> {
     let (family, rest) = bytes.split_first_chunk::<2>()?;
     let port = |bytes: &[u8]| Some(u16::from_be_bytes(*bytes.first_chunk::<2>()?));
     match i32::from(u16::from_ne_bytes(*family)) {
         libc::AF_INET => {
             let ip = Ipv4Addr::from(*rest.get(2..)?.first_chunk::<4>()?);
-            Some(SocketAddr::from((ip, port(rest)?)).to_string())
+            Some(Address::Internet((ip, port(rest)?).into()))
         }
         // The port is followed by the flow label (4 bytes).
         libc::AF_INET6 => {
             let ip = Ipv6Addr::from(*rest.get(6..)?.first_chunk::<16>()?);
-            Some(SocketAddr::from((ip, port(rest)?)).to_string())
+            // Left out in the first version of the address (RFC 2133).
+            let scope = rest.get(22..).and_then(<[u8]>::first_chunk::<4>);
+            let scope = scope.map_or(0, |bytes| u32::from_ne_bytes(*bytes));
+            let v6 = SocketAddrV6::new(ip, port(rest)?, 0, scope);
+            Some(Address::Internet(SocketAddr::V6(v6)))
         }
         libc::AF_UNIX => {
-            let (mark, name) = match rest.split_first()? {
-                (0, name) => ("@", name),
-                _ => ("", rest),
+            let (is_abstract, name) = match rest.split_first()? {
+                (0, name) => (true, name),
+                _ => (false, rest),
             };
             let end = name.iter().position(|byte| *byte == 0);
-            let name = name.get(..end.unwrap_or(name.len()))?;
-            (!name.is_empty()).then(|| format!("{mark}{}", String::from_utf8_lossy(name)))
+            let text = name.get(..end.unwrap_or(name.len()))?;
+            match (is_abstract, text.is_empty()) {
+                (_, true) => None,
+                (true, false) => Some(Address::Abstract(text.to_vec())),
+                (false, false) => Some(Address::Path(OsString::from_vec(text.to_vec()).into())),
+            }
         }
         _ => None,
     }
@@ -88,15 +100,15 @@ mod tests {
     #[test]
     fn addresses_are_said_in_words() {
         let v4 = address(libc::AF_INET, &[0x20, 0xfb, 127, 0, 0, 1]);
-        assert_eq!(in_words(&v4).unwrap(), "127.0.0.1:8443");
+        assert_eq!(parsed(&v4).unwrap().to_string(), "127.0.0.1:8443");
         let mut v6 = vec![0, 80, 0, 0, 0, 0];
         v6.extend(Ipv6Addr::LOCALHOST.octets());
         let v6 = address(libc::AF_INET6, &v6);
-        assert_eq!(in_words(&v6).unwrap(), "[::1]:80");
+        assert_eq!(parsed(&v6).unwrap().to_string(), "[::1]:80");
         let path = address(libc::AF_UNIX, b"/run/db.sock\0rest");
-        assert_eq!(in_words(&path).unwrap(), "/run/db.sock");
+        assert_eq!(parsed(&path).unwrap().to_string(), "/run/db.sock");
         let name = address(libc::AF_UNIX, b"\0name");
-        assert_eq!(in_words(&name).unwrap(), "@name");
+        assert_eq!(parsed(&name).unwrap().to_string(), "@name");
     }
 
     #[test]
@@ -110,7 +122,7 @@ mod tests {
             address(libc::AF_UNIX, b"\0"),
             address(libc::AF_NETLINK, &[0; 10]),
         ] {
-            assert_eq!(in_words(&bytes), None, "{bytes:?}");
+            assert_eq!(parsed(&bytes), None, "{bytes:?}");
         }
     }
 

@@ -4,12 +4,14 @@
 //! have numbers that are in no line of the table.
 //!
 //! Calls that a user would recognise as an attempt are put before a listener in the host, which
-//! refuses each and makes it known. One thing it decides: whether a process may have a further
-//! thread ([`threads`]), which no filter could, as it cannot count. When it is gone, the calls
-//! fail all the same.
+//! refuses each and makes it known. Two things it decides: whether a process may have a further
+//! thread ([`threads`]), which no filter could, as it cannot count, and whether a process is
+//! connected where it wants to be ([`connect`]), which no filter could, as it cannot look at an
+//! address. When it is gone, the calls fail all the same.
 
 mod call;
 mod calls;
+mod connect;
 mod describe;
 mod filter;
 mod install;
@@ -28,6 +30,7 @@ use seccompiler::BpfProgram;
 use serde::{Deserialize, Serialize};
 
 use crate::GuardState;
+pub(crate) use connect::Connector;
 use filter::{Ask, For};
 pub use install::has_one_thread;
 pub(crate) use listener::{Listener, Shared};
@@ -38,6 +41,11 @@ pub(crate) use setup::FORK;
 pub struct Seccomp {
     /// Outbound Internet sockets (TCP and UDP), not listening ones.
     pub network: bool,
+    /// Outbound TCP sockets, which the host connects to what it permits
+    /// ([`Connections`](crate::Connections)).
+    pub tcp: bool,
+    /// Sockets that the host connects to such as have a path, where it permits them.
+    pub local: bool,
     /// Changing the mode, owner, times and extended attributes of files. Landlock does not govern
     /// these: only behind a private root.
     pub metadata: bool,
@@ -48,6 +56,15 @@ pub struct Seccomp {
 /// over a process, and a container may have its own.
 pub(crate) fn take(policy: &Seccomp, listen: bool) -> (GuardState, Option<OwnedFd>) {
     match try_take(policy, listen) {
+        Ok(None) if listen && (policy.tcp || policy.local) => (
+            GuardState::Degraded {
+                to:
+                    "no connection to any service: the host cannot listen to this process, another \
+                     program does"
+                        .into(),
+            },
+            None,
+        ),
         Ok(listener) => (GuardState::InForce, listener),
         Err(error) => (missing(&error), None),
     }

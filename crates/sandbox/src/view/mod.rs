@@ -28,6 +28,9 @@ pub struct View {
     pub readable: Vec<PathBuf>,
     /// Device files, as they are outside. One that does not exist is passed over.
     pub devices: Vec<PathBuf>,
+    /// Files that are there with another content than outside, read-only; in no directory that is
+    /// there as a whole.
+    pub files: Vec<(PathBuf, Vec<u8>)>,
     /// The directory that the process works on.
     pub project: Project,
     /// The directory for temporary files: made for the process, empty, gone when it has ended.

@@ -337,6 +337,7 @@ fn make(entry: &Entry, prepared: &Prepared) -> nix::Result<()> {
             ALWAYS | libc::MS_NOEXEC,
             Some(&prepared.temp_options),
         ),
+        Entry::File { at, content } => make_file_of(at, content),
         Entry::Link { at, target } => {
             // SAFETY: two C strings that outlive the call.
             let result = unsafe { libc::symlinkat(target.as_ptr(), libc::AT_FDCWD, at.as_ptr()) };
@@ -373,7 +374,9 @@ fn release(entry: &Entry) -> nix::Result<()> {
         Entry::Bind {
             at, device: true, ..
         } => (at, libc::MOUNT_ATTR_NODEV),
-        Entry::Bind { .. } | Entry::Directory { .. } | Entry::Link { .. } => return Ok(()),
+        Entry::Bind { .. } | Entry::Directory { .. } | Entry::File { .. } | Entry::Link { .. } => {
+            return Ok(());
+        }
     };
     match set_attributes(libc::AT_FDCWD, at, libc::MOUNT_ATTR_NOEXEC, cleared, false) {
         // Not mounted, because it could not be.
@@ -541,6 +544,14 @@ fn make_directory(at: RawFd, path: &CStr, mode: u32) -> nix::Result<()> {
 
 fn make_file(at: &CStr) -> nix::Result<()> {
     make_file_at(libc::AT_FDCWD, at)
+}
+
+fn make_file_of(at: &CStr, content: &[u8]) -> nix::Result<()> {
+    make_file(at)?;
+    let file = raw::open_for_writing(at)?;
+    let written = raw::write_all(file, content);
+    raw::close(file);
+    written
 }
 
 fn make_file_at(directory: RawFd, name: &CStr) -> nix::Result<()> {

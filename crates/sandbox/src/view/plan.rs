@@ -83,6 +83,9 @@ impl Prepared {
     pub(crate) fn new(view: &View, user_namespace: Option<IdMaps>) -> Result<Self, SpawnError> {
         let project = &view.project;
         let mut tree = Tree::new(&project.root, &view.temp.path);
+        for (path, content) in &view.files {
+            tree.make_file(path, content);
+        }
         for path in &view.readable {
             tree.show(path);
         }
@@ -129,7 +132,9 @@ impl Prepared {
         } = plan;
         // A file or directory for each, and some to spare.
         let inodes = entries.len() + stash.len() + 64;
-        let root_options = format!("mode=0755,size=1m,nr_inodes={inodes}");
+        let contents: usize = view.files.iter().map(|(_, content)| content.len()).sum();
+        let kib = 1024 + contents.div_ceil(1024) + 4 * view.files.len();
+        let root_options = format!("mode=0755,size={kib}k,nr_inodes={inodes}");
         Ok(Self {
             entries,
             root_options: c_string(OsStr::new(&root_options))?,

@@ -20,6 +20,11 @@ pub(super) enum Entry {
     Directory {
         at: CString,
     },
+    /// A file with a content of its own.
+    File {
+        at: CString,
+        content: Vec<u8>,
+    },
     /// The directory for temporary files, on what is there.
     Temp {
         at: CString,
@@ -42,6 +47,7 @@ pub(super) enum Entry {
 enum Node {
     Directory,
     Link(PathBuf),
+    File(Vec<u8>),
     Bind { directory: bool, device: bool },
 }
 
@@ -112,7 +118,7 @@ impl<'a> Tree<'a> {
             return;
         }
         match (&node, self.nodes.get(path)) {
-            (_, Some(Node::Link(_) | Node::Bind { .. })) => return,
+            (_, Some(Node::Link(_) | Node::File(_) | Node::Bind { .. })) => return,
             (Node::Directory, Some(Node::Directory)) => return,
             _ => {}
         }
@@ -132,6 +138,16 @@ impl<'a> Tree<'a> {
             }
         }
         self.nodes.insert(path.to_vec(), node);
+    }
+
+    /// Makes a file, in the place of what is outside under its path. What is shown later stays
+    /// behind it.
+    pub(super) fn make_file(&mut self, path: &Path, content: &[u8]) {
+        let path = bytes(path);
+        for dir in ancestors(path) {
+            self.nodes.entry(dir.to_vec()).or_insert(Node::Directory);
+        }
+        self.put(path, Node::File(content.to_vec()));
     }
 
     /// Makes the directories down to `path`, which something else is mounted on.
@@ -219,6 +235,10 @@ impl<'a> Tree<'a> {
                 Node::Link(target) => Entry::Link {
                     at,
                     target: c_string(target.as_os_str())?,
+                },
+                Node::File(content) => Entry::File {
+                    at,
+                    content: content.clone(),
                 },
                 Node::Bind { directory, device } => Entry::Bind {
                     source: c_string(source)?,

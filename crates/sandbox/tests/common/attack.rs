@@ -8,7 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use altair_sandbox::{
-    Ended, FinalGuards, Landlock, Launch, Observer, Policy, Refusal, Seccomp, Stream, channel_pair,
+    Connections, Ended, FinalGuards, Landlock, Launch, Observer, Policy, Refusal, Seccomp, Stream,
+    channel_pair,
 };
 
 use super::{LONG, supervision};
@@ -45,6 +46,8 @@ pub enum Guarded {
     Not,
     /// seccomp alone.
     Seccomp { network: bool, metadata: bool },
+    /// seccomp alone, with sockets for what the host permits; with the network on, if `network`.
+    Services { network: bool },
     /// Landlock alone: everything may be read, nothing written or executed.
     Landlock,
     /// None by the harness; the attack takes them itself.
@@ -69,6 +72,7 @@ impl Guarded {
         match self {
             Self::Not => "not".into(),
             Self::Seccomp { network, metadata } => format!("seccomp {network} {metadata}"),
+            Self::Services { network } => format!("services {network}"),
             Self::Landlock => "landlock".into(),
             Self::ByItself => "itself".into(),
         }
@@ -82,6 +86,16 @@ impl Guarded {
                 seccomp: Some(Seccomp {
                     network: network == "true",
                     metadata: metadata == "true",
+                    ..Seccomp::default()
+                }),
+            }),
+            ["services", network] => Some(FinalGuards {
+                landlock: None,
+                seccomp: Some(Seccomp {
+                    network: network == "true",
+                    metadata: true,
+                    tcp: true,
+                    local: true,
                 }),
             }),
             ["landlock"] => Some(FinalGuards {
@@ -199,6 +213,28 @@ pub fn attack(name: &str, guarded: Guarded, argument: &str) -> Attacked {
 }
 
 pub fn attack_for(name: &str, guarded: Guarded, argument: &str, time: Duration) -> Attacked {
+    attack_under(Policy::unconfined(), name, guarded, argument, time)
+}
+
+/// An attack by a process that may connect to `connections`.
+pub fn attack_to(connections: Connections, name: &str, argument: &str) -> Attacked {
+    let guarded = Guarded::Services {
+        network: connections.internet,
+    };
+    let policy = Policy {
+        connections,
+        ..Policy::unconfined()
+    };
+    attack_under(policy, name, guarded, argument, LONG)
+}
+
+pub fn attack_under(
+    policy: Policy,
+    name: &str,
+    guarded: Guarded,
+    argument: &str,
+    time: Duration,
+) -> Attacked {
     let (host, process) = channel_pair().unwrap();
     let variable = |name: &str, value: String| (OsString::from(name), OsString::from(value));
     let launch = Launch {
@@ -211,7 +247,7 @@ pub fn attack_for(name: &str, guarded: Guarded, argument: &str, time: Duration) 
         ],
         cwd: "/".into(),
         channel: Some(process),
-        policy: Policy::unconfined(),
+        policy,
         template: false,
     };
     let mut witness = Witness {

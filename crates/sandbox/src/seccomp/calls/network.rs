@@ -1,11 +1,12 @@
-//! Sockets. None but pairs, and with the network on TCP and UDP outwards.
+//! Sockets. None but pairs; with the network on TCP and UDP outwards; for declared services those
+//! that the host may connect to them.
 
 use nix::libc::*;
 
 use crate::seccomp::call::Answer::{Allow, AllowIf, Refuse};
 use crate::seccomp::call::Kind::{Bind, Connect, Listen, Socket};
 use crate::seccomp::call::Refuse::{Quietly, Told};
-use crate::seccomp::call::When::{Args, Network, NetworkAnd};
+use crate::seccomp::call::When::{Args, Connecting, Network, NetworkAnd, Sockets};
 use crate::seccomp::call::{Arg, Call, Rules, at_least, at_most, bits, calls, is, without};
 
 /// The kind of a socket without the flags that go with it (socket(2)).
@@ -34,6 +35,17 @@ const INTERNET: Rules = &[
     &[V6, DATAGRAM, ANY_PROTOCOL],
     &[V6, DATAGRAM, UDP],
 ];
+
+/// TCP alone.
+const TCP_ONLY: Rules = &[
+    &[V4, STREAM, ANY_PROTOCOL],
+    &[V4, STREAM, TCP],
+    &[V6, STREAM, ANY_PROTOCOL],
+    &[V6, STREAM, TCP],
+];
+
+/// What connects to a socket that has a path.
+const LOCAL_STREAM: Rules = &[&[LOCAL, STREAM, ANY_PROTOCOL]];
 
 /// Pairs that are connected for good. An end of a pair of datagram sockets could send to any
 /// socket that has a path.
@@ -87,9 +99,9 @@ const GET_OPTIONS: Rules = &[
 
 /// On every architecture.
 pub(super) const CALLS: &[Call] = calls! {
-    SYS_socket: AllowIf(NetworkAnd(INTERNET), Told(Socket)), "TCP and UDP, with the network on";
+    SYS_socket: AllowIf(Sockets { internet: INTERNET, tcp: TCP_ONLY, local: LOCAL_STREAM }, Told(Socket)), "TCP and UDP, with the network on; what connects to a declared service";
     SYS_socketpair: AllowIf(Args(PAIR), Quietly), "event loops, curl's resolver thread";
-    SYS_connect: AllowIf(Network, Told(Connect)), "with the network on";
+    SYS_connect: AllowIf(Connecting, Told(Connect)), "with the network on; to declared services by way of the host";
     SYS_bind: Refuse(Told(Bind)), "nothing listens, and a socket's path is not to be made";
     SYS_listen: Refuse(Told(Listen)), "nothing listens";
     SYS_accept: Refuse(Told(Listen)), "nothing listens";

@@ -72,7 +72,11 @@ impl Called {
 }
 
 fn policy(network: bool, metadata: bool) -> Seccomp {
-    Seccomp { network, metadata }
+    Seccomp {
+        network,
+        metadata,
+        ..Seccomp::default()
+    }
 }
 
 fn policies() -> impl Iterator<Item = (Seccomp, Ask)> {

@@ -80,7 +80,8 @@ fn one_round_answers_no_more_than_its_share() {
             break listener;
         }
     };
-    let mut listener = Listener::new(listener).unwrap();
+    let connector = Connector::new(crate::Connections::default(), None);
+    let mut listener = Listener::new(listener, connector).unwrap();
     while !all_wait(child.0) {
         in_time();
         std::thread::yield_now();

@@ -1,0 +1,177 @@
+//! Where a process may connect to while its network is closed.
+
+use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Where a process may connect to. The host makes each of these connections, on its own copy of
+/// the process's socket and to its own copy of the address: what a second thread of the process
+/// changes meanwhile is of no use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Connections {
+    /// TCP: exactly these addresses and ports.
+    pub addresses: Vec<SocketAddr>,
+    /// Stream sockets that have a path: exactly these.
+    pub sockets: Vec<LocalSocket>,
+    /// Any address of the Internet besides, TCP and UDP: the network is on.
+    pub internet: bool,
+}
+
+/// A stream socket that has a path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LocalSocket {
+    /// The path by which the process may name it, absolute. `path` names it, too.
+    pub named: PathBuf,
+    /// Where it is in the host: absolute, and free of symbolic links as far as it exists. A link
+    /// that comes later is not followed.
+    pub path: PathBuf,
+}
+
+/// An address that a process has named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    Internet(SocketAddr),
+    Path(PathBuf),
+    /// The name of an abstract socket (unix(7)), without the zero byte before it.
+    Abstract(Vec<u8>),
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Internet(address) => address.fmt(f),
+            Self::Path(path) => path.display().fmt(f),
+            Self::Abstract(name) => write!(f, "@{}", String::from_utf8_lossy(name)),
+        }
+    }
+}
+
+/// What the host connects to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    Internet(SocketAddr),
+    Local(PathBuf),
+}
+
+impl Connections {
+    /// What an address stands for that may be connected to; `None`: it may not.
+    pub(crate) fn destination(&self, address: &Address) -> Option<Destination> {
+        match address {
+            Address::Internet(address) => {
+                let permitted =
+                    self.internet || self.addresses.iter().any(|other| is_same(*address, *other));
+                // As it was named: a socket of IPv6 takes no other spelling of an IPv4 address.
+                permitted.then_some(Destination::Internet(*address))
+            }
+            Address::Path(path) => self
+                .sockets
+                .iter()
+                .find(|socket| is_spelled(path, &socket.named) || is_spelled(path, &socket.path))
+                .map(|socket| Destination::Local(socket.path.clone())),
+            Address::Abstract(_) => None,
+        }
+    }
+}
+
+/// Whether two addresses are one, however an IPv4 address is spelled.
+fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
+    let scope = |address| match address {
+        SocketAddr::V6(v6) => v6.scope_id(),
+        SocketAddr::V4(_) => 0,
+    };
+    one.port() == other.port()
+        && one.ip().to_canonical() == other.ip().to_canonical()
+        && scope(one) == scope(other)
+}
+
+/// Byte by byte: comparing paths would pass over `.` and doubled slashes.
+fn is_spelled(path: &Path, other: &Path) -> bool {
+    path.as_os_str().as_bytes() == other.as_os_str().as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn internet(text: &str) -> Address {
+        Address::Internet(text.parse().unwrap())
+    }
+
+    fn database() -> Connections {
+        Connections {
+            addresses: vec![
+                "127.0.0.1:3306".parse().unwrap(),
+                "[::1]:5432".parse().unwrap(),
+            ],
+            sockets: vec![LocalSocket {
+                named: "/var/run/db.sock".into(),
+                path: "/run/db.sock".into(),
+            }],
+            internet: false,
+        }
+    }
+
+    #[test]
+    fn an_address_is_permitted_with_its_port_only() {
+        let permitted = |text| database().destination(&internet(text)).is_some();
+        assert!(permitted("127.0.0.1:3306") && permitted("[::1]:5432"));
+        assert!(permitted("[::ffff:127.0.0.1]:3306"));
+        for other in [
+            "127.0.0.1:3307",
+            "127.0.0.2:3306",
+            "0.0.0.0:3306",
+            "[::1]:3306",
+            "[::]:5432",
+            "[::ffff:127.0.0.1]:5432",
+            "127.0.0.1:5432",
+        ] {
+            assert!(!permitted(other), "{other}");
+        }
+        let mut all = database();
+        all.internet = true;
+        assert!(all.destination(&internet("192.0.2.1:80")).is_some());
+    }
+
+    #[test]
+    fn an_address_of_a_link_is_one_on_that_link() {
+        let connections = Connections {
+            addresses: vec!["[fe80::1%2]:3306".parse().unwrap()],
+            ..Connections::default()
+        };
+        assert!(
+            connections
+                .destination(&internet("[fe80::1%2]:3306"))
+                .is_some()
+        );
+        assert!(
+            connections
+                .destination(&internet("[fe80::1%3]:3306"))
+                .is_none()
+        );
+        assert!(
+            connections
+                .destination(&internet("[fe80::1]:3306"))
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn a_socket_is_permitted_under_its_two_names_and_is_reached_where_it_is() {
+        let destination = |path: &str| database().destination(&Address::Path(path.into()));
+        let there = Some(Destination::Local("/run/db.sock".into()));
+        assert_eq!(destination("/run/db.sock"), there);
+        assert_eq!(destination("/var/run/db.sock"), there);
+        for other in [
+            "/run/./db.sock",
+            "/run//db.sock",
+            "db.sock",
+            "/run/db",
+            "/run/db.sock/",
+        ] {
+            assert_eq!(destination(other), None, "{other}");
+        }
+        let name = Address::Abstract(b"/run/db.sock".to_vec());
+        assert_eq!(database().destination(&name), None);
+    }
+}
