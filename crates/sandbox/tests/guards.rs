@@ -11,6 +11,7 @@ use common::{dropped, fields, output_of, run, sh, stdout};
 fn with_limits(script: &str, limits: Limits) -> Launch {
     let mut launch = sh(script);
     launch.policy = Policy {
+        connections: altair_sandbox::Connections::default(),
         view: None,
         limits,
         privileges: Privileges::Keep,
