@@ -134,14 +134,31 @@ pub fn boolean(b: bool) -> Zval {
     zval
 }
 
-/// Why a request that declares services cannot run.
-const NO_SERVICES: &str = "Declared services are not supported by this version: leave `services` out, or open the network (allowNetwork).";
-
 /// The values of an array property; none where it is null.
 fn items(request: &ZendObject, name: &str) -> Vec<ZvalNode> {
     let array = property(request, name).and_then(Zval::array);
     let entries = array.map_or_else(Vec::new, |array| entries(array, usize::MAX));
     entries.into_iter().map(|(_, value)| value).collect()
+}
+
+/// The strings of an array property; `None` with an exception pending where there is anything else.
+fn texts(request: &ZendObject, property: &str, what: &str) -> Option<Vec<Vec<u8>>> {
+    let items = items(request, property);
+    let texts: Option<_> = items
+        .iter()
+        .map(|item| Some(item.value().zend_str()?.as_bytes().to_vec()))
+        .collect();
+    if texts.is_none() {
+        throw(&EvalError::InvalidRequest(format!(
+            "Each of the {what} has to be a string."
+        )));
+    }
+    texts
+}
+
+/// No service has a name that is no UTF-8: the engine then says which one cannot be used.
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
 }
 
 /// The request that an object describes; an exception is pending where it was never constructed, or
@@ -151,20 +168,12 @@ pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
         throw_error("The EvalRequest was never constructed");
         return Ok(None);
     }
-    if !items(request, "services").is_empty() {
-        throw(&EvalError::InvalidRequest(NO_SERVICES.into()));
+    let (Some(readable), Some(services)) = (
+        texts(request, "readablePaths", "readable paths"),
+        texts(request, "services", "services"),
+    ) else {
         return Ok(None);
-    }
-    let mut readable = Vec::new();
-    for path in items(request, "readablePaths") {
-        let Some(path) = path.value().zend_str() else {
-            throw(&EvalError::InvalidRequest(
-                "Each of the readable paths has to be a string.".into(),
-            ));
-            return Ok(None);
-        };
-        readable.push(OsStr::from_bytes(path.as_bytes()).into());
-    }
+    };
     let path = |name| OsStr::from_bytes(object::bytes(request, name));
     let mut read = EvalRequest::new(object::bytes(request, "snippet"), path("projectRoot"))
         .with_timeout_ms(object::int(request, "timeoutMs"))
@@ -175,7 +184,13 @@ pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
     read.bootstrap = property(request, "bootstrap")
         .filter(|value| value.is_string())
         .map(|_| path("bootstrap").into());
-    read.readable_paths = readable;
+    read.readable_paths = readable
+        .iter()
+        .map(|path| OsStr::from_bytes(path).into())
+        .collect();
+    read.services = property(request, "services")
+        .filter(|value| value.is_array())
+        .map(|_| services.iter().map(|text| lossy(text)).collect());
     read.redact = object::bool(request, "redact");
     Ok(Some(read))
 }

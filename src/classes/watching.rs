@@ -11,8 +11,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use altair_engine::{EvalError, EvalResult, Observer, Prepared, thread};
+use altair_engine::{EvalError, EvalResult, Observer, Prepared};
 use altair_sandbox::Stream;
+use altair_sandbox::thread;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{pipe2, read, write};

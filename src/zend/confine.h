@@ -26,10 +26,12 @@ void altair_note_urls(void);
 void altair_note_outside(const char *root, size_t len);
 
 /* Where a call would have connected to, in words, as far as its arguments tell; else the
- * function's name. At most ALTAIR_WHAT_BYTES, the final NUL included. True where that is a Unix
- * socket, which no network has to do with. */
+ * function's name. At most ALTAIR_WHAT_BYTES, the final NUL included. */
 #define ALTAIR_WHAT_BYTES 256
-bool altair_describe(zend_execute_data *call, char *what);
+void altair_describe(zend_execute_data *call, char *what);
+/* The flag that declares what was described as a service, in as many bytes; false where it is no
+ * connection to one, as there is no port, for one. */
+bool altair_service(const char *what, char *flag);
 
 /* ---- blocked.c ---- */
 

@@ -132,8 +132,10 @@ static ZEND_NAMED_FUNCTION(refuse)
 	}
 	const char *lift = entry != NULL ? entry->lift : "--unsafe";
 	char what[ALTAIR_WHAT_BYTES];
-	if (altair_describe(execute_data, what)) {
-		lift = "--unsafe";
+	char service[ALTAIR_WHAT_BYTES];
+	altair_describe(execute_data, what);
+	if (altair_service(what, service)) {
+		lift = service;
 	}
 	altair_blocked(what, lift);
 	zend_throw_error(error_of(scope), "%s%s%s() is refused in a confined run%s; %s allows it",

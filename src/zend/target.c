@@ -121,9 +121,8 @@ static bool describe_transfer(char *what, const zend_execute_data *call)
 	return told;
 }
 
-static bool describe_target(char *what, const zend_execute_data *call, const char *name, bool *is_path)
+static bool describe_target(char *what, const zend_execute_data *call, const char *name)
 {
-	*is_path = false;
 	if (strcmp(name, "curl_exec") == 0) {
 		return describe_transfer(what, call);
 	}
@@ -136,23 +135,37 @@ static bool describe_target(char *what, const zend_execute_data *call, const cha
 		if (address == NULL || Z_TYPE_P(address) != IS_STRING) {
 			return false;
 		}
-		*is_path = is_path_of_socket(Z_STRVAL_P(address));
 		return describe(what, targets[i].verb, Z_STRVAL_P(address), Z_STRLEN_P(address),
 			port != NULL && Z_TYPE_P(port) <= IS_STRING ? zval_get_long((zval *) port) : 0);
 	}
 	return false;
 }
 
-bool altair_describe(zend_execute_data *call, char *what)
+void altair_describe(zend_execute_data *call, char *what)
 {
-	bool is_path = false;
 	const zend_class_entry *scope = call->func->common.scope;
 	const char *name = ZSTR_VAL(call->func->common.function_name);
-	if (scope == NULL && describe_target(what, call, name, &is_path)) {
-		return is_path;
+	if (scope == NULL && describe_target(what, call, name)) {
+		return;
 	}
 	snprintf(what, ALTAIR_WHAT_BYTES, "%s%s%s()", scope ? ZSTR_VAL(scope->name) : "", scope ? "::" : "", name);
-	return false;
+}
+
+bool altair_service(const char *what, char *flag)
+{
+	static const char verb[] = "connect to ";
+	if (strncmp(what, verb, sizeof verb - 1) != 0 || strstr(what, "...") != NULL) {
+		return false;
+	}
+	const char *place = what + sizeof verb - 1;
+	const char *colon = strrchr(place, ':');
+	bool has_port = colon != NULL && colon > place && colon[1] != '\0'
+		&& strspn(colon + 1, "0123456789") == strlen(colon + 1);
+	if (*place != '/' && !has_port) {
+		return false;
+	}
+	snprintf(flag, ALTAIR_WHAT_BYTES, "--service=%s", place);
+	return true;
 }
 
 /* ---- URL wrappers ---- */
@@ -196,7 +209,8 @@ static void on_error(int type, zend_string *file, uint32_t line, zend_string *me
 	if (!connects || url == NULL || !describe(what, "connect to", Z_STRVAL_P(url), Z_STRLEN_P(url), 0)) {
 		snprintf(what, sizeof what, "open a %.*s: URL", len > 32 ? 32 : (int) len, scheme);
 	}
-	altair_blocked(what, "--network");
+	char service[ALTAIR_WHAT_BYTES];
+	altair_blocked(what, altair_service(what, service) ? service : "--network");
 }
 
 void altair_note_urls(void)

@@ -31,6 +31,7 @@ Examples:
   altair eval 'return container(UserRepository::class)->findByEmail(\"a@b.c\");'
   altair eval --file=check.php --timeout-ms=20000
   echo 'return PHP_VERSION;' | altair eval --file=-
+  altair eval --service=127.0.0.1:3306 'container(PDO::class)->query(\"SELECT 1\")->fetchAll()'
   altair eval -- '-1 + 2'
 
 In the snippet `container()` is the application's container and `container($id)` is an entry of
@@ -65,7 +66,7 @@ for temporary files only, and nothing of it is left.
 
 With --format=json an object: ok, user {uid, name}, php {path, version, sapi, thread_safe, debug,
 problem}, extension {path, version, problem}, kernel {release, architecture, container}, problems,
-guards. Each guard: name, state (in_force, degraded, missing, unknown), detail, version, remedies
+services, guards. Each service: service, from, addresses, problem. Each guard: name, state (in_force, degraded, missing, unknown), detail, version, remedies
 [{because, how}], self_test {verdict (passed, failed, not_tried), reason, attacks [{tried, seen,
 without, held}]}. What is not known is null.
 
@@ -91,6 +92,15 @@ error.
 Exit codes:
   0  the client has gone, or a signal (SIGINT, SIGTERM) came
   2  wrong usage, or the server could not be started; one line on standard error says why";
+
+/// What `--service` does.
+const SERVICE: &str =
+    "A service that may be connected to, host:port or a Unix socket's path; repeatable";
+const SERVICE_LONG: &str = "\
+A service that may be connected to while the network is off: host:port, or the absolute path of a \
+Unix socket; repeatable. It takes the place of what extra.altair-eval.services in composer.json \
+declares and the application's environment names (DATABASE_URL, DB_HOST, REDIS_URL, …); \
+--service=none leaves none. `altair doctor` shows what was found.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -190,6 +200,10 @@ pub struct EvalArgs {
     #[arg(long, value_name = "path")]
     pub read: Vec<PathBuf>,
 
+    /// See [`EvalRequest::services`](altair_engine::EvalRequest::services).
+    #[arg(long, value_name = "address", help = SERVICE, long_help = SERVICE_LONG)]
+    pub service: Vec<String>,
+
     /// Start a new PHP process instead of forking a warm one.
     #[arg(long)]
     pub cold: bool,
@@ -238,6 +252,10 @@ pub struct DoctorArgs {
     /// The PHP interpreter of the child.
     #[arg(long, value_name = "path", default_value = "php")]
     pub php: OsString,
+
+    /// The project whose services are shown [default: the working directory].
+    #[arg(long, value_name = "dir")]
+    pub root: Option<PathBuf>,
 }
 
 /// The arguments of `altair mcp:serve`.
@@ -266,6 +284,10 @@ pub struct McpArgs {
     /// Let calls ask for neither, which is the default; not together with the two.
     #[arg(long, conflicts_with_all = ["allow_writes", "allow_network"])]
     pub readonly: bool,
+
+    /// See [`EvalRequest::services`](altair_engine::EvalRequest::services).
+    #[arg(long, value_name = "address", help = SERVICE, long_help = SERVICE_LONG)]
+    pub service: Vec<String>,
 
     /// The project: the directory that holds vendor/autoload.php [default: the working directory].
     #[arg(long, value_name = "dir")]
@@ -308,6 +330,16 @@ pub enum Shell {
     /// fish.
     #[value(help = None::<&str>)]
     Fish,
+}
+
+/// What `--service` has named, as a request has it.
+#[must_use]
+pub fn services(named: Vec<String>) -> Option<Vec<String>> {
+    match named.as_slice() {
+        [] => None,
+        [none] if none == "none" => Some(Vec::new()),
+        _ => Some(named),
+    }
 }
 
 /// Parses `arguments`, the first of which is the program's name.

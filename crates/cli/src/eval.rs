@@ -10,7 +10,7 @@ use altair_engine::audit::Actor;
 use altair_engine::guards::Selection;
 use altair_engine::{EvalError, EvalRequest, Evaluator};
 
-use crate::args::{EvalArgs, Format};
+use crate::args::{EvalArgs, Format, services};
 use crate::exit::Exit;
 use crate::failure::{Failure, reason};
 use crate::host::Host;
@@ -69,6 +69,7 @@ fn request(args: EvalArgs) -> Result<EvalRequest, Failure> {
     request.allow_network = args.network;
     request.unconfined = args.unconfined;
     request.bootstrap = args.bootstrap;
+    request.services = services(args.service);
     request.readable_paths = args
         .read
         .iter()

@@ -29,6 +29,8 @@ pub struct Server {
     pub evaluator: Evaluator,
     /// The application.
     pub root: PathBuf,
+    /// What calls may connect to while the network is off; `None`: what the application declares.
+    pub services: Option<Vec<String>>,
     /// Whether calls may ask for real writes.
     pub allow_writes: bool,
     /// Whether calls may ask for connections.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use altair_engine::audit::Actor;
 use altair_engine::{EvalError, EvalRequest, Evaluator, Pool};
 
-use crate::args::{McpArgs, McpTransport};
+use crate::args::{McpArgs, McpTransport, services};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host::{Host, Server};
@@ -29,13 +29,14 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
         Some(path) => evaluator.with_extension(path),
         None => evaluator,
     };
+    let services = services(args.service);
+    let mut request = EvalRequest::new("return 1;", &root);
+    request.services.clone_from(&services);
     // Told now, and not by each call.
-    evaluator
-        .prepare(&EvalRequest::new("return 1;", &root))
-        .map_err(|error| match error {
-            EvalError::InvalidRequest(why) | EvalError::Launch(why) => Failure::new(why),
-            EvalError::Interrupted => Failure::new("the start was interrupted"),
-        })?;
+    evaluator.prepare(&request).map_err(|error| match error {
+        EvalError::InvalidRequest(why) | EvalError::Launch(why) => Failure::new(why),
+        EvalError::Interrupted => Failure::new("the start was interrupted"),
+    })?;
     serve(Server {
         http: match args.transport {
             McpTransport::Stdio => None,
@@ -43,6 +44,7 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
         },
         evaluator,
         root,
+        services,
         allow_writes: args.allow_writes,
         allow_network: args.allow_network,
     })

@@ -10,6 +10,7 @@ pub fn serve(server: Server) -> Result<(), String> {
         http,
         evaluator,
         root,
+        services,
         allow_writes,
         allow_network,
     } = server;
@@ -49,6 +50,7 @@ pub fn serve(server: Server) -> Result<(), String> {
         transport,
         evaluator,
         root,
+        services,
         permits: Permits {
             writes: allow_writes,
             network: allow_network,

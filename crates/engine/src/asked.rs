@@ -11,6 +11,7 @@ use crate::launch::HostContext;
 use crate::profile::SecurityProfile;
 use crate::readable::Sources;
 use crate::request::{Bootstrap, EvalRequest, Target};
+use crate::services::Services;
 use crate::start::why_degraded;
 
 /// What a child is asked for with.
@@ -21,6 +22,7 @@ pub(crate) struct Asked<'a> {
     pub target: &'a Target,
     pub php: &'a Path,
     pub environment: &'a [(OsString, OsString)],
+    pub services: &'a Services,
 }
 
 impl Asked<'_> {
@@ -40,7 +42,7 @@ impl Asked<'_> {
         {
             return Vec::new();
         }
-        Sources {
+        let mut paths = Sources {
             php,
             extension: evaluator.extension.as_deref(),
             ini_scan_dir: evaluator.ini_scan_dir.as_deref(),
@@ -50,7 +52,10 @@ impl Asked<'_> {
             reader: run_as(&target.root),
             requested: &request.readable_paths,
         }
-        .paths()
+        .paths();
+        // Applications look whether a socket is there before they connect to it.
+        paths.extend(self.services.paths());
+        paths
     }
 
     pub(crate) fn host(&self) -> HostContext<'_> {
@@ -95,7 +100,9 @@ impl Asked<'_> {
     /// What PHP's own switches take away. `readable`: beside the project, where there is no private
     /// root that shows nothing else.
     pub(crate) fn restrictions(&self, readable: &[PathBuf]) -> Option<Restrictions> {
-        let restrictions = SecurityProfile::from(self.request).restrictions();
+        let restrictions = SecurityProfile::from(self.request)
+            .with_services(!self.services.is_empty())
+            .restrictions();
         restrictions
             .filter(|_| self.takes_ini())
             .map(|restrictions| Restrictions {

@@ -9,6 +9,7 @@ use altair_sandbox::{
 
 use crate::guards::Selection;
 use crate::request::{EvalRequest, Target};
+use crate::services::Services;
 
 /// What the process may use beyond `memory_limit` before the kernel refuses it, in bytes: PHP's
 /// own data, the stacks of threads, native libraries.
@@ -64,6 +65,8 @@ pub(crate) struct Confinement<'a> {
     pub level: &'a Level,
     /// What may be read beside the project.
     pub readable: &'a [PathBuf],
+    /// What may be connected to while the network is off.
+    pub services: &'a Services,
 }
 
 impl Confinement<'_> {
@@ -101,6 +104,7 @@ impl Confinement<'_> {
                 Privileges::Keep
             },
             view: self.has_view().then(|| self.view()),
+            connections: self.services.connections(self.request.allow_network),
             makes_real_files: self.request.allow_writes || self.request.unconfined,
         }
     }
@@ -135,10 +139,20 @@ impl Confinement<'_> {
         }
     }
 
+    /// The files that have another content than outside. With the network on, names are looked up as
+    /// they are there.
+    pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        match self.services.is_empty() || self.request.allow_network {
+            true => Vec::new(),
+            false => self.services.files(),
+        }
+    }
+
     fn view(&self) -> View {
         View {
             readable: self.readable.to_vec(),
             devices: DEVICES.iter().map(PathBuf::from).collect(),
+            files: self.files(),
             project: Project {
                 root: self.target.root.clone(),
                 writes: self.writes(),
@@ -157,6 +171,8 @@ impl Confinement<'_> {
             landlock: self.takes("landlock").then(|| self.landlock()),
             seccomp: self.takes("seccomp").then(|| Seccomp {
                 network: self.request.allow_network,
+                tcp: self.services.has_tcp(),
+                local: self.services.has_sockets(),
                 metadata: self.has_view(),
             }),
         }
@@ -182,6 +198,7 @@ impl Confinement<'_> {
             writable,
             devices: WRITABLE_DEVICES.iter().map(PathBuf::from).collect(),
             network: self.request.allow_network,
+            ports: self.services.ports(),
         }
     }
 }

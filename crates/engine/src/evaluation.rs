@@ -16,9 +16,11 @@ use crate::changes;
 use crate::channel::{self, MessageReader, Run, Secret, Work};
 use crate::diagnosis::never_entered;
 use crate::guards::Selection;
+use crate::known::Known;
 use crate::outcome::{Heard, Seen};
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, Target};
-use crate::secrets::{Known, Redactor};
+use crate::secrets::Redactor;
+use crate::services::{self, Service, Services};
 use crate::start::{Started, start};
 use crate::turns::{Turn, Turns};
 use crate::warm::{Acquired, Boot, Failed, IDLE, Pool, Start};
@@ -182,12 +184,20 @@ impl Evaluator {
             self.running.as_deref(),
             std::env::var_os("PATH").as_deref(),
         )?;
+        let environment = std::env::vars_os().collect::<Vec<_>>();
+        let declared = match &request.services {
+            Some(own) => services::declared(own),
+            None if request.unconfined => Ok(Vec::new()),
+            None => Known::of(&environment, &target.root).services.services(),
+        };
         Ok(Prepared {
             evaluator: self.clone(),
             request: request.clone(),
             target,
             php,
-            environment: std::env::vars_os().collect(),
+            environment,
+            declared: declared.map_err(EvalError::InvalidRequest)?,
+            services: Services::default(),
             started,
             started_ns,
             turns: None,
@@ -203,6 +213,9 @@ pub struct Prepared {
     target: Target,
     php: PathBuf,
     environment: Vec<(OsString, OsString)>,
+    declared: Vec<Service>,
+    /// Their addresses, once it runs.
+    services: Services,
     started: Instant,
     started_ns: u64,
     turns: Option<Turns>,
@@ -237,6 +250,7 @@ impl Prepared {
     ///
     /// As for [`Evaluator::evaluate`].
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
+        self.services = self.resolved()?;
         let (turn, ahead) = match self.turns.take() {
             Some(turns) => self.wait_for_turn(&turns, observer)?,
             None => (None, None),
@@ -326,7 +340,16 @@ impl Prepared {
             target: &self.target,
             php: &self.php,
             environment: &self.environment,
+            services: &self.services,
         }
+    }
+
+    /// What it may connect to while the network is off. What is not declared for this run alone need
+    /// not be there: it may be none of this run's affair.
+    fn resolved(&self) -> Result<Services, EvalError> {
+        let strict = self.request.services.is_some();
+        services::resolve(&self.declared, strict, self.deadline())
+            .map_err(EvalError::InvalidRequest)
     }
 
     fn run_child(

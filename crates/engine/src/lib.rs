@@ -18,6 +18,7 @@ mod error;
 mod evaluation;
 mod freshness;
 pub mod guards;
+mod known;
 pub mod launch;
 mod outcome;
 pub mod php;
@@ -26,8 +27,8 @@ mod readable;
 mod request;
 mod result;
 pub mod secrets;
+pub mod services;
 mod start;
-pub mod thread;
 mod turns;
 mod warm;
 

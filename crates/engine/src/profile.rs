@@ -66,7 +66,7 @@ pub const METHODS_REFUSED: &[&str] = &[
     "SQLite3::loadExtension",
 ];
 
-/// Disabled unless the network is on.
+/// Disabled unless the network is on or services are declared.
 pub const NETWORK_DISABLED: &[&str] = &[
     "fsockopen",
     "pfsockopen",
@@ -109,7 +109,7 @@ pub const INI: &[(&str, &str)] = &[
     ("allow_url_include", "0"),
 ];
 
-/// ini settings of a run without network.
+/// ini settings of a run without network and without services.
 pub const NETWORK_INI: &[(&str, &str)] = &[("allow_url_fopen", "0")];
 
 /// The environment variables that tell a run what it is allowed.
@@ -125,6 +125,7 @@ pub struct SecurityProfile {
     memory_limit_mb: u32,
     allow_writes: bool,
     allow_network: bool,
+    services: bool,
     unconfined: bool,
 }
 
@@ -134,12 +135,28 @@ impl From<&EvalRequest> for SecurityProfile {
             memory_limit_mb: request.memory_limit_mb(),
             allow_writes: request.allow_writes,
             allow_network: request.allow_network,
+            services: request
+                .services
+                .as_ref()
+                .is_some_and(|services| !services.is_empty()),
             unconfined: request.unconfined,
         }
     }
 }
 
 impl SecurityProfile {
+    /// The same for a run that has services, or none, whatever the request itself says of them.
+    #[must_use]
+    pub(crate) fn with_services(mut self, services: bool) -> Self {
+        self.services = services;
+        self
+    }
+
+    /// Whether PHP may connect: the kernel's guards know where to.
+    fn connects(&self) -> bool {
+        self.unconfined || self.allow_network || self.services
+    }
+
     /// The functions that are disabled, in the order of the lists above; none when unsafe.
     pub fn disabled_functions(&self) -> impl Iterator<Item = &'static str> {
         let always = [ALWAYS_DISABLED, ALSO_DISABLED, LISTENING_DISABLED];
@@ -149,7 +166,7 @@ impl SecurityProfile {
         } else {
             always
         };
-        let network = if self.unconfined || self.allow_network {
+        let network = if self.connects() {
             [[].as_slice(); 2]
         } else {
             network
@@ -160,11 +177,7 @@ impl SecurityProfile {
     /// The ini settings, without `memory_limit`; none when unsafe.
     pub fn ini(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let always = if self.unconfined { &[] } else { INI };
-        let network = if self.unconfined || self.allow_network {
-            &[]
-        } else {
-            NETWORK_INI
-        };
+        let network = if self.connects() { &[] } else { NETWORK_INI };
         always.iter().chain(network).copied()
     }
 

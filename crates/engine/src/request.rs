@@ -48,6 +48,10 @@ pub struct EvalRequest {
     pub unconfined: bool,
     /// The file that returns the container, absolute or relative to the root.
     pub bootstrap: Option<PathBuf>,
+    /// Addresses that may be connected to while the network is off: `host:port` or absolute paths of
+    /// Unix sockets. `None`: what the project's `composer.json` declares, or the application's
+    /// environment names.
+    pub services: Option<Vec<String>>,
     /// Files and directories that may be read beside the project and what PHP needs; absolute.
     pub readable_paths: Vec<PathBuf>,
     /// Whether secrets are replaced in the answer.
@@ -66,6 +70,7 @@ impl EvalRequest {
             allow_network: false,
             unconfined: false,
             bootstrap: None,
+            services: None,
             readable_paths: Vec::new(),
             redact: true,
         }

@@ -50,6 +50,7 @@ impl Started {
             selection: &asked.evaluator.selection,
             level: &Level::Full,
             readable: &[],
+            services: asked.services,
         };
         Self {
             child,
@@ -208,6 +209,7 @@ pub(crate) fn start(asked: &Asked<'_>) -> Result<Started, EvalError> {
             selection,
             level: &level,
             readable: &readable,
+            services: asked.services,
         };
         if request.allow_writes
             && !request.unconfined

@@ -19,6 +19,7 @@ use crate::arguments::Arguments;
 pub struct Calls {
     evaluator: Evaluator,
     root: PathBuf,
+    services: Option<Vec<String>>,
     turns: Turns,
     /// Further calls wait for one of these.
     under_way: Arc<Semaphore>,
@@ -66,12 +67,18 @@ impl Observer for Watcher {
 }
 
 impl Calls {
-    /// Runs of `evaluator` in the application at `root`, until `stop`.
-    pub fn new(evaluator: Evaluator, root: PathBuf, stop: CancellationToken) -> Self {
+    /// Runs of `evaluator` in the application at `root`, with these services, until `stop`.
+    pub fn new(
+        evaluator: Evaluator,
+        root: PathBuf,
+        services: Option<Vec<String>>,
+        stop: CancellationToken,
+    ) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             evaluator,
             root,
+            services,
             turns: Turns::new(cores),
             under_way: Arc::new(Semaphore::new(Turns::under_way(cores))),
             threads: TaskTracker::new(),
@@ -95,6 +102,7 @@ impl Calls {
             .with_timeout_ms(arguments.timeout_ms);
         request.allow_writes = arguments.allow_writes;
         request.allow_network = arguments.allow_network;
+        request.services.clone_from(&self.services);
         let (evaluator, turns) = (self.evaluator.clone(), self.turns.clone());
         let ender = Ender(Arc::default());
         let mut watcher = Watcher(Arc::clone(&ender.0));

@@ -52,6 +52,8 @@ pub struct Options {
     pub evaluator: Evaluator,
     /// The application.
     pub root: PathBuf,
+    /// What calls may connect to while the network is off; `None`: what the application declares.
+    pub services: Option<Vec<String>>,
     /// What calls may ask for.
     pub permits: Permits,
 }
@@ -91,7 +93,12 @@ pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Err
         .build()?;
     let served = runtime.block_on(async {
         let stop = CancellationToken::new();
-        let calls = Arc::new(Calls::new(options.evaluator, options.root, stop.clone()));
+        let calls = Arc::new(Calls::new(
+            options.evaluator,
+            options.root,
+            options.services,
+            stop.clone(),
+        ));
         let server = Server::new(Arc::clone(&calls), options.permits);
         let ended = {
             let stop = stop.clone();

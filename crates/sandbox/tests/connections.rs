@@ -33,6 +33,7 @@ attacks![
     connect_in_vain,
     use_sockets_otherwise,
     connect_often,
+    ask_for_v6,
 ];
 
 /// Descriptors and threads of the test program are counted: one test at a time.
@@ -715,4 +716,47 @@ fn nothing_is_left_of_many_connections() {
     wait_until("the descriptors are closed", || {
         open_descriptors() <= before
     });
+}
+
+/// Asks whether there is IPv6, as PHP does, and tries to send with what it gets.
+fn ask_for_v6(to: &str) {
+    let socket = call(
+        libc::SYS_socket,
+        &[libc::AF_INET6 as u64, libc::SOCK_DGRAM as u64, 0],
+    );
+    println!("socket {}", i32::from(socket >= 0));
+    let bytes = *b"hello";
+    let pointer = bytes.as_ptr() as u64;
+    let address = address_of(to.parse().unwrap());
+    let to = address.as_ptr() as u64;
+    say(
+        "send",
+        call(libc::SYS_sendto, &[socket as u64, pointer, 5, 0, to, 16]),
+    );
+    say("write", call(libc::SYS_write, &[socket as u64, pointer, 5]));
+    say("close", call(libc::SYS_close, &[socket as u64]));
+}
+
+#[test]
+fn who_may_connect_by_ipv6_is_told_that_there_is_some_and_gets_no_socket_of_udp() {
+    let _alone = alone();
+    let v4 = "127.0.0.1:9".parse().unwrap();
+    let attacked = attack_to(
+        to_addresses(&["[::1]:9".parse().unwrap()]),
+        "ask_for_v6",
+        "127.0.0.1:9",
+    );
+    let expected = format!(
+        "socket 1\nsend {}\nwrite {}\nclose 0\n",
+        libc::ENOTSOCK,
+        libc::EBADF
+    );
+    assert_eq!(attacked.output(), expected);
+    let attacked = attack_to(to_addresses(&[v4]), "ask_for_v6", "127.0.0.1:9");
+    assert!(
+        attacked.output().starts_with("socket 0\n"),
+        "{}",
+        attacked.output()
+    );
+    assert_eq!(attacked.refused, []);
 }

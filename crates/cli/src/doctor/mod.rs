@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::human::Theme;
-use crate::{extension, json, output};
+use crate::{eval, extension, json, output};
 use progress::Counter;
 
 /// Examines and prints; the exit code says whether every guard is in force.
@@ -43,8 +43,11 @@ fn examine(args: &DoctorArgs, host: &Host) -> Report {
     };
     // Its own scope: the progress line is gone before anything else is printed.
     let mut counter = Counter::on_stderr();
-    let mut report =
-        Doctor::new(host.php(&args.php), extension).examine(&mut |progress| counter.draw(progress));
+    let mut doctor = Doctor::new(host.php(&args.php), extension);
+    if let Ok(root) = eval::root(args.root.clone()) {
+        doctor = doctor.with_root(root);
+    }
+    let mut report = doctor.examine(&mut |progress| counter.draw(progress));
     if let Some(failure) = problem {
         report.ok = false;
         report.extension.problem = Some(failure.to_string());

@@ -1,6 +1,8 @@
 //! A report as text for people: a pure function of the report.
 
-use altair_engine::doctor::{Extension, GuardReport, Php, Report, SelfTest, State, Verdict};
+use altair_engine::doctor::{
+    Extension, GuardReport, Php, Report, SelfTest, ServiceReport, State, Verdict,
+};
 
 use crate::escape;
 use crate::human::Theme;
@@ -22,6 +24,17 @@ pub fn render(report: &Report, theme: Theme) -> String {
     line(&mut out, 0, "");
     for guard in &report.guards {
         row(&mut out, guard, theme);
+    }
+    if !report.services.is_empty() {
+        line(&mut out, 0, "");
+        line(
+            &mut out,
+            0,
+            "Runs in this project may connect to, while the network is off:",
+        );
+    }
+    for service in &report.services {
+        services(&mut out, service, theme);
     }
     line(&mut out, 0, "");
     line(&mut out, 0, &conclusion(report, theme));
@@ -127,6 +140,25 @@ fn row(out: &mut String, guard: &GuardReport, theme: Theme) {
     // Of a guard that is not there the row has said all.
     if matches!(guard.state, State::InForce | State::Degraded) {
         attacks(out, &guard.self_test, theme);
+    }
+}
+
+fn services(out: &mut String, service: &ServiceReport, theme: Theme) {
+    let named = escape::line(&service.service);
+    let addresses: Vec<String> = service
+        .addresses
+        .iter()
+        .map(ToString::to_string)
+        .filter(|address| *address != service.service)
+        .collect();
+    let is = match addresses.is_empty() {
+        true => String::new(),
+        false => format!(" is {}", addresses.join(", ")),
+    };
+    let from = theme.dim(&format!("from {}", escape::line(&service.from)));
+    line(out, 1, &format!("{}{is}  {from}", theme.name(&named)));
+    if let Some(problem) = &service.problem {
+        line(out, 2, &theme.notice(&escape::line(problem)));
     }
 }
 

@@ -72,6 +72,7 @@ fn report(ok: bool, guards: Vec<GuardReport>) -> Report {
             container: None,
         },
         problems: Vec::new(),
+        services: Vec::new(),
         guards,
     }
 }

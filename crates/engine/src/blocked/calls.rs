@@ -1,12 +1,18 @@
 //! Refused system calls in words.
 
+use std::borrow::Cow;
+
 use altair_sandbox::Refusal;
 use nix::libc;
 
 use crate::result::Blocked;
+use crate::services::Service;
 
-const NETWORK: &str = "--network";
-const UNSAFE: &str = "--unsafe";
+/// The flag that allows what was refused.
+pub(super) type Lift = Option<Cow<'static, str>>;
+
+const NETWORK: Lift = Some(Cow::Borrowed("--network"));
+const UNSAFE: Lift = Some(Cow::Borrowed("--unsafe"));
 
 /// What only root may call, whatever lifts the guard.
 const ROOTS: &[&str] = &[
@@ -69,25 +75,32 @@ pub(super) fn list(refusals: &[Refusal]) -> impl Iterator<Item = Blocked> {
             Blocked {
                 what,
                 guard: "seccomp".into(),
-                lift: lift.map(str::to_owned),
+                lift: lift.map(Cow::into_owned),
             }
         })
 }
 
 /// What was tried, and the flag that allows it; `root`: whether the host is root.
-pub(super) fn describe(refusal: &Refusal, root: bool) -> (String, Option<&'static str>) {
+pub(super) fn describe(refusal: &Refusal, root: bool) -> (String, Lift) {
     let what = match refusal {
         Refusal::Socket {
             family,
             kind,
             protocol,
         } => return socket(*family, *kind, *protocol),
-        Refusal::Connect { to: Some(to) } if is_of_internet(to) => {
-            return (format!("connect to {to}"), Some(NETWORK));
+        Refusal::Connect { to: Some(to) } if to.parse::<Service>().is_ok() => {
+            let lift = format!("--service={to}");
+            return (format!("connect to {to}"), Some(lift.into()));
         }
         Refusal::Connect { to: Some(to) } => format!("connect to {to}"),
         Refusal::Connect { to: None } => {
-            return ("connect to an address".into(), Some(NETWORK));
+            return ("connect to an address".into(), NETWORK);
+        }
+        Refusal::Unserved { to, because } => {
+            let what = format!(
+                "connect to {to}, which is allowed, but the host cannot do it for the run ({because})"
+            );
+            return (what, None);
         }
         Refusal::Listen { at: Some(at) } => format!("listen on {at}"),
         Refusal::Listen { at: None } => "listen for connections".into(),
@@ -99,27 +112,37 @@ pub(super) fn describe(refusal: &Refusal, root: bool) -> (String, Option<&'stati
         Refusal::Link => "make a link to a file".into(),
         Refusal::Inspect { call } => format!("reach into another process: {call}()"),
         Refusal::Kernel { call } => {
-            let lift = (root || !ROOTS.contains(call)).then_some(UNSAFE);
+            let lift = if root || !ROOTS.contains(call) {
+                UNSAFE
+            } else {
+                None
+            };
             return (format!("call {call}()"), lift);
         }
         _ => "make a system call".into(),
     };
-    (what, Some(UNSAFE))
+    (what, UNSAFE)
 }
 
-fn socket(family: i32, kind: i32, protocol: i32) -> (String, Option<&'static str>) {
+fn socket(family: i32, kind: i32, protocol: i32) -> (String, Lift) {
     let of_internet = family == libc::AF_INET || family == libc::AF_INET6;
     let what = match (kind, protocol) {
         (libc::SOCK_STREAM, 0 | libc::IPPROTO_TCP) if of_internet => {
-            return ("open a TCP socket".into(), Some(NETWORK));
+            return (
+                "open a TCP socket".into(),
+                Some("--service=<host:port>".into()),
+            );
         }
         (libc::SOCK_DGRAM, 0 | libc::IPPROTO_UDP) if of_internet => {
             let what = "open a UDP socket (to look up a name, most likely)";
-            return (what.into(), Some(NETWORK));
+            return (what.into(), NETWORK);
         }
         (libc::SOCK_RAW, _) if of_internet => "open a raw Internet socket".into(),
         _ if of_internet => format!("open an Internet socket of protocol {protocol}"),
         _ => match family {
+            libc::AF_UNIX if kind == libc::SOCK_STREAM => {
+                return ("open a Unix socket".into(), Some("--service=<path>".into()));
+            }
             libc::AF_UNIX => "open a Unix socket".into(),
             libc::AF_NETLINK => "open a netlink socket".into(),
             libc::AF_PACKET => "open a packet socket".into(),
@@ -128,7 +151,7 @@ fn socket(family: i32, kind: i32, protocol: i32) -> (String, Option<&'static str
             _ => format!("open a socket of family {family}"),
         },
     };
-    (what, Some(UNSAFE))
+    (what, UNSAFE)
 }
 
 fn is_internet_socket(refusal: &Refusal) -> bool {

@@ -50,10 +50,13 @@ fn calls_are_said_in_words_with_the_flag_that_allows_them() {
         protocol: 0,
     };
     let cases = [
-        (tcp_socket(), entry("open a TCP socket", "--network")),
+        (
+            tcp_socket(),
+            entry("open a TCP socket", "--service=<host:port>"),
+        ),
         (
             unix(libc::SOCK_STREAM),
-            entry("open a Unix socket", "--unsafe"),
+            entry("open a Unix socket", "--service=<path>"),
         ),
         (
             Refusal::Socket {
@@ -65,15 +68,15 @@ fn calls_are_said_in_words_with_the_flag_that_allows_them() {
         ),
         (
             connect("127.0.0.1:8443"),
-            entry("connect to 127.0.0.1:8443", "--network"),
+            entry("connect to 127.0.0.1:8443", "--service=127.0.0.1:8443"),
         ),
         (
             connect("[::1]:80"),
-            entry("connect to [::1]:80", "--network"),
+            entry("connect to [::1]:80", "--service=[::1]:80"),
         ),
         (
             connect("/run/docker.sock"),
-            entry("connect to /run/docker.sock", "--unsafe"),
+            entry("connect to /run/docker.sock", "--service=/run/docker.sock"),
         ),
         (
             Refusal::Listen { at: None },
@@ -133,13 +136,19 @@ fn calls_are_said_in_words_with_the_flag_that_allows_them() {
 fn no_flag_is_named_for_what_only_root_may_do() {
     let mount = Refusal::Kernel { call: "mount" };
     assert_eq!(calls::describe(&mount, false).1, None);
-    assert_eq!(calls::describe(&mount, true).1, Some("--unsafe"));
+    assert_eq!(calls::describe(&mount, true).1.as_deref(), Some("--unsafe"));
 }
 
 #[test]
 fn where_a_program_wanted_to_connect_replaces_its_socket() {
     let list = listed(vec![tcp_socket(), connect("127.0.0.1:8443")]);
-    assert_eq!(list, [entry("connect to 127.0.0.1:8443", "--network")]);
+    assert_eq!(
+        list,
+        [entry(
+            "connect to 127.0.0.1:8443",
+            "--service=127.0.0.1:8443"
+        )]
+    );
     // That of a Unix socket says nothing of the Internet.
     let list = listed(vec![tcp_socket(), connect("/run/db.sock")]);
     assert_eq!(list.len(), 2);

@@ -85,6 +85,7 @@ pub(super) fn examine(
             container: machine.container,
         },
         problems,
+        services: Vec::new(),
         guards,
     }
 }

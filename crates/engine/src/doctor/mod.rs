@@ -13,6 +13,7 @@ mod lab;
 mod machine;
 mod report;
 mod scratch;
+mod services;
 #[cfg(test)]
 mod tests;
 mod versions;
@@ -21,7 +22,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub use report::{
-    Attack, Extension, GuardReport, Kernel, Php, Remedy, Report, SelfTest, State, User, Verdict,
+    Attack, Extension, GuardReport, Kernel, Php, Remedy, Report, SelfTest, ServiceReport, State,
+    User, Verdict,
 };
 
 /// Examines a machine with one PHP.
@@ -29,6 +31,7 @@ pub use report::{
 pub struct Doctor {
     php: OsString,
     extension: Option<PathBuf>,
+    root: Option<PathBuf>,
 }
 
 /// How far an examination is.
@@ -48,13 +51,31 @@ impl Doctor {
         Self {
             php: php.into(),
             extension,
+            root: None,
         }
+    }
+
+    /// Sets the project whose services are looked at.
+    #[must_use]
+    pub fn with_root(mut self, root: PathBuf) -> Self {
+        self.root = Some(root);
+        self
     }
 
     /// Examines; `progress` is told of each self-test that is done, on this thread.
     ///
     /// Takes about as long as a dozen evaluations, some at a time. Nothing of it is left.
     pub fn examine(&self, progress: &mut dyn FnMut(Progress)) -> Report {
-        exam::examine(&self.php, self.extension.as_deref(), progress)
+        let mut report = exam::examine(&self.php, self.extension.as_deref(), progress);
+        if let Some(root) = &self.root {
+            match services::of(root) {
+                Ok(services) => report.services = services,
+                Err(problem) => {
+                    report.ok = false;
+                    report.problems.push(problem);
+                }
+            }
+        }
+        report
     }
 }

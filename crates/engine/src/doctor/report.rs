@@ -18,6 +18,10 @@ use serde::Serialize;
 ///     "extension": {"path": "/usr/lib/php/altair_eval.so", "version": "0.1.0", "problem": null},
 ///     "kernel": {"release": "6.18.44", "architecture": "x86_64", "container": "docker"},
 ///     "problems": [],
+///     "services": [
+///         {"service": "db:3306", "from": "DATABASE_URL=mysql://***@db:3306/shop (.env)",
+///          "addresses": ["172.18.0.2:3306"], "problem": null}
+///     ],
 ///     "guards": [
 ///         {
 ///             "name": "landlock", "state": "in_force", "detail": null, "version": "ABI 7",
@@ -48,8 +52,23 @@ pub struct Report {
     pub kernel: Kernel,
     /// What kept the examination from going on, each in a sentence.
     pub problems: Vec<String>,
+    /// What a run in the project may connect to while the network is off, where a project was named.
+    pub services: Vec<ServiceReport>,
     /// Every guard, outermost first.
     pub guards: Vec<GuardReport>,
+}
+
+/// A service that a project declares, or that was found in its environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ServiceReport {
+    /// As it would be declared: `host:port`, or the path of a Unix socket.
+    pub service: String,
+    /// Where it was found, without passwords.
+    pub from: String,
+    /// The addresses that its host has now.
+    pub addresses: Vec<std::net::SocketAddr>,
+    /// Why it is not to be had now, in a sentence.
+    pub problem: Option<String>,
 }
 
 /// The user that the examination is for.

@@ -5,7 +5,6 @@
 //! can write a secret in a form that nobody looks for.
 
 mod forms;
-mod known;
 mod name;
 mod spans;
 mod stream;
@@ -23,7 +22,7 @@ use serde_json::{Map, Value};
 use crate::encode::TRUNCATED;
 use crate::result::{EvalResult, FileChanges};
 
-pub(crate) use known::{Known, Variable};
+use crate::known::Variable;
 pub(crate) use name::{is_header_name, is_scheme, is_secret_name};
 use spans::Finder;
 pub(crate) use stream::Redactor;

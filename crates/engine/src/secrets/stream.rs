@@ -6,8 +6,8 @@ use std::sync::Arc;
 use altair_sandbox::Stream;
 
 use super::Secrets;
-use super::known::{Known, Variable};
 use crate::evaluation::{OUTPUT_LIMIT, Observer};
+use crate::known::{Known, Variable};
 use crate::result::EvalResult;
 
 /// Looks at the channel after which what was told before an output is heard.

@@ -13,8 +13,9 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Known, Redactor, Secrets, Used, Variable};
+use super::{Redactor, Secrets, Used, Variable};
 use crate::evaluation::Observer;
+use crate::known::Known;
 use crate::{Diagnostics, EvalResult, Outcome};
 
 const SECRET: &str = "pä/ss+w0rd \"&\n";

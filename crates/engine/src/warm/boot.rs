@@ -22,7 +22,7 @@ use crate::changes;
 use crate::channel::{Booted, Message, MessageReader};
 use crate::evaluation::{OUTPUT_LIMIT, Observer, stop_signal};
 use crate::outcome::Heard;
-use crate::thread;
+use altair_sandbox::thread;
 
 /// Milliseconds after which a waiting call looks up.
 const LOOK_AFTER_MS: u16 = 100;

@@ -7,6 +7,7 @@ use crate::asked::Asked;
 use crate::guards::Selection;
 use crate::launch;
 use crate::request::Bootstrap;
+use crate::services::Services;
 
 /// All that a template is made from, but for the files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -21,6 +22,7 @@ pub(super) struct Key {
     allow_network: bool,
     selection: Selection,
     readable: Vec<PathBuf>,
+    services: Services,
     /// Under which name the project was asked for: paths that were written down under it are
     /// there, too.
     named_root: PathBuf,
@@ -34,6 +36,7 @@ impl Key {
             target,
             php,
             environment,
+            services,
         } = *asked;
         Self {
             root: target.root.clone(),
@@ -49,6 +52,7 @@ impl Key {
             allow_network: request.allow_network,
             selection: evaluator.selection.clone(),
             readable: request.readable_paths.clone(),
+            services: services.clone(),
             named_root: request.project_root.clone(),
         }
     }

@@ -15,9 +15,9 @@ use altair_sandbox::{Captured, Ended, Stream};
 
 use crate::blocked::Refused;
 use crate::evaluation::{OUTPUT_LIMIT, Observer};
+use crate::known::Variable;
 use crate::outcome::Heard;
 use crate::result::FileChanges;
-use crate::secrets::Variable;
 use crate::start::Started;
 
 pub use pool::Pool;

@@ -50,7 +50,9 @@ impl TemplateStart {
             selection: &asked.evaluator.selection,
             level: &Level::Full,
             readable: &readable,
+            services: asked.services,
         };
+        let files = confinement.files();
         let (channel, theirs) = channel_pair().map_err(|error| error.to_string())?;
         let mut launch = launch::plan(&confinement, asked.host(), theirs);
         launch.template = true;
@@ -84,7 +86,10 @@ impl TemplateStart {
             secret,
             root: asked.target.root.clone(),
             readable,
-            private: vec![asked.target.root.join(AUDIT_DIR)],
+            private: vec![asked.target.root.join(AUDIT_DIR)]
+                .into_iter()
+                .chain(files.into_iter().map(|(path, _)| path))
+                .collect(),
             named: [
                 Some(asked.php.to_owned()),
                 asked.evaluator.extension.clone(),

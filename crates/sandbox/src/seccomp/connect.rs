@@ -65,6 +65,11 @@ impl Connector {
         }
     }
 
+    /// Whether there is an address of IPv6 to connect to.
+    pub(super) fn has_v6(&self) -> bool {
+        self.to.internet || self.to.addresses.iter().any(SocketAddr::is_ipv6)
+    }
+
     /// Decides about a call of connect(2), and has it made where it may be.
     pub(super) fn decide(&self, call: &seccomp_notif, answering: &Answering) -> Decision {
         let thread = Pid::from_raw(call.pid.cast_signed());

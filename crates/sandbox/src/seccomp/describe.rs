@@ -41,6 +41,12 @@ pub(super) fn refusal(call: &Call, pid: Pid, data: &seccomp_data) -> Option<Refu
     })
 }
 
+/// Whether a socket is the one by which PHP finds out whether there is IPv6, and which it closes at
+/// once (main/network.c, `php_network_getaddresses`).
+pub(super) fn asks_for_v6(family: i32, kind: i32, protocol: i32) -> bool {
+    (family, kind, protocol) == (libc::AF_INET6, libc::SOCK_DGRAM, 0)
+}
+
 /// Where a C library looks for the cache of a name service (glibc `nscd.h`).
 const NAME_CACHE: &str = "/var/run/nscd/socket";
 
@@ -60,6 +66,7 @@ fn socket(family: i32, kind: i32, protocol: i32) -> Option<Refusal> {
         // an order (glibc `getaddrinfo.c`). A name server is asked through one that does not block.
         libc::AF_INET | libc::AF_INET6 => {
             kind == libc::SOCK_DGRAM | libc::SOCK_CLOEXEC && protocol == 0
+                || asks_for_v6(family, kind, protocol)
         }
         libc::AF_NETLINK => {
             kind & !libc::SOCK_CLOEXEC == libc::SOCK_RAW && protocol == libc::NETLINK_ROUTE

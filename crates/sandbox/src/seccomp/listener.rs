@@ -33,6 +33,8 @@ pub(super) enum Reply {
     Continue,
     /// The host has made it.
     Done,
+    /// The host has made this descriptor of the caller's.
+    Descriptor(i32),
 }
 
 /// What answers calls, from whatever thread.
@@ -57,17 +59,44 @@ impl Answering {
         valid == 0
     }
 
+    /// Gives the caller a descriptor that is good for nothing: the end of a pipe that nobody writes
+    /// to. Its number is what the call returns.
+    fn give_dummy(&self, id: u64) -> nix::Result<i32> {
+        /// `struct seccomp_notif_addfd` (linux/seccomp.h).
+        #[repr(C)]
+        struct AddFd {
+            id: u64,
+            flags: u32,
+            srcfd: u32,
+            newfd: u32,
+            newfd_flags: u32,
+        }
+        /// `SECCOMP_IOCTL_NOTIF_ADDFD`: `SECCOMP_IOW(3, struct seccomp_notif_addfd)`.
+        const ADD_FD: libc::Ioctl = 0x4018_2103;
+        let (end, _) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+        let wanted = AddFd {
+            id,
+            flags: 0,
+            srcfd: end.as_raw_fd().cast_unsigned(),
+            newfd: 0,
+            newfd_flags: 0,
+        };
+        // SAFETY: the kernel reads the struct, which outlives the call.
+        Errno::result(unsafe { libc::ioctl(self.socket.as_raw_fd(), ADD_FD, &raw const wanted) })
+    }
+
     /// Answers a call.
     pub(super) fn reply(&self, id: u64, reply: Reply) {
         let mut answer = vec![0_u64; self.words];
-        let (error, flags) = match reply {
-            Reply::Fail(errno) => (-(errno as i32), 0),
-            Reply::Continue => (0, CONTINUE),
-            Reply::Done => (0, 0),
+        let (val, error, flags) = match reply {
+            Reply::Fail(errno) => (0, -(errno as i32), 0),
+            Reply::Continue => (0, 0, CONTINUE),
+            Reply::Done => (0, 0, 0),
+            Reply::Descriptor(fd) => (fd.into(), 0, 0),
         };
         let said = seccomp_notif_resp {
             id,
-            val: 0,
+            val,
             error,
             flags,
         };
@@ -230,6 +259,11 @@ impl Listener {
             }
             Verdict::NoThread => {}
         }
+        if self.asks_for_v6(line, &call.data)
+            && let Ok(descriptor) = self.answering.give_dummy(call.id)
+        {
+            return (Some(Reply::Descriptor(descriptor)), None);
+        }
         let refusal = if line.refuse().and_then(Refuse::told) == Some(Kind::Connect) {
             match self.connector.decide(call, &self.answering) {
                 Decision::Taken => return (None, None),
@@ -243,6 +277,17 @@ impl Listener {
         // another's by now.
         let refusal = refusal.filter(|_| self.answering.waits(call.id));
         (Some(Reply::Fail(errno)), refusal)
+    }
+}
+
+impl Listener {
+    /// Whether a caller that may connect by IPv6 asks whether there is any: it would not try
+    /// otherwise. There is no socket of UDP for it, but a descriptor is enough.
+    fn asks_for_v6(&self, line: &Call, data: &seccomp_data) -> bool {
+        let [family, kind, protocol] = [0, 1, 2].map(|index| data.args[index] as i32);
+        line.refuse().and_then(Refuse::told) == Some(Kind::Socket)
+            && describe::asks_for_v6(family, kind, protocol)
+            && self.connector.has_v6()
     }
 }
 

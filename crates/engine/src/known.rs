@@ -1,8 +1,9 @@
-//! What a host knows of a run's secrets before it begins: from the environment that the run is to
-//! have, and from the `.env` files that its boot is about to read.
+//! What a host knows of an application before a run of it begins: its secrets and its services, from
+//! the environment that the run is to have, from the `.env` files that its boot is about to read, and
+//! from `composer.json`.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -11,7 +12,8 @@ use std::sync::{Arc, Mutex};
 
 use nix::libc::O_NONBLOCK;
 
-use super::{Secrets, is_secret};
+use crate::secrets::{Secrets, is_secret};
+use crate::services::Declarations;
 
 /// A variable's name and value.
 pub(crate) type Variable = (Vec<u8>, Vec<u8>);
@@ -20,7 +22,7 @@ pub(crate) type Variable = (Vec<u8>, Vec<u8>);
 /// holds, and to know the secrets of others does no harm.
 const ENVIRONMENTS: [&str; 6] = ["dev", "local", "prod", "production", "test", "testing"];
 
-/// Bytes of a `.env` file; what is larger is none.
+/// Bytes of a file that are read; what is larger is none of those.
 const FILE_MAX: u64 = 1 << 20;
 
 /// What a file was when it was read; `None` where there was none.
@@ -31,8 +33,10 @@ pub(crate) struct Known {
     environment: Vec<(OsString, OsString)>,
     files: Vec<(PathBuf, Stamp)>,
     /// Variables that may hold secrets.
-    pub(super) variables: Vec<Variable>,
+    pub(crate) variables: Vec<Variable>,
     pub(crate) secrets: Option<Arc<Secrets>>,
+    /// Services that the application declares.
+    pub(crate) services: Declarations,
 }
 
 /// The last: neither the environment nor the files change much from one run to the next.
@@ -41,8 +45,10 @@ static LAST: Mutex<Option<Arc<Known>>> = Mutex::new(None);
 impl Known {
     /// What is known of runs with this environment in the project at `root`.
     pub(crate) fn of(environment: &[(OsString, OsString)], root: &Path) -> Arc<Self> {
+        let manifest = Declarations::file(root);
         let files: Vec<(PathBuf, Stamp)> = files(environment, root)
             .into_iter()
+            .chain([manifest.clone()])
             .map(|file| {
                 let stamp = stamp(&file);
                 (file, stamp)
@@ -59,24 +65,90 @@ impl Known {
         let inherited = environment
             .iter()
             .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
-        let read = files
+        let is_there = |(_, stamp): &&(PathBuf, Stamp)| stamp.is_some();
+        let read: Vec<(&Path, Vec<Variable>)> = files
             .iter()
-            .filter(|(_, stamp)| stamp.is_some())
-            .flat_map(|(file, _)| read(file).unwrap_or_default());
+            .filter(is_there)
+            .filter(|(file, _)| *file != manifest)
+            .map(|(file, _)| (file.as_path(), read(file).unwrap_or_default()))
+            .collect();
+        let of_files = read.iter().flat_map(|(_, variables)| variables.clone());
         let variables: Vec<Variable> = inherited
-            .chain(read)
+            .chain(of_files)
             .filter(|(name, value)| is_secret(name, value))
             .collect();
+        let manifest = files
+            .iter()
+            .filter(is_there)
+            .find(|(file, _)| *file == manifest)
+            .and_then(|(file, _)| content(file).ok());
+        let effective = Effective::new(environment, &read);
+        let services = Declarations::of(manifest.as_deref(), &|name| effective.variable(name));
         let known = Arc::new(Self {
             environment: environment.to_vec(),
             files,
             secrets: Secrets::of(&variables),
             variables,
+            services,
         });
         if let Some(last) = last.as_deref_mut() {
             *last = Some(Arc::clone(&known));
         }
         known
+    }
+}
+
+/// The variables that hold: those of the environment before those of files.
+struct Effective<'a> {
+    environment: &'a [(OsString, OsString)],
+    /// The files that hold, the first of which decides.
+    files: Vec<(&'a str, &'a [Variable])>,
+}
+
+impl<'a> Effective<'a> {
+    fn new(environment: &'a [(OsString, OsString)], read: &'a [(&'a Path, Vec<Variable>)]) -> Self {
+        let file = |name: &str| {
+            read.iter().find_map(|(path, variables)| {
+                let own = path.file_name()?.to_str()?;
+                (own == name).then_some((own, variables.as_slice()))
+            })
+        };
+        let without_environment: Vec<_> = [".env.local", ".env"]
+            .into_iter()
+            .filter_map(file)
+            .collect();
+        let plain = Self {
+            environment,
+            files: without_environment,
+        };
+        // What Symfony and Laravel take where nothing is said.
+        let of = match plain.variable("APP_ENV") {
+            Some((of, _)) => vec![of],
+            None => vec!["dev".to_owned(), "local".to_owned()],
+        };
+        let own = |suffix: &str| {
+            of.iter()
+                .filter_map(|of| file(&format!(".env.{of}{suffix}")))
+                .collect::<Vec<_>>()
+        };
+        let mut files = own(".local");
+        files.extend(file(".env.local"));
+        files.extend(own(""));
+        files.extend(file(".env"));
+        Self { environment, files }
+    }
+
+    /// The value of a variable, and the file that has it, where it is none of the environment's.
+    fn variable(&self, name: &str) -> Option<(String, Option<String>)> {
+        let inherited = self.environment.iter().find(|(own, _)| own == name);
+        if let Some((_, value)) = inherited {
+            return Some((value.to_str()?.to_owned(), None));
+        }
+        self.files.iter().find_map(|(file, variables)| {
+            let (_, value) = variables.iter().find(|(own, _)| own == name.as_bytes())?;
+            let value = String::from_utf8(value.clone()).ok()?;
+            Some((value, Some((*file).to_owned())))
+        })
     }
 }
 
@@ -114,12 +186,7 @@ fn stamp(file: &Path) -> Stamp {
 /// The variables of a file. A line that is none is passed over: how it is to be read is the
 /// application's affair.
 fn read(file: &Path) -> io::Result<Vec<Variable>> {
-    // It may have become a FIFO, which is not to be waited for.
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(O_NONBLOCK)
-        .open(file)?;
-    let text = contents(file)?;
+    let text = content(file)?;
     let lines = dotenvy::from_read_iter(text.as_slice());
     Ok(lines
         .flatten()
@@ -127,7 +194,12 @@ fn read(file: &Path) -> io::Result<Vec<Variable>> {
         .collect())
 }
 
-fn contents(file: File) -> io::Result<Vec<u8>> {
+fn content(file: &Path) -> io::Result<Vec<u8>> {
+    // It may have become a FIFO, which is not to be waited for.
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(O_NONBLOCK)
+        .open(file)?;
     let mut text = Vec::new();
     if file.metadata()?.is_file() {
         file.take(FILE_MAX).read_to_end(&mut text)?;

@@ -1,0 +1,108 @@
+//! Where services are declared, but for the request: the project's `composer.json` and the
+//! application's environment.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::variables::{self, Variables};
+use super::{Service, declared};
+
+/// Composer's file of a project.
+const MANIFEST: &str = "composer.json";
+
+/// What a project declares.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Declarations {
+    /// `extra.altair-eval.services`, where there is such a list; or what is wrong with it.
+    pub manifest: Option<Result<Vec<Service>, String>>,
+    /// What the environment says.
+    pub environment: Vec<Found>,
+}
+
+/// A service that was found, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// Which.
+    #[serde(serialize_with = "as_text")]
+    pub service: Service,
+    /// What it was found in, without passwords: `DATABASE_URL=mysql://shop:***@db/shop (.env)`.
+    pub from: String,
+}
+
+fn as_text<S: serde::Serializer>(service: &Service, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(service)
+}
+
+impl Declarations {
+    /// The file that [`Declarations::of`] reads, below the root.
+    pub(crate) fn file(root: &Path) -> PathBuf {
+        root.join(MANIFEST)
+    }
+
+    /// What the content of `composer.json` and the environment declare.
+    pub(crate) fn of(manifest: Option<&[u8]>, environment: &Variables<'_>) -> Self {
+        Self {
+            manifest: manifest.and_then(of_manifest),
+            environment: variables::services(environment),
+        }
+    }
+
+    /// What holds where the request says nothing, and whether each has to be usable.
+    ///
+    /// # Errors
+    /// What is wrong with the list of `composer.json`.
+    pub(crate) fn services(&self) -> Result<Vec<Service>, String> {
+        match &self.manifest {
+            Some(manifest) => manifest.clone(),
+            None => Ok(self
+                .environment
+                .iter()
+                .map(|found| found.service.clone())
+                .collect()),
+        }
+    }
+
+    /// The same, with where each was found.
+    pub(crate) fn found(&self) -> Result<Vec<Found>, String> {
+        Ok(match &self.manifest {
+            Some(manifest) => manifest
+                .clone()?
+                .into_iter()
+                .map(|service| Found {
+                    service,
+                    from: format!("extra.altair-eval.services ({MANIFEST})"),
+                })
+                .collect(),
+            None => self.environment.clone(),
+        })
+    }
+}
+
+/// `extra.altair-eval.services`. A file that Composer could not read declares nothing.
+fn of_manifest(text: &[u8]) -> Option<Result<Vec<Service>, String>> {
+    #[derive(Deserialize)]
+    struct Manifest {
+        extra: Option<Extra>,
+    }
+    #[derive(Deserialize)]
+    struct Extra {
+        #[serde(rename = "altair-eval")]
+        own: Option<Own>,
+    }
+    #[derive(Deserialize)]
+    struct Own {
+        services: Option<serde_json::Value>,
+    }
+    let manifest: Manifest = serde_json::from_slice(text).ok()?;
+    let list = manifest.extra?.own?.services?;
+    let texts: Result<Vec<String>, _> = serde_json::from_value(list);
+    let services = texts
+        .map_err(|_| "It has to be a list of strings.".to_owned())
+        .and_then(|texts| declared(&texts));
+    Some(
+        services.map_err(|why| {
+            format!("extra.altair-eval.services in {MANIFEST} cannot be used. {why}")
+        }),
+    )
+}

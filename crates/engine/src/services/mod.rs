@@ -1,0 +1,142 @@
+//! Services: addresses that a run may connect to while the network is off.
+//!
+//! They are declared by the request, else by the project's `composer.json`, else found in the
+//! application's environment; the first of these that there is decides. Names are resolved here,
+//! once for each run: the child finds exactly these answers in a hosts file of its own, and asks
+//! nobody.
+
+mod address;
+mod found;
+mod resolve;
+mod variables;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use altair_sandbox::{Connections, LocalSocket};
+
+pub(crate) use address::declared;
+pub(crate) use found::Declarations;
+pub use found::Found;
+pub(crate) use resolve::resolve;
+
+/// The most services that one run may have: what declares more is a mistake.
+pub const SERVICES_MAX: usize = 1000;
+
+/// A service as it was declared.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Service {
+    /// An address and a TCP port.
+    Address(SocketAddr),
+    /// The name of a host and a TCP port.
+    Host {
+        /// The name, lower case.
+        name: String,
+        /// The port.
+        port: u16,
+    },
+    /// The path of a Unix socket, absolute.
+    Socket(PathBuf),
+}
+
+impl std::fmt::Display for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Host { name, port } => write!(f, "{name}:{port}"),
+            Self::Socket(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// Services with the addresses that they have, for one run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Services {
+    addresses: Vec<SocketAddr>,
+    sockets: Vec<LocalSocket>,
+    /// Names and their answers, in order.
+    names: Vec<(String, Vec<IpAddr>)>,
+}
+
+/// Where name lookups find answers, and in which order (nsswitch.conf(5)).
+const SWITCH: &str = "/etc/nsswitch.conf";
+
+impl Services {
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.has_tcp() && !self.has_sockets()
+    }
+
+    /// Whether there is one to connect to by TCP.
+    pub(crate) fn has_tcp(&self) -> bool {
+        !self.addresses.is_empty()
+    }
+
+    /// Whether there is one that has a path.
+    pub(crate) fn has_sockets(&self) -> bool {
+        !self.sockets.is_empty()
+    }
+
+    /// The paths of those that have one, as far as they are there.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        self.sockets.iter().map(|socket| socket.named.clone())
+    }
+
+    /// The addresses of those that have some.
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        self.addresses.clone()
+    }
+
+    /// Each TCP port once.
+    pub(crate) fn ports(&self) -> Vec<u16> {
+        let mut ports: Vec<u16> = self.addresses.iter().map(SocketAddr::port).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        ports
+    }
+
+    /// What the host connects a run to. `internet`: to any address besides.
+    pub(crate) fn connections(&self, internet: bool) -> Connections {
+        Connections {
+            addresses: self.addresses.clone(),
+            sockets: self.sockets.clone(),
+            internet,
+        }
+    }
+
+    /// The files by which a run looks up names: these, `localhost`, and no other.
+    pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut hosts = String::new();
+        for (name, answers) in &self.names {
+            for answer in answers {
+                hosts.push_str(&format!("{answer} {name}\n"));
+            }
+        }
+        if !self.names.iter().any(|(name, _)| name == "localhost") {
+            hosts.push_str("127.0.0.1 localhost\n::1 localhost\n");
+        }
+        vec![
+            ("/etc/hosts".into(), hosts.into_bytes()),
+            // All answers of a name, not only the first (host.conf(5)).
+            ("/etc/host.conf".into(), b"multi on\n".to_vec()),
+            (
+                SWITCH.into(),
+                switch(&std::fs::read(SWITCH).unwrap_or_default()),
+            ),
+        ]
+    }
+}
+
+/// The host's own switch, but for hosts.
+fn switch(own: &[u8]) -> Vec<u8> {
+    let mut text = b"hosts: files\n".to_vec();
+    for line in own.split_inclusive(|byte| *byte == b'\n') {
+        if !line.trim_ascii_start().starts_with(b"hosts:") {
+            text.extend_from_slice(line);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,388 @@
+#![allow(clippy::unwrap_used)]
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn parse(text: &str) -> Result<String, String> {
+    text.parse::<Service>().map(|service| service.to_string())
+}
+
+#[test]
+fn an_address_a_name_or_a_path_is_a_service() {
+    for (text, service) in [
+        ("127.0.0.1:3306", "127.0.0.1:3306"),
+        ("[::1]:5432", "[::1]:5432"),
+        ("[fe80::1%2]:5432", "[fe80::1%2]:5432"),
+        ("DB.Example:1", "db.example:1"),
+        ("my_db-1:65535", "my_db-1:65535"),
+        ("localhost:03306", "localhost:3306"),
+        ("db1:3306", "db1:3306"),
+        ("/run/mysqld/mysqld.sock", "/run/mysqld/mysqld.sock"),
+        ("/run/a:b/c-d", "/run/a:b/c-d"),
+    ] {
+        assert_eq!(parse(text).as_deref(), Ok(service), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_service_is_told_why() {
+    let long = format!("/{}", "x".repeat(107));
+    for (text, why) in [
+        ("", "empty"),
+        ("db", "port is missing"),
+        ("db:", "port is missing"),
+        ("127.0.0.1", "port is missing"),
+        ("[::1]", "port is missing"),
+        ("[::1", "not closed"),
+        ("[db]:1", "no IPv6 address"),
+        ("::1", "in brackets"),
+        ("::1:3306", "in brackets"),
+        ("db:3306-3310", "several ports"),
+        ("db:3306,3307", "several ports"),
+        ("db:*", "several ports"),
+        ("*:3306", "several hosts"),
+        ("*.example:3306", "several hosts"),
+        ("db:0", "1 to 65535"),
+        ("db:65536", "1 to 65535"),
+        ("db:+1", "1 to 65535"),
+        ("db:mysql", "1 to 65535"),
+        (":3306", "host is missing"),
+        ("10.0.0.0/8:3306", "range of addresses"),
+        ("10.0.0.0/8", "range of addresses"),
+        ("mysql://db:3306/shop", "URL"),
+        ("var/db.sock", "absolute"),
+        ("./db.sock", "absolute"),
+        ("/run/", "directory"),
+        ("/", "directory"),
+        ("/run/..", "directory"),
+        (&long, "107 bytes"),
+        ("/run/a\0b", "NUL"),
+        ("d b:1", "no name"),
+        ("db\n:1", "no name"),
+        ("dü:1", "no name"),
+        ("0.0.0.0:3306", "any address"),
+        ("[::]:3306", "any address"),
+        ("[::ffff:0.0.0.0]:1", "any address"),
+        ("127.1:3306", "four numbers"),
+        ("10.0.0.256:3306", "four numbers"),
+        ("0x7f.1:1", "four numbers"),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(error.contains(why), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_list_has_each_service_once_and_a_thousand_at_most() {
+    assert_eq!(
+        declared(&["db:1", "DB:1", "db:01", "db:2"]).unwrap().len(),
+        2
+    );
+    let many = |count: usize| {
+        (1..=count)
+            .map(|port| format!("db:{port}"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(declared(&many(1000)).unwrap().len(), 1000);
+    assert!(
+        declared(&many(1001))
+            .unwrap_err()
+            .contains("1000 are the most")
+    );
+    let error = declared(&["db:1", "d\u{7}b"]).unwrap_err();
+    assert!(error.contains("\"d\\u{7}b\"") && error.contains("host:port or the absolute path"));
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics_and_what_is_read_reads_the_same_again(text in ".{0,60}|[0-9a-f:.\\[\\]/%*-]{0,30}") {
+        if let Ok(service) = text.parse::<Service>() {
+            prop_assert_eq!(service.to_string().parse::<Service>().unwrap(), service);
+        }
+    }
+
+    #[test]
+    fn no_variable_panics(value in ".{0,80}|(mysql|pgsql|redis|unix|tls):(//)?[a-z@:/?,%=&.;\\[\\]0-9]{0,60}") {
+        for name in ["DATABASE_URL", "DB_HOST", "REDIS_HOST", "MEMCACHED_SERVERS", "DB_SOCKET"] {
+            found(&[(name, &value)]);
+        }
+    }
+}
+
+/// What an environment says: the services, and where each was found.
+fn found(variables: &[(&str, &str)]) -> Vec<(String, String)> {
+    let variables: HashMap<&str, &str> = variables.iter().copied().collect();
+    let lookup = |name: &str| Some(((*variables.get(name)?).to_owned(), None));
+    let declarations = Declarations::of(None, &lookup);
+    let services = declarations.environment.into_iter();
+    services
+        .map(|found| (found.service.to_string(), found.from))
+        .collect()
+}
+
+fn services(variables: &[(&str, &str)]) -> Vec<String> {
+    found(variables)
+        .into_iter()
+        .map(|(service, _)| service)
+        .collect()
+}
+
+#[test]
+fn urls_name_a_service_with_the_port_of_their_kind() {
+    for (name, url, expected) in [
+        ("DATABASE_URL", "mysql://shop:s3cret@db/shop", "db:3306"),
+        (
+            "DATABASE_URL",
+            "mysql://shop:s3cret@db:33060/shop?charset=utf8mb4",
+            "db:33060",
+        ),
+        ("DATABASE_URL", "mysql://shop:p@ss/w:rd@db/shop", "db:3306"),
+        (
+            "DATABASE_URL",
+            "postgresql://app:x@10.0.0.5/app?serverVersion=15",
+            "10.0.0.5:5432",
+        ),
+        ("DATABASE_URL", "postgres://[::1]/app", "[::1]:5432"),
+        ("DATABASE_URL", "pdo_pgsql://db", "db:5432"),
+        (
+            "DATABASE_URL",
+            "mariadb://root@db/x?unix_socket=/srv/db.sock",
+            "db:3306 /srv/db.sock",
+        ),
+        (
+            "DATABASE_URL",
+            "mysql://root@/x?unix_socket=/srv/db.sock",
+            "/srv/db.sock",
+        ),
+        (
+            "DATABASE_URL",
+            "pgsql:///app?host=/srv/pg&port=5433",
+            "/srv/pg/.s.PGSQL.5433",
+        ),
+        (
+            "DATABASE_URL",
+            "postgres://u@%2Fsrv%2Fpg/app",
+            "/srv/pg/.s.PGSQL.5432",
+        ),
+        (
+            "DATABASE_URL",
+            "mysql:host=db;port=3307;dbname=shop",
+            "db:3307",
+        ),
+        (
+            "DATABASE_URL",
+            "mysql:unix_socket=/srv/db.sock;dbname=shop",
+            "/srv/db.sock",
+        ),
+        ("DATABASE_URL", "pgsql:host=a,b port=5433", "a:5433 b:5433"),
+        (
+            "DATABASE_URL",
+            "sqlite:///%kernel.project_dir%/var/data.db",
+            "",
+        ),
+        ("DATABASE_URL", "sqlite::memory:", ""),
+        ("DATABASE_URL", "no URL at all", ""),
+        ("REDIS_URL", "redis://cache", "cache:6379"),
+        ("REDIS_URL", "rediss://:s3cret@cache:6380/1", "cache:6380"),
+        ("REDIS_URL", "redis:///srv/redis.sock", "/srv/redis.sock"),
+        ("REDIS_URL", "unix:///srv/redis.sock", "/srv/redis.sock"),
+        ("MEMCACHED_URL", "memcached://mc", "mc:11211"),
+        (
+            "MONGODB_URI",
+            "mongodb://u:p@m1,m2:27018/db?replicaSet=r",
+            "m1:27017 m2:27018",
+        ),
+        ("MONGODB_URL", "mongodb+srv://cluster.example/db", ""),
+        ("AMQP_URL", "amqp://guest:guest@mq/%2f", "mq:5672"),
+        ("AMQP_URL", "amqps://mq", "mq:5671"),
+        ("MAILER_DSN", "smtp://mail:25", ""),
+        ("MAILER_URL", "smtp://mail:25", ""),
+    ] {
+        assert_eq!(services(&[(name, url)]).join(" "), expected, "{url}");
+    }
+}
+
+#[test]
+fn hosts_and_ports_of_their_own_variables_name_services() {
+    for (variables, expected) in [
+        (vec![("DB_HOST", "db")], "db:3306"),
+        (vec![("DB_HOST", "db"), ("DB_PORT", "3307")], "db:3307"),
+        (
+            vec![("DB_HOST", "db"), ("DB_CONNECTION", "pgsql")],
+            "db:5432",
+        ),
+        (vec![("DB_HOST", "::1")], "[::1]:3306"),
+        (vec![("DB_HOST", "db:3308")], "db:3308"),
+        (
+            vec![("DB_HOST", "127.0.0.1"), ("DB_CONNECTION", "sqlite")],
+            "",
+        ),
+        (vec![("DB_HOST", "x:/srv/db.sock")], "/srv/db.sock"),
+        (
+            vec![("DB_HOST", "/srv/pg"), ("DB_CONNECTION", "pgsql")],
+            "/srv/pg/.s.PGSQL.5432",
+        ),
+        (vec![("DB_SOCKET", "/srv/db.sock")], "/srv/db.sock"),
+        (vec![("DB_SOCKET", "db.sock")], ""),
+        (vec![("DB_HOST", ""), ("DB_SOCKET", "null")], ""),
+        (vec![("REDIS_HOST", "cache")], "cache:6379"),
+        (
+            vec![("REDIS_HOST", "tls://cache"), ("REDIS_PORT", "6380")],
+            "cache:6380",
+        ),
+        (vec![("REDIS_HOST", "/srv/redis.sock")], "/srv/redis.sock"),
+        (vec![("REDIS_PORT", "6380")], ""),
+        (
+            vec![("MEMCACHED_HOST", "mc"), ("MEMCACHED_PORT", "1")],
+            "mc:1",
+        ),
+        (vec![("MEMCACHED_SERVERS", "a:1, b")], "a:1 b:11211"),
+        (
+            vec![
+                ("DATABASE_URL", "mysql://db/x"),
+                ("DB_HOST", "db"),
+                ("REDIS_URL", "redis://r"),
+            ],
+            "db:3306 r:6379",
+        ),
+    ] {
+        assert_eq!(services(&variables).join(" "), expected, "{variables:?}");
+    }
+}
+
+#[test]
+fn where_a_service_was_found_is_said_without_a_password() {
+    for (name, value, from) in [
+        (
+            "DATABASE_URL",
+            "mysql://shop:s3/c@ret@db/shop?p=s3cret",
+            "mysql://***@db/shop",
+        ),
+        (
+            "REDIS_URL",
+            "redis://s3cret@cache:6380",
+            "redis://***@cache:6380",
+        ),
+        (
+            "DATABASE_URL",
+            "mysql:host=db;password=s3cret;port=1",
+            "mysql:host=db;port=1",
+        ),
+        ("DB_HOST", "db", "db"),
+        ("AMQP_URL", "amqp://mq", "amqp://mq"),
+    ] {
+        let (_, said) = found(&[(name, value)]).swap_remove(0);
+        assert_eq!(said, format!("{name}={from}"));
+    }
+}
+
+fn of_manifest(text: &str) -> Option<Result<String, String>> {
+    let declarations = Declarations::of(Some(text.as_bytes()), &|_| None);
+    let texts = |services: Vec<Service>| {
+        let texts: Vec<String> = services.iter().map(ToString::to_string).collect();
+        texts.join(" ")
+    };
+    declarations.manifest.map(|services| services.map(texts))
+}
+
+#[test]
+fn composer_json_declares_a_list_or_nothing() {
+    let extra = |own: &str| format!(r#"{{"extra": {{"altair-eval": {own}}}}}"#);
+    assert_eq!(
+        of_manifest(&extra(r#"{"services": ["db:1", "/run/x"]}"#)),
+        Some(Ok("db:1 /run/x".into()))
+    );
+    assert_eq!(
+        of_manifest(&extra(r#"{"services": []}"#)),
+        Some(Ok(String::new()))
+    );
+    for nothing in ["{}", "no JSON", r#"{"extra": {}}"#, &extra("{}")] {
+        assert_eq!(of_manifest(nothing), None, "{nothing}");
+    }
+    for wrong in [
+        r#"{"services": "db:1"}"#,
+        r#"{"services": [1]}"#,
+        r#"{"services": ["db"]}"#,
+    ] {
+        let error = of_manifest(&extra(wrong)).unwrap().unwrap_err();
+        assert!(
+            error.contains("extra.altair-eval.services in composer.json"),
+            "{error}"
+        );
+    }
+    // What it declares takes the environment's place, also where that is nothing.
+    let environment = |_: &str| Some(("mysql://db/x".to_owned(), None));
+    let none = extra(r#"{"services": []}"#);
+    let declarations = Declarations::of(Some(none.as_bytes()), &environment);
+    assert_eq!(declarations.services(), Ok(Vec::new()));
+    let declarations = Declarations::of(Some(b"{}"), &environment);
+    assert_eq!(declarations.services().unwrap().len(), 1);
+}
+
+#[test]
+fn names_get_the_system_s_answers_and_a_file_with_nothing_else() {
+    let until = Instant::now() + Duration::from_secs(20);
+    let list = declared(&["localhost:1", "127.0.0.1:1", "127.0.0.9:2", "localhost:3"]).unwrap();
+    let services = resolve(&list, true, until).unwrap();
+    assert!(
+        services
+            .addresses()
+            .contains(&"127.0.0.1:3".parse().unwrap())
+    );
+    assert_eq!(services.ports(), [1, 2, 3]);
+    let one = "127.0.0.1:1".parse().unwrap();
+    assert_eq!(
+        services
+            .addresses()
+            .iter()
+            .filter(|address| **address == one)
+            .count(),
+        1
+    );
+    let files: HashMap<_, _> = services.files().into_iter().collect();
+    let hosts = String::from_utf8(files[&PathBuf::from("/etc/hosts")].clone()).unwrap();
+    assert!(hosts.lines().all(|line| line.ends_with(" localhost")) && hosts.contains("127.0.0.1 "));
+    let switch = switch(b"passwd: files\n hosts: files dns\nhosts:\tdns");
+    assert_eq!(switch, b"hosts: files\npasswd: files\n");
+}
+
+#[test]
+fn a_name_without_an_address_is_an_error_where_it_was_asked_for() {
+    let until = Instant::now() + Duration::from_secs(20);
+    // Reserved for this (RFC 6761, 6.4).
+    let list = declared(&["db.invalid:3306", "127.0.0.1:1"]).unwrap();
+    let error = resolve(&list, true, until).unwrap_err();
+    assert!(
+        error.starts_with("The service db.invalid:3306 cannot be used: "),
+        "{error}"
+    );
+    let services = resolve(&list, false, until).unwrap();
+    assert_eq!(services.addresses(), ["127.0.0.1:1".parse().unwrap()]);
+    // Nobody is waited for beyond the deadline.
+    let now = Instant::now();
+    let error = resolve(&declared(&["db.invalid:1"]).unwrap(), true, now).unwrap_err();
+    assert!(
+        error.contains("in time") && now.elapsed() < Duration::from_secs(2),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_socket_is_where_its_directory_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let real = dir.path().canonicalize().unwrap().join("real");
+    std::fs::create_dir(&real).unwrap();
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let named = link.join("db.sock");
+    let list = declared(&[named.to_str().unwrap()]).unwrap();
+    let services = resolve(&list, true, Instant::now()).unwrap();
+    let connections = services.connections(false);
+    assert_eq!(connections.sockets[0].path, real.join("db.sock"));
+    assert_eq!(connections.sockets[0].named, named);
+    assert!(services.has_sockets() && !services.has_tcp() && !services.is_empty());
+}
