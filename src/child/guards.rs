@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use altair_engine::channel::{Ending, Message, Restrictions, Run, Task};
 use altair_engine::guards::{IN_FORCE, describe};
-use altair_sandbox::{Taken, has_one_thread};
+use altair_sandbox::{Seccomp, Taken, has_one_thread};
 use nix::unistd::{getpid, pause};
 
 use super::link::Voice;
@@ -30,8 +30,10 @@ pub fn take_final(task: &Task, run: &Run, voice: &Voice) -> bool {
         }
     }
     // What the filter forbids from then on. Behind a private root nothing is there that could look
-    // into the process, and the host has to: it reads what a refused call was about.
-    if wanted.seccomp.is_some() && !task.private_root {
+    // into the process, and the host has to: it reads what a refused call was about, and takes a copy
+    // of the socket that it is to connect to a service.
+    let serves = |seccomp: &Seccomp| seccomp.tcp || seccomp.local;
+    if wanted.seccomp.as_ref().is_some_and(|own| !serves(own)) && !task.private_root {
         hide();
     }
     let guards = states(wanted.take(Some(voice.channel())));
