@@ -21,7 +21,9 @@ final class BlockedTest extends EvaluationTestCase
      */
     public function testAConnectionIsToldByItsTarget(string $what, string $code): void
     {
-        $this->assertBlocked([[$what, '--network']], $code);
+        $isService = preg_match('~^connect to ([\w.-]+|\[[0-9a-f:]+\]):\d+$|^connect to /~D', $what) === 1;
+        $lift = $isService ? '--service=' . substr($what, strlen('connect to ')) : '--network';
+        $this->assertBlocked([[$what, $lift]], $code);
     }
 
     public static function connections(): iterable
@@ -45,13 +47,17 @@ final class BlockedTest extends EvaluationTestCase
         yield ['connect to example.com', 'copy("FTP://example.com/x", "/tmp/x")'];
         yield ['connect to example.com', 'new SplFileObject("http://example.com")'];
         yield ['connect to example.com', '@fopen("http://example.com", "r")'];
+        yield ['connect to /run/x.sock', 'fsockopen("unix:///run/x.sock")'];
+        yield ['connect to /run/x.sock', 'stream_socket_client("unix:///run/x.sock")'];
+        yield ['send to 127.0.0.1:53', 'stream_socket_client("udp://127.0.0.1:53")'];
         yield ['fsockopen()', 'fsockopen()'];
         yield ['fsockopen()', 'fsockopen(new stdClass(), [])'];
         yield ['stream_socket_client()', 'stream_socket_client("")'];
         yield ['open a data: URL', 'file_get_contents("data:text/plain,x")'];
         if (extension_loaded('sockets')) {
             yield ['connect to 127.0.0.1:8443', 'socket_connect(null, "127.0.0.1", 8443)'];
-            yield ['connect to [::1]:53', 'socket_sendto(null, "x", 1, 0, "::1", 53)'];
+            yield ['connect to /run/x.sock', 'socket_connect(null, "/run/x.sock")'];
+            yield ['send to [::1]:53', 'socket_sendto(null, "x", 1, 0, "::1", 53)'];
             yield ['resolve example.com', 'socket_addrinfo_lookup("example.com", "1")'];
         }
         if (extension_loaded('ftp')) {
@@ -83,8 +89,6 @@ final class BlockedTest extends EvaluationTestCase
         yield ['ini_set()', 'ini_set("precision", "1")'];
         yield ['dl()', 'dl("x.so")'];
         yield ['listen on 127.0.0.1:8443', 'stream_socket_server("tcp://127.0.0.1:8443")'];
-        yield ['connect to /run/x.sock', 'fsockopen("unix:///run/x.sock")'];
-        yield ['connect to /run/x.sock', 'stream_socket_client("unix:///run/x.sock")'];
         if (extension_loaded('FFI')) {
             yield ['FFI::cdef()', 'FFI::cdef("int getpid(void);")'];
             yield ['FFI::cdef()', '(new ReflectionMethod("FFI", "cdef"))->invoke(null, "int getpid(void);")'];
@@ -97,7 +101,6 @@ final class BlockedTest extends EvaluationTestCase
         }
         if (extension_loaded('sockets')) {
             yield ['listen on 127.0.0.1:8443', 'socket_bind(null, "127.0.0.1", 8443)'];
-            yield ['connect to /run/x.sock', 'socket_connect(null, "/run/x.sock")'];
         }
     }
 
@@ -124,8 +127,8 @@ final class BlockedTest extends EvaluationTestCase
         $this->assertBlocked(
             [
                 ['shell_exec()', '--unsafe'],
-                ['connect to 127.0.0.1:2', '--network'],
-                ['connect to 127.0.0.1:1', '--network'],
+                ['connect to 127.0.0.1:2', '--service=127.0.0.1:2'],
+                ['connect to 127.0.0.1:1', '--service=127.0.0.1:1'],
                 ['eval()', '--unsafe'],
                 ['exec()', '--unsafe'],
             ],

@@ -248,19 +248,6 @@ final class EvalRequestTest extends TestCase
         self::assertSame($snippet, (new EvalRequest($snippet, '/'))->snippet);
     }
 
-    public function testServicesCannotBeDeclaredYet(): void
-    {
-        $evaluator = new Evaluator();
-        $this->assertRefused(
-            InvalidRequestException::class,
-            'services are not supported',
-            static fn () => $evaluator->evaluate(new EvalRequest('return 1;', self::SHOP, services: ['127.0.0.1:1'])),
-        );
-
-        self::assertTrue($evaluator->evaluate(new EvalRequest('return 1;', self::SHOP, services: []))->ok());
-        self::assertTrue($evaluator->evaluate(new EvalRequest('return 1;', self::SHOP, services: null))->ok());
-    }
-
     /**
      * @dataProvider unreadable
      */

@@ -16,9 +16,9 @@ static const struct {
 	{"fsockopen", "connect to", 1, 2},
 	{"pfsockopen", "connect to", 1, 2},
 	{"stream_socket_client", "connect to", 1, 0},
-	{"stream_socket_sendto", "connect to", 4, 0},
+	{"stream_socket_sendto", "send to", 4, 0},
 	{"socket_connect", "connect to", 2, 3},
-	{"socket_sendto", "connect to", 5, 6},
+	{"socket_sendto", "send to", 5, 6},
 	{"ftp_connect", "connect to", 1, 2},
 	{"ftp_ssl_connect", "connect to", 1, 2},
 	{"stream_socket_server", "listen on", 1, 0},
@@ -121,6 +121,11 @@ static bool describe_transfer(char *what, const zend_execute_data *call)
 	return told;
 }
 
+static bool is_of_datagrams(const char *address)
+{
+	return strncasecmp(address, "udp:", 4) == 0 || strncasecmp(address, "udg:", 4) == 0;
+}
+
 static bool describe_target(char *what, const zend_execute_data *call, const char *name)
 {
 	if (strcmp(name, "curl_exec") == 0) {
@@ -135,7 +140,8 @@ static bool describe_target(char *what, const zend_execute_data *call, const cha
 		if (address == NULL || Z_TYPE_P(address) != IS_STRING) {
 			return false;
 		}
-		return describe(what, targets[i].verb, Z_STRVAL_P(address), Z_STRLEN_P(address),
+		const char *verb = is_of_datagrams(Z_STRVAL_P(address)) ? "send to" : targets[i].verb;
+		return describe(what, verb, Z_STRVAL_P(address), Z_STRLEN_P(address),
 			port != NULL && Z_TYPE_P(port) <= IS_STRING ? zval_get_long((zval *) port) : 0);
 	}
 	return false;
@@ -161,7 +167,8 @@ bool altair_service(const char *what, char *flag)
 	const char *colon = strrchr(place, ':');
 	bool has_port = colon != NULL && colon > place && colon[1] != '\0'
 		&& strspn(colon + 1, "0123456789") == strlen(colon + 1);
-	if (*place != '/' && !has_port) {
+	static const char of_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:[]%";
+	if (*place != '/' && (!has_port || strspn(place, of_names) != strlen(place))) {
 		return false;
 	}
 	snprintf(flag, ALTAIR_WHAT_BYTES, "--service=%s", place);

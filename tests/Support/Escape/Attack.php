@@ -76,6 +76,28 @@ final class Attack
         );
     }
 
+    /**
+     * The same with further options, under a name of its own.
+     *
+     * @param array<string, mixed> $options of the request
+     */
+    public function with(array $options, string $name): self
+    {
+        return new self(
+            $name,
+            $this->snippet,
+            $this->proof,
+            $this->settings,
+            $options + $this->options,
+            $this->needsRoot,
+            $this->unproven,
+            $this->prepare,
+            $this->look,
+            $this->measuresMemory,
+            $this->needsTemplate,
+        );
+    }
+
     /** Whether it is made of native calls. */
     public function isNative(): bool
     {
