@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 14] = [
     "src/zend/shim.c",
     "src/zend/child.c",
     "src/zend/snippet.c",
@@ -14,13 +14,17 @@ const SOURCES: [&str; 10] = [
     "src/zend/target.c",
     "src/zend/outside.c",
     "src/zend/blocked.c",
+    "src/zend/readonly.c",
+    "src/zend/readonly_mysqlnd.c",
+    "src/zend/readonly_pdo.c",
+    "src/zend/readonly_pgsql.c",
 ];
 
 fn main() {
     for source in SOURCES {
         println!("cargo:rerun-if-changed={source}");
     }
-    for header in ["src/zend/shim.h", "src/zend/confine.h"] {
+    for header in ["src/zend/shim.h", "src/zend/confine.h", "src/zend/readonly.h"] {
         println!("cargo:rerun-if-changed={header}");
     }
     println!("cargo:rerun-if-env-changed=PHP_CONFIG");

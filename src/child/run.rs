@@ -17,6 +17,7 @@ use super::{boot, ending, guards, stop};
 use crate::zend::child::{self as engine, memory_peak};
 use crate::zend::fresh;
 use crate::zend::node::ZvalNode;
+use crate::zend::readonly::read_only;
 
 /// Bytes of variables that the host is told of at most.
 const VARIABLES_MAX_BYTES: usize = 256 * 1024;
@@ -42,6 +43,10 @@ const SNIPPET_INI: &[(&str, &str)] = &[("display_errors", "stderr"), ("html_erro
 pub fn boot_application(task: &Task, voice: &Voice) -> Result<(), Ending> {
     for (name, value) in OWN_INI {
         engine::set_ini(name, value.as_bytes());
+    }
+    if task.restrictions.as_ref().is_some_and(|own| own.read_only) {
+        // Also the connections that boot opens.
+        read_only();
     }
     let container = boot::boot(task);
     // Also where it has failed: why may have a secret in it.

@@ -51,6 +51,13 @@ pub type FatalHook = extern "C" fn(
 );
 
 pub type RefusedHook = extern "C" fn(what: *const c_char, lift: *const c_char);
+pub type VetHook = extern "C" fn(
+    dialect: c_int,
+    text: *const c_char,
+    len: usize,
+    what: *mut c_char,
+    size: usize,
+) -> bool;
 pub type MissedHook = extern "C" fn(path: *const c_char, write: bool, error: c_int);
 
 /// `zend_op_array`, only ever handed through.
@@ -182,6 +189,7 @@ unsafe extern "C" {
     pub fn altair_freshen() -> bool;
     pub fn altair_refuse(name: *const c_char, len: usize, snippet_only: bool, lift: *const c_char);
     pub fn altair_refuse_everywhere(root: *const c_char, len: usize);
+    pub fn altair_read_only(vet: VetHook);
     pub fn altair_on_refusal(refused: RefusedHook, missed: MissedHook);
 
     /// `Zend/zend_API.h`.

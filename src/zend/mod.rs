@@ -19,6 +19,7 @@ pub mod node;
 pub mod object;
 pub mod params;
 pub mod process;
+pub mod readonly;
 pub mod refusals;
 pub mod startup;
 

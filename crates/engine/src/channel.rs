@@ -128,6 +128,8 @@ pub struct Restrictions {
     pub ini: Vec<(String, String)>,
     /// Functions and who may not call them.
     pub functions: Vec<Restricted>,
+    /// Whether database sessions only read, those that boot opens included.
+    pub read_only: bool,
     /// Paths beside the project that PHP's own file functions may read, where there is no private
     /// root that shows nothing else.
     pub readable: Vec<Vec<u8>>,

@@ -28,6 +28,7 @@ mod request;
 mod result;
 pub mod secrets;
 pub mod services;
+pub mod sql;
 mod start;
 mod turns;
 mod warm;

@@ -233,6 +233,7 @@ impl SecurityProfile {
         };
         Some(Restrictions {
             readable: Vec::new(),
+            read_only: !self.allow_writes,
             ini: self
                 .ini()
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))

@@ -1,0 +1,388 @@
+use super::super::{Dialect, refused};
+use super::{all_pass, all_refused, refused_as};
+
+#[test]
+fn what_applications_send_passes() {
+    all_pass(Dialect::PostgreSql, &PASS);
+}
+
+#[test]
+fn what_lifts_the_mode_or_writes_past_it_is_refused() {
+    all_refused(Dialect::PostgreSql, &REFUSED);
+}
+
+#[test]
+fn bytes_that_are_no_utf8_hide_nothing() {
+    all_refused(Dialect::PostgreSql, &BYTES);
+}
+
+#[test]
+fn a_refusal_says_what_the_text_would_do() {
+    refused_as(
+        Dialect::PostgreSql,
+        &[
+            ("set transaction read write", "SET TRANSACTION READ WRITE"),
+            ("begin read write", "BEGIN READ"),
+            (
+                "set \"default_transaction_read_only\" to off",
+                "SET default_transaction_read_only",
+            ),
+            ("reset all", "RESET ALL"),
+            (
+                "select pg_catalog.set_config($1, $2, false)",
+                "set_config()",
+            ),
+            ("select lo_unlink(1)", "lo_unlink()"),
+            (
+                "update pg_settings set setting = 'off'",
+                "UPDATE of pg_settings",
+            ),
+            (
+                "copy users to program 'sh'",
+                "COPY to or from a file or program",
+            ),
+            ("do $$ begin end $$", "DO"),
+            (
+                "select lift(); delete from users",
+                "several statements in one, not all of which read",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_write_alone_is_the_servers_to_refuse() {
+    let insert = b"insert into users (name) values ('a') returning id";
+    assert_eq!(refused(Dialect::PostgreSql, insert), None);
+}
+
+const PASS: [&str; 105] = [
+    "",
+    ";;",
+    "-- a comment",
+    "/* a /* nested */ comment */",
+    "/* a comment /* that does not end */",
+    "select 1",
+    "SELECT * FROM users WHERE id = $1",
+    "SELECT * FROM users WHERE id = ? AND name = :name",
+    "(select 1) union all (select 2)",
+    "select \"read_only\", \"set\", transaction_read_only from \"transaction\"",
+    "select 'SET SESSION TRANSACTION READ WRITE; set_config()'",
+    "select $$SET SESSION TRANSACTION READ WRITE; set_config()$$",
+    "select $a$ $$ set_config('transaction_read_only', 'off', false) $$ $a$",
+    "select 1 /* set_config('transaction_read_only', 'off', false) */",
+    "select 1 -- ; drop table users",
+    "select 'it''s', E'it\\'s', 'C:\\temp', U&'d\\0061t', B'01', X'1F', N'a'",
+    "select data->>'name', data->'a'->0, data#>'{a,b}', data#>>'{a}', data #- '{a}' from t",
+    "select * from t where data @> '{\"a\": 1}' and data ? 'a' and data ?| array['a'] and data ?& $1",
+    "select * from t where tags && array['a', 'b']::text[] and a <@ $1::jsonb",
+    "select '1'::int, now()::date, a::text::varchar(10) from t",
+    "select a[1], a[1:2], array[[1, 2], [3, 4]], (select array(select 1)) from t",
+    "select * from t where a = any ($1) and b <> all (array[1, 2])",
+    "select * from t where a ~* '^x' and b !~ 'y' and c ilike '%z%' and d similar to 'e'",
+    "select row_number() over w, sum(a) filter (where b) from t window w as (partition by c)",
+    "with recursive n (i) as (values (1) union all select i + 1 from n) select * from n limit 3",
+    "with a as materialized (select 1) select * from a",
+    "with a as (delete from users returning *) select * from a",
+    "select distinct on (a) a, b from t order by a, b desc nulls last",
+    "select * from a join lateral (select * from b where b.a = a.id limit 1) x on true",
+    "select * from generate_series(1, 10) g(i)",
+    "select * from t tablesample system (10)",
+    "select * from t for update skip locked",
+    "select * from t for no key update of t nowait",
+    "select extract(epoch from now()), interval '1 day', timestamp '2020-01-01'",
+    "select coalesce(a, 'x') || '-' || b from t",
+    "select count(*) from t having count(*) > 1",
+    "select currval('users_id_seq'), lastval(), nextval('users_id_seq')",
+    "select pg_advisory_lock(1), pg_try_advisory_xact_lock(2), pg_sleep(0)",
+    "select pg_size_pretty(pg_total_relation_size('users')), pg_get_viewdef('v'::regclass)",
+    "select pg_walfile_name(pg_current_wal_lsn()), pg_last_wal_replay_lsn()",
+    "select pg_stat_get_numscans(1), pg_is_in_recovery(), pg_backend_pid()",
+    "select lo_get(1), table_to_xml('users', true, true, '')",
+    "select current_setting('transaction_read_only'), current_setting('app.tenant', true)",
+    "select set_config('search_path', 'x', false)",
+    "select pg_catalog.set_config('search_path', '', false);",
+    "select set_config('app.tenant', $1, true)",
+    "select set_config('app.current_user_id', '42', true), set_config('app.role', 'a', true)",
+    "select set_config($$app.tenant$$, 'x', true)",
+    "select * from pg_settings where name = 'default_transaction_read_only'",
+    "select set_config from t",
+    "select u&b, u & \"b\", e from t",
+    "select @-5, 2 ^ 3, |/ 25, 5 % 2, ~1, 1 << 2, a <-> b from t",
+    "select 1e3, 1.5, .5, 1., $1",
+    "select prénom, \"année\" from élèves where ville = 'Besançon' and x = 'é\\'",
+    "select * from t where name = E'Müller\\'s' and city = '東京' and j = '[\"é\"]'",
+    "values (1, 'a'), (2, 'b')",
+    "table users",
+    "show transaction_read_only",
+    "show all",
+    "explain select * from users",
+    "explain analyze verbose select * from users",
+    "explain (analyze, buffers, format json) select * from users",
+    "explain (select 1)",
+    "explain (costs off) (select 1) union (select 2)",
+    "explain delete from users",
+    "begin",
+    "begin transaction isolation level serializable, read only, deferrable",
+    "begin isolation level read committed",
+    "start transaction read only",
+    "commit",
+    "commit and chain",
+    "end",
+    "rollback",
+    "abort",
+    "savepoint trans2",
+    "rollback to savepoint trans2",
+    "release savepoint trans2",
+    "set search_path to x",
+    "SET search_path = \"$user\", public",
+    "set search_path to read_only_schema",
+    "set role app_read_only",
+    "set local role to x",
+    "reset role",
+    "SET client_encoding TO 'UTF8'",
+    "set names 'utf8'",
+    "set standard_conforming_strings = on",
+    "set time zone 'UTC'",
+    "set session timezone to 'UTC'",
+    "SET DATESTYLE TO 'ISO, DMY'",
+    "set local statement_timeout = '5s'",
+    "set app.tenant = '42'",
+    "set transaction isolation level repeatable read, read only",
+    "set session characteristics as transaction isolation level serializable",
+    "set default_transaction_read_only = on",
+    "set constraints all deferred",
+    "reset search_path",
+    "discard plans",
+    "declare c cursor for select * from users",
+    "fetch 10 from c; move next from c; close c",
+    "prepare p (int, numeric(10, 2)) as select * from users where id = $1",
+    "execute p (1, 2)",
+    "deallocate all",
+    "copy (select * from users) to stdout with (format csv)",
+    "copy users (id, name) from stdin",
+    "listen jobs; unlisten *",
+    // Doctrine's and Laravel's looks at the schema.
+    // (Further down, as they are long.)
+];
+
+#[test]
+fn introspection_passes() {
+    all_pass(
+        Dialect::PostgreSql,
+        &[
+            "SELECT quote_ident(table_name) AS table_name, table_schema AS schema_name
+             FROM information_schema.tables WHERE table_schema NOT LIKE 'pg\\_%'
+             AND table_schema != 'information_schema' AND table_type = 'BASE TABLE'",
+            "SELECT a.attnum, quote_ident(a.attname) AS field, t.typname AS type,
+             format_type(a.atttypid, a.atttypmod) AS complete_type,
+             (SELECT 't' FROM pg_index WHERE c.oid = pg_index.indrelid
+              AND pg_index.indkey[0] = a.attnum AND pg_index.indisprimary = 't') AS pri,
+             (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef
+              WHERE c.oid = pg_attrdef.adrelid AND pg_attrdef.adnum = a.attnum) AS default
+             FROM pg_attribute a, pg_class c, pg_type t, pg_namespace n
+             WHERE n.nspname = ANY(current_schemas(false)) AND a.attnum > 0",
+            "select c.relname as name, n.nspname as schema, pg_total_relation_size(c.oid) as size,
+             obj_description(c.oid, 'pg_class') as comment from pg_class c, pg_namespace n
+             where c.relkind in ('r', 'p') and n.oid = c.relnamespace
+             and n.nspname not in ('pg_catalog', 'information_schema') order by c.relname",
+            "select a.attname as name, t.typname as type_name, not a.attnotnull as nullable
+             from pg_attribute a where a.attgenerated = '' -- ' set_config('x')
+             and c.relname = 'users' order by a.attnum",
+        ],
+    );
+}
+
+const REFUSED: [&str; 147] = [
+    // The mode, in any spelling.
+    "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE",
+    "set session characteristics as transaction isolation level serializable read write",
+    "set transaction read write",
+    "set local transaction read write",
+    "set transaction isolation level repeatable read, read write",
+    "set/**/transaction/* /* */ */read--x\nwrite",
+    "set transaction not deferrable read write",
+    "begin read write",
+    "begin transaction read write",
+    "begin work isolation level read committed, read write",
+    "start transaction read write",
+    "start transaction isolation level serializable read write",
+    "begin; set transaction read write; select 1; commit",
+    "set default_transaction_read_only = off",
+    "set default_transaction_read_only to off",
+    "set default_transaction_read_only to default",
+    "set default_transaction_read_only = 'off'",
+    "set default_transaction_read_only = 0",
+    "set default_transaction_read_only = $$off$$",
+    "SET SESSION Default_Transaction_Read_Only = off",
+    "set local transaction_read_only = off",
+    "set transaction_read_only = false",
+    "set \"transaction_read_only\" = false",
+    "set \"DEFAULT_TRANSACTION_READ_ONLY\" = false",
+    "set u&\"default_transaction\\005fread_only\" = off",
+    "set U&\"default!005ftransaction_read_only\" uescape '!' = off",
+    "set/**/default_transaction_read_only/**/=/**/off",
+    "set default_transaction_read_only=off;",
+    ";set default_transaction_read_only=off",
+    "-- x\rset default_transaction_read_only=off",
+    "/* /* */ */ set default_transaction_read_only=off",
+    "reset all",
+    "reset default_transaction_read_only",
+    "reset transaction_read_only",
+    "reset \"transaction_read_only\"",
+    "discard all",
+    // set_config().
+    "select set_config('transaction_read_only', 'off', false)",
+    "select set_config('default_transaction_read_only', 'off', false)",
+    "SELECT SET_CONFIG('DEFAULT_TRANSACTION_READ_ONLY', 'off', false)",
+    "select set_config ('transaction_read_only', 'off', false)",
+    "select set_config/* x */('transaction_read_only', 'off', false)",
+    "select set_config -- x\n ('transaction_read_only', 'off', false)",
+    "select \"set_config\"('transaction_read_only', 'off', false)",
+    "select pg_catalog.set_config('transaction_read_only', 'off', false)",
+    "select pg_catalog . \"set_config\" ('transaction_read_only', 'off', false)",
+    "select u&\"set\\005fconfig\"('transaction_read_only', 'off', false)",
+    "select set_config($1, 'off', false)",
+    "select set_config(?, 'off', false)",
+    "select set_config(:name, 'off', false)",
+    "select set_config(name, 'off', false) from t",
+    "select set_config(name, 'off', false) from pg_settings where name like '%only'",
+    "select set_config('transaction_' || 'read_only', 'off', false)",
+    "select set_config('transaction_'\n'read_only', 'off', false)",
+    "select set_config('app.x'\n'y', 'off', false)",
+    "select set_config(E'transaction\\x5fread_only', 'off', false)",
+    "select set_config(e'transaction_read_only', 'off', false)",
+    "select set_config(U&'transaction\\005fread_only', 'off', false)",
+    "select set_config(U&'transaction!005fread_only' uescape '!', 'off', false)",
+    "select set_config($$transaction_read_only$$, 'off', false)",
+    "select set_config($a$transaction_read_only$a$, 'off', false)",
+    "select set_config(('transaction_read_only'), 'off', false)",
+    "select set_config('transaction_read_only'::text, 'off', false)",
+    "select set_config(setting_name => 'transaction_read_only', new_value => 'off')",
+    "select set_config(variadic array['transaction_read_only', 'off'])",
+    "select 1 from t where set_config('transaction_read_only', 'off', false) = 'off'",
+    "select set_config('app.x', set_config('transaction_read_only', 'off', false), false)",
+    "values (set_config('transaction_read_only', 'off', false))",
+    "select * from set_config('transaction_read_only', 'off', false)",
+    "explain analyze select set_config('transaction_read_only', 'off', false)",
+    "declare c cursor for select set_config('transaction_read_only', 'off', false)",
+    "execute p (set_config('transaction_read_only', 'off', false))",
+    "prepare p as select set_config('transaction_read_only', 'off', false)",
+    "copy (select set_config('transaction_read_only', 'off', false)) to stdout",
+    "fetch 1 from c; select set_config('transaction_read_only', 'off', false)",
+    // Its rule.
+    "update pg_settings set setting = 'off' where name = 'default_transaction_read_only'",
+    "update only pg_catalog.\"pg_settings\" set setting = 'off'",
+    "UPDATE PG_SETTINGS SET setting = 'off'",
+    "update u&\"pg\\005fsettings\" set setting = 'off'",
+    "with a as (update pg_settings set setting = 'off') select 1",
+    "merge into pg_settings using t on true when matched then update set setting = 'off'",
+    "explain analyze update pg_settings set setting = 'off'",
+    // Texts that are executed.
+    "select query_to_xml('select set_config(''transaction_read_only'',''off'',false)',true,true,'')",
+    "select query_to_xml_and_xmlschema('select 1', true, true, '')",
+    "select ts_stat('select set_config(''transaction_read_only'', ''off'', false)::tsvector')",
+    "select ts_rewrite(q, 'select lift()') from t",
+    "select * from crosstab('select lift()') as (a int)",
+    "select dblink_exec('dbname=x', 'drop table users')",
+    "select * from dblink('dbname=x', 'select lift()') as (a int)",
+    "do $$ begin perform set_config('transaction_read_only', 'off', false); end $$",
+    "do 'begin end'",
+    "call lift()",
+    // What writes past tables.
+    "select lo_creat(1)",
+    "select lo_from_bytea(0, 'x')",
+    "select lo_export(1, '/tmp/x')",
+    "select lo_import('/etc/passwd')",
+    "select lo_open(1, 131072)",
+    "select lowrite(0, 'x')",
+    "select pg_notify('a', 'b')",
+    "select pg_catalog . pg_reload_conf ( )",
+    "select pg_terminate_backend(1)",
+    "select \"pg_cancel_backend\"(1)",
+    "select pg_switch_wal()",
+    "select pg_create_restore_point('x')",
+    "select pg_drop_replication_slot('x')",
+    "select pg_logical_emit_message(true, 'a', 'b')",
+    "select pg_replication_origin_create('x')",
+    "select pg_wal_replay_pause()",
+    "select pg_file_write('x', 'y', false)",
+    "select pg_stat_reset()",
+    "select Pg_Stat_Statements_Reset()",
+    "select gin_clean_pending_list('i'::regclass)",
+    "select brin_summarize_new_values('i'::regclass)",
+    // Files and programs.
+    "copy users to '/tmp/x'",
+    "copy users from '/tmp/x'",
+    "copy users to program 'sh'",
+    "copy (select 1) to program 'sh'",
+    "copy (select 1 as stdout) to '/tmp/x'",
+    "copy users(id) from program 'sh' with (format csv)",
+    "copy users to E'/tmp/x'",
+    "copy users to $$/tmp/x$$",
+    "copy users",
+    // What is read in several ways.
+    "select '\\', set_config('transaction_read_only', 'off', false) --'",
+    "select '\\'' , set_config('transaction_read_only', 'off', false) --'",
+    "select E'\\'', set_config('transaction_read_only', 'off', false) --'",
+    "select E''\n'\\', ', set_config('transaction_read_only', 'off', false), '",
+    "select '\\', E'' -- x\n '\\' , ' , set_config('transaction_read_only', 'off', false), '...'",
+    "select X'\\', set_config('transaction_read_only', 'off', false) --'",
+    "select $1$a$ ' $a$, set_config('transaction_read_only', 'off', false) --'",
+    "select $é$ ' $é$, set_config('transaction_read_only', 'off', false) --'",
+    "select a$b$, set_config('transaction_read_only', 'off', false) -- $b$",
+    "select 1 -- '\r, set_config('transaction_read_only', 'off', false) -- '",
+    "select /* /* ' */ ' */ 1, set_config('transaction_read_only', 'off', false) -- '",
+    "select 1E'\\'', set_config('transaction_read_only', 'off', false) --'",
+    // Several statements, and everything else.
+    "select lift(); delete from users",
+    "select lift(); with a as (delete from users returning 1) select * from a",
+    "select lift(); execute p",
+    "prepare transaction 'x'",
+    "commit prepared 'x'",
+    "rollback prepared 'x'",
+    "prepare p as drop table users",
+    "explain (analyze) create table x as select 1",
+    "notify a",
+    "lock table users",
+    "vacuum",
+    "load 'x'",
+    "alter system set x = 1",
+    "create temp table t (a int)",
+];
+
+#[test]
+fn ddl_is_refused() {
+    all_refused(
+        Dialect::PostgreSql,
+        &[
+            "analyze",
+            "checkpoint",
+            "cluster",
+            "reindex table users",
+            "refresh materialized view v",
+            "truncate users",
+            "grant all on users to public",
+            "security label on table users is 'x'",
+            "import foreign schema s from server x into y",
+            "drop table users",
+            "comment on table users is 'x'",
+            "create function f() returns int language sql as 'select 1'",
+        ],
+    );
+}
+
+const BYTES: [&[u8]; 9] = [
+    // With GBK, Big5 or Shift JIS, 0x5C is no backslash after these.
+    b"select E'\x81\\', set_config('transaction_read_only', 'off', false) --'",
+    b"select E'\xA1\\', set_config('transaction_read_only', 'off', false) --'",
+    b"select E'\xE4\xBD\xA0\\', set_config('transaction_read_only', 'off', false) --'",
+    b"select E'\\\x81\\', set_config('transaction_read_only', 'off', false) --'",
+    // In SHIFT_JIS_2004 these two are one.
+    b"select E'\x81\x5F', ', set_config('transaction_read_only', 'off', false) --'",
+    b"select E'\x81\x5F' , set_config('transaction_read_only', 'off', false) --'",
+    // A name in GBK ends later than its first byte and a bracket.
+    b"select \x81[E'\\', set_config('transaction_read_only', 'off', false) --'",
+    b"select 1\0; drop table users",
+    b"drop table users\0",
+];

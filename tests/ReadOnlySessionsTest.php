@@ -1,0 +1,357 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests;
+
+use Altair\Eval\Tests\Support\Database\Client;
+use Altair\Eval\Tests\Support\Database\MariaDb;
+use Altair\Eval\Tests\Support\Database\PostgreSql;
+use Altair\Eval\Tests\Support\Database\SqlServer;
+use Altair\Eval\Tests\Support\Database\Statements;
+use Altair\Eval\Tests\Support\TemporaryApplication;
+use Altair\Eval\Tests\Support\Warm\WarmTestCase;
+use PDO;
+
+/**
+ * Database sessions of a run only read, through whichever client, unless it may write.
+ */
+final class ReadOnlySessionsTest extends WarmTestCase
+{
+    /** Runs each statement on a connection of its own, and tries to write on it afterwards. */
+    private const TRY_EACH = <<<'PHP'
+        $ended = [];
+        foreach ($statements as $sql) {
+            $c = $connect();
+            try {
+                $run($c, $sql);
+                $ended[$sql] = ['', ''];
+            } catch (Throwable $e) {
+                $ended[$sql] = [$e::class, $e->getMessage()];
+            }
+            foreach (['ROLLBACK', 'SELECT writes()', $write] as $next) {
+                try {
+                    $run($c, $next);
+                    $ended[$sql][] = $next;
+                } catch (Throwable) {
+                }
+            }
+            $c = null;
+        }
+        return $ended;
+        PHP;
+
+    private const WRITE = "INSERT INTO users VALUES (42, 'w@x', 'W')";
+
+    private TemporaryApplication $place;
+
+    protected function setUp(): void
+    {
+        parent::setUp();
+        $this->place = new TemporaryApplication();
+        chmod($this->place->root, 0777);
+    }
+
+    /**
+     * @return iterable<string, array{class-string<SqlServer>, Client}>
+     */
+    public function clients(): iterable
+    {
+        foreach (Client::OF_MARIADB as $client) {
+            yield "MariaDB by $client->value" => [MariaDb::class, $client];
+        }
+        foreach (Client::OF_POSTGRESQL as $client) {
+            yield "PostgreSQL by $client->value" => [PostgreSql::class, $client];
+        }
+    }
+
+    /**
+     * @param class-string<SqlServer> $class
+     * @dataProvider clients
+     */
+    public function testEachStatementComesToWhatItMust(string $class, Client $client): void
+    {
+        $server = $this->server($class);
+        $file = $this->place->path('out');
+        $table = $class === MariaDb::class ? Statements::ofMariaDb($file) : Statements::ofPostgreSql($file);
+        $statements = iterator_to_array($table);
+        $snippet = $client->code($server) . self::tryEach(array_keys($statements));
+        foreach (['cold', 'ask'] as $way) {
+            $result = $this->$way($snippet, services: [$server->address()]);
+            $this->assertEnds($statements, self::returned($result), $client);
+            self::assertSame(SqlServer::ROWS, $server->rows(), 'What really is in the table.');
+            self::assertFileDoesNotExist($file);
+            self::assertContains('--writes', array_column($result->diagnostics['blocked'] ?? [], 'lift'));
+        }
+    }
+
+    /** @dataProvider sqliteClients */
+    public function testSqliteIsReadOnlyToo(Client $client): void
+    {
+        $database = $this->application()->path('shop.sqlite');
+        $this->fill($database);
+        $file = $this->place->path('out');
+        $statements = iterator_to_array(Statements::ofSqlite($file));
+        $snippet = $client->code($database) . self::tryEach(array_keys($statements));
+        foreach (['cold', 'ask'] as $way) {
+            $this->assertEnds($statements, self::returned($this->$way($snippet)), $client);
+        }
+        // The layer is not what keeps them: with it, the run itself would see its writes.
+        self::assertSame(2, (int) (new PDO("sqlite:$database"))->query('SELECT COUNT(*) FROM users')->fetchColumn());
+    }
+
+    /**
+     * @return iterable<string, array{Client}>
+     */
+    public function sqliteClients(): iterable
+    {
+        foreach (Client::OF_SQLITE as $client) {
+            yield $client->value => [$client];
+        }
+    }
+
+    private function fill(string $database): void
+    {
+        $pdo = new PDO("sqlite:$database");
+        $pdo->exec('CREATE TABLE users (id INTEGER PRIMARY KEY, email TEXT, name TEXT)');
+        $pdo->exec("INSERT INTO users VALUES (1, 'ada@shop.example', 'Ada'), (2, 'grace@shop.example', 'Grace')");
+    }
+
+    /**
+     * @param list<string> $statements
+     */
+    private static function tryEach(array $statements): string
+    {
+        return "\n\$statements = " . var_export($statements, true) . '; $write = ' . var_export(self::WRITE, true) . ";\n"
+            . self::TRY_EACH;
+    }
+
+    /**
+     * @param array<string, string> $statements
+     * @param array<string, list<string>> $ended
+     */
+    private function assertEnds(array $statements, array $ended, Client $client): void
+    {
+        $wrong = [];
+        foreach ($statements as $sql => $must) {
+            [$class, $message] = $ended[$sql];
+            $wrote = array_slice($ended[$sql], 2);
+            $came = match (true) {
+                $class === '' => Statements::WORKS,
+                str_contains($message, '--writes') => Statements::NOT_SENT,
+                default => Statements::DATABASE,
+            };
+            // The server does not take several statements from every client.
+            $isFit = $must === Statements::NOT_SENT || $came !== Statements::DATABASE
+                || preg_match('~read.?only~i', $message) === 1 || $must === Statements::WORKS;
+            if ($came !== $must || array_diff($wrote, ['ROLLBACK']) !== [] || !$isFit) {
+                $wrong[$sql] = [$must, $class, $message, $wrote];
+            }
+        }
+        self::assertSame([], $wrong, $client->value);
+    }
+
+    /**
+     * @return iterable<string, array{class-string<SqlServer>, Client}>
+     */
+    public function oneOfEach(): iterable
+    {
+        yield 'MariaDB by PDO' => [MariaDb::class, Client::PdoExec];
+        yield 'MariaDB by mysqli' => [MariaDb::class, Client::MysqliQuery];
+        yield 'PostgreSQL by PDO' => [PostgreSql::class, Client::PdoExec];
+        yield 'PostgreSQL by pgsql' => [PostgreSql::class, Client::PgQuery];
+    }
+
+    /**
+     * @param class-string<SqlServer> $class
+     * @dataProvider oneOfEach
+     */
+    public function testWithWritesTheSameStatementsAreTheApplicationsAffair(string $class, Client $client): void
+    {
+        $server = $this->server($class);
+        $mode = $class === MariaDb::class
+            ? ['SET SESSION TRANSACTION READ WRITE', 'CALL tries()', 'CREATE TABLE t (a INT)']
+            : ['SET default_transaction_read_only = off', 'CREATE TABLE t (a int)', 'SELECT writes()'];
+        $snippet = $client->code($server) . ' $c = $connect(); foreach (' . var_export([...$mode, self::WRITE], true)
+            . ' as $sql) { $run($c, $sql); } return true;';
+        $result = $this->ask($snippet, services: [$server->address()], allowWrites: true);
+        self::assertTrue(self::returned($result));
+        self::assertContains([42, 'w@x', 'W'], $server->rows());
+        self::assertArrayNotHasKey('blocked', $result->diagnostics);
+        // What an unsafe run does is its own affair, too.
+        $server->reset();
+        $write = $client->code($server) . ' $run($connect(), ' . var_export(self::WRITE, true) . '); return true;';
+        self::assertTrue(self::returned($this->ask($write, unsafe: true)));
+        self::assertContains([42, 'w@x', 'W'], $server->rows());
+    }
+
+    /**
+     * @param class-string<SqlServer> $class
+     * @dataProvider oneOfEach
+     */
+    public function testTheUsualAnswersAndErrorsAreTheDatabasesOwn(string $class, Client $client): void
+    {
+        $server = $this->server($class);
+        $write = var_export(self::WRITE, true);
+        $snippet = $client->code($server) . "
+            \$c = \$connect();
+            try { \$run(\$c, $write); } catch (Throwable \$e) { return [\$e::class, \$e->getMessage()]; }";
+        $result = $this->ask($snippet, services: [$server->address()]);
+        [$thrown, $message] = self::returned($result);
+        self::assertNotSame('Error', $thrown);
+        self::assertMatchesRegularExpression('~read.only~i', $message);
+        self::assertSame(
+            [['what' => 'write to the database', 'guard' => 'ini', 'lift' => '--writes']],
+            $result->diagnostics['blocked'],
+        );
+    }
+
+    /**
+     * @param class-string<SqlServer> $class
+     * @dataProvider oneOfEach
+     */
+    public function testAConnectionThatBootOpenedOnlyReads(string $class, Client $client): void
+    {
+        $server = $this->server($class);
+        $this->booting($client->code($server) . ' $GLOBALS["c"] = $connect(); $GLOBALS["run"] = $run;'
+            . ' try { $run($GLOBALS["c"], ' . var_export(self::WRITE, true) . '); $GLOBALS["wrote"] = true; }'
+            . ' catch (Throwable $e) { $GLOBALS["wrote"] = $e->getMessage(); }');
+        $lift = $class === MariaDb::class ? 'SET tx_read_only = 0' : 'SET default_transaction_read_only = off';
+        $snippet = "\$said = [\$GLOBALS['wrote']]; foreach (['$lift', " . var_export(self::WRITE, true) . '] as $sql) {'
+            . ' try { ($GLOBALS["run"])($GLOBALS["c"], $sql); $said[] = true; }'
+            . ' catch (Throwable $e) { $said[] = $e->getMessage(); } } return $said;';
+        foreach (['ask', 'ask', 'cold'] as $way) {
+            [$boots, $lifts, $writes] = self::returned($this->$way($snippet, services: [$server->address()]));
+            self::assertMatchesRegularExpression('~read.only~i', (string) $boots);
+            self::assertStringContainsString('--writes', (string) $lifts);
+            self::assertMatchesRegularExpression('~read.only~i', (string) $writes);
+        }
+        self::assertSame(SqlServer::ROWS, $server->rows());
+    }
+
+    /**
+     * Ways around a statement, each with what it must come to.
+     *
+     * @return iterable<string, array{class-string<SqlServer>, Client, string, bool}>
+     */
+    public function otherWays(): iterable
+    {
+        $maria = [MariaDb::class, Client::PdoExec];
+        $init = 'new PDO($dsn, $user, $password, [PDO::MYSQL_ATTR_INIT_COMMAND => "%s"]);';
+        yield 'an initial command that lifts' => [...$maria, sprintf($init, 'SET SESSION TRANSACTION READ WRITE'), true];
+        yield 'an initial command that writes' => [...$maria, sprintf($init, "INSERT INTO users VALUES (5,'i@x','I')"), false];
+        yield 'an initial command of mysqli' => [...$maria, '$m = mysqli_init(); $m->options(MYSQLI_INIT_COMMAND,'
+            . ' "SET tx_read_only = 0"); $m->real_connect("127.0.0.1", $user, $password, "shop", $port);', true];
+        $mysqli = '$m = new mysqli("127.0.0.1", $user, $password, "shop", $port);';
+        yield 'a change of user' => [...$maria, "$mysqli \$m->change_user(\$user, \$password, 'shop'); \$m->query(\$write);",
+            false];
+        yield 'a transaction of mysqli that writes' => [...$maria,
+            "$mysqli \$m->begin_transaction(MYSQLI_TRANS_START_READ_WRITE);", true];
+        yield 'a transaction of mysqli' => [...$maria, "$mysqli \$m->begin_transaction(); \$m->query(\$write);", false];
+        yield 'a persistent connection that is used again' => [...$maria, '$m = new mysqli("p:127.0.0.1", $user,'
+            . ' $password, "shop", $port); $m->close(); $m = new mysqli("p:127.0.0.1", $user, $password, "shop", $port);'
+            . ' $m->query($write);', false];
+        yield 'a lift in a transaction, and another one' => [...$maria, "$mysqli \$m->query('BEGIN');"
+            . ' $m->query("SELECT lifts()"); $m->query("BEGIN"); $m->query($write); $m->query("COMMIT");', false];
+        yield 'a lift in a transaction, and a prepared one' => [...$maria, "$mysqli \$m->query('BEGIN');"
+            . ' $m->query("SELECT lifts()"); $s = $m->prepare("BEGIN"); $s->execute(); $m->query($write);'
+            . ' $m->query("COMMIT");', false];
+        yield 'a lift, and a commit that chains' => [...$maria, "$mysqli \$m->query('BEGIN');"
+            . ' $m->query("SELECT lifts()"); $m->query("COMMIT AND CHAIN"); $m->query($write); $m->query("COMMIT");', false];
+        yield 'a lift without autocommit' => [...$maria, "$mysqli \$m->autocommit(false); \$m->query('SELECT lifts()');"
+            . ' $m->commit(); $m->query($write); $m->commit();', false];
+        yield 'flushing' => [...$maria, "$mysqli @\$m->refresh(MYSQLI_REFRESH_TABLES);", true];
+        yield 'killing' => [...$maria, "$mysqli @\$m->kill(1);", true];
+        yield 'a class that extends PDO' => [...$maria, '$c = new class($dsn, $user, $password) extends PDO {};'
+            . ' $c->exec("SET tx_read_only = 0");', true];
+        yield 'a constructor that is called later' => [...$maria, '$c = (new ReflectionClass("PDO"))'
+            . '->newInstanceWithoutConstructor(); $c->__construct($dsn, $user, $password); $c->exec($write);', false];
+        $postgres = [PostgreSql::class, Client::PdoExec];
+        $pdo = '$c = new PDO($dsn, $user, $password);';
+        yield 'a transaction of PDO' => [...$postgres, "$pdo \$c->beginTransaction(); \$c->exec(\$write);", false];
+        yield 'a lift, and a transaction of PDO' => [...$postgres, "$pdo \$c->query('SELECT lifts()');"
+            . ' $c->beginTransaction(); $c->exec($write); $c->commit();', false];
+        yield 'a lift, and a statement from before' => [...$postgres, "$pdo \$s = \$c->prepare('SELECT writes()');"
+            . ' $c->query("SELECT lifts()"); $s->execute();', false];
+        yield 'copying' => [...$postgres, "$pdo \$c->pgsqlCopyFromArray('users', [\"5\tc@x\tC\"]);", true];
+        yield 'a large object' => [...$postgres, "$pdo \$c->beginTransaction(); \$c->pgsqlLOBCreate();", true];
+        yield 'a large object that is opened to write' => [...$postgres,
+            "$pdo \$c->beginTransaction(); \$c->pgsqlLOBOpen('1', 'w');", true];
+        $pg = '$c = pg_connect("host=127.0.0.1 port=$port dbname=shop user=$user password=$password");';
+        yield 'options of the connection' => [...$postgres, '$c = pg_connect("host=127.0.0.1 port=$port dbname=shop'
+            . ' user=$user password=$password options=\'-c default_transaction_read_only=off\'");'
+            . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }', false];
+        yield 'a connection that is reset' => [...$postgres, "$pg pg_query(\$c, 'SELECT 1'); pg_connection_reset(\$c);"
+            . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }', false];
+        yield 'a function that inserts' => [...$postgres, "$pg if (!@pg_insert(\$c, 'users', ['id' => 5, 'email' => 'i@x',"
+            . " 'name' => 'I'])) { throw new Exception(pg_last_error(\$c)); }", false];
+        yield 'a large object of pgsql' => [...$postgres, "$pg pg_query(\$c, 'BEGIN'); pg_lo_create(\$c);", true];
+        yield 'a text that is another one each time' => [...$postgres, "$pg \$t = new class { public int \$n = 0;"
+            . ' public function __toString(): string { return $this->n++ ? "SET default_transaction_read_only = off"'
+            . ' : "SELECT 1"; } }; pg_query($c, $t); if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }',
+            false];
+        yield 'a named argument' => [...$postgres, "$pg pg_query(query: 'RESET ALL', connection: \$c);", true];
+        yield 'the old name' => [...$postgres, "$pg pg_exec(\$c, 'RESET ALL');", true];
+        yield 'a first-class callable' => [...$postgres, "$pg (pg_query(...))(\$c, 'DISCARD ALL');", true];
+    }
+
+    /**
+     * @param class-string<SqlServer> $class
+     * @dataProvider otherWays
+     */
+    public function testNoOtherWayLeadsToAWrite(string $class, Client $client, string $code, bool $isOurs): void
+    {
+        $server = $this->server($class);
+        $set = ['dsn' => $server->dsn(), 'user' => $server->user(), 'password' => $server->password(),
+            'port' => $server->port(), 'write' => self::WRITE];
+        $snippet = 'extract(' . var_export($set, true) . "); try { $code return 'nothing was said'; }"
+            . ' catch (Throwable $e) { return $e->getMessage(); }';
+        foreach (['cold', 'ask'] as $way) {
+            $said = self::returned($this->$way($snippet, services: [$server->address()]));
+            self::assertSame(SqlServer::ROWS, $server->rows());
+            self::assertStringContainsString($isOurs ? '--writes' : 'read', strtolower($said));
+        }
+    }
+
+    public function testAnInMemoryDatabaseMayBeFilled(): void
+    {
+        $snippet = '$p = new PDO("sqlite::memory:"); $p->exec("CREATE TABLE t (a)"); $p->exec("INSERT INTO t VALUES (1)");'
+            . ' try { $p->exec("ATTACH \'x\' AS y"); } catch (Error $e) { return [$p->query("SELECT a FROM t")'
+            . '->fetchColumn(), $e->getMessage()]; }';
+        [$value, $message] = self::returned($this->ask($snippet));
+        self::assertSame(1, $value);
+        self::assertSame(
+            'ATTACH is refused in a confined run, whose database sessions are read-only; --writes allows it',
+            $message,
+        );
+    }
+
+    public function testTheSessionsOfARunAreTheDatabasesOwnReadOnlyMode(): void
+    {
+        $maria = $this->server(MariaDb::class);
+        $postgres = $this->server(PostgreSql::class);
+        $services = [$maria->address(), $postgres->address()];
+        $code = Client::PdoQuery->code($maria) . ' $a = $connect()->query("SELECT @@tx_read_only")->fetchColumn();'
+            . Client::PdoQuery->code($postgres)
+            . ' return [$a, $connect()->query("SHOW default_transaction_read_only")->fetchColumn()];';
+        self::assertEquals([1, 'on'], self::returned($this->ask($code, services: $services)));
+        self::assertEquals([0, 'off'], self::returned($this->ask($code, services: $services, allowWrites: true)));
+    }
+
+    private function server(string $class): SqlServer
+    {
+        $missing = $class::whyMissing();
+        if ($missing !== null) {
+            self::markTestSkipped($missing);
+        }
+        $server = $class::shared();
+        $server->reset();
+        $administrator = $server->connect();
+        array_map(
+            $administrator->exec(...),
+            $class === MariaDb::class ? Statements::IN_MARIADB : Statements::IN_POSTGRESQL,
+        );
+
+        return $server;
+    }
+}
