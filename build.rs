@@ -24,7 +24,11 @@ fn main() {
     for source in SOURCES {
         println!("cargo:rerun-if-changed={source}");
     }
-    for header in ["src/zend/shim.h", "src/zend/confine.h", "src/zend/readonly.h"] {
+    for header in [
+        "src/zend/shim.h",
+        "src/zend/confine.h",
+        "src/zend/readonly.h",
+    ] {
         println!("cargo:rerun-if-changed={header}");
     }
     println!("cargo:rerun-if-env-changed=PHP_CONFIG");

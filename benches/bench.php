@@ -19,6 +19,7 @@ use Altair\Eval\Benches\Rows\Guards;
 use Altair\Eval\Benches\Rows\LongRuns;
 use Altair\Eval\Benches\Rows\Mcp;
 use Altair\Eval\Benches\Rows\Redaction;
+use Altair\Eval\Benches\Rows\Services;
 use Altair\Eval\Benches\Rows\Throughput;
 use Altair\Eval\Benches\Rows\Warm;
 use Altair\Eval\Benches\Support\Setting;
@@ -44,6 +45,7 @@ $evaluation = Warm::measure($setting, $table);
 Freshness::measure($setting, $table);
 Mcp::measure($setting, $table);
 Redaction::measure($setting, $table);
+Services::measure($setting, $table);
 Throughput::measure($setting, $table);
 LongRuns::measure($setting, $table);
 

@@ -31,7 +31,9 @@ extern "C" fn vet(
 ) -> bool {
     // SAFETY: a text of the engine's, for the time of the call.
     let text = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), len) };
-    let dialect = usize::try_from(dialect).ok().and_then(|at| DIALECTS.get(at));
+    let dialect = usize::try_from(dialect)
+        .ok()
+        .and_then(|at| DIALECTS.get(at));
     let said = catch_unwind(|| dialect.map_or_else(unknown, |dialect| refused(*dialect, text)));
     // What cannot be looked at is not let through.
     let Some(said) = said.unwrap_or_else(|_| unknown()) else {

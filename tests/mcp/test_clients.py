@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 import unittest
 
 from support import PATIENCE, TOOL, Clients, below, until
@@ -31,6 +32,8 @@ class Conversation:
             ("--readonly",): (True, False, False),
             ("--allow-writes",): (False, True, False),
             ("--allow-network",): (False, True, True),
+            ("--service=127.0.0.1:1",): (False, True, False),
+            ("--service=none",): (True, False, False),
         }.items():
             async with self.connect(*options) as session:
                 hints = (await session.list_tools()).tools[0].annotations
@@ -66,6 +69,18 @@ class Conversation:
                 result = await self.evaluate(session, snippet, timeout_ms=3000)
                 self.assertEqual(outcome, result["diagnostics"]["outcome"], result)
                 self.assertEqual(outcome == "returned", result["ok"])
+
+    async def test_a_declared_service_is_reached_and_no_other_address(self):
+        with socket.create_server(("127.0.0.1", 0)) as declared, socket.create_server(("127.0.0.1", 0)) as other:
+            addresses = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in (declared, other)]
+            snippet = "return @stream_socket_client('tcp://%s', $code, $why, 5) ? 'connected' : $why;"
+            async with self.connect(f"--service={addresses[0]}") as session:
+                result = await self.evaluate(session, snippet % addresses[0])
+                self.assertEqual({"type": "string", "value": "connected"}, result["result"])
+                result = await self.evaluate(session, snippet % addresses[1])
+                self.assertNotEqual({"type": "string", "value": "connected"}, result["result"])
+                lifts = [blocked["lift"] for blocked in result["diagnostics"]["blocked"]]
+                self.assertEqual([f"--service={addresses[1]}"], lifts)
 
     async def test_output_is_in_the_answer_and_nowhere_else(self):
         async with self.connect() as session:

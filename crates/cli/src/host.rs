@@ -31,6 +31,8 @@ pub struct Server {
     pub root: PathBuf,
     /// What calls may connect to while the network is off; `None`: what the application declares.
     pub services: Option<Vec<String>>,
+    /// Whether there are any, as it starts.
+    pub has_services: bool,
     /// Whether calls may ask for real writes.
     pub allow_writes: bool,
     /// Whether calls may ask for connections.

@@ -45,6 +45,7 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
         evaluator,
         root,
         services,
+        has_services: prepared.has_services(),
         allow_writes: args.allow_writes,
         allow_network: args.allow_network,
     })

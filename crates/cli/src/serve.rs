@@ -11,6 +11,7 @@ pub fn serve(server: Server) -> Result<(), String> {
         evaluator,
         root,
         services,
+        has_services,
         allow_writes,
         allow_network,
     } = server;
@@ -54,6 +55,7 @@ pub fn serve(server: Server) -> Result<(), String> {
         permits: Permits {
             writes: allow_writes,
             network: allow_network,
+            services: has_services,
         },
     };
     altair_mcp::serve(options, |address| {

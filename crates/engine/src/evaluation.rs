@@ -228,6 +228,12 @@ impl Prepared {
         self.started + Duration::from_millis(self.request.timeout_ms().into())
     }
 
+    /// Whether it may connect to services while the network is off, as far as they have an address.
+    #[must_use]
+    pub fn has_services(&self) -> bool {
+        !self.declared.is_empty()
+    }
+
     /// Runs it side by side with others, of which only so many are at their snippet at once. The
     /// time that it waits to be run and for its turn is not the run's: the deadline counts from its
     /// turn then.

@@ -13,6 +13,8 @@ pub struct Permits {
     pub writes: bool,
     /// Outbound connections.
     pub network: bool,
+    /// Connections to the application's services, which no call has to ask for.
+    pub services: bool,
 }
 
 /// What a call asks for.
@@ -140,6 +142,7 @@ mod tests {
     use serde_json::json;
 
     const ALL: Permits = Permits {
+        services: true,
         writes: true,
         network: true,
     };

@@ -94,7 +94,8 @@ final class Arena
         if ($attack->prepare !== null) {
             ($attack->prepare)($run->scene);
         }
-        $options = ['start' => $start->value, 'projectRoot' => $run->scene->project] + $attack->options;
+        $options = ['start' => $start->value, 'projectRoot' => $run->scene->project] + $run->scene->options()
+            + $attack->options;
         if ($start === Start::Warm || $attack->needsTemplate) {
             $this->warmUp($host, ['start' => Start::Warm->value] + $options);
         }

@@ -21,6 +21,9 @@ final class Scene
     /** @var array<string, mixed> more for the snippet */
     private array $more = [];
 
+    /** @var array<string, mixed> */
+    private array $options = [];
+
     public function __construct(
         public readonly Setting $setting,
         public readonly Grounds $grounds,
@@ -58,6 +61,20 @@ final class Scene
     public function tell(string $name, mixed $value): void
     {
         $this->more[$name] = $value;
+    }
+
+    /** Adds an option to the request, that is not known before there is a scene. */
+    public function request(string $option, mixed $value): void
+    {
+        $this->options[$option] = $value;
+    }
+
+    /**
+     * @return array<string, mixed> the options that were added
+     */
+    public function options(): array
+    {
+        return $this->options;
     }
 
     /** Lets the snippet know of the host's templates. */

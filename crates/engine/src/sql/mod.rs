@@ -12,17 +12,18 @@
 //! whether `/*! … */` is executed, which bytes make a character. Every reading is looked at, and one
 //! that is refused is enough (`readings.rs`).
 //!
-//! What a text does not show stays unseen: what functions of the application's own do, what calls
-//! of the protocol do that have no text (`mysqli::change_user()`, PostgreSQL's large objects), and
-//! what is put into the text afterwards, as emulated prepared statements do: the text that is sent
-//! has to be looked at, not its template. Nor are character sets known that no server accepts from
-//! its clients, such as UTF-16, or that a server has been taught.
+//! What a text does not show stays unseen: what functions do that the application, an extension or a
+//! plugin has added to the database; what calls of the protocol do that have no text
+//! (`mysqli::change_user()`, PostgreSQL's large objects); and what is put into the text afterwards,
+//! as emulated prepared statements do: the text that is sent has to be looked at, not its template.
+//! Nor is there a reading for character sets that an administrator has added to a server.
 
 mod comments;
 mod mysql;
 mod postgresql;
 mod quotes;
 mod readings;
+mod several;
 mod sqlite;
 mod statement;
 #[cfg(test)]
@@ -54,42 +55,31 @@ pub enum Dialect {
 pub fn refused(dialect: Dialect, text: &[u8]) -> Option<String> {
     // Clients that hand over a C string end the text at a NUL, others send it.
     let until_nul = text.split(|byte| *byte == 0).next().unwrap_or_default();
-    let texts = [text, until_nul];
-    let distinct = if until_nul.len() < text.len() { 2 } else { 1 };
-    texts[..distinct]
-        .iter()
-        .find_map(|text| refused_to_nul(dialect, text).err())
+    let cut = (until_nul.len() < text.len()).then_some(until_nul);
+    [Some(text), cut]
+        .into_iter()
+        .flatten()
+        .find_map(|text| vet(dialect, text).err())
 }
 
-fn refused_to_nul(dialect: Dialect, text: &[u8]) -> Result<(), String> {
-    for reading in readings::of(dialect, text)? {
-        vet(reading, text)?;
-    }
-    Ok(())
+/// Looks at a text in every reading.
+fn vet(dialect: Dialect, text: &[u8]) -> Result<(), String> {
+    let mut readings = readings::of(dialect, text)?.into_iter();
+    readings.try_for_each(|reading| vet_as(reading, text))
 }
 
-/// Looks at each statement of a text, read in one way.
-fn vet(reading: Reading, text: &[u8]) -> Result<(), String> {
+/// Looks at each statement of a text in one reading.
+fn vet_as(reading: Reading, text: &[u8]) -> Result<(), String> {
     let tokens = tokens::of(reading, text)?;
     let statements = tokens.split(|token| token.is_mark(b';'));
-    let mut effects = Vec::new();
+    let mut all = Vec::new();
     for statement in statements.filter(|tokens| !tokens.is_empty()) {
-        effects.push(vet_statement(reading.dialect, statement)?);
+        all.push((statement, vet_statement(reading.dialect, statement)?));
     }
-    if effects.len() < 2 {
-        return Ok(());
+    match all.len() {
+        0 | 1 => Ok(()),
+        _ => several::vet(reading.dialect, text, &all),
     }
-    // A function that the first calls may lift the mode before the second writes.
-    if effects.contains(&Effect::Writes) {
-        return Err("several statements in one, not all of which read".to_owned());
-    }
-    // The server reads a statement when the one before it is done, here as `sql_mode` and the
-    // character set are by then; the readings take a text to be read in one way from end to end.
-    let is_ambiguous = text.iter().any(|byte| *byte == b'\\' || !byte.is_ascii());
-    if effects.contains(&Effect::Sets) && is_ambiguous {
-        return Err("SET beside statements that it may give another meaning".to_owned());
-    }
-    Ok(())
 }
 
 fn vet_statement(dialect: Dialect, statement: &[Token]) -> Result<Effect, String> {

@@ -4,7 +4,9 @@
 //! READ`, `FLUSH`, `ANALYZE TABLE` or `KILL`, and `START TRANSACTION READ WRITE` as little as any
 //! form of `SET`.
 
-use super::statement::{Effect, after, begins, has, has_any, is_on, opened, outside, shown, title};
+use super::statement::{
+    Effect, after, begins, has, has_any, is_on, opened, outside, shown, title, vet_access,
+};
 use super::tokens::Token;
 
 /// What reads, or is about transactions. `LOCK` is not here: it stops the application's writers.
@@ -41,6 +43,7 @@ pub(super) fn vet(tokens: &[Token]) -> Result<Effect, String> {
     let Some(first) = tokens.first() else {
         return Ok(Effect::Reads);
     };
+    vet_access(first, tokens)?;
     if first.is_word("SET") {
         return set(after(tokens, 1)).map(|()| Effect::Sets);
     }
@@ -58,7 +61,7 @@ pub(super) fn vet(tokens: &[Token]) -> Result<Effect, String> {
 
 fn may_be_sent(first: &Token, next: &[Token]) -> bool {
     if first.is_word("START") {
-        begins(next, "TRANSACTION") && !has(next, "READ WRITE")
+        begins(next, "TRANSACTION")
     } else if first.is_word("BEGIN") {
         // Anything else begins a block: `BEGIN NOT ATOMIC`, or any statement in Oracle's mode.
         next.is_empty() || (next.len() == 1 && begins(next, "WORK"))
@@ -85,9 +88,6 @@ fn set_statement<'s, 'a>(tokens: &'s [Token<'a>]) -> Result<&'s [Token<'a>], Str
 
 /// Looks at what follows `SET`.
 fn set(tokens: &[Token]) -> Result<(), String> {
-    if has(tokens, "READ WRITE") {
-        return Err("SET TRANSACTION READ WRITE".to_owned());
-    }
     let is_of_session = tokens.first().is_some_and(|it| it.is_any("SESSION LOCAL"));
     let is_list = tokens.iter().any(|token| token.is_mark(b'='));
     if begins(after(tokens, usize::from(is_of_session)), "TRANSACTION") && !is_list {

@@ -6,13 +6,14 @@
 //! change who asks, not the mode, and may pass.
 
 use super::statement::{
-    Effect, after, begins, called, has, has_any, is_on, opened, outside, shown, title,
+    Effect, after, begins, called, has_any, is_on, opened, outside, shown, title, vet_access,
 };
 use super::tokens::{Kind, Token};
 
 /// What reads, or is about transactions.
-const READ: &str = "CLOSE DEALLOCATE DECLARE FETCH LISTEN MOVE RELEASE SAVEPOINT SELECT SHOW TABLE UNLISTEN \
-     VALUES WITH";
+const READ: &str = "\
+    BEGIN CLOSE DEALLOCATE DECLARE FETCH LISTEN MOVE RELEASE SAVEPOINT SELECT SHOW START TABLE \
+    UNLISTEN VALUES WITH";
 
 /// What the server refuses, and what has been looked at when it was prepared.
 const WRITE: &str = "DELETE EXECUTE INSERT MERGE UPDATE";
@@ -126,6 +127,7 @@ fn inner<'s, 'a>(tokens: &'s [Token<'a>]) -> Option<&'s [Token<'a>]> {
 }
 
 fn vet_plain(first: &Token, tokens: &[Token]) -> Result<Effect, String> {
+    vet_access(first, tokens)?;
     let next = after(tokens, 1);
     if first.is_word("SET") {
         return set(next).map(|()| Effect::Reads);
@@ -145,9 +147,7 @@ fn vet_plain(first: &Token, tokens: &[Token]) -> Result<Effect, String> {
 }
 
 fn may_be_sent(first: &Token, next: &[Token]) -> bool {
-    if first.is_any("BEGIN START") {
-        !has(next, "READ WRITE")
-    } else if first.is_any("ABORT COMMIT END ROLLBACK") {
+    if first.is_any("ABORT COMMIT END ROLLBACK") {
         // A prepared transaction is somebody else's.
         !begins(next, "PREPARED")
     } else if first.is_word("RESET") {
@@ -167,9 +167,6 @@ fn is_mode(token: &Token) -> bool {
 
 /// Looks at what follows `SET`.
 fn set(tokens: &[Token]) -> Result<(), String> {
-    if has(tokens, "READ WRITE") {
-        return Err("SET TRANSACTION READ WRITE".to_owned());
-    }
     // Without one it is `SET ROLE x` and the like.
     let is_between = |token: &Token| token.is_mark(b'=') || token.is_word("TO");
     let Some(end) = tokens.iter().position(is_between) else {

@@ -8,7 +8,7 @@ impl Scanner<'_> {
     pub(super) fn string(&mut self, escapes: bool) {
         let begin = self.at + 1;
         let mut end = self.closing(begin, b'\'', escapes);
-        // In PostgreSQL it goes on, in the same manner, if another one follows on a later line.
+        // In PostgreSQL it goes on if another one follows on a later line, with the same escapes.
         while let Some(next) = self.continuation(end + 1) {
             end = self.closing(next + 1, b'\'', escapes);
         }
@@ -53,25 +53,23 @@ impl Scanner<'_> {
         self.text.len()
     }
 
-    /// Where the quote is that continues PostgreSQL's string which ended before `at`.
+    /// Where the quote is that continues PostgreSQL's string which ended before `at`. On the same line
+    /// one is an error to the server, and need not be told apart.
     fn continuation(&self, mut at: usize) -> Option<usize> {
         if !self.is(Dialect::PostgreSql) {
             return None;
         }
-        let mut is_next_line = false;
         loop {
             match self.text.get(at..)? {
-                [b'\n' | b'\r', ..] => is_next_line = true,
-                [9..=13 | b' ', ..] => {}
+                [9..=13 | b' ', ..] => at += 1,
                 [b'-', b'-', comment @ ..] => {
-                    at += 1 + comment
+                    at += 2 + comment
                         .iter()
                         .position(|byte| matches!(byte, b'\n' | b'\r'))?;
                 }
-                [b'\'', ..] if is_next_line => return Some(at),
+                [b'\'', ..] => return Some(at),
                 _ => return None,
             }
-            at += 1;
         }
     }
 

@@ -66,8 +66,8 @@ impl Bytes {
     }
 }
 
-/// Every reading in which `text` may differ from the others; one for most texts. Refuses a text that
-/// has more of them.
+/// Every reading in which `text` may differ from the others: one for most texts, and a small number
+/// for all. Refuses texts of which these are not all.
 pub(super) fn of(dialect: Dialect, text: &[u8]) -> Result<Vec<Reading>, String> {
     let executes: &[bool] = match dialect {
         Dialect::MySql if has_executable(text)? => &[false, true],

@@ -4,7 +4,7 @@
 //! the mode, to check a log in (`wal_checkpoint`), or to attach another file.
 
 use super::statement::{Effect, after, begins, called, has_any, is_on, shown, title};
-use super::tokens::{Kind, Token};
+use super::tokens::Token;
 
 /// What reads, or is about transactions.
 const READ: &str = "BEGIN COMMIT END RELEASE ROLLBACK SAVEPOINT SELECT VALUES WITH";
@@ -71,15 +71,12 @@ pub(super) fn vet_in_memory(tokens: &[Token]) -> Result<Effect, String> {
     Ok(Effect::Reads)
 }
 
-/// Looks at what follows `PRAGMA`: `[schema.]name`, `… = value` or `… (value)`. Strings may be names.
+/// Looks at what follows `PRAGMA`: `[schema.]name`, `… = value` or `… (value)`.
 fn pragma(tokens: &[Token]) -> Result<(), String> {
-    let is_name = |token: &Token| token.is_name() || token.kind == Kind::Text;
-    let unqualified = match tokens {
-        [schema, dot, rest @ ..] if is_name(schema) && dot.is_mark(b'.') => rest,
-        _ => tokens,
-    };
-    let Some((name, value)) = unqualified.split_first().filter(|(name, _)| is_name(name)) else {
-        return Err("PRAGMA".to_owned());
+    let (name, value) = match tokens {
+        [_, dot, name, value @ ..] if dot.is_mark(b'.') => (name, value),
+        [name, value @ ..] => (name, value),
+        [] => return Err("PRAGMA".to_owned()),
     };
     let name = name.lower();
     let value = match value {

@@ -68,6 +68,16 @@ pub(super) fn outside(tokens: &[Token], is_meant: impl Fn(&Token) -> bool) -> Op
     })
 }
 
+/// Refuses what would let transactions write again: `BEGIN`, `START TRANSACTION` and `SET` have the
+/// same words for it in all dialects that do.
+pub(super) fn vet_access(first: &Token, tokens: &[Token]) -> Result<(), String> {
+    if first.is_any("BEGIN SET START") && has(tokens, "READ WRITE") {
+        let first = first.lower().to_ascii_uppercase();
+        return Err(format!("{first} … READ WRITE"));
+    }
+    Ok(())
+}
+
 /// The first words of a statement, which say what it is.
 pub(super) fn title(tokens: &[Token]) -> String {
     let words: Vec<String> = tokens
@@ -84,8 +94,8 @@ pub(super) fn title(tokens: &[Token]) -> String {
 
 /// A name for a person to read.
 pub(super) fn shown(name: &str) -> String {
-    let is_readable = |c: &char| !c.is_control();
-    name.chars().filter(is_readable).take(SHOWN).collect()
+    let readable = |c: char| if c.is_control() { '?' } else { c };
+    name.chars().take(SHOWN).map(readable).collect()
 }
 
 /// Whether the value of a setting is a constant that turns it on.

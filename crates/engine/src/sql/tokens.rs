@@ -1,7 +1,7 @@
 //! A text as the server's own scanner cuts it, in one reading.
 //!
-//! Where scanners differ from each other, here is more to see, not less: `1.0INTO` is a number and a
-//! word, as it is in MySQL, while `1INTO` is so too, which in MySQL is a name.
+//! Where it is not cut in the same place, there are more tokens here than to the server, not fewer:
+//! to MySQL `1.0INTO` is a number and a keyword, but `1INTO` a name; here both are two.
 
 use super::Dialect;
 use super::readings::{Backslash, Bytes, Reading};
@@ -170,28 +170,16 @@ impl<'a> Scanner<'a> {
         self.push(Kind::Number, length);
     }
 
-    /// A word, or the string that it begins in PostgreSQL: `E'…'`.
     fn word(&mut self) -> Result<(), String> {
         let length = self.length_of_word();
-        let (word, rest) = self.rest().split_at(length);
-        if !self.is(Dialect::PostgreSql) {
-            self.push(Kind::Word, length);
-            return Ok(());
-        }
-        match (word, rest) {
-            (b"e" | b"E", [b'\'', ..]) => {
+        let is_postgresql = self.is(Dialect::PostgreSql);
+        match self.rest().split_at(length) {
+            // Its string has escapes in every reading.
+            (b"e" | b"E", [b'\'', ..]) if is_postgresql => {
                 self.at += length;
                 self.string(true);
             }
-            (b"b" | b"B" | b"x" | b"X", [b'\'', ..]) => {
-                self.at += length;
-                self.string(false);
-            }
-            (b"u" | b"U", [b'&', b'\'', ..]) => {
-                self.at += length + 1;
-                self.string(false);
-            }
-            (b"u" | b"U", [b'&', b'"', ..]) => {
+            (b"u" | b"U", [b'&', b'"', ..]) if is_postgresql => {
                 return Err("a name in U&\"…\", which may stand for any".to_owned());
             }
             _ => self.push(Kind::Word, length),

@@ -3,6 +3,7 @@
 mod any_text;
 mod mysql;
 mod postgresql;
+mod several;
 mod sqlite;
 
 use super::{Dialect, refused};
