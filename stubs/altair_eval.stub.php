@@ -55,7 +55,10 @@ namespace Altair\Eval {
         public ?string $bootstrap;
 
         /**
-         * Services that the run may connect to while the network is off. Not supported by this version: null or [].
+         * Services that the run may connect to while the network is off: `host:port`, `address:port`,
+         * `[address]:port` or the absolute path of a Unix socket. Null: what `extra.altair-eval.services` of the
+         * project's `composer.json` declares, else what the application's environment and its `.env` files name
+         * (`DATABASE_URL`, `DB_HOST`, `REDIS_URL`, …).
          *
          * @var list<string>|null
          */
@@ -77,11 +80,12 @@ namespace Altair\Eval {
          * @param string $projectRoot the directory of the application
          * @param int $timeoutMs deadline of the whole call in milliseconds, clamped to 100…60000
          * @param int $memoryLimitMb memory limit in MiB, clamped to 16…512
-         * @param bool $allowWrites make writes to the project real
+         * @param bool $allowWrites make writes to the project real, and database sessions what the database allows
          * @param bool $allowNetwork open outbound connections
          * @param bool $unsafe run without guards; audited
          * @param string|null $bootstrap the file that returns the container, below the project root
-         * @param list<string>|null $services services that the run may connect to; not supported by this version
+         * @param list<string>|null $services what may be connected to while the network is off, in place of what the
+         *     application declares: `host:port` or absolute paths of Unix sockets, 1000 at most; null: what it declares
          * @param list<string> $readablePaths absolute paths of files and directories that may be read, too
          * @param bool $redact replace the values of variables whose names look secret, in the answer and in the output
          *     as it is written, by `[redacted:NAME]`; `diagnostics.redacted` has the names

@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests;
 
+use Altair\Eval\Tests\Support\Database\MariaDb;
 use Altair\Eval\Tests\Support\Processes;
 use PHPUnit\Framework\TestCase;
 
@@ -53,8 +54,11 @@ final class ReadmeTest extends TestCase
     /**
      * @dataProvider sessions
      */
-    public function testACommandPrintsWhatTheReadmeSays(string $command, string $output): void
+    public function testACommandPrintsWhatTheReadmeSays(string $command, string $output, string $needs): void
     {
+        if ($needs !== '') {
+            $command = $this->database($command) . $command;
+        }
         for ($try = 1; $try <= self::TRIES; ++$try) {
             $seen = self::stable($this->execute(['sh', '-c', $command]));
             if ($seen === self::stable($output)) {
@@ -66,21 +70,41 @@ final class ReadmeTest extends TestCase
     }
 
     /**
-     * @return iterable<string, array{string, string}> command => what it prints
+     * @return iterable<string, array{string, string, string}> command => what it prints, and the variable that it needs
      */
     public static function sessions(): iterable
     {
         foreach (self::blocks('console') as $block) {
+            $needs = '';
             foreach (preg_split('/^\$ /m', $block, flags: PREG_SPLIT_NO_EMPTY) as $example) {
                 [$command, $output] = explode("\n", $example, 2);
                 if (str_contains($command, 'events:tail')) {
                     // It shows what the command before has left.
                     $command = $before . ' >/dev/null; ' . $command;
                 }
-                yield $command => [$command, $output];
+                if (str_starts_with($command, 'export ')) {
+                    $needs = $command;
+                    continue;
+                }
+                yield "$needs $command" => [$command, $output, $needs];
                 $before = $command;
             }
         }
+    }
+
+    /** The shop's database, as it is when a command of the README comes to it: what sets the variable. */
+    private function database(string $command): string
+    {
+        if (MariaDb::whyMissing() !== null) {
+            self::markTestSkipped(MariaDb::whyMissing());
+        }
+        $server = MariaDb::shared();
+        $server->reset();
+        $server->connect()->exec('DROP TABLE users');
+        $url = "mysql://{$server->user()}:{$server->password()}@{$server->address()}/shop";
+        $fill = 'php examples/shop/fill-database.php';
+
+        return "export DATABASE_URL=$url; " . (trim($command) === $fill ? '' : "$fill; ");
     }
 
     /**
