@@ -33,7 +33,7 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
     let mut request = EvalRequest::new("return 1;", &root);
     request.services.clone_from(&services);
     // Told now, and not by each call.
-    evaluator.prepare(&request).map_err(|error| match error {
+    let prepared = evaluator.prepare(&request).map_err(|error| match error {
         EvalError::InvalidRequest(why) | EvalError::Launch(why) => Failure::new(why),
         EvalError::Interrupted => Failure::new("the start was interrupted"),
     })?;
