@@ -56,6 +56,7 @@ final class DegradationTest extends TestCase
         $left = array_values(array_diff(scandir($this->outside->path('tmp')), ['.', '..']));
         putenv('ALTAIR_TEST_SECRET');
         putenv('ALTAIR_TEST_ADDRESS');
+        putenv('ALTAIR_TEST_OTHER');
         putenv('TMPDIR');
         self::assertSame([], $left, 'No temporary file is left.');
     }
@@ -266,6 +267,91 @@ final class DegradationTest extends TestCase
         self::assertSame('in force', $result['diagnostics']['guards']['seccomp']);
     }
 
+    /** Whether a run connects to the listener, and to another port of the same address. */
+    private const CONNECTS = 'return array_map(fn ($to) => @stream_socket_client($to, $code, $message, 5) !== false,'
+        . ' [getenv("ALTAIR_TEST_ADDRESS"), getenv("ALTAIR_TEST_OTHER")]);';
+
+    /**
+     * @return iterable<string, array{list<string>}>
+     */
+    public function withServices(): iterable
+    {
+        foreach ($this->users() as $user => [$what]) {
+            yield "as it is, $user" => [$what];
+            yield "without mounts, $user" => [['mounts', ...$what]];
+            yield "without Landlock, $user" => [['landlock', ...$what]];
+        }
+    }
+
+    /**
+     * @param list<string> $what
+     * @dataProvider withServices
+     */
+    public function testADeclaredServiceIsReachedWhereAGuardIsLackingAndNoOther(array $what): void
+    {
+        [$service, $other] = $this->addresses();
+        $result = $this->attempt($what, ['snippet' => self::CONNECTS, 'services' => [$service]]);
+
+        self::assertSame([true, false], $this->values($result));
+        self::assertTrue($this->isReached());
+        self::assertFalse($this->isReached($other));
+        self::assertContains('--service=' . stream_socket_get_name($other, false), $this->lifts($result));
+    }
+
+    public function testWithoutSeccompLandlockOpensTheDeclaredPortAlone(): void
+    {
+        [$service, $other] = $this->addresses();
+        $request = ['snippet' => self::CONNECTS, 'services' => [$service]];
+        $result = $this->attempt([], $request, ['altair_eval.omit' => 'ini,seccomp']);
+
+        self::assertSame([true, false], $this->values($result));
+        self::assertFalse($this->isReached($other));
+        // The attack is one: with Landlock left out as well, it succeeds.
+        $settings = ['altair_eval.omit' => 'ini,seccomp,landlock', 'altair_eval.require' => 'ini'];
+        $result = $this->attempt([], $request, ['altair_eval.require' => ''] + $settings);
+        self::assertSame([true, true], $this->values($result));
+    }
+
+    public function testBehindAnOuterListenerNoServiceIsReachedAndThatIsSaid(): void
+    {
+        [$service, $other] = $this->addresses();
+        $result = $this->attempt(['listener'], ['snippet' => self::CONNECTS, 'services' => [$service]]);
+
+        self::assertSame([false, false], $this->values($result));
+        self::assertFalse($this->isReached() || $this->isReached($other));
+        $state = $result['diagnostics']['guards']['seccomp'];
+        self::assertStringStartsWith('degraded to no connection to any service', $state);
+    }
+
+    /**
+     * @return array{string, resource} the address of the listener, and another one, which the run finds, too
+     */
+    private function addresses(): array
+    {
+        $other = stream_socket_server('tcp://127.0.0.1:0') ?: self::fail('No listener.');
+        putenv('ALTAIR_TEST_OTHER=tcp://' . stream_socket_get_name($other, false));
+
+        return [(string) stream_socket_get_name($this->listener, false), $other];
+    }
+
+    /**
+     * @param array<string, mixed> $result
+     * @return list<mixed>
+     */
+    private function values(array $result): array
+    {
+        return array_column($result['result']['value'] ?? self::fail(var_export($result, true)), 'value');
+    }
+
+    /**
+     * @param array<string, mixed> $result
+     * @return list<?string>
+     */
+    private function lifts(array $result): array
+    {
+        return array_column($result['diagnostics']['blocked'] ?? [], 'lift');
+    }
+
     public function testAFileOfAnotherUserIsNotCopiedIntoTheLayerOfAnOrdinaryUserAndThatIsSaid(): void
     {
         if (posix_geteuid() !== 0) {
@@ -336,9 +422,9 @@ final class DegradationTest extends TestCase
     }
 
     /** Whether somebody has connected since the last time. */
-    private function isReached(): bool
+    private function isReached(mixed $listener = null): bool
     {
-        return @stream_socket_accept($this->listener, 0) !== false;
+        return @stream_socket_accept($listener ?? $this->listener, 0) !== false;
     }
 
     /**

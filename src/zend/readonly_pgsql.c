@@ -75,6 +75,16 @@ static bool is_text(const zval *value, const char *text)
 	return Z_TYPE_P(value) == IS_STRING && strcmp(Z_STRVAL_P(value), text) == 0;
 }
 
+/* Whether the last error of a connection has these words. */
+static bool says(zval *connection, const char *words)
+{
+	zval said;
+	ask("pg_last_error", connection, NULL, &said);
+	bool has = Z_TYPE(said) == IS_STRING && strstr(Z_STRVAL(said), words) != NULL;
+	zval_ptr_dtor(&said);
+	return has;
+}
+
 /* False with an exception pending where the session cannot be made read-only. */
 static bool stays_read_only(zval *connection)
 {
@@ -86,14 +96,16 @@ static bool stays_read_only(zval *connection)
 	if (is || EG(exception)) {
 		return !EG(exception);
 	}
-	/* A transaction stays what it began as. */
-	ask("pg_transaction_status", connection, NULL, &result);
-	if (Z_TYPE(result) != IS_LONG || Z_LVAL(result) != 0 /* PGSQL_TRANSACTION_IDLE */) {
-		zval_ptr_dtor(&result);
-		return !EG(exception);
+	/* A transaction stays what it began as. That of the last connection cannot be asked for. */
+	if (connection != NULL) {
+		ask("pg_transaction_status", connection, NULL, &result);
+		if (Z_TYPE(result) != IS_LONG || Z_LVAL(result) != 0 /* PGSQL_TRANSACTION_IDLE */) {
+			zval_ptr_dtor(&result);
+			return !EG(exception);
+		}
 	}
 	ask("pg_query", connection, ALTAIR_POSTGRESQL_READ_ONLY, &result);
-	is = Z_TYPE(result) == IS_OBJECT;
+	is = Z_TYPE(result) == IS_OBJECT || (connection == NULL && says(connection, "transaction is aborted"));
 	zval_ptr_dtor(&result);
 	if (!is && !EG(exception)) {
 		zend_throw_error(NULL, "The database session cannot be made read-only, as it has to be in a confined run; --writes does without");
@@ -103,15 +115,9 @@ static bool stays_read_only(zval *connection)
 
 static void note_failure(zval *connection, const zval *returned)
 {
-	zval said;
-	if (Z_TYPE_P(returned) != IS_FALSE || EG(exception)) {
-		return;
-	}
-	ask("pg_last_error", connection, NULL, &said);
-	if (Z_TYPE(said) == IS_STRING && strstr(Z_STRVAL(said), "read-only transaction") != NULL) {
+	if (Z_TYPE_P(returned) == IS_FALSE && !EG(exception) && says(connection, "read-only transaction")) {
 		altair_note_write();
 	}
-	zval_ptr_dtor(&said);
 }
 
 /* The text of a statement, as the function will see it: what is an object becomes the text that it

@@ -107,8 +107,8 @@ enum Client: string
             self::PgQuery => '$done = @pg_query($c, $sql);',
             self::PgDefault => '$done = @pg_query($sql);',
             self::PgParams => '$done = @pg_query_params($c, $sql, []);',
-            self::PgPrepared => '$done = @pg_prepare($c, "s", $sql); if ($done) { $done = @pg_execute($c, "s", []); }'
-                . ' @pg_query($c, "DEALLOCATE ALL");',
+            self::PgPrepared => 'static $n = 0; $n++; $done = @pg_prepare($c, "s$n", $sql);'
+                . ' if ($done) { $done = @pg_execute($c, "s$n", []); }',
             self::PgSend => '@pg_send_query($c, $sql); $done = true; while ($r = pg_get_result($c)) {'
                 . ' if (pg_result_error($r)) { throw new Exception(pg_result_error($r)); } }',
             self::PgSendParams => '@pg_send_query_params($c, $sql, []); $done = true;'
