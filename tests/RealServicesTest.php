@@ -44,7 +44,8 @@ final class RealServicesTest extends WarmTestCase
             yield "PostgreSQL by PDO, $way" => [PostgreSql::class, $socket, $pdo];
             yield "PostgreSQL by pgsql, $way" => [PostgreSql::class, $socket, $pg];
             yield "Redis, $way" => [Redis::class, $socket, '(function () use ($s) { $r = new Redis(); $r->connect('
-                . '$s["host"], $s["port"]); $r->auth($s["password"]); return $r->get("greeting") === "hello" ? "Grace" : "";'
+                . '$s["host"], $s["port"]); $r->auth($s["password"]);'
+                . ' return $r->get("greeting") === "hello" ? "Grace" : "";'
                 . ' })()'];
         }
     }
@@ -56,7 +57,8 @@ final class RealServicesTest extends WarmTestCase
     public function testTheSameQueryWorksByEveryClient(string $class, bool $socket, string $code): void
     {
         $server = $this->server($class);
-        $snippet = 'try { return ' . sprintf($code, self::EMAIL) . '; } catch (Throwable $e) { return $e->getMessage(); }';
+        $snippet = 'try { return ' . sprintf($code, self::EMAIL) . '; }'
+            . ' catch (Throwable $e) { return $e->getMessage(); }';
         $facts = '$s = ' . var_export($this->facts($server, $socket), true) . ';';
         $service = $socket ? $server->socket() : $server->address();
         foreach (['cold', 'ask', 'ask'] as $way) {
@@ -81,7 +83,8 @@ final class RealServicesTest extends WarmTestCase
         $path = $server instanceof PostgreSql ? $server->socketDirectory() : $server->socket();
         [$name, $url] = match ($class) {
             MariaDb::class => ['DATABASE_URL', $socket
-                ? "mysql://$user:$password@localhost/shop?unix_socket=$path" : "mysql://$user:$password@127.0.0.1:$port/shop"],
+                ? "mysql://$user:$password@localhost/shop?unix_socket=$path"
+                : "mysql://$user:$password@127.0.0.1:$port/shop"],
             PostgreSql::class => ['DATABASE_URL', $socket
                 ? "postgresql:///shop?host=$path&port=$port" : "postgresql://$user:$password@127.0.0.1:$port/shop"],
             Redis::class => ['REDIS_URL', $socket ? "unix://$path" : "redis://:$password@127.0.0.1:$port"],

@@ -86,7 +86,8 @@ enum Client: string
     private function running(): string
     {
         $failed = match (true) {
-            $this === self::PdoSilent => '$c->errorCode() !== "00000" && throw new Exception($c->errorInfo()[2] ?? "");',
+            $this === self::PdoSilent => '$c->errorCode() !== "00000"'
+                . ' && throw new Exception($c->errorInfo()[2] ?? "");',
             $this === self::MysqliSilent => '$c->errno !== 0 && throw new Exception($c->error);',
             str_starts_with($this->name, 'Pg') => '$done !== true && (!$done instanceof PgSql\Result'
                 . ' || pg_result_error($done)) && throw new Exception(pg_last_error($c) ?: "failed");',
