@@ -122,8 +122,9 @@ final class ReadOnlySessionsTest extends WarmTestCase
      */
     private static function tryEach(array $statements): string
     {
-        return "\n\$statements = " . var_export($statements, true) . '; $write = ' . var_export(self::WRITE, true) . ";\n"
-            . self::TRY_EACH;
+        [$all, $write] = [var_export($statements, true), var_export(self::WRITE, true)];
+
+        return "\n\$statements = $all; \$write = $write;\n" . self::TRY_EACH;
     }
 
     /**
@@ -238,26 +239,31 @@ final class ReadOnlySessionsTest extends WarmTestCase
     {
         $maria = [MariaDb::class, Client::PdoExec];
         $init = 'new PDO($dsn, $user, $password, [PDO::MYSQL_ATTR_INIT_COMMAND => "%s"]);';
-        yield 'an initial command that lifts' => [...$maria, sprintf($init, 'SET SESSION TRANSACTION READ WRITE'), true];
-        yield 'an initial command that writes' => [...$maria, sprintf($init, "INSERT INTO users VALUES (5,'i@x','I')"), false];
+        yield 'an initial command that lifts' => [
+            ...$maria, sprintf($init, 'SET SESSION TRANSACTION READ WRITE'), true,
+        ];
+        yield 'an initial command that writes' => [
+            ...$maria, sprintf($init, "INSERT INTO users VALUES (5,'i@x','I')"), false,
+        ];
         yield 'an initial command of mysqli' => [...$maria, '$m = mysqli_init(); $m->options(MYSQLI_INIT_COMMAND,'
             . ' "SET tx_read_only = 0"); $m->real_connect("127.0.0.1", $user, $password, "shop", $port);', true];
         $mysqli = '$m = new mysqli("127.0.0.1", $user, $password, "shop", $port);';
-        yield 'a change of user' => [...$maria, "$mysqli \$m->change_user(\$user, \$password, 'shop'); \$m->query(\$write);",
-            false];
+        yield 'a change of user' => [...$maria, $mysqli
+            . ' $m->change_user($user, $password, "shop"); $m->query($write);', false];
         yield 'a transaction of mysqli that writes' => [...$maria,
             "$mysqli \$m->begin_transaction(MYSQLI_TRANS_START_READ_WRITE);", true];
         yield 'a transaction of mysqli' => [...$maria, "$mysqli \$m->begin_transaction(); \$m->query(\$write);", false];
         yield 'a persistent connection that is used again' => [...$maria, '$m = new mysqli("p:127.0.0.1", $user,'
-            . ' $password, "shop", $port); $m->close(); $m = new mysqli("p:127.0.0.1", $user, $password, "shop", $port);'
-            . ' $m->query($write);', false];
+            . ' $password, "shop", $port); $m->close(); $m = new mysqli("p:127.0.0.1", $user, $password, "shop",'
+            . ' $port); $m->query($write);', false];
         yield 'a lift in a transaction, and another one' => [...$maria, "$mysqli \$m->query('BEGIN');"
             . ' $m->query("SELECT lifts()"); $m->query("BEGIN"); $m->query($write); $m->query("COMMIT");', false];
         yield 'a lift in a transaction, and a prepared one' => [...$maria, "$mysqli \$m->query('BEGIN');"
             . ' $m->query("SELECT lifts()"); $s = $m->prepare("BEGIN"); $s->execute(); $m->query($write);'
             . ' $m->query("COMMIT");', false];
         yield 'a lift, and a commit that chains' => [...$maria, "$mysqli \$m->query('BEGIN');"
-            . ' $m->query("SELECT lifts()"); $m->query("COMMIT AND CHAIN"); $m->query($write); $m->query("COMMIT");', false];
+            . ' $m->query("SELECT lifts()"); $m->query("COMMIT AND CHAIN"); $m->query($write);'
+            . ' $m->query("COMMIT");', false];
         yield 'a lift without autocommit' => [...$maria, "$mysqli \$m->autocommit(false); \$m->query('SELECT lifts()');"
             . ' $m->commit(); $m->query($write); $m->commit();', false];
         yield 'flushing' => [...$maria, "$mysqli @\$m->refresh(MYSQLI_REFRESH_TABLES);", true];
@@ -283,13 +289,13 @@ final class ReadOnlySessionsTest extends WarmTestCase
             . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }', false];
         yield 'a connection that is reset' => [...$postgres, "$pg pg_query(\$c, 'SELECT 1'); pg_connection_reset(\$c);"
             . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }', false];
-        yield 'a function that inserts' => [...$postgres, "$pg if (!@pg_insert(\$c, 'users', ['id' => 5, 'email' => 'i@x',"
-            . " 'name' => 'I'])) { throw new Exception(pg_last_error(\$c)); }", false];
+        yield 'a function that inserts' => [...$postgres, $pg . ' if (!@pg_insert($c, "users",'
+            . ' ["id" => 5, "email" => "i@x", "name" => "I"])) { throw new Exception(pg_last_error($c)); }', false];
         yield 'a large object of pgsql' => [...$postgres, "$pg pg_query(\$c, 'BEGIN'); pg_lo_create(\$c);", true];
         yield 'a text that is another one each time' => [...$postgres, "$pg \$t = new class { public int \$n = 0;"
             . ' public function __toString(): string { return $this->n++ ? "SET default_transaction_read_only = off"'
-            . ' : "SELECT 1"; } }; pg_query($c, $t); if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }',
-            false];
+            . ' : "SELECT 1"; } }; pg_query($c, $t);'
+            . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }', false];
         yield 'a named argument' => [...$postgres, "$pg pg_query(query: 'RESET ALL', connection: \$c);", true];
         yield 'the old name' => [...$postgres, "$pg pg_exec(\$c, 'RESET ALL');", true];
         yield 'a first-class callable' => [...$postgres, "$pg (pg_query(...))(\$c, 'DISCARD ALL');", true];
@@ -315,7 +321,8 @@ final class ReadOnlySessionsTest extends WarmTestCase
 
     public function testAnInMemoryDatabaseMayBeFilled(): void
     {
-        $snippet = '$p = new PDO("sqlite::memory:"); $p->exec("CREATE TABLE t (a)"); $p->exec("INSERT INTO t VALUES (1)");'
+        $snippet = '$p = new PDO("sqlite::memory:"); $p->exec("CREATE TABLE t (a)");'
+            . ' $p->exec("INSERT INTO t VALUES (1)");'
             . ' try { $p->exec("ATTACH \'x\' AS y"); } catch (Error $e) { return [$p->query("SELECT a FROM t")'
             . '->fetchColumn(), $e->getMessage()]; }';
         [$value, $message] = self::returned($this->ask($snippet));

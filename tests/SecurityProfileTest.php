@@ -52,15 +52,17 @@ final class SecurityProfileTest extends TestCase
         }
     }
 
-    public function testWhatConnectsIsDisabledUnlessTheNetworkIsOn(): void
+    public function testWhatConnectsIsDisabledUnlessTheNetworkIsOnOrAServiceIsDeclared(): void
     {
-        $off = $this->profile();
-        $on = $this->profile(allowNetwork: true);
-
-        self::assertSame([], array_diff(self::NETWORK, $this->disabled($off)));
-        self::assertSame([], array_intersect(self::NETWORK, $this->disabled($on)));
-        self::assertContains('allow_url_fopen=0', $off->phpFlags('/'));
-        self::assertNotContains('allow_url_fopen=0', $on->phpFlags('/'));
+        foreach ([$this->profile(), $this->profile(services: [])] as $off) {
+            self::assertSame([], array_diff(self::NETWORK, $this->disabled($off)));
+            self::assertContains('allow_url_fopen=0', $off->phpFlags('/'));
+        }
+        foreach ([$this->profile(allowNetwork: true), $this->profile(services: ['127.0.0.1:1'])] as $on) {
+            self::assertSame([], array_intersect(self::NETWORK, $this->disabled($on)));
+            self::assertNotContains('allow_url_fopen=0', $on->phpFlags('/'));
+            self::assertContains('stream_socket_server', $this->disabled($on));
+        }
     }
 
     public function testTheMemoryLimitIsThatOfTheRequest(): void

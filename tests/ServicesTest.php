@@ -325,11 +325,13 @@ final class ServicesTest extends WarmTestCase
     public function testTheDoctorShowsWhatWasFoundAndNoPassword(): void
     {
         $address = $this->listen();
-        $this->application()->write('.env', "DATABASE_URL=mysql://shop:s3cret@$address/shop\nREDIS_URL=redis://db.invalid\n");
+        $lines = ["DATABASE_URL=mysql://shop:s3cret@$address/shop", 'REDIS_URL=redis://db.invalid', ''];
+        $this->application()->write('.env', implode("\n", $lines));
         $root = $this->application()->root;
         $shown = Command::run(['doctor', "--root=$root"]);
 
-        self::assertStringContainsString("$address  from DATABASE_URL=mysql://***@$address/shop (.env)", $shown->output);
+        $found = "$address  from DATABASE_URL=mysql://***@$address/shop (.env)";
+        self::assertStringContainsString($found, $shown->output);
         self::assertStringContainsString('The service db.invalid:6379 cannot be used', $shown->output);
         self::assertStringNotContainsString('s3cret', $shown->output);
         $this->declare(['db']);
@@ -371,7 +373,8 @@ final class ServicesTest extends WarmTestCase
         }
         $this->listeners = array_filter($this->listeners);
         $before = Processes::descriptors();
-        $connect = "socket_connect(socket_create(AF_INET, SOCK_STREAM, SOL_TCP), '127.0.0.1', " . self::port($address) . ');';
+        $connect = 'socket_connect(socket_create(AF_INET, SOCK_STREAM, SOL_TCP), "127.0.0.1", '
+            . self::port($address) . ');';
         foreach (['ask', 'cold'] as $way) {
             $result = $this->$way($connect, services: [$address], timeoutMs: 500);
             self::assertSame('timed_out', $result->diagnostics['outcome']);

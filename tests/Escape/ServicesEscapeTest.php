@@ -30,7 +30,8 @@ final class ServicesEscapeTest extends EscapeTestCase
                 . ' @stream_socket_client("tcp://2130706433:$s->tcp", $e, $m, 1);',
             'IPv4 by IPv6' => '@stream_socket_client("tcp://[::ffff:127.0.0.1]:$s->tcp", $e, $m, 1);'
                 . ' @stream_socket_client("tcp://[::127.0.0.1]:$s->tcp", $e, $m, 1);',
-            'a port and more than a port' => '@stream_socket_client("tcp://127.0.0.1:" . ($s->tcp + 65536), $e, $m, 1);',
+            'a port and more than a port' => '@stream_socket_client("tcp://127.0.0.1:"'
+                . ' . ($s->tcp + 65536), $e, $m, 1);',
         ],
         'unix' => [
             'a path with more in it' => '@stream_socket_client("unix:///run/../" . ltrim($s->unix, "/"), $e, $m, 1);',

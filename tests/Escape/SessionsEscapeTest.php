@@ -13,6 +13,7 @@ use Altair\Eval\Tests\Support\Escape\EscapeTestCase;
 use Altair\Eval\Tests\Support\Escape\Scene;
 use Altair\Eval\Tests\Support\Escape\Setting;
 use Closure;
+use PDO;
 
 /**
  * A run writes nothing into the application's real databases through the clients of PHP: not by lifting the mode of its
@@ -116,12 +117,13 @@ final class SessionsEscapeTest extends EscapeTestCase
                     . ' $p = new PDO($d, $u, $k); ' . $snippet,
                 static function () use ($class, $traces): array {
                     $administrator = $class::shared()->connect();
-                    $found = array_map(static fn (string $trace): array
-                        => array_map(strval(...), $administrator->query($trace)->fetchAll(\PDO::FETCH_COLUMN)), $traces);
+                    $look = static fn (string $trace): array
+                        => $administrator->query($trace)->fetchAll(PDO::FETCH_COLUMN);
+                    $found = array_map($look, $traces);
 
                     self::$isClean[$class] = array_filter($found) === [];
 
-                    return array_merge(...$found);
+                    return array_map(strval(...), array_merge(...$found));
                 },
                 Setting::WITH_INI,
                 prepare: self::preparing($class, $routines),

@@ -185,10 +185,11 @@ impl Evaluator {
             std::env::var_os("PATH").as_deref(),
         )?;
         let environment = std::env::vars_os().collect::<Vec<_>>();
+        let known = Known::of(&environment, &target.root);
         let declared = match &request.services {
             Some(own) => services::declared(own),
             None if request.unconfined => Ok(Vec::new()),
-            None => Known::of(&environment, &target.root).services.services(),
+            None => known.services.services(),
         };
         Ok(Prepared {
             evaluator: self.clone(),
@@ -196,6 +197,7 @@ impl Evaluator {
             target,
             php,
             environment,
+            known,
             declared: declared.map_err(EvalError::InvalidRequest)?,
             services: Services::default(),
             started,
@@ -213,6 +215,8 @@ pub struct Prepared {
     target: Target,
     php: PathBuf,
     environment: Vec<(OsString, OsString)>,
+    /// What is known of its secrets and services before it begins.
+    known: Arc<Known>,
     declared: Vec<Service>,
     /// Their addresses, once it runs.
     services: Services,
@@ -330,13 +334,8 @@ impl Prepared {
             self.evaluator.actor,
             None,
             &self.request,
-            self.known().secrets.clone(),
+            self.known.secrets.clone(),
         )
-    }
-
-    /// What is known of its secrets before it begins.
-    fn known(&self) -> Arc<Known> {
-        Known::of(&self.environment, &self.target.root)
     }
 
     fn asked(&self) -> Asked<'_> {
@@ -365,7 +364,7 @@ impl Prepared {
         observer: &mut dyn Observer,
     ) -> Result<EvalResult, EvalError> {
         let asked = self.asked();
-        let known = self.request.redact.then(|| self.known());
+        let known = self.request.redact.then(|| Arc::clone(&self.known));
         let mut observer = Redactor::new(observer, known);
         let acquired = match (ahead, &self.evaluator.pool) {
             (Some(ahead), _) => ahead,

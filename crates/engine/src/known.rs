@@ -39,6 +39,13 @@ pub(crate) struct Known {
     pub(crate) services: Declarations,
 }
 
+impl std::fmt::Debug for Known {
+    /// No secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Known").finish_non_exhaustive()
+    }
+}
+
 /// The last: neither the environment nor the files change much from one run to the next.
 static LAST: Mutex<Option<Arc<Known>>> = Mutex::new(None);
 

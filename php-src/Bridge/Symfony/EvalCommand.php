@@ -65,6 +65,12 @@ final class EvalCommand extends Command
             ->addOption('network', null, $flag, 'Open outbound connections')
             ->addOption('unsafe', null, $flag, 'Run without guards; audited')
             ->addOption('bootstrap', null, $takes, 'The file in the project that returns the container')
+            ->addOption(
+                'service',
+                null,
+                $takes | InputOption::VALUE_IS_ARRAY,
+                'What may be connected to, host:port or a socket, in place of what the environment names; none',
+            )
             ->addOption('format', null, $takes, $formats, Format::Human->value)
             ->setHelp(<<<'HELP'
                 In the snippet <info>container()</info> is the container, and <info>container('id')</info> a service:
@@ -72,7 +78,8 @@ final class EvalCommand extends Command
                   <info>%command.full_name% 'container(App\Repository\UserRepository::class)->find(1)'</info>
 
                 Of a kernel's services the public ones can be had; with <info>framework.test</info>, private ones, too.
-                Writes to the project are thrown away, and connections are refused, unless an option allows them.
+                Writes to the project are thrown away, database sessions are read-only, and connections to others than
+                the application's own services are refused, unless an option allows them.
 
                 The exit code is 0 after a clean run, 1 after an exception, a timeout or another exit code of the
                 snippet, and 2 where the run is refused.
@@ -100,6 +107,7 @@ final class EvalCommand extends Command
                 (bool) $input->getOption('network'),
                 (bool) $input->getOption('unsafe'),
                 self::text($input, 'bootstrap'),
+                self::services($input),
             );
             // Once is cheaper without a template.
             $evaluator = $this->evaluator ?? new Evaluator(warm: false);
@@ -157,6 +165,20 @@ final class EvalCommand extends Command
         return is_int($number)
             ? $number
             : throw new InvalidRequestException("invalid value '$value' for --$option: a whole number is needed");
+    }
+
+    /**
+     * @return list<string>|null null: what the application declares
+     */
+    private static function services(InputInterface $input): ?array
+    {
+        $services = array_map(strval(...), array_values((array) $input->getOption('service')));
+
+        return match ($services) {
+            [] => null,
+            ['none'] => [],
+            default => $services,
+        };
     }
 
     /**

@@ -85,6 +85,19 @@ final class EvalCommandTest extends TestCase
         self::assertFileExists($this->application->path('.altair/events.jsonl'));
     }
 
+    public function testServicesReachTheRun(): void
+    {
+        $listener = stream_socket_server('tcp://127.0.0.1:0') ?: self::fail('No listener.');
+        $address = stream_socket_get_name($listener, false);
+        $snippet = "@stream_socket_client('tcp://$address', \$code, \$why, 5) !== false";
+
+        $said = fn (array $services): string
+            => $this->console(['snippet' => $snippet, '--service' => $services])->getDisplay();
+        self::assertStringContainsString('bool = true', $said(['127.0.0.1:1', $address]));
+        self::assertStringContainsString("--service=$address allows it", $said(['127.0.0.1:1']));
+        self::assertStringContainsString('is refused', $said(['none']));
+    }
+
     /**
      * @dataProvider wrongUsage
      *

@@ -1,16 +1,25 @@
 //! From declared services to addresses.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Instant;
+use std::sync::{LazyLock, Mutex};
+use std::time::{Duration, Instant};
 
 use altair_sandbox::{LocalSocket, thread};
 
 use super::{Service, Services};
 
+/// How long an answer counts: calls that follow each other ask once.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// How long names are waited for that a run may have no use for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Resolves services. A name is looked up by the system, as the application would outside, until
-/// `until`.
+/// `until`. The answers are in an order of their own: a name server may give them in another one each
+/// time, and the template is to be the same.
 ///
 /// # Errors
 /// Where `strict`: which name has no address, and why, in a sentence for the user. Else it is left
@@ -21,6 +30,10 @@ pub(crate) fn resolve(
     until: Instant,
 ) -> Result<Services, String> {
     let mut resolved = Services::default();
+    let until = match strict {
+        true => until,
+        false => until.min(Instant::now() + PATIENCE),
+    };
     let mut answers = lookup(services);
     for service in services {
         match service {
@@ -44,8 +57,8 @@ pub(crate) fn resolve(
             },
         }
     }
-    let mut seen = std::collections::HashSet::new();
-    resolved.addresses.retain(|address| seen.insert(*address));
+    resolved.addresses.sort_unstable();
+    resolved.addresses.dedup();
     Ok(resolved)
 }
 
@@ -62,6 +75,28 @@ fn real(path: &Path) -> PathBuf {
 
 type Answer = Result<Vec<IpAddr>, String>;
 
+/// The last answers. Never waited for: in a fork of the host it may be locked by a thread that is not
+/// there.
+static KNOWN: LazyLock<Mutex<HashMap<String, (Answer, Instant)>>> = LazyLock::new(Mutex::default);
+
+/// Names that are remembered.
+const KNOWN_MAX: usize = 2 * super::SERVICES_MAX;
+
+fn remember(name: &str, answer: &Answer) {
+    if let Ok(mut known) = KNOWN.try_lock() {
+        if known.len() >= KNOWN_MAX {
+            known.clear();
+        }
+        known.insert(name.to_owned(), (answer.clone(), Instant::now()));
+    }
+}
+
+fn remembered(name: &str) -> Option<Answer> {
+    let known = KNOWN.try_lock().ok()?;
+    let (answer, at) = known.get(name)?;
+    (at.elapsed() < FRESH).then(|| answer.clone())
+}
+
 /// Answers to names.
 struct Answers {
     of_thread: Receiver<(String, Answer)>,
@@ -72,12 +107,16 @@ struct Answers {
 /// and a name server that does not answer is waited for longer than a run may take. The thread ends
 /// with its lookup.
 fn lookup(services: &[Service]) -> Answers {
-    let mut names: Vec<String> = Vec::new();
+    let (mut known, mut names): (Vec<(String, Answer)>, Vec<String>) = Default::default();
     for service in services {
         if let Service::Host { name, .. } = service
             && !names.contains(name)
+            && !known.iter().any(|(other, _)| other == name)
         {
-            names.push(name.clone());
+            match remembered(name) {
+                Some(answer) => known.push((name.clone(), answer)),
+                None => names.push(name.clone()),
+            }
         }
     }
     let (sender, of_thread) = channel();
@@ -86,16 +125,14 @@ fn lookup(services: &[Service]) -> Answers {
         let _ = thread::start("altair-names", move || {
             for name in names {
                 let answer = look_up(&name);
+                remember(&name, &answer);
                 if sender.send((name, answer)).is_err() {
                     return; // nobody waits any more
                 }
             }
         });
     }
-    Answers {
-        of_thread,
-        known: Vec::new(),
-    }
+    Answers { of_thread, known }
 }
 
 fn look_up(name: &str) -> Answer {
@@ -112,6 +149,7 @@ fn look_up(name: &str) -> Answer {
             ips.push(ip);
         }
     }
+    ips.sort_unstable();
     match ips.is_empty() {
         true => Err("its name has no address".into()),
         false => Ok(ips),
@@ -128,7 +166,12 @@ impl Answers {
             let left = until.saturating_duration_since(Instant::now());
             match self.of_thread.recv_timeout(left) {
                 Ok(answered) => self.known.push(answered),
-                Err(_) => return Err("no name server has answered in time".into()),
+                Err(_) => {
+                    // The next call is not to wait for it as long again.
+                    let answer = Err("no name server has answered in time".into());
+                    remember(name, &answer);
+                    return answer;
+                }
             }
         }
     }

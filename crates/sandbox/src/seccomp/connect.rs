@@ -22,6 +22,7 @@ use nix::sys::socket::{
     Shutdown, SockaddrIn, SockaddrIn6, SockaddrLike, UnixAddr, connect, getsockopt, setsockopt,
     shutdown,
 };
+use nix::sys::stat::fstat;
 use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 
@@ -30,8 +31,8 @@ use super::{memory, threads};
 use crate::connections::{Connections, Destination};
 use crate::{Refusal, RunAs, sys};
 
-/// Connections of one filter's processes that are under way at once.
-const UNDER_WAY_MAX: usize = 64;
+/// Connections of one process that are under way at once.
+const UNDER_WAY_MAX: usize = 32;
 
 /// How often a thread that waits for a connection looks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
@@ -42,8 +43,17 @@ pub(crate) struct Connector {
     /// Whom they run as, where that is not whom the host runs as.
     run_as: Option<RunAs>,
     under_way: Mutex<Vec<(Pid, Weak<Connecting>)>>,
+    /// Sockets that are connected, and whose process does not know: a signal has interrupted its
+    /// call, which it makes once more.
+    untold: Arc<Mutex<Vec<(Pid, Inode)>>>,
     owner: u32,
 }
+
+/// What tells a socket from all others: the number of its inode.
+type Inode = u64;
+
+/// Sockets that are remembered as connected.
+const UNTOLD_MAX: usize = 64;
 
 /// What becomes of a call.
 pub(super) enum Decision {
@@ -61,6 +71,7 @@ impl Connector {
             to,
             run_as,
             under_way: Mutex::default(),
+            untold: Arc::default(),
             owner: std::process::id(),
         }
     }
@@ -98,17 +109,35 @@ impl Connector {
         if let Err(errno) = fits(socket.as_fd(), &destination) {
             return Decision::Fails(errno);
         }
+        let socket_of = (process, fstat(&socket).map_or(0, |stat| stat.st_ino));
+        if self.was_untold(socket_of) {
+            answering.reply(call.id, Reply::Done);
+            return Decision::Taken;
+        }
         match self.begin(Connecting::new(socket, destination, self.run_as), process) {
             Some(connecting) => {
                 let (id, answering) = (call.id, answering.clone());
+                let untold = Arc::clone(&self.untold);
                 let begun = crate::thread::start("altair-connect", move || {
-                    let reply = connecting.complete();
-                    answering.reply(id, reply.map_or_else(Reply::Fail, |()| Reply::Done));
+                    let result = connecting.complete();
+                    let told =
+                        answering.reply(id, result.map_or_else(Reply::Fail, |()| Reply::Done));
+                    let mut untold = untold.lock().unwrap_or_else(PoisonError::into_inner);
+                    if result.is_ok() && !told && untold.len() < UNTOLD_MAX {
+                        untold.push(socket_of);
+                    }
                 });
                 begun.map_or(Decision::Fails(Errno::EAGAIN), |_| Decision::Taken)
             }
             None => Decision::Fails(Errno::EAGAIN),
         }
+    }
+
+    fn was_untold(&self, socket: (Pid, Inode)) -> bool {
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = untold.len();
+        untold.retain(|other| *other != socket);
+        untold.len() < before
     }
 
     /// Notes a connection that is about to be made; `None`: there are too many.
@@ -118,7 +147,7 @@ impl Connector {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         under_way.retain(|(_, connecting)| connecting.strong_count() > 0);
-        if under_way.len() >= UNDER_WAY_MAX {
+        if under_way.iter().filter(|(of, _)| *of == process).count() >= UNDER_WAY_MAX {
             return None;
         }
         let connecting = Arc::new(connecting);
@@ -129,6 +158,8 @@ impl Connector {
     /// Gives up what is under way for a process that has ended.
     pub(super) fn forget(&self, process: Pid) {
         self.give_up(|of| of == process);
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        untold.retain(|(of, _)| *of != process);
     }
 
     fn give_up(&self, of: impl Fn(Pid) -> bool) {

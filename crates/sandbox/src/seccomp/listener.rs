@@ -85,8 +85,8 @@ impl Answering {
         Errno::result(unsafe { libc::ioctl(self.socket.as_raw_fd(), ADD_FD, &raw const wanted) })
     }
 
-    /// Answers a call.
-    pub(super) fn reply(&self, id: u64, reply: Reply) {
+    /// Answers a call. Gives whether the caller has waited for it until now.
+    pub(super) fn reply(&self, id: u64, reply: Reply) -> bool {
         let mut answer = vec![0_u64; self.words];
         let (val, error, flags) = match reply {
             Reply::Fail(errno) => (0, -(errno as i32), 0),
@@ -103,13 +103,14 @@ impl Answering {
         // SAFETY: the buffer is at least as long as the struct (`new`), and aligned for it.
         unsafe { answer.as_mut_ptr().cast::<seccomp_notif_resp>().write(said) };
         // SAFETY: the buffer is as long as this kernel's answer. A caller that is gone needs none.
-        unsafe {
+        let sent = unsafe {
             libc::ioctl(
                 self.socket.as_raw_fd(),
                 libc::SECCOMP_IOCTL_NOTIF_SEND,
                 answer.as_mut_ptr(),
-            );
-        }
+            )
+        };
+        sent == 0
     }
 }
 
