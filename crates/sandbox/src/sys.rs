@@ -129,6 +129,18 @@ pub(crate) fn pidfd_of_self() -> nix::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Whether this process may have copies of another one's descriptors.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn may_copy_descriptors(process: nix::unistd::Pid) -> nix::Result<()> {
+    // The kernel looks whether it may before it looks what it is (pidfd_getfd(2)).
+    match descriptor_of(process, -1) {
+        Ok(_) | Err(Errno::EBADF) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
 /// A copy of a descriptor of another process's, which this one may look into.
 pub(crate) fn descriptor_of(process: nix::unistd::Pid, fd: RawFd) -> nix::Result<OwnedFd> {
     let own = |fd: c_long| {

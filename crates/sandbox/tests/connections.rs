@@ -34,6 +34,7 @@ attacks![
     use_sockets_otherwise,
     connect_often,
     ask_for_v6,
+    connect_while_interrupted,
 ];
 
 /// Descriptors and threads of the test program are counted: one test at a time.
@@ -447,7 +448,7 @@ fn connect_without_blocking(to: &str) {
 /// A listener that takes no further connection: an attempt by TCP gets no answer.
 struct Full {
     address: SocketAddr,
-    _listener: TcpListener,
+    listener: TcpListener,
     _streams: Vec<OwnedFd>,
 }
 
@@ -469,7 +470,7 @@ impl Full {
         Self {
             address,
             _streams: streams.collect(),
-            _listener: listener,
+            listener,
         }
     }
 }
@@ -759,4 +760,51 @@ fn who_may_connect_by_ipv6_is_told_that_there_is_some_and_gets_no_socket_of_udp(
         attacked.output()
     );
     assert_eq!(attacked.refused, []);
+}
+
+/// Waits for connections while a signal comes every other millisecond, after which calls go on.
+fn connect_while_interrupted(to: &str) {
+    extern "C" fn nothing(_: i32) {}
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = nothing as extern "C" fn(i32) as usize;
+    action.sa_flags = libc::SA_RESTART;
+    let often = libc::timeval {
+        tv_sec: 0,
+        tv_usec: 2000,
+    };
+    let timer = libc::itimerval {
+        it_interval: often,
+        it_value: often,
+    };
+    let address = address_of(to.parse().unwrap());
+    unsafe {
+        libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
+        libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
+    }
+    for name in ["first", "second", "third"] {
+        let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) };
+        let connecting = call(
+            libc::SYS_connect,
+            &[socket as u64, address.as_ptr() as u64, 16],
+        );
+        say(name, connecting);
+    }
+}
+
+#[test]
+fn a_call_that_signals_interrupt_ends_as_it_would_have() {
+    let _alone = alone();
+    let full = Full::new();
+    let listener = full.listener.try_clone().unwrap();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        listener.incoming().for_each(drop);
+    });
+    let to = full.address.to_string();
+    let attacked = attack_to(
+        to_addresses(&[full.address]),
+        "connect_while_interrupted",
+        &to,
+    );
+    assert_eq!(attacked.output(), "first 0\nsecond 0\nthird 0\n");
 }

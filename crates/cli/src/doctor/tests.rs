@@ -223,6 +223,7 @@ fn the_shape_for_programs_is_stable() {
             "extension": {"path": "/usr/lib/php/altair_eval.so", "version": "0.1.0", "problem": null},
             "kernel": {"release": "6.18.0", "architecture": "x86_64", "container": null},
             "problems": [],
+            "services": [],
             "guards": [
                 {"name": "landlock", "state": "in_force", "detail": null, "version": "ABI 7",
                  "remedies": [],

@@ -4,23 +4,26 @@
 //! What the process names is copied once, looked at, and used; what it changes afterwards (the
 //! address in its memory, what its descriptor is) changes nothing (seccomp_unotify(2) says why a
 //! call must not go on after a look at its memory).
+//!
+//! The thread has a table of descriptors of its own. What it copies from the process may be any file,
+//! and to close one that the host has, too, would take the host's locks on it (fcntl(2), "Record
+//! locking").
 #![allow(unsafe_code)]
 
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, OpenHow, ResolveFlag, fcntl, openat2};
-use nix::libc::{self, c_int, c_long, seccomp_notif};
-use nix::sys::prctl;
+use nix::libc::{self, c_int, c_long, c_ulong, seccomp_notif};
 use nix::sys::socket::sockopt::SendTimeout;
 use nix::sys::socket::{
-    Shutdown, SockaddrIn, SockaddrIn6, SockaddrLike, UnixAddr, connect, getsockopt, setsockopt,
-    shutdown,
+    SockaddrIn, SockaddrIn6, SockaddrLike, UnixAddr, connect, getsockopt, setsockopt,
 };
 use nix::sys::stat::fstat;
 use nix::sys::time::{TimeVal, TimeValLike};
@@ -34,6 +37,10 @@ use crate::{Refusal, RunAs, sys};
 /// Connections of one process that are under way at once.
 const UNDER_WAY_MAX: usize = 32;
 
+/// Threads of the host's that make connections, whoever for.
+const THREADS_MAX: usize = 128;
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
 /// How often a thread that waits for a connection looks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -42,18 +49,11 @@ pub(crate) struct Connector {
     to: Connections,
     /// Whom they run as, where that is not whom the host runs as.
     run_as: Option<RunAs>,
-    under_way: Mutex<Vec<(Pid, Weak<Connecting>)>>,
-    /// Sockets that are connected, and whose process does not know: a signal has interrupted its
-    /// call, which it makes once more.
-    untold: Arc<Mutex<Vec<(Pid, Inode)>>>,
+    under_way: Arc<UnderWay>,
     owner: u32,
 }
 
-/// What tells a socket from all others: the number of its inode.
-type Inode = u64;
-
-/// Sockets that are remembered as connected.
-const UNTOLD_MAX: usize = 64;
+type UnderWay = Mutex<Vec<Arc<Connecting>>>;
 
 /// What becomes of a call.
 pub(super) enum Decision {
@@ -65,13 +65,16 @@ pub(super) enum Decision {
     Refused(Option<Refusal>),
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Connector {
     pub(crate) fn new(to: Connections, run_as: Option<RunAs>) -> Self {
         Self {
             to,
             run_as,
-            under_way: Mutex::default(),
-            untold: Arc::default(),
+            under_way: Arc::default(),
             owner: std::process::id(),
         }
     }
@@ -93,89 +96,87 @@ impl Connector {
             return Decision::Refused(super::describe::connect(Some(to)));
         };
         let process = threads::process_of(thread).unwrap_or(thread);
-        // As the kernel takes it: the lower half.
-        let socket = match sys::descriptor_of(process, descriptor as c_int) {
-            Ok(socket) => socket,
-            Err(Errno::EBADF) => return Decision::Fails(Errno::EBADF),
-            Err(errno) => {
-                let because = format!("pidfd_getfd(): {}", errno.desc().to_lowercase());
-                return Decision::Refused(Some(Refusal::Unserved { to, because }));
-            }
-        };
+        if let Err(errno) = sys::may_copy_descriptors(process) {
+            let because = format!("pidfd_getfd(): {}", errno.desc().to_lowercase());
+            return Decision::Refused(Some(Refusal::Unserved { to, because }));
+        }
         // Only now: what was read so far could have been another process's, of the same id.
         if !answering.waits(call.id) {
             return Decision::Taken;
         }
-        if let Err(errno) = fits(socket.as_fd(), &destination) {
-            return Decision::Fails(errno);
-        }
-        let socket_of = (process, fstat(&socket).map_or(0, |stat| stat.st_ino));
-        if self.was_untold(socket_of) {
-            answering.reply(call.id, Reply::Done);
-            return Decision::Taken;
-        }
-        match self.begin(Connecting::new(socket, destination, self.run_as), process) {
-            Some(connecting) => {
-                let (id, answering) = (call.id, answering.clone());
-                let untold = Arc::clone(&self.untold);
-                let begun = crate::thread::start("altair-connect", move || {
-                    let result = connecting.complete();
-                    let told =
-                        answering.reply(id, result.map_or_else(Reply::Fail, |()| Reply::Done));
-                    let mut untold = untold.lock().unwrap_or_else(PoisonError::into_inner);
-                    if result.is_ok() && !told && untold.len() < UNTOLD_MAX {
-                        untold.push(socket_of);
-                    }
-                });
-                begun.map_or(Decision::Fails(Errno::EAGAIN), |_| Decision::Taken)
+        self.take(
+            Connecting {
+                process,
+                thread,
+                // As the kernel takes it: the lower half.
+                descriptor: descriptor as c_int,
+                destination,
+                run_as: self.run_as,
+                given_up: AtomicBool::new(false),
+                state: Mutex::new(State {
+                    call: call.id,
+                    inode: None,
+                    end: None,
+                }),
+            },
+            answering,
+        )
+    }
+
+    fn take(&self, connecting: Connecting, answering: &Answering) -> Decision {
+        let mut under_way = lock(&self.under_way);
+        if let Some(at) = under_way.iter().position(|other| other.is_for(&connecting)) {
+            let call = lock(&connecting.state).call;
+            if let Some(other) = under_way.get(at)
+                && other.is_made_once_more(call, answering)
+            {
+                if other.is_over() {
+                    under_way.remove(at);
+                }
+                return Decision::Taken;
             }
-            None => Decision::Fails(Errno::EAGAIN),
+            under_way.remove(at);
         }
-    }
-
-    fn was_untold(&self, socket: (Pid, Inode)) -> bool {
-        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = untold.len();
-        untold.retain(|other| *other != socket);
-        untold.len() < before
-    }
-
-    /// Notes a connection that is about to be made; `None`: there are too many.
-    fn begin(&self, connecting: Connecting, process: Pid) -> Option<Arc<Connecting>> {
-        let mut under_way = self
-            .under_way
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        under_way.retain(|(_, connecting)| connecting.strong_count() > 0);
-        if under_way.iter().filter(|(of, _)| *of == process).count() >= UNDER_WAY_MAX {
-            return None;
-        }
+        let own = under_way
+            .iter()
+            .filter(|other| other.process == connecting.process && !other.is_over());
+        let Some(live) = Live::begin().filter(|_| own.count() < UNDER_WAY_MAX) else {
+            return Decision::Fails(Errno::EAGAIN);
+        };
         let connecting = Arc::new(connecting);
-        under_way.push((process, Arc::downgrade(&connecting)));
-        Some(connecting)
+        under_way.push(Arc::clone(&connecting));
+        drop(under_way);
+        // Until the thread has its own descriptors, it uses ours.
+        let (ready, own_table) = sync_channel(1);
+        let (under_way, own) = (Arc::clone(&self.under_way), Arc::clone(&connecting));
+        let (listener, words) = answering.parts();
+        let begun = crate::thread::start("altair-connect", move || {
+            let _live = live;
+            own.serve(&under_way, listener, words, &ready);
+        });
+        if begun.is_err() {
+            lock(&self.under_way).retain(|other| !Arc::ptr_eq(other, &connecting));
+            return Decision::Fails(Errno::EAGAIN);
+        }
+        let _ = own_table.recv();
+        Decision::Taken
     }
 
     /// Gives up what is under way for a process that has ended.
     pub(super) fn forget(&self, process: Pid) {
         self.give_up(|of| of == process);
-        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
-        untold.retain(|(of, _)| *of != process);
     }
 
     fn give_up(&self, of: impl Fn(Pid) -> bool) {
-        // A fork of the host has no such threads, but copies of their descriptors.
+        // A fork of the host has no such threads.
         if self.owner != std::process::id() {
             return;
         }
-        let under_way = self
-            .under_way
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        under_way
-            .iter()
-            .filter(|(process, _)| of(*process))
-            .filter_map(|(_, connecting)| connecting.upgrade())
-            .for_each(|connecting| connecting.give_up());
+        lock(&self.under_way).retain(|connecting| {
+            let is_wanted = !of(connecting.process);
+            connecting.given_up.fetch_or(!is_wanted, Ordering::Relaxed);
+            is_wanted
+        });
     }
 }
 
@@ -185,92 +186,194 @@ impl Drop for Connector {
     }
 }
 
+/// One of the [`THREADS_MAX`] threads.
+struct Live;
+
+impl Live {
+    fn begin() -> Option<Self> {
+        let live = Self;
+        (THREADS.fetch_add(1, Ordering::Relaxed) < THREADS_MAX).then_some(live)
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        THREADS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// A connection that is being made.
 struct Connecting {
-    /// The host's copy of the process's socket.
-    socket: OwnedFd,
+    process: Pid,
+    /// The thread that has called.
+    thread: Pid,
+    descriptor: c_int,
     destination: Destination,
     run_as: Option<RunAs>,
     given_up: AtomicBool,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The call to answer. Where a signal interrupts it, it is made once more, and is another one.
+    call: u64,
+    /// The number of the socket's inode, once there is a copy.
+    inode: Option<u64>,
+    /// How it has ended, where nobody has heard.
+    end: Option<nix::Result<()>>,
 }
 
 impl Connecting {
-    fn new(socket: OwnedFd, destination: Destination, run_as: Option<RunAs>) -> Self {
-        Self {
-            socket,
-            destination,
-            run_as,
-            given_up: AtomicBool::new(false),
-        }
+    /// Whether it is the same call, made once more.
+    fn is_for(&self, other: &Self) -> bool {
+        self.thread == other.thread
+            && self.descriptor == other.descriptor
+            && self.destination == other.destination
     }
 
-    fn give_up(&self) {
-        self.given_up.store(true, Ordering::Relaxed);
-        // Ends an attempt by TCP at once.
-        let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Both);
+    fn is_over(&self) -> bool {
+        lock(&self.state).end.is_some()
+    }
+
+    /// Has a call that is made once more answered; `false` where it is about another socket.
+    fn is_made_once_more(&self, call: u64, answering: &Answering) -> bool {
+        let mut state = lock(&self.state);
+        let is_same = state.inode.is_none_or(|inode| {
+            let link = format!("/proc/{}/fd/{}", self.process, self.descriptor);
+            std::fs::read_link(link).is_ok_and(|to| to == Path::new(&format!("socket:[{inode}]")))
+        });
+        if is_same {
+            match state.end {
+                Some(end) => drop(answering.reply(call, Reply::of(end))),
+                None => state.call = call,
+            }
+        }
+        is_same
+    }
+
+    /// The whole of its thread.
+    fn serve(&self, under_way: &UnderWay, listener: RawFd, words: usize, ready: &SyncSender<()>) {
+        let answering = own_table(listener).map(|listener| Answering::new(listener, words));
+        let _ = ready.send(());
+        let answering = answering.as_ref().ok();
+        let end = match answering {
+            Some(answering) => self.make(answering),
+            None => Some(Err(Errno::EAGAIN)),
+        };
+        // In this order, as where a call is taken.
+        let mut under_way = lock(under_way);
+        let mut state = lock(&self.state);
+        let is_untold = end.is_some_and(|end| {
+            let told = answering.is_some_and(|own| own.reply(state.call, Reply::of(end)));
+            state.end = Some(end);
+            !told && end.is_ok() && !self.given_up.load(Ordering::Relaxed)
+        });
+        if !is_untold {
+            under_way.retain(|other| !std::ptr::eq(Arc::as_ptr(other), self));
+        }
     }
 
     /// Makes it, as the process would have: at once where its socket does not block, else for as long
-    /// as the socket's own time for it.
-    fn complete(&self) -> nix::Result<()> {
-        let Some(patience) = self.patience() else {
-            return self.attempt();
+    /// as the socket's own time for it. `None`: nobody waits for it any more.
+    fn make(&self, answering: &Answering) -> Option<nix::Result<()>> {
+        let socket = match sys::descriptor_of(self.process, self.descriptor) {
+            Ok(socket) => socket,
+            Err(errno) => return Some(Err(errno)),
         };
-        // The time is the socket's, not ours: it is put back. A process that changes it meanwhile has
-        // its own connection wait longer or shorter.
-        let look = TimeVal::milliseconds(LOOK.as_millis().try_into().unwrap_or(100));
-        setsockopt(&self.socket, SendTimeout, &look)?;
+        lock(&self.state).inode = fstat(&socket).ok().map(|stat| stat.st_ino);
+        if !self.is_wanted(answering) {
+            return None;
+        }
+        if let Err(errno) = fits(socket.as_fd(), &self.destination) {
+            return Some(Err(errno));
+        }
+        let Some(patience) = patience(&socket) else {
+            return Some(self.attempt(&socket));
+        };
         let until = (patience != Duration::ZERO).then(|| Instant::now() + patience);
-        let result = self.attempt_until(until);
+        let end = self.attempt_until(&socket, until, answering);
         let own = TimeVal::microseconds(patience.as_micros().try_into().unwrap_or(0));
-        let _ = setsockopt(&self.socket, SendTimeout, &own);
-        result
+        let _ = setsockopt(&socket, SendTimeout, &own);
+        end
     }
 
-    fn attempt_until(&self, until: Option<Instant>) -> nix::Result<()> {
+    fn is_wanted(&self, answering: &Answering) -> bool {
+        !self.given_up.load(Ordering::Relaxed) && answering.waits(lock(&self.state).call)
+    }
+
+    fn attempt_until(
+        &self,
+        socket: &OwnedFd,
+        until: Option<Instant>,
+        answering: &Answering,
+    ) -> Option<nix::Result<()>> {
+        let look = TimeVal::milliseconds(LOOK.as_millis().try_into().unwrap_or(100));
         loop {
-            match self.attempt() {
+            // Each time: it is the process's socket, too. Put back at the end.
+            let _ = setsockopt(socket, SendTimeout, &look);
+            match self.attempt(socket) {
                 Err(Errno::EINPROGRESS | Errno::EALREADY | Errno::EAGAIN | Errno::EINTR)
-                    if !self.given_up.load(Ordering::Relaxed)
-                        && until.is_none_or(|until| Instant::now() < until)
-                        && self.blocks() => {}
+                    if until.is_none_or(|until| Instant::now() < until) && blocks(socket) =>
+                {
+                    if !self.is_wanted(answering) {
+                        return None;
+                    }
+                }
                 // What the process would have been told, whose only attempt this is.
-                Err(Errno::EALREADY) => return Err(Errno::EINPROGRESS),
-                result => return result,
+                Err(Errno::EALREADY) => return Some(Err(Errno::EINPROGRESS)),
+                end => return Some(end),
             }
         }
     }
 
-    /// How long the process's socket waits for a connection, zero for ever; `None`: not at all.
-    fn patience(&self) -> Option<Duration> {
-        let patience = getsockopt(&self.socket, SendTimeout).ok()?;
-        let patience = u64::try_from(patience.num_microseconds()).ok()?;
-        self.blocks().then(|| Duration::from_micros(patience))
-    }
-
-    fn blocks(&self) -> bool {
-        fcntl(&self.socket, FcntlArg::F_GETFL)
-            .is_ok_and(|flags| !OFlag::from_bits_retain(flags).contains(OFlag::O_NONBLOCK))
-    }
-
-    fn attempt(&self) -> nix::Result<()> {
+    fn attempt(&self, socket: &OwnedFd) -> nix::Result<()> {
+        let connect = |address: &dyn SockaddrLike| connect(socket.as_raw_fd(), address);
         match &self.destination {
-            Destination::Internet(SocketAddr::V4(v4)) => self.connect(&SockaddrIn::from(*v4)),
-            Destination::Internet(SocketAddr::V6(v6)) => self.connect(&SockaddrIn6::from(*v6)),
+            Destination::Internet(SocketAddr::V4(v4)) => connect(&SockaddrIn::from(*v4)),
+            Destination::Internet(SocketAddr::V6(v6)) => connect(&SockaddrIn6::from(*v6)),
             Destination::Local(path) => {
-                // Who asks is whom the other end is told of (unix(7), SO_PEERCRED).
-                let _as = self.run_as.map(Acting::begin).transpose()?;
+                // Who asks is whom the other end is told of (unix(7), SO_PEERCRED), and may do what
+                // the process may.
+                let _as = Acting::begin(self.run_as)?;
                 let file = exactly(path)?;
                 // By the file that was found, and not by its name once more.
-                let found = format!("/proc/self/fd/{}", file.as_raw_fd());
-                self.connect(&UnixAddr::new(found.as_str())?)
+                let found = format!("/proc/thread-self/fd/{}", file.as_raw_fd());
+                connect(&UnixAddr::new(found.as_str())?)
             }
         }
     }
+}
 
-    fn connect(&self, address: &dyn SockaddrLike) -> nix::Result<()> {
-        connect(self.socket.as_raw_fd(), address)
+/// Gives the calling thread a table of descriptors of its own, in which there is nothing but
+/// `listener`. Before kernel 5.9 it stays in the host's.
+fn own_table(listener: RawFd) -> nix::Result<OwnedFd> {
+    let close_range = |first: RawFd, last: c_ulong, flags: u32| {
+        // SAFETY: no pointer is passed; what is closed is a copy, as the first call makes the table
+        // this thread's own.
+        Errno::result(unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) })
+    };
+    let others = close_range(listener + 1, u32::MAX.into(), libc::CLOSE_RANGE_UNSHARE);
+    if others.is_ok() {
+        if let Ok(before) = c_ulong::try_from(listener - 1) {
+            close_range(0, before, 0)?;
+        }
+        return Ok(sys::own_descriptor(listener));
     }
+    // SAFETY: no pointer is passed.
+    let copy = unsafe { libc::fcntl(listener, libc::F_DUPFD_CLOEXEC, 0) };
+    Errno::result(copy).map(sys::own_descriptor)
+}
+
+/// How long a socket waits for a connection, zero for ever; `None`: not at all.
+fn patience(socket: &OwnedFd) -> Option<Duration> {
+    let patience = getsockopt(socket, SendTimeout).ok()?;
+    let patience = u64::try_from(patience.num_microseconds()).ok()?;
+    blocks(socket).then(|| Duration::from_micros(patience))
+}
+
+fn blocks(socket: &OwnedFd) -> bool {
+    fcntl(socket, FcntlArg::F_GETFL)
+        .is_ok_and(|flags| !OFlag::from_bits_retain(flags).contains(OFlag::O_NONBLOCK))
 }
 
 /// The file at a path, with no symbolic link on the way.
@@ -305,24 +408,37 @@ fn fits(socket: BorrowedFd<'_>, destination: &Destination) -> nix::Result<()> {
     fits.then_some(()).ok_or(Errno::EAFNOSUPPORT)
 }
 
-/// The calling thread acts as another user, in no other group, until this is dropped; then it is to
-/// end, as it does not get its groups back.
+/// The calling thread acts as another user, in no other group and without any capability, until this
+/// is dropped; then it is to end, as it does not get its groups back.
 ///
 /// Its real and its saved user stay the host's: nobody but those who may do it to the host can send
 /// it a signal or look into it. What the kernel forbids to look into for the change's sake is the
 /// host as a whole, and is allowed again (prctl(2), PR_SET_DUMPABLE).
 struct Acting {
     before: c_long,
+    /// Whether the user is another one.
+    is_other: bool,
 }
 
-/// Whether the host could be looked into before the first of these.
-static DUMPABLE: OnceLock<bool> = OnceLock::new();
+/// What PR_GET_DUMPABLE said before the first of these.
+static DUMPABLE: OnceLock<c_int> = OnceLock::new();
 
 impl Acting {
-    fn begin(user: RunAs) -> nix::Result<Self> {
-        DUMPABLE.get_or_init(|| prctl::get_dumpable().unwrap_or(false));
-        let before = nix::unistd::geteuid().as_raw().into();
-        let acting = Self { before };
+    /// `None`: as the host's own user, who may be root; the process has no capability.
+    fn begin(user: Option<RunAs>) -> nix::Result<Self> {
+        let acting = Self {
+            before: nix::unistd::geteuid().as_raw().into(),
+            is_other: user.is_some(),
+        };
+        let Some(user) = user else {
+            // Of the calling thread alone (capset(2)).
+            return match caps::clear(None, caps::CapSet::Effective) {
+                Ok(()) => Ok(acting),
+                Err(_) => Err(Errno::EPERM),
+            };
+        };
+        // SAFETY: no pointer is passed.
+        DUMPABLE.get_or_init(|| unsafe { libc::prctl(libc::PR_GET_DUMPABLE, 0, 0, 0, 0) });
         // The C library's own calls would change all threads.
         // SAFETY: no pointer is passed; a list of no groups is at null.
         unsafe {
@@ -336,10 +452,13 @@ impl Acting {
 
 impl Drop for Acting {
     fn drop(&mut self) {
+        if !self.is_other {
+            return;
+        }
         // SAFETY: no pointer is passed.
         unsafe { libc::syscall(libc::SYS_setresuid, -1, self.before, -1) };
-        if DUMPABLE.get() == Some(&true) {
-            let _ = prctl::set_dumpable(true);
+        if DUMPABLE.get() == Some(&1) {
+            let _ = nix::sys::prctl::set_dumpable(true);
         }
     }
 }

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::errno::Errno;
@@ -38,14 +38,32 @@ pub(super) enum Reply {
 }
 
 /// What answers calls, from whatever thread.
-#[derive(Clone)]
 pub(super) struct Answering {
     socket: Arc<OwnedFd>,
     /// Words of 8 bytes that an answer has.
     words: usize,
 }
 
+impl Reply {
+    /// What a connection has come to.
+    pub(super) fn of(end: nix::Result<()>) -> Self {
+        end.map_or_else(Self::Fail, |()| Self::Done)
+    }
+}
+
 impl Answering {
+    pub(super) fn new(socket: OwnedFd, words: usize) -> Self {
+        Self {
+            socket: Arc::new(socket),
+            words,
+        }
+    }
+
+    /// What another one is made of, in another table of descriptors.
+    pub(super) fn parts(&self) -> (RawFd, usize) {
+        (self.socket.as_raw_fd(), self.words)
+    }
+
     /// Whether the caller still waits.
     pub(super) fn waits(&self, id: u64) -> bool {
         // SAFETY: the kernel reads the id, which outlives the call.
@@ -148,10 +166,7 @@ impl Listener {
         let words = |bytes: usize| bytes.div_ceil(size_of::<u64>());
         let fits = call >= size_of::<seccomp_notif>() && answer >= size_of::<seccomp_notif_resp>();
         fits.then(|| Self {
-            answering: Answering {
-                socket: Arc::new(socket),
-                words: words(answer),
-            },
+            answering: Answering::new(socket, words(answer)),
             call: vec![0; words(call)],
             compares_ids: false,
             connector: Arc::new(connector),
