@@ -296,6 +296,42 @@ final class ReadOnlySessionsTest extends WarmTestCase
             . ' public function __toString(): string { return $this->n++ ? "SET default_transaction_read_only = off"'
             . ' : "SELECT 1"; } }; pg_query($c, $t);'
             . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }', false];
+        yield 'a copy to a program' => [...$postgres,
+            $pg . ' pg_copy_to($c, "(SELECT 1) TO PROGRAM \'true\' --");', true];
+        yield 'a copy of what writes, first of all' => [...$postgres, $pg
+            . ' $done = @pg_copy_to($c, "(INSERT INTO users VALUES (9, \'x@x\', \'X\') RETURNING id)");'
+            . ' if (!$done) { throw new Exception(pg_last_error($c)); }', false];
+        yield 'a copy with more statements' => [...$postgres, $pg . ' pg_copy_to($c, "users TO STDOUT; SET SESSION'
+            . ' CHARACTERISTICS AS TRANSACTION READ WRITE; COMMIT; " . $write . " --");', true];
+        yield 'a copy from' => [...$postgres, "$pg pg_copy_from(\$c, 'users', [\"9\tx@x\tX\"]);", true];
+        yield 'a copy to a program by PDO' => [...$postgres,
+            "$pdo \$c->pgsqlCopyToArray(\"(SELECT 1) TO PROGRAM 'true' --\");", true];
+        yield 'a copy of what writes by PDO' => [...$postgres,
+            "$pdo \$c->pgsqlCopyToArray(\"(INSERT INTO users VALUES (9, 'x@x', 'X') RETURNING id)\");", true];
+        yield 'an encoding' => [...$postgres, $pg . ' pg_set_client_encoding($c,'
+            . ' "UTF8\';SET default_transaction_read_only=off;COMMIT;DELETE FROM users;--");', true];
+        yield 'values that are pasted' => [...$postgres, $pg . ' pg_select($c, "users", ["id" => "1; SET SESSION'
+            . ' CHARACTERISTICS AS TRANSACTION READ WRITE; COMMIT; DELETE FROM users; --"], PGSQL_DML_NO_CONV'
+            . ' | PGSQL_DML_EXEC);', true];
+        yield 'a handler of errors' => [...$postgres, $pg . ' set_error_handler(function () use ($c, $write) {'
+            . ' pg_query($c, "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE"); pg_query($c, $write);'
+            . ' return true; }); pg_query("SELECT 1"); pg_query($c, "SELECT nonsense");', true];
+        yield 'a fiber that is left in a handler' => [...$postgres, $pg . ' $f = new Fiber(function () {'
+            . ' set_error_handler(fn () => Fiber::suspend()); pg_query("SELECT 1"); pg_query("SELECT nonsense"); });'
+            . ' $f->start(); if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }', false];
+        yield 'a constructor that throws when it is done' => [...$postgres, '$o = (new ReflectionClass("PDO"))'
+            . '->newInstanceWithoutConstructor(); try { $o->__construct($dsn, $user, $password,'
+            . ' [PDO::ATTR_ERRMODE => 99]); } catch (Throwable) { } $o->exec($write);'
+            . ' throw new Exception($o->errorInfo()[2] ?? "");', false];
+        yield 'results that nobody has taken' => [...$postgres, $pg . ' pg_send_query($c, "SELECT lifts()");'
+            . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }', false];
+        yield 'the end of a transaction, and another' => [...$postgres, $pdo . ' $c->exec("BEGIN");'
+            . ' $c->query("SELECT lifts()"); $c->exec("COMMIT; BEGIN"); $c->exec($write); $c->exec("COMMIT");', true];
+        yield 'the same in MariaDB' => [...$maria, '$c = new PDO($dsn, $user, $password); $c->exec("BEGIN");'
+            . ' $c->query("SELECT lifts()")->fetchAll(); $c->exec("COMMIT; BEGIN"); $c->exec($write);', true];
+        yield 'a look back, and a transaction' => [...$maria, '$c = new PDO($dsn, $user, $password);'
+            . ' $c->query("SELECT lifts()")->fetchAll(); $c->query("SHOW WARNINGS; BEGIN"); $c->exec($write);', true];
+        yield 'a function like a column' => [...$postgres, "$pdo \$c->query('SELECT (424242::oid).lo_create');", true];
         yield 'a named argument' => [...$postgres, "$pg pg_query(query: 'RESET ALL', connection: \$c);", true];
         yield 'the old name' => [...$postgres, "$pg pg_exec(\$c, 'RESET ALL');", true];
         yield 'a first-class callable' => [...$postgres, "$pg (pg_query(...))(\$c, 'DISCARD ALL');", true];
@@ -331,6 +367,27 @@ final class ReadOnlySessionsTest extends WarmTestCase
             'ATTACH is refused in a confined run, whose database sessions are read-only; --writes allows it',
             $message,
         );
+    }
+
+    public function testADatabaseThatIsCalledLikeOneInMemoryIsNone(): void
+    {
+        $database = $this->application()->path('shop.sqlite');
+        $this->fill($database);
+        foreach (["file:$database?x=mode=memory", "file:$database#mode=memory"] as $name) {
+            $snippet = "\$p = new PDO('sqlite:$name'); try { \$p->exec(" . var_export(self::WRITE, true) . ');'
+                . ' return "written"; } catch (PDOException $e) { return $e->getMessage(); }';
+            self::assertStringContainsString('readonly', self::returned($this->ask($snippet)), $name);
+        }
+    }
+
+    public function testAFailureBeforeAPreparedStatementIsTold(): void
+    {
+        $server = $this->server(MariaDb::class);
+        $snippet = "\$c = new mysqli('127.0.0.1', 'shop', '{$server->password()}', 'shop', {$server->port()});"
+            . ' $s = $c->prepare("SELECT 1"); $c->real_query("SELECT 1 UNION SELECT 2"); $r = $c->use_result();'
+            . ' try { $s->execute(); return "nothing"; } catch (mysqli_sql_exception $e) { return $e->getMessage(); }';
+        $said = self::returned($this->ask($snippet, services: [$server->address()]));
+        self::assertStringContainsString('out of sync', $said);
     }
 
     public function testTheSessionsOfARunAreTheDatabasesOwnReadOnlyMode(): void

@@ -154,6 +154,20 @@ final class ServicesTest extends WarmTestCase
         $this->assertReached(0, "unix://$real", services: [$named]);
     }
 
+    public function testWhatIsNoSocketIsNotShown(): void
+    {
+        $secret = $this->place->write('secret', 'the secret');
+        $this->setVariable('DB_SOCKET', $secret);
+        $read = "return @file_get_contents('$secret');";
+        self::assertFalse($this->value($read));
+        $this->declare([$secret, $this->place->root]);
+        self::assertFalse($this->value($read));
+        self::assertFalse(self::returned($this->cold($read)));
+        $this->expectException(InvalidRequestException::class);
+        $this->expectExceptionMessage('no socket at that path');
+        $this->evaluate('1', services: [$secret]);
+    }
+
     public function testWithTheNetworkOnADeclaredSocketIsReachedBesides(): void
     {
         $anywhere = $this->listen();

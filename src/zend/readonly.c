@@ -31,6 +31,32 @@ void altair_note_write(void)
 	altair_blocked("write to the database", "--writes");
 }
 
+void altair_refuse_unwatched(void)
+{
+	zend_throw_error(NULL, "The database session cannot be made read-only, as it has to be in a confined run;"
+		" --writes does without");
+}
+
+static ZEND_NAMED_FUNCTION(refuse_unwatched)
+{
+	(void) execute_data, (void) return_value;
+	altair_refuse_unwatched();
+}
+
+void altair_refuse_functions(const char *one, const char *other)
+{
+	altair_replace(one, strlen(one), refuse_unwatched);
+	altair_replace(other, strlen(other), refuse_unwatched);
+}
+
+void altair_refuse_constructor(const char *class_name)
+{
+	zend_class_entry *ce = zend_hash_str_find_ptr(CG(class_table), class_name, strlen(class_name));
+	if (ce != NULL && ce->constructor != NULL && ce->constructor->type == ZEND_INTERNAL_FUNCTION) {
+		ce->constructor->internal_function.handler = refuse_unwatched;
+	}
+}
+
 void altair_read_only(altair_vet_hook hook)
 {
 	vet = hook;

@@ -23,6 +23,14 @@ void altair_refuse_write(const char *what);
 /* Notes that the database itself has refused a write. */
 void altair_note_write(void);
 
+/* Whether MySQL's clients are watched, all of which are mysqlnd's then. */
+extern bool altair_mysqlnd_is_watched;
+
+/* Where a client cannot be watched, it opens nothing. */
+void altair_refuse_unwatched(void);
+void altair_refuse_constructor(const char *class_name);
+void altair_refuse_functions(const char *one, const char *other);
+
 /* Each has the sessions of one client made read-only, from now on. */
 void altair_watch_mysqlnd(void);
 void altair_watch_pdo(void);

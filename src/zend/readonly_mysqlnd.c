@@ -17,19 +17,17 @@
 /* ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION (mysqld_error.h). */
 #define REFUSED_BY_SERVER 1792
 
+bool altair_mysqlnd_is_watched;
+
 static MYSQLND_CLASS_METHODS_TYPE(mysqlnd_conn_data) next;
 static MYSQLND_CLASS_METHODS_TYPE(mysqlnd_stmt) next_stmt;
 
 static enum_func_status make_read_only(MYSQLND_CONN_DATA *conn)
 {
-	static bool making;
-	if (making) {
-		return PASS; /* it is this statement that comes by */
-	}
-	making = true;
-	enum_func_status result = conn->m->query(conn, READ_ONLY, sizeof READ_ONLY - 1);
-	making = false;
-	return result;
+	/* Past the methods that are here: what PHP code an error of it runs (a handler of the
+	 * application's) is looked at as ever. */
+	return next.send_query(conn, READ_ONLY, sizeof READ_ONLY - 1, NULL, NULL) == PASS
+		&& next.reap_query(conn) == PASS ? PASS : FAIL;
 }
 
 /* Whether a text begins with words, whatever is between them. */
@@ -52,6 +50,7 @@ static bool begins_with(const char *text, size_t len, const char *words)
  * session for all that come after it: MySQL does not tell. A transaction stays what it began as. */
 static enum_func_status keep_read_only(MYSQLND_CONN_DATA *conn, const char *text, size_t len)
 {
+	bool is_one = memchr(text, ';', len) == NULL;
 	bool in_transaction = (conn->upsert_status->server_status & SERVER_STATUS_IN_TRANS) != 0;
 	/* These end the transaction that they are in, also behind a comment. */
 	bool begins = !begins_with(text, len, " SELECT") && !begins_with(text, len, " COMMIT")
@@ -59,7 +58,7 @@ static enum_func_status keep_read_only(MYSQLND_CONN_DATA *conn, const char *text
 	/* A statement in between would leave nothing for these to show. */
 	bool looks_back = begins_with(text, len, " SHOW WARNINGS") || begins_with(text, len, " SHOW ERRORS")
 		|| begins_with(text, len, " SHOW COUNT");
-	return (in_transaction && !begins) || looks_back ? PASS : make_read_only(conn);
+	return is_one && ((in_transaction && !begins) || looks_back) ? PASS : make_read_only(conn);
 }
 
 static enum_func_status seen(enum_func_status result, const MYSQLND_CONN_DATA *conn)
@@ -102,6 +101,9 @@ static enum_func_status execute(MYSQLND_STMT *const stmt)
 {
 	/* Its text is not here any more: it may begin a transaction. */
 	if (stmt->data != NULL && stmt->data->conn != NULL && make_read_only(stmt->data->conn) != PASS) {
+		const MYSQLND_ERROR_INFO *why = stmt->data->conn->error_info;
+		stmt->data->error_info->m->set_client_error(
+			stmt->data->error_info, why->error_no, why->sqlstate, why->error);
 		return FAIL;
 	}
 	enum_func_status result = next_stmt.execute(stmt);
@@ -169,6 +171,7 @@ void altair_watch_mysqlnd(void)
 	if (methods == NULL) {
 		return;
 	}
+	altair_mysqlnd_is_watched = true;
 	MYSQLND_CLASS_METHODS_TYPE(mysqlnd_conn_data) *conn = methods->connection_data.get();
 	MYSQLND_CLASS_METHODS_TYPE(mysqlnd_stmt) *stmt = methods->statement.get();
 	next = *conn;
@@ -186,8 +189,13 @@ void altair_watch_mysqlnd(void)
 
 #else
 
+bool altair_mysqlnd_is_watched;
+
+/* This was built for a PHP without mysqlnd: what has come since cannot be watched. */
 void altair_watch_mysqlnd(void)
 {
+	altair_refuse_functions("mysqli_connect", "mysqli_real_connect");
+	altair_refuse_constructor("mysqli");
 }
 
 #endif

@@ -11,41 +11,39 @@
 typedef struct {
 	const struct pdo_dbh_methods *was;
 	struct pdo_dbh_methods is;
+	struct pdo_dbh_methods dead; /* of one that could not be made read-only */
 	const struct pdo_stmt_methods *stmt_was;
 	struct pdo_stmt_methods stmt_is;
 	enum altair_dialect dialect;
 } watched_driver;
 
-/* SQLite's, those of databases in memory, PostgreSQL's. */
-#define DRIVERS_MAX 3
+/* SQLite's, those of databases in memory, PostgreSQL's; MySQL's that cannot be watched. */
+#define DRIVERS_MAX 4
 
 static watched_driver drivers[DRIVERS_MAX];
 static size_t driver_count;
 
-/* ---- libpq, which the driver has loaded ---- */
+/* ---- libpq and libsqlite3, which the drivers have loaded ---- */
 
 #define TRANSACTION_IDLE 0 /* PQTRANS_IDLE (libpq-fe.h) */
+#define TRANSACTION_ACTIVE 1 /* PQTRANS_ACTIVE */
 
 static const char *(*parameter_status)(const void *server, const char *name);
 static int (*transaction_status)(const void *server);
+static const char *(*file_name)(void *database, const char *schema);
 
-/* The driver's own data begins with its connection (ext/pdo_pgsql/php_pdo_pgsql_int.h; the same from
- * 8.0 to 8.5). */
-static const void *server_of(const pdo_dbh_t *dbh)
+static void find_libraries(void)
 {
-	return *(const void **) dbh->driver_data;
+	*(void **) &parameter_status = dlsym(RTLD_DEFAULT, "PQparameterStatus");
+	*(void **) &transaction_status = dlsym(RTLD_DEFAULT, "PQtransactionStatus");
+	*(void **) &file_name = dlsym(RTLD_DEFAULT, "sqlite3_db_filename");
 }
 
-/* Whether the session's next transaction reads only, as far as the server has told (14 and later
- * tell of each change). Within one, what it began as is not to be changed. */
-static bool is_read_only(const pdo_dbh_t *dbh)
+/* The data of both drivers begins with what the library calls a connection
+ * (ext/pdo_pgsql/php_pdo_pgsql_int.h, ext/pdo_sqlite/php_pdo_sqlite_int.h; the same from 8.0 to 8.5). */
+static void *connection_of(const pdo_dbh_t *dbh)
 {
-	if (parameter_status == NULL || transaction_status == NULL) {
-		return false;
-	}
-	const void *server = server_of(dbh);
-	const char *on = parameter_status(server, "default_transaction_read_only");
-	return (on != NULL && strcmp(on, "on") == 0) || transaction_status(server) != TRANSACTION_IDLE;
+	return *(void **) dbh->driver_data;
 }
 
 /* ---- a handle ---- */
@@ -53,6 +51,16 @@ static bool is_read_only(const pdo_dbh_t *dbh)
 static watched_driver *driver_of(const pdo_dbh_t *dbh)
 {
 	return (watched_driver *) ((char *) dbh->methods - offsetof(watched_driver, is));
+}
+
+static bool is_watched(const pdo_dbh_t *dbh)
+{
+	for (size_t i = 0; i < driver_count; i++) {
+		if (dbh->methods == &drivers[i].is || dbh->methods == &drivers[i].dead) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static bool say(pdo_dbh_t *dbh, const watched_driver *driver, const char *text)
@@ -63,10 +71,25 @@ static bool say(pdo_dbh_t *dbh, const watched_driver *driver, const char *text)
 	return sent;
 }
 
+/* Whether the session's next transaction reads only, as far as the server has told (14 and later
+ * tell of each change, with the results). Within one, what it began as is not to be changed. */
+static bool is_read_only(pdo_dbh_t *dbh, const watched_driver *driver)
+{
+	if (parameter_status == NULL || transaction_status == NULL) {
+		return driver->was->in_transaction != NULL && driver->was->in_transaction(dbh);
+	}
+	int status = transaction_status(connection_of(dbh));
+	if (status != TRANSACTION_IDLE) {
+		return status != TRANSACTION_ACTIVE;
+	}
+	const char *on = parameter_status(connection_of(dbh), "default_transaction_read_only");
+	return on != NULL && strcmp(on, "on") == 0;
+}
+
 /* What code in the server, a function that a statement calls, may have lifted since. */
 static bool stays_read_only(pdo_dbh_t *dbh, const watched_driver *driver)
 {
-	return driver->dialect != ALTAIR_POSTGRESQL || is_read_only(dbh)
+	return driver->dialect != ALTAIR_POSTGRESQL || is_read_only(dbh, driver)
 		|| say(dbh, driver, ALTAIR_POSTGRESQL_READ_ONLY);
 }
 
@@ -140,42 +163,105 @@ static bool begin(pdo_dbh_t *dbh)
 	return stays_read_only(dbh, driver) && driver->was->begin(dbh);
 }
 
-/* ---- methods of PostgreSQL's handles that write without a statement ---- */
+/* ---- a handle that could not be made read-only ---- */
 
-/* What a method that writes is called, in both spellings, and whether its second argument says so. */
-static const struct {
+static bool refuse_preparer(pdo_dbh_t *dbh, zend_string *sql, pdo_stmt_t *stmt, zval *options)
+{
+	(void) dbh, (void) sql, (void) stmt, (void) options;
+	altair_refuse_unwatched();
+	return false;
+}
+
+static zend_long refuse_doer(pdo_dbh_t *dbh, const zend_string *sql)
+{
+	(void) dbh, (void) sql;
+	altair_refuse_unwatched();
+	return -1;
+}
+
+static bool refuse_begin(pdo_dbh_t *dbh)
+{
+	(void) dbh;
+	altair_refuse_unwatched();
+	return false;
+}
+
+static const zend_function_entry *no_driver_methods(pdo_dbh_t *dbh, int kind)
+{
+	(void) dbh, (void) kind;
+	return NULL;
+}
+
+/* ---- methods of PostgreSQL's handles that make their own statements ---- */
+
+enum kind {
+	WRITES,   /* writes */
+	BY_MODE,  /* opens a large object, to write as its second argument says */
+	COPIES,   /* copies what its first argument names out of the database */
+};
+
+/* What they are called, in both spellings, and what they did. */
+static struct {
 	const char *name;
-	bool by_mode;
+	enum kind kind;
+	zif_handler next;
 } writing[] = {
-	{"pgsqlCopyFromArray", false}, {"copyFromArray", false},
-	{"pgsqlCopyFromFile", false}, {"copyFromFile", false},
-	{"pgsqlLOBCreate", false}, {"lobCreate", false},
-	{"pgsqlLOBUnlink", false}, {"lobUnlink", false},
-	{"pgsqlLOBOpen", true}, {"lobOpen", true},
+	{"pgsqlCopyFromArray", WRITES, NULL}, {"copyFromArray", WRITES, NULL},
+	{"pgsqlCopyFromFile", WRITES, NULL}, {"copyFromFile", WRITES, NULL},
+	{"pgsqlLOBCreate", WRITES, NULL}, {"lobCreate", WRITES, NULL},
+	{"pgsqlLOBUnlink", WRITES, NULL}, {"lobUnlink", WRITES, NULL},
+	{"pgsqlLOBOpen", BY_MODE, NULL}, {"lobOpen", BY_MODE, NULL},
+	{"pgsqlCopyToArray", COPIES, NULL}, {"copyToArray", COPIES, NULL},
+	{"pgsqlCopyToFile", COPIES, NULL}, {"copyToFile", COPIES, NULL},
 };
 #define WRITING (sizeof writing / sizeof *writing)
 
-/* What the last two of them did: one for each spelling. */
-static zif_handler next_open[WRITING];
-
-static ZEND_NAMED_FUNCTION(refuse_writing)
+/* Whether all texts among the arguments are names, of which no statement but the one that is meant
+ * can be made; a second one says to which file, which is the run's own. */
+static bool names_only(const zend_execute_data *call, uint32_t file)
 {
-	const char *name = ZSTR_VAL(execute_data->func->common.function_name);
-	for (size_t i = 0; i < WRITING; i++) {
-		if (zend_binary_strcasecmp(name, strlen(name), writing[i].name, strlen(writing[i].name)) != 0) {
+	for (uint32_t i = 1; i <= ZEND_CALL_NUM_ARGS(call); i++) {
+		const zval *value = ZEND_CALL_ARG(call, i);
+		ZVAL_DEREF(value);
+		if (i == file || Z_TYPE_P(value) == IS_NULL || Z_TYPE_P(value) == IS_UNDEF) {
 			continue;
 		}
+		if (Z_TYPE_P(value) != IS_STRING || strlen(Z_STRVAL_P(value)) != Z_STRLEN_P(value)
+			|| strpbrk(Z_STRVAL_P(value), "'();$-/*") != NULL) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool is_writing(const char *name, size_t *index);
+
+static ZEND_NAMED_FUNCTION(guarded)
+{
+	const char *name = ZSTR_VAL(execute_data->func->common.function_name);
+	size_t i;
+	bool is_fine = false;
+	if (is_writing(name, &i) && writing[i].next != NULL) {
 		const zval *mode = ZEND_NUM_ARGS() >= 2 ? ZEND_CALL_ARG(execute_data, 2) : NULL;
 		bool reads = mode == NULL
 			|| (Z_TYPE_P(mode) == IS_STRING && strpbrk(Z_STRVAL_P(mode), "waxc+") == NULL);
-		if (writing[i].by_mode && reads && next_open[i] != NULL) {
-			next_open[i](INTERNAL_FUNCTION_PARAM_PASSTHRU);
-			return;
-		}
+		bool to_file = strstr(name, "File") != NULL || strstr(name, "file") != NULL;
+		is_fine = writing[i].kind == BY_MODE ? reads
+			: writing[i].kind == COPIES && names_only(execute_data, to_file ? 2 : 0);
 	}
-	char what[ALTAIR_WHAT_BYTES];
-	snprintf(what, sizeof what, "PDO::%s()", name);
-	altair_refuse_write(what);
+	if (!is_fine) {
+		char what[ALTAIR_WHAT_BYTES];
+		snprintf(what, sizeof what, "PDO::%s()%s", name,
+			i < WRITING && writing[i].kind == COPIES ? " of anything but a table" : "");
+		altair_refuse_write(what);
+		return;
+	}
+	pdo_dbh_t *dbh = php_pdo_dbh_fetch_inner(Z_OBJ_P(ZEND_THIS));
+	if (dbh == NULL || !is_watched(dbh) || !stays_read_only(dbh, driver_of(dbh))) {
+		altair_refuse_unwatched();
+		return;
+	}
+	writing[i].next(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 }
 
 static bool is_writing(const char *name, size_t *index)
@@ -203,35 +289,34 @@ static const zend_function_entry *get_driver_methods(pdo_dbh_t *dbh, int kind)
 		size_t index;
 		entries[count] = own[count];
 		if (is_writing(own[count].fname, &index)) {
-			next_open[index] = own[count].handler;
-			entries[count].handler = refuse_writing;
+			writing[index].next = own[count].handler;
+			entries[count].handler = guarded;
 		}
 	}
 	memset(&entries[count], 0, sizeof *entries);
 	return entries;
 }
 
-static void refuse_writing_methods(zend_class_entry *ce)
+static void guard_methods(zend_class_entry *ce)
 {
 	for (size_t i = 0; i < WRITING; i++) {
 		zend_function *method =
 			zend_hash_str_find_ptr_lc(&ce->function_table, writing[i].name, strlen(writing[i].name));
 		if (method != NULL && method->type == ZEND_INTERNAL_FUNCTION
-			&& method->internal_function.handler != refuse_writing) {
-			next_open[i] = method->internal_function.handler;
-			method->internal_function.handler = refuse_writing;
+			&& method->internal_function.handler != guarded) {
+			writing[i].next = method->internal_function.handler;
+			method->internal_function.handler = guarded;
 		}
 	}
 }
 
 /* ---- a new handle ---- */
 
-static bool is_in_memory(const char *name)
+static bool is_in_memory(const pdo_dbh_t *dbh)
 {
-	/* One without a name is a file of SQLite's own, gone when it is closed. */
-	return *name == '\0' || strcmp(name, ":memory:") == 0
-		|| (strncmp(name, "file:", 5) == 0
-			&& (strncmp(name + 5, ":memory:", 8) == 0 || strstr(name, "mode=memory") != NULL));
+	/* One without a name is in memory, or a file of SQLite's own that is gone when it is closed. */
+	const char *name = file_name != NULL ? file_name(connection_of(dbh), "main") : dbh->data_source;
+	return name == NULL || *name == '\0' || strcmp(name, ":memory:") == 0;
 }
 
 static bool dialect_of(const pdo_dbh_t *dbh, enum altair_dialect *dialect)
@@ -242,10 +327,12 @@ static bool dialect_of(const pdo_dbh_t *dbh, enum altair_dialect *dialect)
 		return true;
 	}
 	if (strcmp(name, "sqlite") == 0) {
-		*dialect = is_in_memory(dbh->data_source) ? ALTAIR_SQLITE_IN_MEMORY : ALTAIR_SQLITE;
+		*dialect = is_in_memory(dbh) ? ALTAIR_SQLITE_IN_MEMORY : ALTAIR_SQLITE;
 		return true;
 	}
-	return false;
+	/* Through another library than mysqlnd there is no way to look. */
+	*dialect = ALTAIR_MYSQL;
+	return strcmp(name, "mysql") == 0 && !altair_mysqlnd_is_watched;
 }
 
 static watched_driver *watch(const struct pdo_dbh_methods *methods, enum altair_dialect dialect)
@@ -268,43 +355,45 @@ static watched_driver *watch(const struct pdo_dbh_methods *methods, enum altair_
 	if (methods->get_driver_methods != NULL) {
 		driver->is.get_driver_methods = get_driver_methods;
 	}
+	driver->dead = *methods;
+	driver->dead.preparer = refuse_preparer;
+	driver->dead.doer = refuse_doer;
+	driver->dead.begin = refuse_begin;
+	driver->dead.get_driver_methods = no_driver_methods;
 	return driver;
 }
 
-static bool is_watched(const pdo_dbh_t *dbh)
-{
-	for (size_t i = 0; i < driver_count; i++) {
-		if (dbh->methods == &drivers[i].is) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* One whose driver is none of these is none of ours. A persistent one may be watched already. */
+/* One whose driver is none of these is none of ours. A persistent one may be watched already. Also
+ * where the constructor has thrown, as it may have opened the connection before. */
 static void make_read_only(zend_object *object)
 {
 	pdo_dbh_t *dbh = php_pdo_dbh_fetch_inner(object);
 	enum altair_dialect dialect;
-	if (dbh == NULL || dbh->driver == NULL || dbh->methods == NULL || is_watched(dbh) || !dialect_of(dbh, &dialect)) {
+	if (dbh == NULL || dbh->driver == NULL || dbh->methods == NULL || dbh->driver_data == NULL || is_watched(dbh)) {
 		return;
 	}
-	const watched_driver *driver = watch(dbh->methods, dialect);
-	bool done = driver != NULL;
-	if (done && dialect == ALTAIR_POSTGRESQL) {
-		if (parameter_status == NULL) {
-			*(void **) &parameter_status = dlsym(RTLD_DEFAULT, "PQparameterStatus");
-			*(void **) &transaction_status = dlsym(RTLD_DEFAULT, "PQtransactionStatus");
-		}
-		done = say(dbh, driver, ALTAIR_POSTGRESQL_READ_ONLY);
-	} else if (done && dialect == ALTAIR_SQLITE) {
-		done = say(dbh, driver, "PRAGMA query_only = 1");
+	if (parameter_status == NULL || file_name == NULL) {
+		find_libraries();
 	}
-	if (!done) {
-		zend_throw_error(NULL, "The database session cannot be made read-only, as it has to be in a confined run; --writes does without");
+	if (!dialect_of(dbh, &dialect)) {
+		return;
+	}
+	watched_driver *driver = watch(dbh->methods, dialect);
+	if (driver == NULL) {
+		dbh->driver = NULL; /* there are no more kinds than there is room for */
+		altair_refuse_unwatched();
 		return;
 	}
 	dbh->methods = &driver->is;
+	bool done = dialect == ALTAIR_SQLITE_IN_MEMORY
+		|| (dialect == ALTAIR_POSTGRESQL && say(dbh, driver, ALTAIR_POSTGRESQL_READ_ONLY))
+		|| (dialect == ALTAIR_SQLITE && say(dbh, driver, "PRAGMA query_only = 1"));
+	if (!done) {
+		dbh->methods = &driver->dead;
+		if (!EG(exception)) {
+			altair_refuse_unwatched();
+		}
+	}
 }
 
 static zif_handler next_construct;
@@ -313,16 +402,14 @@ static zif_handler next_connect;
 static ZEND_NAMED_FUNCTION(pdo_construct)
 {
 	next_construct(INTERNAL_FUNCTION_PARAM_PASSTHRU);
-	if (!EG(exception)) {
-		make_read_only(Z_OBJ_P(ZEND_THIS));
-	}
+	make_read_only(Z_OBJ_P(ZEND_THIS));
 }
 
 /* PDO::connect(), from PHP 8.4 on. */
 static ZEND_NAMED_FUNCTION(pdo_connect)
 {
 	next_connect(INTERNAL_FUNCTION_PARAM_PASSTHRU);
-	if (!EG(exception) && Z_TYPE_P(return_value) == IS_OBJECT) {
+	if (Z_TYPE_P(return_value) == IS_OBJECT) {
 		make_read_only(Z_OBJ_P(return_value));
 	}
 }
@@ -349,7 +436,7 @@ void altair_watch_pdo(void)
 			replace_method(ce, "__construct", &next_construct, pdo_construct);
 			replace_method(ce, "connect", &next_connect, pdo_connect);
 			if (zend_string_equals_literal_ci(ce->name, "Pdo\\Pgsql")) {
-				refuse_writing_methods(ce);
+				guard_methods(ce);
 			}
 		}
 	} ZEND_HASH_FOREACH_END();
@@ -357,8 +444,10 @@ void altair_watch_pdo(void)
 
 #else
 
+/* This was built for a PHP without PDO: what has come since cannot be watched. */
 void altair_watch_pdo(void)
 {
+	altair_refuse_constructor("pdo");
 }
 
 #endif

@@ -1,14 +1,21 @@
-/* Read-only sessions of PostgreSQL through the functions of pgsql. Before each statement the session
- * is seen to be in its read-only mode: as it was opened, or as what it has run has left it. */
+/* Read-only sessions of PostgreSQL through the functions of pgsql. A session is put into its read-only
+ * mode as it opens, and before each statement it is seen to be in it still. What is asked for that is
+ * asked of libpq itself: no code of PHP's runs meanwhile. */
 
 #include "readonly.h"
+#include <dlfcn.h>
 
 /* What a function does. */
 enum kind {
-	TEXT,    /* runs or prepares a statement; `after` arguments follow its text */
-	PREPARED, /* runs one that was looked at, or makes its own */
-	WRITES,  /* writes a large object, which a read-only transaction does not stop before 16 */
-	OPENS,   /* opens one, to write as its third argument says */
+	OPENS,    /* opens a connection */
+	POLLS,    /* goes on with opening one */
+	TEXT,     /* runs or prepares a statement; `after` arguments follow its text */
+	PREPARED, /* runs one that was looked at */
+	MAKES,    /* makes its own of names, values and flags */
+	COPIES,   /* copies what its second argument names out of the database */
+	ENCODES,  /* makes a statement of the name of an encoding */
+	WRITES,   /* writes */
+	BY_MODE,  /* opens a large object, to write as its last argument says */
 };
 
 static struct {
@@ -17,6 +24,9 @@ static struct {
 	uint32_t after;
 	zif_handler next;
 } functions[] = {
+	{"pg_connect", OPENS, 0, NULL}, {"pg_pconnect", OPENS, 0, NULL},
+	{"pg_connect_poll", POLLS, 0, NULL},
+	{"pg_connection_reset", POLLS, 0, NULL}, {"pg_ping", POLLS, 0, NULL},
 	{"pg_query", TEXT, 0, NULL}, {"pg_exec", TEXT, 0, NULL},
 	{"pg_query_params", TEXT, 1, NULL},
 	{"pg_prepare", TEXT, 0, NULL},
@@ -25,116 +35,245 @@ static struct {
 	{"pg_send_prepare", TEXT, 0, NULL},
 	{"pg_execute", PREPARED, 0, NULL},
 	{"pg_send_execute", PREPARED, 0, NULL},
-	{"pg_insert", PREPARED, 0, NULL},
-	{"pg_update", PREPARED, 0, NULL},
-	{"pg_delete", PREPARED, 0, NULL},
-	{"pg_select", PREPARED, 0, NULL},
-	{"pg_copy_from", PREPARED, 0, NULL},
+	{"pg_insert", MAKES, 0, NULL}, {"pg_update", MAKES, 0, NULL},
+	{"pg_delete", MAKES, 0, NULL}, {"pg_select", MAKES, 0, NULL},
+	{"pg_copy_to", COPIES, 0, NULL},
+	{"pg_set_client_encoding", ENCODES, 0, NULL}, {"pg_setclientencoding", ENCODES, 0, NULL},
+	{"pg_copy_from", WRITES, 0, NULL},
+	{"pg_change_password", WRITES, 0, NULL}, /* from 8.4 on */
+	{"pg_enter_pipeline_mode", WRITES, 0, NULL}, /* from 8.4 on: nobody can look in between */
+	/* A read-only transaction does not stop these before PostgreSQL 16. */
 	{"pg_lo_create", WRITES, 0, NULL}, {"pg_locreate", WRITES, 0, NULL},
 	{"pg_lo_import", WRITES, 0, NULL}, {"pg_loimport", WRITES, 0, NULL},
 	{"pg_lo_unlink", WRITES, 0, NULL}, {"pg_lounlink", WRITES, 0, NULL},
 	{"pg_lo_write", WRITES, 0, NULL}, {"pg_lowrite", WRITES, 0, NULL},
 	{"pg_lo_truncate", WRITES, 0, NULL},
-	{"pg_lo_open", OPENS, 0, NULL}, {"pg_loopen", OPENS, 0, NULL},
+	{"pg_lo_open", BY_MODE, 0, NULL}, {"pg_loopen", BY_MODE, 0, NULL},
 };
 #define FUNCTIONS (sizeof functions / sizeof *functions)
 
-/* While we ask ourselves. */
-static bool asking;
+/* ---- libpq ---- */
 
-/* Calls a function of pgsql's, with a connection or for want of one with the last that was opened. */
-static void ask(const char *name, zval *connection, const char *text, zval *result)
+/* libpq-fe.h */
+#define CONNECTION_OK 0
+#define TRANSACTION_IDLE 0
+#define TRANSACTION_ACTIVE 1
+#define COMMAND_OK 1
+
+static struct {
+	int (*status)(const void *server);
+	int (*transaction_status)(const void *server);
+	const char *(*parameter_status)(const void *server, const char *name);
+	char *(*error)(const void *server);
+	void *(*exec)(void *server, const char *text);
+	void *(*get_result)(void *server);
+	int (*result_status)(const void *result);
+	void (*clear)(void *result);
+} pq;
+
+static bool find_library(void)
 {
-	ZVAL_UNDEF(result);
-	zend_function *function = zend_hash_str_find_ptr(CG(function_table), name, strlen(name));
-	if (function == NULL) {
-		return;
-	}
-	zval arguments[2];
-	uint32_t count = 0;
-	if (connection != NULL) {
-		ZVAL_COPY_VALUE(&arguments[count++], connection);
-	}
-	if (text != NULL) {
-		ZVAL_STRING(&arguments[count++], text);
-	}
-	/* The last that was opened is deprecated, and a failure is the caller's statement's to tell. */
-	int reporting = EG(error_reporting);
-	EG(error_reporting) = 0;
-	asking = true;
-	zend_call_known_function(function, NULL, NULL, result, count, arguments, NULL);
-	asking = false;
-	EG(error_reporting) = reporting;
-	if (text != NULL) {
-		zval_ptr_dtor(&arguments[count - 1]);
-	}
+	*(void **) &pq.status = dlsym(RTLD_DEFAULT, "PQstatus");
+	*(void **) &pq.transaction_status = dlsym(RTLD_DEFAULT, "PQtransactionStatus");
+	*(void **) &pq.parameter_status = dlsym(RTLD_DEFAULT, "PQparameterStatus");
+	*(void **) &pq.error = dlsym(RTLD_DEFAULT, "PQerrorMessage");
+	*(void **) &pq.exec = dlsym(RTLD_DEFAULT, "PQexec");
+	*(void **) &pq.get_result = dlsym(RTLD_DEFAULT, "PQgetResult");
+	*(void **) &pq.result_status = dlsym(RTLD_DEFAULT, "PQresultStatus");
+	*(void **) &pq.clear = dlsym(RTLD_DEFAULT, "PQclear");
+	return pq.status != NULL && pq.transaction_status != NULL && pq.parameter_status != NULL && pq.error != NULL
+		&& pq.exec != NULL && pq.get_result != NULL && pq.result_status != NULL && pq.clear != NULL;
 }
 
-static bool is_text(const zval *value, const char *text)
+/* The connection that was opened last, which functions go by that are given none. */
+static zend_object *last;
+
+static bool is_connection(const zval *value)
 {
-	return Z_TYPE_P(value) == IS_STRING && strcmp(Z_STRVAL_P(value), text) == 0;
+	return Z_TYPE_P(value) == IS_OBJECT && zend_string_equals_literal(Z_OBJCE_P(value)->name, "PgSql\\Connection");
 }
 
-/* Whether the last error of a connection has these words. */
-static bool says(zval *connection, const char *words)
+/* An object of a connection has libpq's before it, as the first of its own data (ext/pgsql/php_pgsql.h;
+ * the same from 8.1 to 8.5). NULL where it is closed. */
+static void *server_of(zend_object *connection)
 {
-	zval said;
-	ask("pg_last_error", connection, NULL, &said);
-	bool has = Z_TYPE(said) == IS_STRING && strstr(Z_STRVAL(said), words) != NULL;
-	zval_ptr_dtor(&said);
-	return has;
+	return connection == NULL ? NULL : *(void **) ((char *) connection - connection->handlers->offset);
 }
 
-/* False with an exception pending where the session cannot be made read-only. */
-static bool stays_read_only(zval *connection)
+/* ---- a session ---- */
+
+/* What it has been sent is not over, and may lift the mode: waited for, and left, as the functions
+ * themselves do with results that nobody has taken. False where it is a copy. */
+static bool has_come_to_rest(void *server)
 {
-	zval result;
-	/* Told by the server, from 14 on, without being asked. */
-	ask("pg_parameter_status", connection, "default_transaction_read_only", &result);
-	bool is = is_text(&result, "on");
-	zval_ptr_dtor(&result);
-	if (is || EG(exception)) {
-		return !EG(exception);
-	}
-	/* A transaction stays what it began as. That of the last connection cannot be asked for. */
-	if (connection != NULL) {
-		ask("pg_transaction_status", connection, NULL, &result);
-		if (Z_TYPE(result) != IS_LONG || Z_LVAL(result) != 0 /* PGSQL_TRANSACTION_IDLE */) {
-			zval_ptr_dtor(&result);
-			return !EG(exception);
+	while (pq.transaction_status(server) == TRANSACTION_ACTIVE) {
+		void *result = pq.get_result(server);
+		if (result == NULL) {
+			return pq.transaction_status(server) != TRANSACTION_ACTIVE;
+		}
+		int status = pq.result_status(result);
+		pq.clear(result);
+		if (status == 3 /* PGRES_COPY_OUT */ || status == 4 /* PGRES_COPY_IN */ || status == 8 /* PGRES_COPY_BOTH */) {
+			return false;
 		}
 	}
-	ask("pg_query", connection, ALTAIR_POSTGRESQL_READ_ONLY, &result);
-	is = Z_TYPE(result) == IS_OBJECT || (connection == NULL && says(connection, "transaction is aborted"));
-	zval_ptr_dtor(&result);
-	if (!is && !EG(exception)) {
-		zend_throw_error(NULL, "The database session cannot be made read-only, as it has to be in a confined run; --writes does without");
-	}
-	return is;
+	return true;
 }
 
-static void note_failure(zval *connection, const zval *returned)
+/* False with an exception pending where it cannot be made read-only. */
+static bool stays_read_only(zend_object *connection)
 {
-	if (Z_TYPE_P(returned) == IS_FALSE && !EG(exception) && says(connection, "read-only transaction")) {
+	void *server = server_of(connection);
+	/* A connection that is none is the function's own to tell of. */
+	if (server == NULL || pq.status(server) != CONNECTION_OK || !has_come_to_rest(server)
+		|| pq.transaction_status(server) != TRANSACTION_IDLE) {
+		return true; /* a transaction stays what it began as */
+	}
+	/* Told by the server, from 14 on, without being asked. */
+	const char *on = pq.parameter_status(server, "default_transaction_read_only");
+	if (on != NULL && strcmp(on, "on") == 0) {
+		return true;
+	}
+	void *result = pq.exec(server, ALTAIR_POSTGRESQL_READ_ONLY);
+	bool done = pq.result_status(result) == COMMAND_OK;
+	pq.clear(result);
+	if (!done && pq.status(server) == CONNECTION_OK) {
+		altair_refuse_unwatched();
+		return false;
+	}
+	return true;
+}
+
+static void note_failure(zend_object *connection, const zval *returned)
+{
+	void *server = server_of(connection);
+	if (Z_TYPE_P(returned) == IS_FALSE && server != NULL
+		&& strstr(pq.error(server), "read-only transaction") != NULL) {
 		altair_note_write();
 	}
 }
 
-/* The text of a statement, as the function will see it: what is an object becomes the text that it
- * is now, and is not asked for another. */
-static bool is_refused(zval *text)
+/* ---- arguments ---- */
+
+/* The text of an argument, as the function will see it: what is an object becomes the text that it
+ * is now, and is not asked for another. NULL where it is none. */
+static const zend_string *text_of(zend_execute_data *call, uint32_t number)
 {
+	zval *text = ZEND_CALL_ARG(call, number);
 	ZVAL_DEREF(text);
-	if (Z_TYPE_P(text) == IS_OBJECT) {
+	if (Z_TYPE_P(text) == IS_OBJECT && !is_connection(text) && !ZEND_ARG_USES_STRICT_TYPES()) {
 		zend_string *now = zval_try_get_string(text);
 		if (now == NULL) {
-			return true;
+			return NULL;
 		}
 		zval_ptr_dtor(text);
 		ZVAL_STR(text, now);
 	}
-	return Z_TYPE_P(text) == IS_STRING
-		&& altair_refuses_sql(ALTAIR_POSTGRESQL, Z_STRVAL_P(text), Z_STRLEN_P(text));
+	return Z_TYPE_P(text) == IS_STRING ? Z_STR_P(text) : NULL;
+}
+
+static bool is_refused(zend_execute_data *call, uint32_t number)
+{
+	const zend_string *text = text_of(call, number);
+	return EG(exception) != NULL
+		|| (text != NULL && altair_refuses_sql(ALTAIR_POSTGRESQL, ZSTR_VAL(text), ZSTR_LEN(text)));
+}
+
+/* Values that are not escaped are statements (PGSQL_DML_NO_CONV without PGSQL_DML_ESCAPE). */
+static bool pastes_values(const zend_execute_data *call)
+{
+	for (uint32_t i = 4; i <= ZEND_CALL_NUM_ARGS(call); i++) {
+		const zval *flags = ZEND_CALL_ARG(call, i);
+		ZVAL_DEREF(flags);
+		if (Z_TYPE_P(flags) != IS_ARRAY && Z_TYPE_P(flags) != IS_UNDEF) {
+			zend_long set = zval_get_long((zval *) flags);
+			if ((set & (1 << 8)) != 0 && (set & (1 << 12)) == 0) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* As the function makes its statement: COPY, with a separator and a text for NULL that it pastes. */
+static bool is_copy_refused(zend_execute_data *call)
+{
+	const zend_string *texts[3] = {NULL, NULL, NULL};
+	for (uint32_t i = 2; i <= 4 && i <= ZEND_CALL_NUM_ARGS(call); i++) {
+		texts[i - 2] = text_of(call, i);
+	}
+	if (EG(exception) != NULL || texts[0] == NULL) {
+		return EG(exception) != NULL;
+	}
+	for (size_t i = 1; i < 3; i++) {
+		if (texts[i] != NULL && strpbrk(ZSTR_VAL(texts[i]), "'") != NULL) {
+			altair_refuse_write("pg_copy_to() with a quote in what it pastes");
+			return true;
+		}
+	}
+	zend_string *made = strpprintf(0, "COPY %s TO STDOUT", ZSTR_VAL(texts[0]));
+	bool refused = altair_refuses_sql(ALTAIR_POSTGRESQL, ZSTR_VAL(made), ZSTR_LEN(made));
+	zend_string_release(made);
+	/* What follows the name is not to follow a comment. */
+	if (!refused && (strstr(ZSTR_VAL(texts[0]), "--") != NULL || strchr(ZSTR_VAL(texts[0]), ';') != NULL)) {
+		altair_refuse_write("pg_copy_to() of anything but a table or a query");
+		return true;
+	}
+	return refused;
+}
+
+static bool is_name_of_encoding(zend_execute_data *call)
+{
+	static const char of_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	const zend_string *name = text_of(call, ZEND_CALL_NUM_ARGS(call));
+	return name == NULL || strspn(ZSTR_VAL(name), of_names) == ZSTR_LEN(name);
+}
+
+/* ---- the functions ---- */
+
+/* Whether a call is refused; throws where it is. */
+static bool refuses(zend_execute_data *call, size_t i)
+{
+	uint32_t count = ZEND_CALL_NUM_ARGS(call);
+	bool writes = functions[i].kind == WRITES;
+	switch (functions[i].kind) {
+		case TEXT:
+			return count > functions[i].after && is_refused(call, count - functions[i].after);
+		case COPIES:
+			return count >= 2 && is_copy_refused(call);
+		case MAKES:
+			writes = pastes_values(call);
+			break;
+		case ENCODES:
+			writes = count > 0 && !is_name_of_encoding(call);
+			break;
+		case BY_MODE: {
+			const zend_string *mode = count > 0 ? text_of(call, count) : NULL;
+			writes = mode == NULL || strpbrk(ZSTR_VAL(mode), "w+") != NULL;
+			break;
+		}
+		default:
+			break;
+	}
+	if (writes && EG(exception) == NULL) {
+		char what[ALTAIR_WHAT_BYTES];
+		snprintf(what, sizeof what, "%s()%s", functions[i].name,
+			functions[i].kind == MAKES ? " of values that are not escaped" : "");
+		altair_refuse_write(what);
+	}
+	return writes || EG(exception) != NULL;
+}
+
+static void remember(zend_object *connection)
+{
+	if (last != connection) {
+		zend_object *before = last;
+		GC_ADDREF(connection);
+		last = connection;
+		if (before != NULL) {
+			OBJ_RELEASE(before);
+		}
+	}
 }
 
 static ZEND_NAMED_FUNCTION(guarded)
@@ -145,27 +284,22 @@ static ZEND_NAMED_FUNCTION(guarded)
 		i++;
 	}
 	zif_handler next = functions[i].next;
-	if (asking) {
+	if (functions[i].kind == OPENS) {
 		next(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+		if (is_connection(return_value)) {
+			remember(Z_OBJ_P(return_value));
+			stays_read_only(last);
+		}
 		return;
 	}
-	uint32_t count = ZEND_NUM_ARGS();
-	zval *first = count > 0 ? ZEND_CALL_ARG(execute_data, 1) : NULL;
-	zval *connection = first != NULL && Z_TYPE_P(first) == IS_OBJECT ? first : NULL;
-	if (functions[i].kind == TEXT && count > functions[i].after
-		&& is_refused(ZEND_CALL_ARG(execute_data, count - functions[i].after))) {
+	const zval *first = ZEND_NUM_ARGS() > 0 ? ZEND_CALL_ARG(execute_data, 1) : NULL;
+	zend_object *connection = first != NULL && is_connection(first) ? Z_OBJ_P(first) : last;
+	if (functions[i].kind == POLLS) {
+		next(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+		stays_read_only(connection);
 		return;
 	}
-	const zval *mode = functions[i].kind == OPENS && count > 0 ? ZEND_CALL_ARG(execute_data, count) : NULL;
-	bool opens_to_write = mode != NULL && Z_TYPE_P(mode) == IS_STRING && strchr(Z_STRVAL_P(mode), 'w') != NULL;
-	if (functions[i].kind == WRITES || opens_to_write) {
-		char what[ALTAIR_WHAT_BYTES];
-		snprintf(what, sizeof what, "%s()", name);
-		altair_refuse_write(what);
-		return;
-	}
-	/* Where there is no connection, the function itself says so. */
-	if (count > 0 && !stays_read_only(connection)) {
+	if (refuses(execute_data, i) || !stays_read_only(connection)) {
 		return;
 	}
 	next(INTERNAL_FUNCTION_PARAM_PASSTHRU);
@@ -174,6 +308,13 @@ static ZEND_NAMED_FUNCTION(guarded)
 
 void altair_watch_pgsql(void)
 {
+	if (zend_hash_str_find_ptr(CG(function_table), ZEND_STRL("pg_connect")) == NULL) {
+		return;
+	}
+	if (!find_library()) {
+		altair_refuse_functions("pg_connect", "pg_pconnect");
+		return;
+	}
 	for (size_t i = 0; i < FUNCTIONS; i++) {
 		zend_function *function =
 			zend_hash_str_find_ptr(CG(function_table), functions[i].name, strlen(functions[i].name));

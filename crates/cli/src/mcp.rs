@@ -42,10 +42,11 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
             McpTransport::Stdio => None,
             McpTransport::Http => Some((args.host, args.port)),
         },
-        evaluator,
+        has_services: !prepared.services().is_empty(),
+        // What a call with real writes makes of the project's files is not to open more to the next.
+        evaluator: evaluator.with_services(prepared.services().to_vec()),
         root,
         services,
-        has_services: prepared.has_services(),
         allow_writes: args.allow_writes,
         allow_network: args.allow_network,
     })

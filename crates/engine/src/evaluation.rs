@@ -82,6 +82,7 @@ pub struct Evaluator {
     pub(crate) selection: Selection,
     pub(crate) known_paths: Arc<[PathBuf]>,
     pool: Option<Arc<Pool>>,
+    services: Option<Vec<Service>>,
     pub(crate) idle: Duration,
     actor: Actor,
 }
@@ -98,6 +99,7 @@ impl Evaluator {
             selection: Selection::default(),
             known_paths: Arc::default(),
             pool: None,
+            services: None,
             idle: IDLE,
             actor,
         }
@@ -136,6 +138,14 @@ impl Evaluator {
     #[must_use]
     pub fn with_known_paths(mut self, paths: Arc<[PathBuf]>) -> Self {
         self.known_paths = paths;
+        self
+    }
+
+    /// Sets what requests without services of their own may connect to, by default what their
+    /// application declares when they are made.
+    #[must_use]
+    pub fn with_services(mut self, services: Vec<Service>) -> Self {
+        self.services = Some(services);
         self
     }
 
@@ -189,7 +199,10 @@ impl Evaluator {
         let declared = match &request.services {
             Some(own) => services::declared(own),
             None if request.unconfined => Ok(Vec::new()),
-            None => known.services.services(),
+            None => match &self.services {
+                Some(own) => Ok(own.clone()),
+                None => known.services.services(),
+            },
         };
         Ok(Prepared {
             evaluator: self.clone(),
@@ -232,10 +245,10 @@ impl Prepared {
         self.started + Duration::from_millis(self.request.timeout_ms().into())
     }
 
-    /// Whether it may connect to services while the network is off, as far as they have an address.
+    /// What it may connect to while the network is off, as far as that has an address.
     #[must_use]
-    pub fn has_services(&self) -> bool {
-        !self.declared.is_empty()
+    pub fn services(&self) -> &[Service] {
+        &self.declared
     }
 
     /// Runs it side by side with others, of which only so many are at their snippet at once. The
@@ -352,6 +365,9 @@ impl Prepared {
     /// What it may connect to while the network is off. What is not declared for this run alone need
     /// not be there: it may be none of this run's affair.
     fn resolved(&self) -> Result<Services, EvalError> {
+        if self.request.unconfined {
+            return Ok(Services::default());
+        }
         let strict = self.request.services.is_some();
         services::resolve(&self.declared, strict, self.deadline())
             .map_err(EvalError::InvalidRequest)

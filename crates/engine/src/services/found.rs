@@ -3,13 +3,16 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::variables::{self, Variables};
 use super::{Service, declared};
 
 /// Composer's file of a project.
 const MANIFEST: &str = "composer.json";
+
+/// Our part of its `extra`.
+const OWN: &str = "altair-eval";
 
 /// What a project declares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,24 +82,20 @@ impl Declarations {
     }
 }
 
-/// `extra.altair-eval.services`. A file that Composer could not read declares nothing.
+/// `extra.altair-eval.services`.
 fn of_manifest(text: &[u8]) -> Option<Result<Vec<Service>, String>> {
-    #[derive(Deserialize)]
-    struct Manifest {
-        extra: Option<Extra>,
-    }
-    #[derive(Deserialize)]
-    struct Extra {
-        #[serde(rename = "altair-eval")]
-        own: Option<Own>,
-    }
-    #[derive(Deserialize)]
-    struct Own {
-        services: Option<serde_json::Value>,
-    }
-    let manifest: Manifest = serde_json::from_slice(text).ok()?;
-    let list = manifest.extra?.own?.services?;
-    let texts: Result<Vec<String>, _> = serde_json::from_value(list);
+    let manifest: serde_json::Value = match serde_json::from_slice(text) {
+        Ok(manifest) => manifest,
+        // It may be the list that is not seen.
+        Err(error) if text.windows(OWN.len()).any(|part| part == OWN.as_bytes()) => {
+            return Some(Err(format!(
+                "{MANIFEST} cannot be read, and may declare services: {error}."
+            )));
+        }
+        Err(_) => return None,
+    };
+    let list = manifest.get("extra")?.get(OWN)?.get("services")?;
+    let texts: Result<Vec<String>, _> = serde_json::from_value(list.clone());
     let services = texts
         .map_err(|_| "It has to be a list of strings.".to_owned())
         .and_then(|texts| declared(&texts));

@@ -11,7 +11,8 @@ mod resolve;
 mod variables;
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 
 use altair_sandbox::{Connections, LocalSocket};
 
@@ -77,9 +78,13 @@ impl Services {
         !self.sockets.is_empty()
     }
 
-    /// The paths of those that have one, as far as they are there.
+    /// The paths of those that have one, as far as there is a socket: what else is there is not to be
+    /// shown.
     pub(crate) fn paths(&self) -> impl Iterator<Item = PathBuf> {
-        self.sockets.iter().map(|socket| socket.named.clone())
+        self.sockets
+            .iter()
+            .filter(|socket| is_socket(&socket.path) == Some(true))
+            .map(|socket| socket.named.clone())
     }
 
     /// The addresses of those that have some.
@@ -125,6 +130,12 @@ impl Services {
             ),
         ]
     }
+}
+
+/// Whether there is a socket at a path; `None`: nothing.
+fn is_socket(path: &Path) -> Option<bool> {
+    let meta = path.symlink_metadata().ok()?;
+    Some(meta.file_type().is_socket())
 }
 
 /// The host's own switch, but for hosts.

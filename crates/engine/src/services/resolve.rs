@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::{LocalSocket, thread};
 
-use super::{Service, Services};
+use super::{Service, Services, is_socket};
 
 /// How long an answer counts: calls that follow each other ask once.
 const FRESH: Duration = Duration::from_secs(5);
@@ -18,7 +18,8 @@ const FRESH: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Resolves services. A name is looked up by the system, as the application would outside, until
-/// `until`. The answers are in an order of their own: a name server may give them in another one each
+/// `until`. Where not `strict`, nobody has asked for them in particular: what they are not to be by
+/// themselves is left out. The answers are in an order of their own: a name server may give them in another one each
 /// time, and the template is to be the same.
 ///
 /// # Errors
@@ -37,13 +38,26 @@ pub(crate) fn resolve(
     let mut answers = lookup(services);
     for service in services {
         match service {
-            Service::Address(address) => resolved.addresses.push(*address),
-            Service::Socket(path) => resolved.sockets.push(LocalSocket {
-                named: path.clone(),
-                path: real(path),
-            }),
-            Service::Host { name, port } => match answers.next(name, until) {
-                Ok(ips) => {
+            Service::Address(address) if strict || !is_of_link(address.ip()) => {
+                resolved.addresses.push(*address);
+            }
+            Service::Socket(path) if strict || !is_of_daemon(path) => {
+                let socket = LocalSocket {
+                    named: path.clone(),
+                    path: real(path),
+                };
+                if strict && is_socket(&socket.path) == Some(false) {
+                    return Err(format!(
+                        "The service {service} cannot be used: there is no socket at that path, but something else."
+                    ));
+                }
+                resolved.sockets.push(socket);
+            }
+            // Nobody has asked for these.
+            Service::Address(_) | Service::Socket(_) => {}
+            Service::Host { name, port } => match answers.next(name, until, strict) {
+                Ok(mut ips) => {
+                    ips.retain(|ip| strict || !is_of_link(*ip));
                     let addresses = ips.iter().map(|ip| SocketAddr::from((*ip, *port)));
                     resolved.addresses.extend(addresses);
                     if !resolved.names.iter().any(|(other, _)| other == name) {
@@ -60,6 +74,30 @@ pub(crate) fn resolve(
     resolved.addresses.sort_unstable();
     resolved.addresses.dedup();
     Ok(resolved)
+}
+
+/// Addresses of the link, among them those under which clouds give out keys to whoever asks.
+fn is_of_link(ip: IpAddr) -> bool {
+    match ip.to_canonical() {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}
+
+/// Sockets of those that do what they are told, with more rights than who tells them.
+const DAEMONS: &[&str] = &[
+    "containerd.sock",
+    "crio.sock",
+    "docker.sock",
+    "podman.sock",
+    "system_bus_socket",
+];
+
+fn is_of_daemon(path: &Path) -> bool {
+    [path, &real(path)].into_iter().any(|path| {
+        path.file_name()
+            .is_some_and(|name| DAEMONS.iter().any(|daemon| name == *daemon))
+    })
 }
 
 /// Where a socket is. One that is not there yet is where its directory is.
@@ -158,7 +196,7 @@ fn look_up(name: &str) -> Answer {
 
 impl Answers {
     /// The answer to a name.
-    fn next(&mut self, name: &str, until: Instant) -> Answer {
+    fn next(&mut self, name: &str, until: Instant, strict: bool) -> Answer {
         loop {
             if let Some((_, answer)) = self.known.iter().find(|(known, _)| known == name) {
                 return answer.clone();
@@ -167,9 +205,11 @@ impl Answers {
             match self.of_thread.recv_timeout(left) {
                 Ok(answered) => self.known.push(answered),
                 Err(_) => {
-                    // The next call is not to wait for it as long again.
                     let answer = Err("no name server has answered in time".into());
-                    remember(name, &answer);
+                    if !strict {
+                        // The next call is not to wait for it as long again.
+                        remember(name, &answer);
+                    }
                     return answer;
                 }
             }

@@ -300,6 +300,10 @@ fn composer_json_declares_a_list_or_nothing() {
         of_manifest(&extra(r#"{"services": []}"#)),
         Some(Ok(String::new()))
     );
+    let twice = r#"{"extra": {}, "extra": {"altair-eval": {"services": []}}}"#;
+    assert_eq!(of_manifest(twice), Some(Ok(String::new())));
+    let broken = of_manifest(r#"{"extra": {"altair-eval": {"services": []}}"#).unwrap();
+    assert!(broken.unwrap_err().contains("may declare services"));
     for nothing in ["{}", "no JSON", r#"{"extra": {}}"#, &extra("{}")] {
         assert_eq!(of_manifest(nothing), None, "{nothing}");
     }
@@ -386,4 +390,36 @@ fn a_socket_is_where_its_directory_is() {
     assert_eq!(connections.sockets[0].path, real.join("db.sock"));
     assert_eq!(connections.sockets[0].named, named);
     assert!(services.has_sockets() && !services.has_tcp() && !services.is_empty());
+}
+
+#[test]
+fn what_nobody_has_asked_for_in_particular_is_no_door_to_more() {
+    let until = Instant::now() + Duration::from_secs(20);
+    let texts = [
+        "169.254.169.254:80",
+        "[fe80::1]:80",
+        "[::ffff:169.254.1.1]:80",
+        "/run/docker.sock.none/docker.sock",
+        "/run/dbus.none/system_bus_socket",
+    ];
+    let list = declared(&texts).unwrap();
+    assert!(resolve(&list, false, until).unwrap().is_empty());
+    let asked = resolve(&list, true, until).unwrap();
+    assert_eq!((asked.addresses.len(), asked.sockets.len()), (3, 2));
+}
+
+#[test]
+fn what_is_no_socket_is_not_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().canonicalize().unwrap().join("file");
+    std::fs::write(&file, "secret").unwrap();
+    let socket = file.with_file_name("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let parent = file.parent().unwrap();
+    let list = declared(&[text(&file), text(parent), text(&socket)]).unwrap();
+    let services = resolve(&list, false, Instant::now()).unwrap();
+    assert_eq!(services.paths().collect::<Vec<_>>(), [socket]);
+    let error = resolve(&list, true, Instant::now()).unwrap_err();
+    assert!(error.contains("no socket at that path"), "{error}");
 }

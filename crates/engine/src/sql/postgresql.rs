@@ -208,7 +208,15 @@ fn calls(tokens: &[Token]) -> Result<(), String> {
             return Err(format!("{}()", shown(&name.lower())));
         }
     }
-    Ok(())
+    // A function of one argument is called like a column of it, too: `(0).lo_creat`.
+    let dotted = tokens.windows(2).filter(|pair| pair[0].is_mark(b'.'));
+    match dotted
+        .map(|pair| &pair[1])
+        .find(|name| name.is_name() && is_refused_function(name))
+    {
+        Some(name) => Err(format!("{}()", shown(&name.lower()))),
+        None => Ok(()),
+    }
 }
 
 fn is_refused_function(name: &Token) -> bool {

@@ -33,20 +33,20 @@ pub(super) fn vet(dialect: Dialect, text: &[u8], all: &[(&[Token], Effect)]) -> 
 }
 
 /// Whether a transaction begins after a statement that may have called a function of the
-/// application's, and may call another: by itself in MySQL, where each statement is one, and in
-/// PostgreSQL where the text ends one.
+/// application's, in this text or in the transaction that it ends, and may call another or be left
+/// open: by itself in MySQL, where each statement is one.
 fn begins_anew(dialect: Dialect, all: &[(&[Token], Effect)]) -> bool {
-    let (mut has_called, mut has_ended) = (false, dialect == Dialect::MySql);
+    let (mut has_called, mut has_ended) = (false, false);
     for (tokens, _) in all {
         let tokens = opened(tokens);
         let is = |words| tokens.first().is_some_and(|first| first.is_any(words));
         let is_quiet = is(QUIET) && !tokens.iter().any(|token| token.is_mark(b'('));
-        if has_called && has_ended && !is_quiet {
+        if (has_ended || has_called && dialect == Dialect::MySql) && !is_quiet {
             return true;
         }
         // What begins a transaction calls nothing.
         has_called |= !is_quiet && !is("BEGIN START");
-        has_ended |= has_called && is(ENDS);
+        has_ended |= is(ENDS) || dialect == Dialect::MySql && is("SHOW");
     }
     false
 }

@@ -12,6 +12,8 @@ fn a_function_that_lifts_the_mode_has_nothing_after_it() {
         "SET @a = lifts(); SELECT writes()",
         "SELECT 1; (SELECT writes())",
         "SELECT a FROM v; TABLE w",
+        "COMMIT; BEGIN",
+        "SHOW WARNINGS; BEGIN",
     ] {
         assert!(refused(Dialect::MySql, text), "{text}");
     }
@@ -20,6 +22,8 @@ fn a_function_that_lifts_the_mode_has_nothing_after_it() {
         "SELECT lifts(); ROLLBACK; BEGIN",
         "SELECT lifts(); END; FETCH c",
         "BEGIN; SELECT lifts(); ABORT; START TRANSACTION",
+        "COMMIT; BEGIN",
+        "COMMIT; SELECT writes()",
     ] {
         assert!(refused(Dialect::PostgreSql, text), "{text}");
     }
@@ -28,7 +32,7 @@ fn a_function_that_lifts_the_mode_has_nothing_after_it() {
         "SELECT 1; COMMIT",
         "BEGIN; SELECT f(1); COMMIT",
         "SELECT f(1);",
-        "USE shop; SHOW TABLES; SELECT 1; ROLLBACK",
+        "USE shop; SELECT 1; ROLLBACK",
     ] {
         assert!(!refused(Dialect::MySql, text), "{text}");
     }
@@ -38,6 +42,15 @@ fn a_function_that_lifts_the_mode_has_nothing_after_it() {
         "SET search_path TO x; SELECT 1; SELECT 2; COMMIT",
     ] {
         assert!(!refused(Dialect::PostgreSql, text), "{text}");
+    }
+    for text in [
+        "SELECT (424242::oid).lo_create",
+        "SELECT ($1::oid).lo_unlink",
+        "SELECT $1.lo_create",
+        "SELECT (1).\"lo_creat\"",
+        "SELECT (1::int) . /* x */ pg_terminate_backend",
+    ] {
+        assert!(refused(Dialect::PostgreSql, text), "{text}");
     }
     assert!(!refused(
         Dialect::Sqlite,
