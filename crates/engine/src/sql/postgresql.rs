@@ -209,7 +209,10 @@ fn calls(tokens: &[Token]) -> Result<(), String> {
         }
     }
     // A function of one argument is called like a column of it, too: `(0).lo_creat`.
-    let dotted = tokens.windows(2).filter(|pair| pair[0].is_mark(b'.'));
+    // The dot after `$1` is read as its own.
+    let dotted = tokens
+        .windows(2)
+        .filter(|pair| pair[0].is_mark(b'.') || pair[0].text.ends_with(b"."));
     match dotted
         .map(|pair| &pair[1])
         .find(|name| name.is_name() && is_refused_function(name))
