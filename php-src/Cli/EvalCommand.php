@@ -56,7 +56,7 @@ final class EvalCommand
         int $timeoutMs = EvalRequest::DEFAULT_TIMEOUT_MS,
         #[Option(description: 'Memory limit in MiB', name: 'memory-mb')]
         int $memoryMb = EvalRequest::DEFAULT_MEMORY_MB,
-        #[Option(description: 'Make writes to the project real', name: 'writes')]
+        #[Option(description: 'Make writes to the project and its databases real', name: 'writes')]
         bool $writes = false,
         #[Option(description: 'Open outbound connections', name: 'network')]
         bool $network = false,

@@ -82,7 +82,7 @@ final class EvalTool implements ToolContract
      *
      * @param string $snippet PHP code; a leading <?php is accepted.
      * @param int $timeout_ms Deadline of the run in milliseconds, boot included; from 100 to 60000.
-     * @param bool $allow_writes Make writes to the project real. Only where the server permits it.
+     * @param bool $allow_writes Make writes to the project and its databases real. Only where the server permits it.
      * @param bool $allow_network Open outbound connections. Only where the server permits it.
      * @return array<string, mixed> see {@see call()}
      */

@@ -25,8 +25,9 @@ final class ToolDescription
         . '`container()` is the application\'s PSR-11 container, `container($id)` an entry of it. Nothing is '
         . 'kept between calls: each starts from the application as it is on disk, and what it writes to the '
         . 'project is thrown away and listed in `diagnostics.file_changes`, unless the server permits '
-        . '`allow_writes`. There are no processes, and no connections unless the server permits '
-        . '`allow_network`; what was refused is in `diagnostics.blocked`, with the switch that lifts it. Output '
+        . '`allow_writes`. There are no processes, and no connections but to the application\'s own services (its '
+        . 'database, its cache), unless the server permits `allow_network`; database sessions are read-only unless '
+        . 'it permits `allow_writes`. What was refused is in `diagnostics.blocked`, with the switch that lifts it. Output '
         . 'is cut at 16 KiB a stream, values at a depth of 3.';
 
     /** The schema of what it takes. */
@@ -48,7 +49,7 @@ final class ToolDescription
             'allow_writes' => [
                 'type' => 'boolean',
                 'default' => false,
-                'description' => 'Make writes to the project real. '
+                'description' => 'Make writes to the project and its databases real. '
                     . 'Only where the server was started with --allow-writes.',
             ],
             'allow_network' => [

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import tempfile
 import unittest
 
 from support import PATIENCE, TOOL, Clients, below, until
@@ -81,6 +82,24 @@ class Conversation:
                 self.assertNotEqual({"type": "string", "value": "connected"}, result["result"])
                 lifts = [blocked["lift"] for blocked in result["diagnostics"]["blocked"]]
                 self.assertEqual([f"--service={addresses[1]}"], lifts)
+
+    async def test_what_a_call_writes_opens_nothing_to_the_next(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener, tempfile.TemporaryDirectory() as root:
+            address = f"127.0.0.1:{listener.getsockname()[1]}"
+            os.mkdir(f"{root}/vendor")
+            with open(f"{root}/vendor/autoload.php", "w", encoding="utf-8") as autoload:
+                autoload.write("<?php\n")
+            async with self.connect("--allow-writes", root=root) as session:
+                write = f"return file_put_contents('.env', 'DATABASE_URL=mysql://{address}/x');"
+                await self.evaluate(session, write, allow_writes=True)
+                self.assertTrue(os.path.exists(f"{root}/.env"))
+                snippet = f"return @stream_socket_client('tcp://{address}', $code, $why, 5) ? 'connected' : $why;"
+                result = await self.evaluate(session, snippet)
+                self.assertFalse(result["ok"], result)
+            # Another server goes by what there is.
+            async with self.connect(root=root) as session:
+                result = await self.evaluate(session, snippet)
+                self.assertEqual({"type": "string", "value": "connected"}, result["result"])
 
     async def test_output_is_in_the_answer_and_nowhere_else(self):
         async with self.connect() as session:

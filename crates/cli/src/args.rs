@@ -171,7 +171,7 @@ pub struct EvalArgs {
     #[arg(help = format!("PHP's memory limit in MiB, {MIN_MEMORY_MB}…{MAX_MEMORY_MB}"))]
     pub memory_mb: i64,
 
-    /// Make writes to the project real.
+    /// Make writes to the project real, and let database sessions write.
     #[arg(long)]
     pub writes: bool,
 
@@ -273,7 +273,7 @@ pub struct McpArgs {
     #[arg(long, value_name = "port", default_value_t = 3737)]
     pub port: u16,
 
-    /// Let calls ask for real writes to the project.
+    /// Let calls ask for real writes to the project and its databases.
     #[arg(long)]
     pub allow_writes: bool,
 

@@ -61,7 +61,7 @@ final class EvalCommand extends Command
             ->addOption('file', null, $takes, 'Read the snippet from this file; - is standard input')
             ->addOption('timeout-ms', null, $takes, 'Deadline in milliseconds, boot included', $timeout)
             ->addOption('memory-mb', null, $takes, 'Memory limit in MiB', $memory)
-            ->addOption('writes', null, $flag, 'Make writes to the project real')
+            ->addOption('writes', null, $flag, 'Make writes to the project and its databases real')
             ->addOption('network', null, $flag, 'Open outbound connections')
             ->addOption('unsafe', null, $flag, 'Run without guards; audited')
             ->addOption('bootstrap', null, $takes, 'The file in the project that returns the container')
