@@ -27,8 +27,8 @@ final class ToolDescription
         . 'project is thrown away and listed in `diagnostics.file_changes`, unless the server permits '
         . '`allow_writes`. There are no processes, and no connections but to the application\'s own services (its '
         . 'database, its cache), unless the server permits `allow_network`; database sessions are read-only '
-        . 'unless it permits `allow_writes`. What was refused is in `diagnostics.blocked`, with the switch that lifts it. Output '
-        . 'is cut at 16 KiB a stream, values at a depth of 3.';
+        . 'unless it permits `allow_writes`. What was refused is in `diagnostics.blocked`, with the switch that '
+        . 'lifts it. Output is cut at 16 KiB a stream, values at a depth of 3.';
 
     /** The schema of what it takes. */
     public const INPUT = [
