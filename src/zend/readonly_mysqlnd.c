@@ -146,12 +146,6 @@ static enum_func_status refuse_command(const char *what)
 	return FAIL;
 }
 
-static enum_func_status shutdown_server(MYSQLND_CONN_DATA *const conn, uint8_t level)
-{
-	(void) conn, (void) level;
-	return refuse_command("shutting the database server down");
-}
-
 static enum_func_status refresh_server(MYSQLND_CONN_DATA *const conn, uint8_t options)
 {
 	(void) conn, (void) options;
@@ -180,7 +174,6 @@ void altair_watch_mysqlnd(void)
 	conn->reap_query = reap_query;
 	conn->execute_init_commands = execute_init_commands;
 	conn->change_user = change_user;
-	conn->shutdown_server = shutdown_server;
 	conn->refresh_server = refresh_server;
 	conn->kill_connection = kill_connection;
 	stmt->prepare = prepare;
