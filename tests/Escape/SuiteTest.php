@@ -24,6 +24,8 @@ final class SuiteTest extends TestCase
         NetworkEscapeTest::class,
         ProcessEscapeTest::class,
         ReadEscapeTest::class,
+        ServicesEscapeTest::class,
+        SessionsEscapeTest::class,
         SignalEscapeTest::class,
         TamperingTest::class,
         TemplateEscapeTest::class,

@@ -96,7 +96,12 @@ impl Secrets {
         let diagnostics = &mut result.diagnostics;
         let location = diagnostics.location.iter_mut();
         let places = location.flat_map(|at| at.stack_trace.iter_mut().chain([&mut at.file]));
-        let blocked = diagnostics.blocked.iter_mut().map(|it| &mut it.what);
+        let blocked = diagnostics.blocked.iter_mut();
+        // A switch with a value says what the snippet has asked for.
+        let blocked = blocked.flat_map(|it| {
+            let lift = it.lift.as_mut().filter(|lift| lift.contains('='));
+            lift.into_iter().chain([&mut it.what])
+        });
         let changes = diagnostics.file_changes.iter_mut().flat_map(paths);
         let texts = [&mut diagnostics.message, &mut diagnostics.start_reason];
         for text in texts

@@ -258,7 +258,7 @@ fn no_part_of_a_result_says_it() {
         diagnostics: serde_json::from_value::<BTreeMap<String, serde_json::Value>>(json!({
             "outcome": "threw", "message": "123456", "start_reason": "123456",
             "location": {"file": "123456", "line": 1, "stack_trace": ["123456"]},
-            "blocked": [{"what": "open 123456", "guard": "g", "lift": null}],
+            "blocked": [{"what": "open 123456", "guard": "g", "lift": "--service=123456:1"}],
             "file_changes": {"created": [{"path": "123456", "size": 1}], "modified": [], "deleted": []},
             "guards": {"ini": "why 123456"},
         }))
