@@ -112,8 +112,8 @@ final class NormalLifeTest extends TestCase
         ],
         'removing a file that is there' => ['unlink("config.php"); return file_exists("config.php");', false],
         'a database' => [
-            '$p = new PDO("sqlite:data.db"); $p->exec("INSERT INTO t VALUES (2)");'
-                . ' return $p->query("SELECT sum(v) FROM t")->fetchColumn();',
+            '$p = new SQLite3("data.db"); $p->exec("INSERT INTO t VALUES (2)");'
+                . ' return $p->querySingle("SELECT sum(v) FROM t");',
             3,
         ],
         'an archive' => ['return file_get_contents("phar://archive.phar/inside.txt");', 'inside'],

@@ -157,8 +157,8 @@ final class ProjectLayerTest extends EvaluationTestCase
         self::assertSame(['type' => 'int', 'value' => 3], $result->result);
         self::assertArrayNotHasKey('file_changes', $result->diagnostics);
 
-        $insert = '$db = new PDO("sqlite:data/shop.sqlite"); $db->exec("INSERT INTO t VALUES (3)");
-            return $db->query("SELECT sum(x) FROM t")->fetchColumn();';
+        $insert = '$db = new SQLite3("data/shop.sqlite"); $db->exec("INSERT INTO t VALUES (3)");
+            return $db->querySingle("SELECT sum(x) FROM t");';
         $result = $this->evaluate($insert);
         self::assertSame(['type' => 'int', 'value' => 6], $result->result);
         self::assertSame('data/shop.sqlite', $result->diagnostics['file_changes']['modified'][0]['path']);
