@@ -114,9 +114,15 @@ final class HostileProcessTest extends EvaluationTestCase
 
     public function testARunThatKillsItsParentHarmsNobody(): void
     {
-        $result = $this->evaluate('echo "kept"; posix_kill(posix_getppid(), SIGKILL); sleep(60); return 1;');
+        $snippet = 'echo "kept"; $sent = posix_kill(posix_getppid(), SIGKILL); %s return $sent;';
+        $confined = $this->evaluate(sprintf($snippet, ''));
+        self::assertOutcome('returned', $confined, 0, value: true);
+        self::assertFalse($confined->result['value']);
+        self::assertSame(['seccomp'], array_column($confined->diagnostics['blocked'], 'guard'));
 
+        $result = $this->evaluate(sprintf($snippet, 'sleep(60);'), unsafe: true);
         self::assertFalse($result->ok());
+        self::assertFalse($result->timedOut);
         self::assertNull($result->result);
         self::assertNotSame(0, $result->exitCode);
         self::assertSame('kept', $result->stdout);
@@ -125,8 +131,10 @@ final class HostileProcessTest extends EvaluationTestCase
 
     public function testARunThatStopsItsParentEndsAtItsDeadline(): void
     {
-        $result = $this->evaluate('posix_kill(posix_getppid(), SIGSTOP); sleep(60);', timeoutMs: self::SHORT_MS);
+        $snippet = 'echo (int) posix_kill(posix_getppid(), SIGSTOP); sleep(60);';
+        $result = $this->evaluate($snippet, timeoutMs: self::SHORT_MS, unsafe: true);
 
+        self::assertSame('1', $result->stdout);
         self::assertTrue($result->timedOut);
         self::assertLessThan(20000, $result->diagnostics['timings_ms']['total']);
     }
