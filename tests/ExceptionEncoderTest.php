@@ -68,7 +68,9 @@ final class ExceptionEncoderTest extends TestCase
         $exception = $this->thrownBy(static fn () => Thrower::begin('hunter2'));
         ini_set('zend.exception_ignore_args', (string) $before);
 
-        self::assertStringContainsString('hunter2', print_r($exception->getTrace(), true), 'PHP has kept it.');
+        // Not the whole trace as a text: the arguments of PHPUnit's own frames hold every test there is.
+        $kept = array_merge(...array_column($exception->getTrace(), 'args'));
+        self::assertTrue(in_array('hunter2', $kept, true), 'PHP has kept it.');
         self::assertStringNotContainsString('hunter2', (string) json_encode(ExceptionEncoder::encode($exception)));
     }
 

@@ -16,7 +16,7 @@ use PHPUnit\Framework\TestCase;
 abstract class EvaluationTestCase extends TestCase
 {
     /** Milliseconds until the deadline of a run that is to meet it: PHP starts in less, on a busy machine too. */
-    protected const SHORT_MS = 1000;
+    protected const SHORT_MS = 700;
 
     /** Milliseconds until the deadline of a run that is not to meet it. */
     protected const LONG_MS = 60000;
