@@ -11,7 +11,8 @@ use PHPUnit\Framework\TestCase;
 
 /**
  * Evaluates snippets in real children. After each test it checks that the host is as it was: no process, zombie,
- * descriptor or temporary file is left, nothing was written into the application, and it still evaluates.
+ * descriptor or temporary file is left, and nothing was written into the application; after the last, that it still
+ * evaluates.
  */
 abstract class EvaluationTestCase extends TestCase
 {
@@ -55,8 +56,18 @@ abstract class EvaluationTestCase extends TestCase
         foreach (array_diff(array_keys($this->variables), [self::MARK, 'TMPDIR']) as $name) {
             $this->resetVariable($name);
         }
-        $next = (new Evaluator())->evaluate(new EvalRequest('return 6 * 7;', $this->elsewhere->root));
-        self::assertSame(['type' => 'int', 'value' => 42], $next->result, 'The host still evaluates.');
+    }
+
+    /**
+     * Each test shows it of the one before.
+     *
+     * @afterClass
+     */
+    public static function assertHostStillEvaluates(): void
+    {
+        $elsewhere = new TemporaryApplication();
+        $next = (new Evaluator())->evaluate(new EvalRequest('return 6 * 7;', $elsewhere->root));
+        self::assertSame(['type' => 'int', 'value' => 42], $next->result);
     }
 
     protected function tearDown(): void
