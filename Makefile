@@ -62,6 +62,7 @@ setup: ## install what this machine lacks
 lint: setup
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	@scripts/setup.sh style
 	scripts/check-php.sh
 
 test-rust: build

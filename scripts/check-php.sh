@@ -15,6 +15,11 @@ done
 find "$@" -name '*.php' -print0 | xargs -0 -r -n 1 -P "$(nproc)" sh -c '
     report=$("$0" -n -d display_errors=1 -l "$1" 2>&1) || { printf "%s\n" "$report" >&2; exit 1; }' "${PHP:-php}"
 
+if ! command -v phpcs >/dev/null 2>&1; then
+    echo 'check-php: there is no phpcs (PHP_CodeSniffer), so the style is not checked' >&2
+    exit 0
+fi
+
 # SideEffects: it takes `readonly class` for a side effect, and a test bootstrap is one.
 # MultipleClasses: stubs of one namespace stand together.
 phpcs --standard=PSR12 --extensions=php -p \

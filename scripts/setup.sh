@@ -4,6 +4,7 @@
 #
 #   scripts/setup.sh              what `make try` and `make test` need
 #   scripts/setup.sh valgrind     that, and what `make valgrind` needs
+#   scripts/setup.sh style        that, and what checks the style of PHP files
 #   scripts/setup.sh frameworks   that, and the PHP frameworks of which some tests make applications
 #   scripts/setup.sh databases    that, and the database servers, with PHP's drivers, that some tests
 #                                 start for themselves; none of them runs as a service afterwards
@@ -87,7 +88,6 @@ list_missing() {
     has_extension mbstring || echo "PHP's mbstring, for PHPUnit: @-mbstring"
     { has_extension dom && has_extension xmlwriter; } || echo "PHP's XML extensions, for PHPUnit: @-xml"
     has phpunit || echo 'PHPUnit, for the tests: phpunit'
-    has phpcs || echo 'PHP_CodeSniffer, for the style check: php-codesniffer'
     python3 -c 'import ensurepip, venv' 2>/dev/null || echo 'Python with venv, for an MCP client in the tests: python3-venv'
     has npm || echo 'npm, for an MCP client in the tests: npm'
     [ "$with" != valgrind ] || has valgrind || echo 'Valgrind, for the memory check: valgrind'
@@ -97,7 +97,11 @@ list_missing() {
     fi
 }
 
-# The same for what the tests can do without: not every distribution has a package of each.
+# The same for what the checks and tests can do without: not every distribution has a package of each.
+list_style() {
+    has phpcs || echo 'PHP_CodeSniffer: php-codesniffer'
+}
+
 list_frameworks() {
     has_library Symfony/Bundle/FrameworkBundle && has_library Symfony/Component/Console &&
         has_library Symfony/Component/Dotenv ||
@@ -171,7 +175,7 @@ apt_install() {
 # of another, is left out.
 install_optional() {
     if ! has apt-get || ! find_sudo; then
-        printf '%s\n' "$1" | sed 's/^/setup: not installed, so its tests are skipped: /' >&2
+        printf '%s\n' "$1" | sed 's/^/setup: not installed, so what needs it is skipped: /' >&2
         return
     fi
     $sudo apt-get update -qq
@@ -181,7 +185,7 @@ install_optional() {
         if apt-get install --simulate --no-remove --no-install-recommends $packages >/dev/null 2>&1; then
             echo "$packages"
         else
-            say "this system's packages do not provide ${line%%:*}: its tests are skipped"
+            say "this system's packages do not provide ${line%%:*}: what needs it is skipped"
         fi
     done | paste -s -d ' ' -)
     [ -z "$packages" ] || apt_install "$packages"
@@ -230,6 +234,7 @@ if [ -n "$missing" ]; then
 fi
 
 case $with in
+    style) missing=$(list_style) ;;
     frameworks) missing=$(list_frameworks) ;;
     databases) missing=$(list_databases) ;;
 esac

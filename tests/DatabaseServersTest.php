@@ -30,7 +30,7 @@ final class DatabaseServersTest extends TestCase
     /**
      * @return iterable<string, array{class-string<Server>}>
      */
-    public function servers(): iterable
+    public static function servers(): iterable
     {
         yield 'MariaDB' => [MariaDb::class];
         yield 'PostgreSQL' => [PostgreSql::class];
@@ -123,7 +123,7 @@ final class DatabaseServersTest extends TestCase
     /**
      * @return iterable<string, array{string, int|null}> what the process does at last, the signal that it is sent
      */
-    public function ends(): iterable
+    public static function ends(): iterable
     {
         yield 'that is killed' => ['sleep(60);', SIGKILL];
         yield 'that is interrupted' => ['sleep(60);', SIGINT];

@@ -67,7 +67,7 @@ final class DegradationTest extends TestCase
     /**
      * @return iterable<string, array{list<string>}>
      */
-    public function users(): iterable
+    public static function users(): iterable
     {
         yield 'as this user' => [[]];
         if (posix_geteuid() === 0) {
@@ -152,7 +152,7 @@ final class DegradationTest extends TestCase
     /**
      * @return iterable<string, array{int, bool}>
      */
-    public function versions(): iterable
+    public static function versions(): iterable
     {
         foreach ([1, 2, 3, 4, 5, 6, 7] as $version) {
             yield "version $version" => [$version];
@@ -178,7 +178,7 @@ final class DegradationTest extends TestCase
     /**
      * @return iterable<string, array{list<string>, string}>
      */
-    public function notEnough(): iterable
+    public static function notEnough(): iterable
     {
         yield 'neither a private root nor Landlock' => [['mounts', 'landlock'], 'landlock'];
         yield 'no seccomp' => [['seccomp'], 'seccomp'];
@@ -203,7 +203,7 @@ final class DegradationTest extends TestCase
     /**
      * @return iterable<string, array{list<string>, string}>
      */
-    public function required(): iterable
+    public static function required(): iterable
     {
         yield 'filesystem' => [['mounts'], 'filesystem'];
         yield 'landlock' => [['landlock'], 'landlock'];
@@ -237,7 +237,7 @@ final class DegradationTest extends TestCase
     /**
      * @return iterable<string, array{string}>
      */
-    public function guards(): iterable
+    public static function guards(): iterable
     {
         foreach (['environment', 'ini', 'limits', 'privileges', 'filesystem', 'landlock', 'seccomp'] as $guard) {
             yield $guard => [$guard];
@@ -274,9 +274,9 @@ final class DegradationTest extends TestCase
     /**
      * @return iterable<string, array{list<string>}>
      */
-    public function withServices(): iterable
+    public static function withServices(): iterable
     {
-        foreach ($this->users() as $user => [$what]) {
+        foreach (self::users() as $user => [$what]) {
             yield "as it is, $user" => [$what];
             yield "without mounts, $user" => [['mounts', ...$what]];
             yield "without Landlock, $user" => [['landlock', ...$what]];

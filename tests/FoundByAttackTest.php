@@ -26,7 +26,7 @@ final class FoundByAttackTest extends EvaluationTestCase
     /**
      * @return iterable<string, array{string}>
      */
-    public function importsOfAClass(): iterable
+    public static function importsOfAClass(): iterable
     {
         yield 'by its own name' => ['use Shop\Container;'];
         yield 'as an alias' => ['use Shop\Mailer as Container;'];
@@ -47,7 +47,7 @@ final class FoundByAttackTest extends EvaluationTestCase
     /**
      * @return iterable<string, array{string}>
      */
-    public function functionsOfThatName(): iterable
+    public static function functionsOfThatName(): iterable
     {
         yield 'imported' => ['use function Own\container; return container();'];
         yield 'imported in a mixed group' => ['use Own\{A, function container}; return container();'];

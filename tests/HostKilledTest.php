@@ -21,7 +21,7 @@ final class HostKilledTest extends TestCase
     /**
      * @return iterable<string, array{string, string}>
      */
-    public function runs(): iterable
+    public static function runs(): iterable
     {
         yield 'that computes' => ['for (;;);', ''];
         yield 'that sleeps' => ['sleep(60);', ''];

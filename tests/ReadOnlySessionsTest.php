@@ -55,7 +55,7 @@ final class ReadOnlySessionsTest extends WarmTestCase
     /**
      * @return iterable<string, array{class-string<SqlServer>, Client}>
      */
-    public function clients(): iterable
+    public static function clients(): iterable
     {
         foreach (Client::OF_MARIADB as $client) {
             yield "MariaDB by $client->value" => [MariaDb::class, $client];
@@ -103,7 +103,7 @@ final class ReadOnlySessionsTest extends WarmTestCase
     /**
      * @return iterable<string, array{Client}>
      */
-    public function sqliteClients(): iterable
+    public static function sqliteClients(): iterable
     {
         foreach (Client::OF_SQLITE as $client) {
             yield $client->value => [$client];
@@ -155,7 +155,7 @@ final class ReadOnlySessionsTest extends WarmTestCase
     /**
      * @return iterable<string, array{class-string<SqlServer>, Client}>
      */
-    public function oneOfEach(): iterable
+    public static function oneOfEach(): iterable
     {
         yield 'MariaDB by PDO' => [MariaDb::class, Client::PdoExec];
         yield 'MariaDB by mysqli' => [MariaDb::class, Client::MysqliQuery];
@@ -235,7 +235,7 @@ final class ReadOnlySessionsTest extends WarmTestCase
      *
      * @return iterable<string, array{class-string<SqlServer>, Client, string, bool}>
      */
-    public function otherWays(): iterable
+    public static function otherWays(): iterable
     {
         $maria = [MariaDb::class, Client::PdoExec];
         $init = 'new PDO($dsn, $user, $password, [PDO::MYSQL_ATTR_INIT_COMMAND => "%s"]);';

@@ -41,7 +41,7 @@ final class ReadableTest extends EvaluationTestCase
     /**
      * @return iterable<string, array{array<string, mixed>, string}>
      */
-    public function unfit(): iterable
+    public static function unfit(): iterable
     {
         $path = ['dist' => ['type' => 'path']];
         yield 'another type' => [['dist' => ['type' => 'zip'], 'install-path' => '../x'], 'package'];

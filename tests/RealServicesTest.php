@@ -30,7 +30,7 @@ final class RealServicesTest extends WarmTestCase
      *
      * @return iterable<string, array{class-string<Server>, bool, string}>
      */
-    public function clients(): iterable
+    public static function clients(): iterable
     {
         $find = '"SELECT name FROM users WHERE email = \'%s\'"';
         $pdo = "(new PDO(\$s['dsn'], \$s['user'], \$s['password']))->query($find)->fetchColumn()";

@@ -240,7 +240,7 @@ final class ServicesTest extends WarmTestCase
     /**
      * @return iterable<string, array{mixed, string}>
      */
-    public function unfit(): iterable
+    public static function unfit(): iterable
     {
         yield 'no port' => ['db', 'port is missing'];
         yield 'a range of ports' => ['127.0.0.1:1-9', 'several ports'];
