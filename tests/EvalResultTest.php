@@ -43,23 +43,23 @@ final class EvalResultTest extends TestCase
 
     public function testDiagnosticsMayBeLeftOut(): void
     {
-        self::assertSame([], $this->result()->diagnostics);
+        self::assertSame([], $this->resultWith()->diagnostics);
     }
 
     public function testItIsOkWithoutTimeoutExceptionAndExitCode(): void
     {
-        self::assertTrue($this->result()->ok());
-        self::assertTrue($this->result(['stderr' => 'PHP Warning: …', 'diagnostics' => ['blocked' => []]])->ok());
-        self::assertFalse($this->result(['timedOut' => true])->ok());
-        self::assertFalse($this->result(['exception' => ['class' => 'E']])->ok());
-        self::assertFalse($this->result(['exception' => []])->ok());
-        self::assertFalse($this->result(['exitCode' => 1])->ok());
-        self::assertFalse($this->result(['exitCode' => -1])->ok());
+        self::assertTrue($this->resultWith()->ok());
+        self::assertTrue($this->resultWith(['stderr' => 'PHP Warning: …', 'diagnostics' => ['blocked' => []]])->ok());
+        self::assertFalse($this->resultWith(['timedOut' => true])->ok());
+        self::assertFalse($this->resultWith(['exception' => ['class' => 'E']])->ok());
+        self::assertFalse($this->resultWith(['exception' => []])->ok());
+        self::assertFalse($this->resultWith(['exitCode' => 1])->ok());
+        self::assertFalse($this->resultWith(['exitCode' => -1])->ok());
     }
 
     public function testToArrayHasExactlyThePublicKeysInOrder(): void
     {
-        $result = $this->result([
+        $result = $this->resultWith([
             'result' => ['type' => 'int', 'value' => 1],
             'stdout' => 'o',
             'stderr' => 'e',
@@ -80,8 +80,8 @@ final class EvalResultTest extends TestCase
 
     public function testEmptyDiagnosticsAreAJsonObject(): void
     {
-        self::assertStringContainsString('"diagnostics":{}', (string) json_encode($this->result()->toArray()));
-        self::assertStringEndsWith("\"diagnostics\": {}\n}\n", Json::encode($this->result()->toArray()));
+        self::assertStringContainsString('"diagnostics":{}', (string) json_encode($this->resultWith()->toArray()));
+        self::assertStringEndsWith("\"diagnostics\": {}\n}\n", Json::encode($this->resultWith()->toArray()));
     }
 
     public function testToArrayOfARealRunPrintsEmptyMapsAsObjects(): void
@@ -107,7 +107,7 @@ final class EvalResultTest extends TestCase
 
     public function testItIsReadonly(): void
     {
-        $result = $this->result();
+        $result = $this->resultWith();
         $this->expectException(Error::class);
         $this->expectExceptionMessage('Cannot modify readonly property Altair\Eval\EvalResult::$stdout');
 
@@ -117,7 +117,7 @@ final class EvalResultTest extends TestCase
     public function testChangingACopyOfAnArrayDoesNotChangeIt(): void
     {
         $diagnostics = ['a' => [1]];
-        $result = $this->result(['diagnostics' => $diagnostics]);
+        $result = $this->resultWith(['diagnostics' => $diagnostics]);
         $copy = $result->diagnostics;
         $copy['a'][] = 2;
         $diagnostics['a'] = null;
@@ -130,7 +130,7 @@ final class EvalResultTest extends TestCase
         $this->expectException(Error::class);
         $this->expectExceptionMessage('Cannot modify readonly property Altair\Eval\EvalResult::$result');
 
-        $this->result()->__construct(null, '', '', null, 1, 1, 1, true);
+        $this->resultWith()->__construct(null, '', '', null, 1, 1, 1, true);
     }
 
     public function testOneThatWasNeverConstructedHasNoArray(): void
@@ -146,7 +146,7 @@ final class EvalResultTest extends TestCase
     /**
      * @param array<string, mixed> $with
      */
-    private function result(array $with = []): EvalResult
+    private function resultWith(array $with = []): EvalResult
     {
         return new EvalResult(...$with + [
             'result' => null,

@@ -33,30 +33,30 @@ final class HumanOutputTest extends TestCase
     {
         $int = ['type' => 'int', 'value' => 2];
         $thrown = ['class' => 'App\Bad', 'message' => "a\nb"];
-        yield 'nothing' => [self::result(), 'null'];
-        yield 'a value' => [self::result(result: $int), 'int = 2'];
-        yield 'an exception' => [self::result(exception: $thrown, exitCode: 1), 'App\Bad: a\nb'];
-        yield 'a deadline' => [self::result(exitCode: 124, timedOut: true), 'Timed out after 3ms.'];
-        yield 'another exit code' => [self::result(exitCode: 9), 'Exited 9.'];
+        yield 'nothing' => [self::resultWith(), 'null'];
+        yield 'a value' => [self::resultWith(result: $int), 'int = 2'];
+        yield 'an exception' => [self::resultWith(exception: $thrown, exitCode: 1), 'App\Bad: a\nb'];
+        yield 'a deadline' => [self::resultWith(exitCode: 124, timedOut: true), 'Timed out after 3ms.'];
+        yield 'another exit code' => [self::resultWith(exitCode: 9), 'Exited 9.'];
         $told = ['outcome' => 'signalled', 'signal' => 11];
-        yield 'what is told' => [self::result(exitCode: 139, diagnostics: $told), 'Killed by signal 11 (SIGSEGV).'];
-        yield 'a code that is none' => [self::result(exitCode: 1 << 32), 'Exited ' . 0x7fffffff . '.'];
-        yield 'an exception without anything' => [self::result(exception: []), 'Threw.'];
+        yield 'what is told' => [self::resultWith(exitCode: 139, diagnostics: $told), 'Killed by signal 11 (SIGSEGV).'];
+        yield 'a code that is none' => [self::resultWith(exitCode: 1 << 32), 'Exited ' . 0x7fffffff . '.'];
+        yield 'an exception without anything' => [self::resultWith(exception: []), 'Threw.'];
         $told = ['outcome' => 'fatal', 'message' => 'boom', 'timings_ms' => [], 'guards' => [], 'signal' => '9'];
-        yield 'what is told oddly' => [self::result(diagnostics: $told), 'Fatal: boom'];
+        yield 'what is told oddly' => [self::resultWith(diagnostics: $told), 'Fatal: boom'];
         $deep = array_reduce(range(1, 200), static fn (mixed $inner): array => [$inner], 1);
-        yield 'too deep' => [self::result($deep, exitCode: 3, diagnostics: ['outcome' => 'fatal']), 'Fatal.'];
-        yield 'a deep value' => [self::result($deep), '"(result is nested too deep)"'];
+        yield 'too deep' => [self::resultWith($deep, exitCode: 3, diagnostics: ['outcome' => 'fatal']), 'Fatal.'];
+        yield 'a deep value' => [self::resultWith($deep), '"(result is nested too deep)"'];
         $odd = ['outcome' => 'unheard of', 'blocked' => 7];
-        yield 'what nobody tells' => [self::result(exitCode: 2, diagnostics: $odd), 'Exited 2.'];
-        yield 'odd shapes' => [self::result(['x' => [1, 2.5, null]]), '{"x":[1,2.5,null]}'];
+        yield 'what nobody tells' => [self::resultWith(exitCode: 2, diagnostics: $odd), 'Exited 2.'];
+        yield 'odd shapes' => [self::resultWith(['x' => [1, 2.5, null]]), '{"x":[1,2.5,null]}'];
         $float = ['type' => 'float', 'value' => -1.0];
-        yield 'a whole float' => [self::result(result: $float), 'float = -1.0'];
+        yield 'a whole float' => [self::resultWith(result: $float), 'float = -1.0'];
     }
 
     public function testNothingOfASnippetReachesATerminalRaw(): void
     {
-        $result = self::result(
+        $result = self::resultWith(
             ['type' => 'string', 'value' => "\e]0;x\x07\u{202e}"],
             stdout: "out\e[2J\xff",
             exception: ['class' => "C\e", 'message' => "\x9b", 'file' => "\e", 'line' => "\e"],
@@ -73,9 +73,9 @@ final class HumanOutputTest extends TestCase
 
     public function testColourIsAskedFor(): void
     {
-        self::assertStringNotContainsString("\e", HumanOutput::render(self::result()));
-        self::assertStringContainsString("\e[", HumanOutput::render(self::result(), color: true));
-        self::assertStringNotContainsString("\e", HumanOutput::headline(self::result()));
+        self::assertStringNotContainsString("\e", HumanOutput::render(self::resultWith()));
+        self::assertStringContainsString("\e[", HumanOutput::render(self::resultWith(), color: true));
+        self::assertStringNotContainsString("\e", HumanOutput::headline(self::resultWith()));
     }
 
     public function testAResultWithoutItsConstructorIsNone(): void
@@ -93,7 +93,7 @@ final class HumanOutputTest extends TestCase
         HumanOutput::headline((object) []);
     }
 
-    private static function result(mixed ...$values): EvalResult
+    private static function resultWith(mixed ...$values): EvalResult
     {
         $values += [
             0 => null, 'stdout' => '', 'stderr' => '', 'exception' => null, 'durationMs' => 3,

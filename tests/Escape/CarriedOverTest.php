@@ -188,7 +188,7 @@ final class CarriedOverTest extends TestCase
     {
         $host = self::$hosts[$setting->value] ??= new WarmHost($setting);
         $found = '$root = ' . var_export($host->project, true) . "; %s\n" . self::FOUND;
-        self::$first[$setting->value] ??= self::output($host->evaluateWarm(sprintf($found, '')));
+        self::$first[$setting->value] ??= self::printed($host->evaluateWarm(sprintf($found, '')));
         $processes = $host->processes();
         $descriptors = $host->descriptors();
 
@@ -199,14 +199,14 @@ final class CarriedOverTest extends TestCase
         self::assertSame('returned', $next['diagnostics']['outcome'], json_encode($next));
         self::assertSame([$processes, $descriptors], [$host->processes(), $host->descriptors()]);
 
-        return [self::$first[$setting->value], self::output($run), self::output($next)];
+        return [self::$first[$setting->value], self::printed($run), self::printed($next)];
     }
 
     /**
      * @param array<string, mixed> $result
      * @return array<string, mixed> what it has printed last
      */
-    private static function output(array $result): array
+    private static function printed(array $result): array
     {
         return json_decode((string) strrchr($result['stdout'], "\n"), true) ?? ['printed' => $result['stdout']];
     }

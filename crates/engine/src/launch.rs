@@ -63,9 +63,9 @@ const START_INI: &[&str] = &[
 
 /// The code that `php -r` is given. The extension takes over before it is compiled; where it is
 /// not there to do so, the code says so on the channel, as the host's only way to know which PHP
-/// this is.
+/// this is. Since PHP 8.4 both constants that are cast are booleans.
 const UNLOADED: &str = "file_put_contents('php://fd/3', json_encode(['version' => PHP_VERSION, \
-    'sapi' => PHP_SAPI, 'zts' => PHP_ZTS, 'debug' => PHP_DEBUG, \
+    'sapi' => PHP_SAPI, 'zts' => (int) PHP_ZTS, 'debug' => (int) PHP_DEBUG, \
     'loaded' => extension_loaded('altair_eval')]));";
 
 /// What [`UNLOADED`] says.

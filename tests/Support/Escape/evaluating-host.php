@@ -51,7 +51,7 @@ while (($line = fgets(STDIN)) !== false) {
     } catch (Throwable $thrown) {
         $answer = ['failure' => $thrown::class . ': ' . $thrown->getMessage()];
     }
-    while (pcntl_sigtimedwait($signals, $information, 0, 0) > 0) {
+    while (pcntl_sigtimedwait($signals, $information, 0, 1) > 0) {
         $answer['signals'][] = $information['signo'];
     }
     $say($answer);

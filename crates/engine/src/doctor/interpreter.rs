@@ -18,8 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// (`PHP_VERSION_ID`). They stand in `composer.json`, too.
 const VERSIONS: (u32, u32) = (80_200, 80_600);
 
+/// Since PHP 8.4 both constants that are cast are booleans.
 const QUESTION: &str = "echo json_encode(['version' => PHP_VERSION, 'id' => PHP_VERSION_ID, \
-    'sapi' => PHP_SAPI, 'zts' => PHP_ZTS, 'debug' => PHP_DEBUG, \
+    'sapi' => PHP_SAPI, 'zts' => (int) PHP_ZTS, 'debug' => (int) PHP_DEBUG, \
     'loaded' => phpversion('altair_eval') ?: null, 'directory' => ini_get('extension_dir'), \
     'pcntl' => function_exists('pcntl_fork')]);";
 
