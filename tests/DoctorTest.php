@@ -126,13 +126,14 @@ final class DoctorTest extends TestCase
      */
     public static function lacks(): iterable
     {
+        // In a container the calls are named as its seccomp profile has them, in quotes.
         $lacks = [
-            'mounts' => [['mounts'], ['filesystem' => 'missing'], '"unshare", "mount"'],
-            'Landlock' => [['landlock'], ['landlock' => 'missing'], '"landlock_create_ruleset"'],
-            'a Landlock of today' => [['landlock=1'], ['landlock' => 'degraded'], ''],
-            'seccomp' => [['seccomp'], ['seccomp' => 'missing'], 'seccomp'],
+            'mounts' => [['mounts'], ['filesystem' => 'missing'], '~"?unshare"?, "?mount"?~'],
+            'Landlock' => [['landlock'], ['landlock' => 'missing'], '~landlock_create_ruleset~'],
+            'a Landlock of today' => [['landlock=1'], ['landlock' => 'degraded'], '~~'],
+            'seccomp' => [['seccomp'], ['seccomp' => 'missing'], '~seccomp~'],
             'mounts and Landlock' => [
-                ['mounts', 'landlock'], ['filesystem' => 'missing', 'landlock' => 'missing'], '"unshare"',
+                ['mounts', 'landlock'], ['filesystem' => 'missing', 'landlock' => 'missing'], '~unshare~',
             ],
         ];
         foreach ($lacks as $what => [$without, $states, $advice]) {
@@ -166,7 +167,7 @@ final class DoctorTest extends TestCase
                 self::assertStringContainsString("→ {$remedy['how']}\n", $human);
             }
         }
-        self::assertStringContainsString($advice, $advised);
+        self::assertMatchesRegularExpression($advice, $advised);
         self::assertStringEndsWith("\nNot in force: " . implode(', ', array_keys($states)) . ".\n", $human);
     }
 
