@@ -126,14 +126,13 @@ final class DoctorTest extends TestCase
      */
     public static function lacks(): iterable
     {
-        // In a container the calls are named as its seccomp profile has them, in quotes.
         $lacks = [
-            'mounts' => [['mounts'], ['filesystem' => 'missing'], '~"?unshare"?, "?mount"?~'],
-            'Landlock' => [['landlock'], ['landlock' => 'missing'], '~landlock_create_ruleset~'],
-            'a Landlock of today' => [['landlock=1'], ['landlock' => 'degraded'], '~~'],
-            'seccomp' => [['seccomp'], ['seccomp' => 'missing'], '~seccomp~'],
+            'mounts' => [['mounts'], ['filesystem' => 'missing'], 'unshare, mount'],
+            'Landlock' => [['landlock'], ['landlock' => 'missing'], 'landlock_create_ruleset'],
+            'a Landlock of today' => [['landlock=1'], ['landlock' => 'degraded'], ''],
+            'seccomp' => [['seccomp'], ['seccomp' => 'missing'], 'seccomp'],
             'mounts and Landlock' => [
-                ['mounts', 'landlock'], ['filesystem' => 'missing', 'landlock' => 'missing'], '~unshare~',
+                ['mounts', 'landlock'], ['filesystem' => 'missing', 'landlock' => 'missing'], 'unshare',
             ],
         ];
         foreach ($lacks as $what => [$without, $states, $advice]) {
@@ -167,7 +166,11 @@ final class DoctorTest extends TestCase
                 self::assertStringContainsString("→ {$remedy['how']}\n", $human);
             }
         }
-        self::assertMatchesRegularExpression($advice, $advised);
+        if ($report['kernel']['container'] !== null) {
+            // As the seccomp profile of a container has the names of calls.
+            $advice = preg_replace('~\b(unshare|mount|landlock_create_ruleset)\b~', '"$1"', $advice);
+        }
+        self::assertStringContainsString($advice, $advised);
         self::assertStringEndsWith("\nNot in force: " . implode(', ', array_keys($states)) . ".\n", $human);
     }
 

@@ -26,6 +26,10 @@ void altair_note_write(void);
 /* Whether MySQL's clients are watched, all of which are mysqlnd's then. */
 extern bool altair_mysqlnd_is_watched;
 
+/* Of libpq's transactions: PQTRANS_IDLE and PQTRANS_ACTIVE (libpq-fe.h). */
+#define TRANSACTION_IDLE 0
+#define TRANSACTION_ACTIVE 1
+
 /* Where a client cannot be watched, it opens nothing. */
 void altair_refuse_unwatched(void);
 void altair_refuse_constructor(const char *class_name);

@@ -25,9 +25,6 @@ static size_t driver_count;
 
 /* ---- libpq and libsqlite3, which the drivers have loaded ---- */
 
-#define TRANSACTION_IDLE 0 /* PQTRANS_IDLE (libpq-fe.h) */
-#define TRANSACTION_ACTIVE 1 /* PQTRANS_ACTIVE */
-
 static const char *(*parameter_status)(const void *server, const char *name);
 static int (*transaction_status)(const void *server);
 static const char *(*file_name)(void *database, const char *schema);

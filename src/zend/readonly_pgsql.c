@@ -56,9 +56,14 @@ static struct {
 
 /* libpq-fe.h */
 #define CONNECTION_OK 0
-#define TRANSACTION_IDLE 0
-#define TRANSACTION_ACTIVE 1
 #define COMMAND_OK 1
+#define COPY_OUT 3
+#define COPY_IN 4
+#define COPY_BOTH 8
+
+/* Flags of pg_insert() and its like (ext/pgsql/php_pgsql.h). */
+#define DML_NO_CONV (1 << 8)
+#define DML_ESCAPE (1 << 12)
 
 static struct {
 	int (*status)(const void *server);
@@ -113,7 +118,7 @@ static bool has_come_to_rest(void *server)
 		}
 		int status = pq.result_status(result);
 		pq.clear(result);
-		if (status == 3 /* PGRES_COPY_OUT */ || status == 4 /* PGRES_COPY_IN */ || status == 8 /* PGRES_COPY_BOTH */) {
+		if (status == COPY_OUT || status == COPY_IN || status == COPY_BOTH) {
 			return false;
 		}
 	}
@@ -187,7 +192,7 @@ static bool pastes_values(const zend_execute_data *call)
 		ZVAL_DEREF(flags);
 		if (Z_TYPE_P(flags) != IS_ARRAY && Z_TYPE_P(flags) != IS_UNDEF) {
 			zend_long set = zval_get_long((zval *) flags);
-			if ((set & (1 << 8)) != 0 && (set & (1 << 12)) == 0) {
+			if ((set & DML_NO_CONV) != 0 && (set & DML_ESCAPE) == 0) {
 				return true;
 			}
 		}

@@ -59,7 +59,7 @@ abstract class EvaluationTestCase extends TestCase
     }
 
     /**
-     * Each test shows it of the one before.
+     * After the last test; between two, the runs of the next one show it.
      *
      * @afterClass
      */

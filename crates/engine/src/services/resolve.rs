@@ -18,9 +18,9 @@ const FRESH: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Resolves services. A name is looked up by the system, as the application would outside, until
-/// `until`. Where not `strict`, nobody has asked for them in particular: what they are not to be by
-/// themselves is left out. The answers are in an order of their own: a name server may give them in another one each
-/// time, and the template is to be the same.
+/// `until`. Where not `strict`, nobody has asked for them in particular: addresses of the link and
+/// sockets of daemons are left out. The answers are in an order of their own: a name server may give
+/// them in another one each time, and the template is to be the same.
 ///
 /// # Errors
 /// Where `strict`: which name has no address, and why, in a sentence for the user. Else it is left
