@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use altair_engine::channel::{Ending, Message, Restrictions, Run, Task};
 use altair_engine::guards::{IN_FORCE, describe};
 use altair_sandbox::{Seccomp, Taken, has_one_thread};
-use nix::unistd::{getpid, pause};
+use nix::unistd::pause;
 
 use super::link::Voice;
 use super::refusals;
@@ -21,9 +21,7 @@ use crate::zend::refusals::{refuse, seal};
 pub fn take_final(task: &Task, run: &Run, voice: &Voice) -> bool {
     let wanted = &run.guards;
     if (wanted.landlock.is_some() || wanted.seccomp.is_some()) && !has_one_thread() {
-        voice.send(&Message::SecondThread {
-            pid: getpid().as_raw(),
-        });
+        voice.send(&Message::SecondThread);
         // The host looks at the thread's name, and ends the process.
         loop {
             pause();
@@ -44,7 +42,12 @@ pub fn take_final(task: &Task, run: &Run, voice: &Voice) -> bool {
 
 /// What became of the kernel's last guards, by name.
 pub fn states(taken: Taken) -> Vec<(String, String)> {
-    [("landlock", taken.landlock), ("seccomp", taken.seccomp)]
+    let taken = [
+        ("landlock", taken.landlock),
+        ("seccomp", taken.seccomp),
+        ("limits", taken.limits),
+    ];
+    taken
         .into_iter()
         .filter_map(|(name, state)| Some((name.to_owned(), describe(&state?))))
         .collect()

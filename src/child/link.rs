@@ -111,23 +111,27 @@ impl Voice {
     }
 
     /// Sends a message of one packet with a descriptor, which the host takes with the first packet
-    /// of a template's fork, and with no other.
-    pub fn send_with(&self, message: &Message, descriptor: Option<OwnedFd>) {
-        match (
-            encode_message(&self.secret, message)
-                .unwrap_or_default()
-                .as_slice(),
-            descriptor,
-        ) {
-            ([packet], Some(descriptor)) => {
-                let descriptors = [descriptor.as_raw_fd()];
-                let rights = [ControlMessage::ScmRights(&descriptors)];
-                let parts = [IoSlice::new(packet)];
-                let socket = self.socket.as_raw_fd();
-                let flags = MsgFlags::MSG_NOSIGNAL;
-                while sendmsg::<()>(socket, &parts, &rights, flags, None) == Err(Errno::EINTR) {}
+    /// of a template's fork, and with no other. A message of several goes without.
+    ///
+    /// # Errors
+    /// Why the descriptor cannot be sent. Then nothing is.
+    pub fn send_with(&self, message: &Message, descriptor: &OwnedFd) -> nix::Result<()> {
+        let packets = encode_message(&self.secret, message).unwrap_or_default();
+        let [packet] = packets.as_slice() else {
+            packets.iter().for_each(|packet| self.send_packet(packet));
+            return Ok(());
+        };
+        let descriptors = [descriptor.as_raw_fd()];
+        let rights = [ControlMessage::ScmRights(&descriptors)];
+        let parts = [IoSlice::new(packet)];
+        let (socket, flags) = (self.socket.as_raw_fd(), MsgFlags::MSG_NOSIGNAL);
+        loop {
+            match sendmsg::<()>(socket, &parts, &rights, flags, None) {
+                Err(Errno::EINTR) => {}
+                // There is no host left to hear it.
+                Ok(_) | Err(Errno::EPIPE | Errno::ECONNRESET) => return Ok(()),
+                Err(errno) => return Err(errno),
             }
-            (packets, _) => packets.iter().for_each(|packet| self.send_packet(packet)),
         }
     }
 

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use altair_engine::Phase;
-use altair_engine::channel::{Ending, Message, Report, Run, Task};
+use altair_engine::channel::{
+    Ending, Message, Report, Run, Task, VARIABLES_MAX, VARIABLES_MAX_BYTES,
+};
 use altair_engine::encode::encode_value;
 use altair_engine::secrets::is_secret;
 
@@ -17,10 +19,11 @@ use super::{boot, ending, guards, stop};
 use crate::zend::child::{self as engine, memory_peak};
 use crate::zend::fresh;
 use crate::zend::node::ZvalNode;
+use crate::zend::process::leave;
 use crate::zend::readonly::read_only;
 
-/// Bytes of variables that the host is told of at most.
-const VARIABLES_MAX_BYTES: usize = 256 * 1024;
+/// The exit status of a run that could not take the last of its limits.
+const EXIT_UNLIMITED: i32 = 70;
 
 /// ini settings of the child's that hold from its first own code on: what PHP says goes to
 /// standard error, and output that nobody reads any more (a snippet may close it) is no reason to end.
@@ -79,6 +82,7 @@ fn tell_variables(voice: &Voice) {
         room = fits.unwrap_or(room);
         fits.is_some()
     });
+    variables.truncate(VARIABLES_MAX);
     if !variables.is_empty() {
         voice.send(&Message::Variables(variables));
     }
@@ -141,12 +145,33 @@ impl Going {
             Some(booted) => (Some(booted.entered_ns), booted.guards, booted.layer),
             None => (None, Vec::new(), None),
         };
-        let ready = Message::Ready {
-            boot_us: micros(began),
-            guards: guards.into_iter().chain(ini).collect(),
+        let guards: Vec<(String, String)> = guards.into_iter().chain(ini).collect();
+        let boot_us = micros(began);
+        let ready = |guards| Message::Ready {
+            boot_us,
+            guards,
             entered_ns,
         };
-        voice.send_with(&ready, layer);
+        let sent = match &layer {
+            Some(layer) => voice.send_with(&ready(guards.clone()), layer),
+            None => {
+                voice.send(&ready(guards.clone()));
+                Ok(())
+            }
+        };
+        if let Err(errno) = sent {
+            let state = format!(
+                "degraded to a layer of which nothing can be told: {}",
+                errno.desc().to_lowercase()
+            );
+            let layer = ("filesystem".to_owned(), state);
+            voice.send(&ready(guards.into_iter().chain([layer]).collect()));
+        }
+        drop(layer);
+        // Nothing is sent from here on that would need more.
+        if run.guards.limit_descriptors().is_err() {
+            leave(EXIT_UNLIMITED);
+        }
         self.enter(Phase::Snippet);
         let ending = self.snippet(run);
         Ok(self.shut_down(ending))

@@ -3,12 +3,11 @@
 use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
-use altair_engine::channel::{Booted, Ending, Message, Model, Report, Task, Work};
+use altair_engine::channel::{Booted, Ending, Message, Model, Report, Task, Work, fits};
 use altair_engine::guards::IN_FORCE;
 use altair_sandbox::{
     FirstGuard, Fork, Forked, Forking, Recorder, has_one_thread, landlock_version,
 };
-use nix::unistd::getpid;
 
 use super::link::{Link, Voice};
 use super::{EXIT_BROKEN, ending, finish, guards, receive, run, stop};
@@ -32,6 +31,7 @@ pub fn serve(task: &Task, model: &Model, link: Link) -> i32 {
             voice.send(&Message::Unable { why });
             return EXIT_BROKEN;
         }
+        Err(End::Told) => return EXIT_BROKEN,
     };
     match forking.next(Duration::from_millis(model.idle_ms)) {
         Forked::Over => EXIT_IDLE,
@@ -45,6 +45,8 @@ enum End {
     Boot(Box<Report>),
     /// It cannot be had here.
     Unable(String),
+    /// The same, and the host has been told; or there is no host any more.
+    Told,
 }
 
 fn get_ready(task: &Task, model: &Model, voice: &'static Voice) -> Result<Forking, End> {
@@ -53,7 +55,7 @@ fn get_ready(task: &Task, model: &Model, voice: &'static Voice) -> Result<Forkin
     }
     // Before the filter, which forbids it.
     let recorder = Recorder::begin();
-    let guard = FirstGuard::take(&model.seccomp, voice.channel())
+    let guard = FirstGuard::take(voice.channel(), model.descriptors)
         .map_err(|error| End::Unable(format!("its first filter cannot be had: {error}")))?;
     let insists = model
         .insist
@@ -73,23 +75,28 @@ fn get_ready(task: &Task, model: &Model, voice: &'static Voice) -> Result<Forkin
         Err(error) => Err(error.to_string()),
     };
     let boot_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-    let unable = |error: std::io::Error| End::Unable(format!("it cannot get ready: {error}"));
-    let forking = guard
-        .settle(&model.renewal, voice.channel())
-        .map_err(unable)?;
-    fresh::settle();
-    // All that was needed for the record is free by now: each page that is not is copied later.
-    engine::trim_memory();
-    voice.send(&Message::Booted(Booted {
-        pid: getpid().as_raw(),
+    let mut booted = Message::Booted(Booted {
         boot_us,
         record,
         ini: startup::ini_paths()
             .into_iter()
             .map(|path| path.into_os_string().into_vec())
             .collect(),
-    }));
-    Ok(forking)
+    });
+    if !fits(&booted)
+        && let Message::Booted(booted) = &mut booted
+    {
+        booted.record = Err("boot looks at more than can be kept track of".into());
+    }
+    voice.send(&booted);
+    drop(booted);
+    fresh::settle();
+    // All that was needed for the record is free by now: each page that is not is copied later.
+    engine::trim_memory();
+    // The host looks at what boot has left, and may find that there are to be no forks.
+    guard
+        .settle(&model.renewal, voice.channel())
+        .map_err(|_| End::Told)
 }
 
 /// The kernel's guards that boot has in a template.

@@ -3,14 +3,16 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use altair_sandbox::Shown;
 
 use crate::channel::{PROTOCOL, Restrictions, Secret, Task, Work};
-use crate::confinement::run_as;
 use crate::evaluation::Evaluator;
 use crate::launch::HostContext;
 use crate::profile::SecurityProfile;
 use crate::readable::Sources;
-use crate::request::{Bootstrap, EvalRequest, Target};
+use crate::request::{Bootstrap, EvalRequest, Target, reason};
 use crate::services::Services;
 use crate::start::why_degraded;
 
@@ -27,7 +29,10 @@ pub(crate) struct Asked<'a> {
 
 impl Asked<'_> {
     /// What may be read beside the project.
-    pub(crate) fn readable(&self) -> Vec<PathBuf> {
+    ///
+    /// # Errors
+    /// Why it cannot be looked at, in words for the user.
+    pub(crate) fn readable(&self) -> Result<Vec<Shown>, String> {
         let Self {
             evaluator,
             request,
@@ -40,22 +45,25 @@ impl Asked<'_> {
             .iter()
             .any(|guard| evaluator.selection.takes(guard, request))
         {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        let mut paths = Sources {
+        let sources = Sources {
             php,
             extension: evaluator.extension.as_deref(),
             ini_scan_dir: evaluator.ini_scan_dir.as_deref(),
             known: &evaluator.known_paths,
             root: &target.root,
             named_root: &request.project_root,
-            reader: run_as(&target.root),
-            requested: &request.readable_paths,
-        }
-        .paths();
-        // Applications look whether a socket is there before they connect to it.
-        paths.extend(self.services.paths());
-        paths
+            requested: &target.readable,
+            sockets: self.services.paths().collect(),
+            patience: Duration::from_millis(request.timeout_ms().into()),
+        };
+        sources.shown().map_err(|e| {
+            format!(
+                "the files of the project cannot be looked at: {}",
+                reason(&e)
+            )
+        })
     }
 
     pub(crate) fn host(&self) -> HostContext<'_> {
@@ -80,7 +88,7 @@ impl Asked<'_> {
             protocol: PROTOCOL.into(),
             secret: secret.clone(),
             host: std::process::id().cast_signed(),
-            root: bytes(&self.target.root),
+            root: bytes(self.target.root.path()),
             bootstrap: match &self.target.bootstrap {
                 Bootstrap::File(path) => Some(bytes(path)),
                 Bootstrap::Discover => None,
@@ -126,7 +134,7 @@ impl Asked<'_> {
                 ));
             }
         }
-        let why = why_degraded(&self.target.root)?;
+        let why = why_degraded(self.target.root.path())?;
         Some(format!("there is no layer for each run: {why}"))
     }
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use altair_sandbox::Refusal;
 
 use crate::channel::Outside;
+use crate::encode::shorten;
+use crate::guards::INI;
 use crate::result::Blocked;
 
 mod calls;
@@ -36,6 +38,11 @@ pub(crate) struct Context {
     pub private_root: bool,
 }
 
+/// Bytes of a text of the child's that are kept.
+const TEXT_MAX: usize = 4096;
+/// Bytes of a path that are kept: the kernel takes none that is longer.
+const PATH_MAX: usize = nix::libc::PATH_MAX as usize;
+
 /// Different refusals that are kept; more than are shown, as some come to the same words.
 const KEPT: usize = 64;
 
@@ -45,13 +52,24 @@ impl Refused {
         keep(&mut self.calls, refusal);
     }
 
-    /// The child has refused something.
+    /// The child has refused something, by the guard that it has for that.
     pub(crate) fn by_child(&mut self, blocked: Blocked) {
+        let cut = |text: String| match text.len() <= TEXT_MAX {
+            true => text,
+            false => shorten(&text, TEXT_MAX),
+        };
+        let blocked = Blocked {
+            what: cut(blocked.what),
+            guard: INI.to_owned(),
+            lift: blocked.lift.map(cut),
+        };
         keep(&mut self.by_child, blocked);
     }
 
     /// PHP could not open a file.
-    pub(crate) fn outside(&mut self, outside: Outside) {
+    pub(crate) fn outside(&mut self, mut outside: Outside) {
+        outside.path.truncate(PATH_MAX);
+        outside.path.shrink_to_fit();
         keep(&mut self.outside, outside);
     }
 

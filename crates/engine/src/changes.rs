@@ -1,6 +1,7 @@
 //! `diagnostics.file_changes`: what a run did to its throwaway layer, as it is shown.
 
 use std::path::Path;
+use std::time::Instant;
 
 use altair_sandbox::{Change, ChangeKind, Changes, Layer};
 
@@ -9,9 +10,9 @@ use crate::result::{FileChange, FileChanges};
 /// Changes that are shown; of more, only the number.
 pub const SHOWN: usize = 100;
 
-/// The changes in a layer; `None` where there are none.
-pub(crate) fn list(layer: &Layer) -> Option<FileChanges> {
-    shown(&layer.changes(SHOWN))
+/// The changes in a layer, as far as they are found `until` then; `None` where there are none.
+pub(crate) fn list(layer: &Layer, until: Instant) -> Option<FileChanges> {
+    shown(&layer.changes(SHOWN, until))
 }
 
 fn shown(changes: &Changes) -> Option<FileChanges> {
@@ -36,8 +37,14 @@ fn shown(changes: &Changes) -> Option<FileChanges> {
 
 /// What boot has changed and what a run has changed in a layer on top of it, as if the run had done
 /// both.
-pub(crate) fn on_top(boot: Option<&FileChanges>, layer: Option<&Layer>) -> Option<FileChanges> {
-    let changes = layer.map(|layer| layer.changes(SHOWN)).unwrap_or_default();
+pub(crate) fn on_top(
+    boot: Option<&FileChanges>,
+    layer: Option<&Layer>,
+    until: Instant,
+) -> Option<FileChanges> {
+    let changes = layer
+        .map(|layer| layer.changes(SHOWN, until))
+        .unwrap_or_default();
     let run = shown(&changes);
     let Some(boot) = boot else {
         return run;

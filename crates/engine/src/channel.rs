@@ -5,9 +5,11 @@
 //! can find the descriptor and write to it) is dropped packet by packet and disturbs nothing:
 //! that is why the socket keeps packet borders.
 
-use altair_sandbox::{FinalGuards, Limits, Record, Renewal, Seccomp};
+use altair_sandbox::bounded::at_most;
+use altair_sandbox::{FinalGuards, Limits, Record, Renewal};
 use serde::{Deserialize, Serialize};
 
+use crate::encode::EXCEPTION_MAX_BYTES;
 use crate::guards::Insisted;
 use crate::result::{Blocked, Location, Phase};
 
@@ -18,9 +20,35 @@ pub const DESCRIPTOR: i32 = 3;
 /// (`net.core.wmem_default`, 212992 bytes) several times over.
 pub const PACKET_BYTES: usize = 32 * 1024;
 
-/// The longest message that a host puts together; the encoded value (1 MiB, in the worst case
-/// six times that as escaped JSON) and an exception fit.
-pub const MESSAGE_MAX_BYTES: usize = 16 * 1024 * 1024;
+/// The longest message that is put together: a boot's record of what it looked at.
+pub const MESSAGE_MAX_BYTES: usize = 8 << 20;
+
+/// Entries of a list of guards that are read.
+const GUARDS_MAX: usize = 16;
+/// Variables that a child tells of at most.
+pub const VARIABLES_MAX: usize = 4096;
+/// Bytes of variables, names and values, that a child tells of at most.
+pub const VARIABLES_MAX_BYTES: usize = 256 << 10;
+/// Paths of ini files that are read.
+const INI_MAX: usize = 1000;
+
+/// Bytes of messages by kind, in the order of [`Message`], as far as a host puts them together: what
+/// the longest of each takes. A child that is not what it should be could have its host take memory
+/// for as many messages as it likes, each of them as long as it likes, and many times as much as it
+/// sends for what is in them.
+const KIND_MAX_BYTES: [usize; 11] = [
+    64,                               // Entered
+    16 << 10,                         // Ready
+    32 << 10,                         // Stopped: one packet
+    EXCEPTION_MAX_BYTES + (64 << 10), // Report: an exception, or less
+    16 << 10,                         // Guarded
+    64 << 10,                         // Refused: names of functions, statements of SQL
+    64 << 10,                         // Outside: a path
+    2 * VARIABLES_MAX_BYTES,          // Variables: with the length of each
+    MESSAGE_MAX_BYTES,                // Booted
+    16 << 10,                         // Unable
+    64,                               // SecondThread
+];
 
 /// Bytes of a [`Secret`].
 pub const SECRET_BYTES: usize = 32;
@@ -109,8 +137,9 @@ pub struct Run {
 /// What a template is to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
-    /// Its first filter.
-    pub seccomp: Seccomp,
+    /// Descriptors that it may have open at a time. Its first filter comes after the task, as a packet
+    /// of its own.
+    pub descriptors: Option<u64>,
     /// Whether its forks take Landlock, which it cannot.
     pub landlock: bool,
     /// The last guards of its forks without which nothing may run, boot included.
@@ -159,6 +188,7 @@ pub enum Message {
         /// How long boot took, in microseconds.
         boot_us: u64,
         /// Guard → state, of the guards that the child itself puts on.
+        #[serde(deserialize_with = "at_most::<GUARDS_MAX, _, _>")]
         guards: Vec<(String, String)>,
         /// When the fork of a template began, as in `Entered`, which it does not say besides: all
         /// that it does until it is ready is to take its guards.
@@ -178,6 +208,7 @@ pub enum Message {
     /// The guards that were taken before boot.
     Guarded {
         /// Guard → state.
+        #[serde(deserialize_with = "at_most::<GUARDS_MAX, _, _>")]
         guards: Vec<(String, String)>,
     },
     /// The child itself has refused something. Said once for each thing, as it happens.
@@ -186,7 +217,9 @@ pub enum Message {
     /// opened. Said once for each file, as it happens.
     Outside(Outside),
     /// Variables that boot has left, of those that may hold secrets: name and value.
-    Variables(Vec<(Vec<u8>, Vec<u8>)>),
+    Variables(
+        #[serde(deserialize_with = "at_most::<VARIABLES_MAX, _, _>")] Vec<(Vec<u8>, Vec<u8>)>,
+    ),
     /// A template waits for requests.
     Booted(Booted),
     /// A template, or a fork of one, cannot do its work, and ends.
@@ -195,22 +228,18 @@ pub enum Message {
         why: String,
     },
     /// There is a second thread, which would stay free of the guards. The child waits for its end.
-    SecondThread {
-        /// The child's process id.
-        pid: i32,
-    },
+    SecondThread,
 }
 
 /// What a template has to say of its boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Booted {
-    /// Its process id.
-    pub pid: i32,
     /// How long boot took, in microseconds.
     pub boot_us: u64,
     /// What boot looked at; `None` where that cannot be seen, with the reason.
     pub record: Result<Record, String>,
     /// The ini files that PHP has read, and the directories in which it looked for them.
+    #[serde(deserialize_with = "at_most::<INI_MAX, _, _>")]
     pub ini: Vec<Vec<u8>>,
 }
 
@@ -363,18 +392,35 @@ fn packets(prefix: &[u8], content: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
+/// Whether a host would read a message, by its length.
+#[must_use]
+pub fn fits(message: &Message) -> bool {
+    postcard::to_allocvec(message).is_ok_and(|content| content.len() <= most(&content))
+}
+
+/// Bytes that a message may have which begins so.
+fn most(content: &[u8]) -> usize {
+    // The number of the variant, which is one byte.
+    let kind = content.first().copied().map(usize::from);
+    kind.and_then(|kind| KIND_MAX_BYTES.get(kind).copied())
+        .unwrap_or(0)
+}
+
 /// Puts the contents of packets together.
 #[derive(Debug, Default)]
 struct Assembly(Vec<u8>);
 
 impl Assembly {
     /// Takes a packet behind its secret; the content, once it is whole. `Err` for a packet that no
-    /// sender of this module makes.
-    fn push(&mut self, packet: &[u8]) -> Result<Option<Vec<u8>>, ()> {
+    /// sender of this module makes. `most`: how long what begins so may be.
+    fn push(&mut self, packet: &[u8], most: fn(&[u8]) -> usize) -> Result<Option<Vec<u8>>, ()> {
         let (flag, chunk) = packet.split_first().ok_or(())?;
+        let begins = if self.0.is_empty() { chunk } else { &self.0 };
+        let length = self.0.len() + chunk.len();
         match *flag {
-            WHOLE => return Ok(Some(chunk.to_vec())),
-            MORE | LAST if self.0.len() + chunk.len() <= MESSAGE_MAX_BYTES => {
+            WHOLE if chunk.len() <= most(chunk) => return Ok(Some(chunk.to_vec())),
+            WHOLE => return Err(()),
+            MORE | LAST if length <= most(begins) => {
                 self.0.extend_from_slice(chunk);
             }
             _ => {
@@ -402,7 +448,7 @@ impl TaskReader {
     ///
     /// [`UnreadableTask`] for packets that are not of [`encode_task`].
     pub fn push(&mut self, packet: &[u8]) -> Result<Option<Task>, UnreadableTask> {
-        match self.0.push(packet) {
+        match self.0.push(packet, |_| usize::MAX) {
             Ok(Some(content)) => postcard::from_bytes(&content)
                 .map(Some)
                 .map_err(|_| UnreadableTask),
@@ -433,7 +479,7 @@ impl MessageReader {
     /// that cannot be read or is too long, is dropped.
     pub fn push(&mut self, packet: &[u8]) -> Option<Message> {
         let packet = packet.strip_prefix(self.secret.bytes().as_slice())?;
-        let content = self.assembly.push(packet).ok().flatten()?;
+        let content = self.assembly.push(packet, most).ok().flatten()?;
         postcard::from_bytes(&content).ok()
     }
 }

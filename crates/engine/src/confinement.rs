@@ -1,10 +1,11 @@
 //! What a request's policy means for the kernel: limits, privileges, view, final guards.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use altair_sandbox::{
-    FinalGuards, Landlock, Limits, Policy, Privileges, Project, RunAs, Seccomp, Temp, View, Writes,
+    FinalGuards, Landlock, Limits, Place, Policy, Privileges, Project, Readable, RunAs, Seccomp,
+    Shown, Temp, View, Writes,
 };
 
 use crate::guards::Selection;
@@ -22,12 +23,21 @@ pub const ADDRESS_SPACE_HEADROOM_BYTES: u64 = 1 << 30;
 pub const FILE_SIZE_BYTES: u64 = 256 << 20;
 /// Descriptors a confined run may hold.
 pub const DESCRIPTORS: u64 = 256;
+/// Signals that may wait for a confined run, with those of its user's other processes: as many as
+/// real-time signals of an event loop may pile up to, and none that others miss.
+pub const PENDING_SIGNALS: u64 = 1024;
+/// Locks on ranges of files that a confined run may hold: SQLite has some for each connection. Each
+/// takes some 200 bytes of the kernel's.
+pub const FILE_LOCKS: usize = 10_000;
 /// CPU seconds beyond the deadline after which the kernel ends the process, should the host fail to.
 pub const CPU_BACKSTOP_SECONDS: u64 = 2;
 /// Bytes that a run may write into the throwaway layer: room for a copy of a middling database.
 pub const LAYER_BYTES: u64 = 256 << 20;
 /// Bytes that a run may write into its directory for temporary files.
 pub const TEMP_BYTES: u64 = 64 << 20;
+
+/// How long files of a project are waited for: a file system whose server is gone does not answer.
+pub(crate) const FILE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The directory of the audit log, below the root: never writable by a snippet.
 pub const AUDIT_DIR: &str = ".altair";
@@ -50,7 +60,7 @@ pub(crate) enum Level {
     /// A private root, the project under a layer in memory.
     Full,
     /// A private root, the project under a layer in this directory on disk.
-    LayerOnDisk(PathBuf),
+    LayerOnDisk(Place),
     /// A private root, the project read-only.
     ReadOnly,
     /// No private root; this directory for temporary files.
@@ -64,7 +74,7 @@ pub(crate) struct Confinement<'a> {
     pub selection: &'a Selection,
     pub level: &'a Level,
     /// What may be read beside the project.
-    pub readable: &'a [PathBuf],
+    pub readable: &'a [Shown],
     /// What may be connected to while the network is off.
     pub services: &'a Services,
 }
@@ -83,7 +93,7 @@ impl Confinement<'_> {
     pub fn temp(&self) -> &Path {
         match self.level {
             Level::None(dir) => dir,
-            _ if self.target.root == Path::new(TEMP) => Path::new(TEMP_ELSEWHERE),
+            _ if self.target.root.path() == Path::new(TEMP) => Path::new(TEMP_ELSEWHERE),
             _ => Path::new(TEMP),
         }
     }
@@ -120,7 +130,10 @@ impl Confinement<'_> {
                 u64::from(self.request.timeout_ms()).div_ceil(1000) + CPU_BACKSTOP_SECONDS,
             ),
             file_size_bytes: Some(FILE_SIZE_BYTES),
-            descriptors: Some(DESCRIPTORS),
+            pending_signals: Some(PENDING_SIGNALS),
+            // The child takes it, when it has sent what it has to send.
+            descriptors: None,
+            file_locks: Some(FILE_LOCKS),
         }
     }
 
@@ -174,27 +187,29 @@ impl Confinement<'_> {
                 tcp: self.services.has_tcp(),
                 local: self.services.has_sockets(),
                 metadata: self.has_view(),
+                attributes: self.writes() != Writes::Real,
             }),
+            descriptors: self.takes("limits").then_some(DESCRIPTORS),
         }
     }
 
     fn landlock(&self) -> Landlock {
         let mut writable = vec![self.temp().to_owned()];
         if self.writes() != Writes::Refused {
-            writable.push(self.target.root.clone());
+            writable.push(self.target.root.path().to_owned());
         }
         Landlock {
             // What else is there in a private root may be read; without one, this is the list.
             readable: if self.has_view() {
-                vec!["/".into()]
+                vec![Readable::from("/")]
             } else {
-                let own = [self.target.root.clone()];
-                let devices = DEVICES.iter().map(PathBuf::from);
-                own.into_iter()
-                    .chain(self.readable.iter().cloned())
-                    .chain(devices)
-                    .collect()
+                let devices = DEVICES.iter().map(Readable::from);
+                let shown = self.readable.iter().map(Readable::shown);
+                shown.chain(devices).collect()
             },
+            // Without one nothing covers the audit log: who can open it can lock it.
+            readable_but: (!self.has_view())
+                .then(|| (Readable::place(&self.target.root), AUDIT_DIR.into())),
             writable,
             devices: WRITABLE_DEVICES.iter().map(PathBuf::from).collect(),
             network: self.request.allow_network,
@@ -204,12 +219,6 @@ impl Confinement<'_> {
 }
 
 /// Whom the child of a root host runs as: the owner of the project, so that it can read it.
-pub(crate) fn run_as(root: &Path) -> Option<RunAs> {
-    if !nix::unistd::geteuid().is_root() {
-        return None;
-    }
-    root.metadata().ok().map(|meta| RunAs {
-        uid: meta.uid(),
-        gid: meta.gid(),
-    })
+pub(crate) fn run_as(root: &Place) -> Option<RunAs> {
+    nix::unistd::geteuid().is_root().then(|| root.owner())
 }

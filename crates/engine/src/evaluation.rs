@@ -17,7 +17,7 @@ use crate::channel::{self, MessageReader, Run, Secret, Work};
 use crate::diagnosis::never_entered;
 use crate::guards::Selection;
 use crate::known::Known;
-use crate::outcome::{Heard, Seen};
+use crate::outcome::{Heard, Seen, thread_names};
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, Target};
 use crate::secrets::Redactor;
 use crate::services::{self, Service, Services};
@@ -31,6 +31,10 @@ pub const OUTPUT_LIMIT: usize = 16_384;
 
 /// What the child has to say where it was, once the deadline has passed, before it is killed.
 pub const GRACE: Duration = Duration::from_millis(100);
+
+/// What a host may take after the child's time is up and it has ended, for each of: finding what it has
+/// changed, and keeping secrets out of its answer.
+const AFTERWARDS: Duration = Duration::from_millis(30);
 
 /// The real-time signal that asks the child to stop, as an offset from `SIGRTMIN`. Not one that a
 /// PHP application has a use for.
@@ -195,7 +199,11 @@ impl Evaluator {
             std::env::var_os("PATH").as_deref(),
         )?;
         let environment = std::env::vars_os().collect::<Vec<_>>();
-        let known = Known::of(&environment, &target.root);
+        let known = Known::of(
+            &environment,
+            &target.root,
+            Duration::from_millis(request.timeout_ms().into()),
+        );
         let declared = match &request.services {
             Some(own) => services::declared(own),
             None if request.unconfined => Ok(Vec::new()),
@@ -343,7 +351,7 @@ impl Prepared {
     /// Announces an unsafe run in the audit log, which secrets are kept out of in any case.
     fn announced(&self) -> Result<audit::Run, AuditError> {
         audit::Run::begin(
-            &self.target.root,
+            self.target.root.path(),
             self.evaluator.actor,
             None,
             &self.request,
@@ -392,8 +400,9 @@ impl Prepared {
             Acquired::Nothing(why) => (start(&asked)?, why, Arc::default()),
             Acquired::Ended(failed) => {
                 observer.learn(&failed.heard.variables);
+                let until = self.deadline() + GRACE + 2 * AFTERWARDS;
                 let mut result = self.failed(*failed);
-                observer.end(&mut result);
+                observer.end(&mut result, until);
                 return Ok(result);
             }
         };
@@ -402,8 +411,9 @@ impl Prepared {
         if matches!(start, Start::Warm | Start::First) && observer.settle().is_break() {
             return Err(EvalError::Interrupted);
         }
+        let until = self.deadline() + GRACE + 2 * AFTERWARDS;
         let mut result = self.supervise(started, start, &boot, turn, &mut observer)?;
-        observer.end(&mut result);
+        observer.end(&mut result, until);
         Ok(result)
     }
 
@@ -454,9 +464,11 @@ impl Prepared {
         if start == Start::Warm && boot.replay(observer).is_break() {
             return Err(EvalError::Interrupted);
         }
+        let process = child.pid();
         let mut listener = Listener {
             observer,
-            turn,
+            process,
+            threads: None,
             reader: MessageReader::new(secret),
             heard: Heard {
                 refused: boot.refused.clone(),
@@ -475,10 +487,15 @@ impl Prepared {
             },
             &mut listener,
         );
-        let mut heard = listener.heard;
+        let ended_at = Instant::now();
+        // What runs after its report is the run's, too.
+        drop(turn);
+        let Listener {
+            mut heard, threads, ..
+        } = listener;
         // Also of a boot that has failed.
         observer.learn(&heard.variables);
-        heard.check_guards(&insist)?;
+        heard.check_guards(&insist, threads.as_deref())?;
         if ended.interrupted {
             return Err(EvalError::Interrupted);
         }
@@ -495,20 +512,22 @@ impl Prepared {
             return Err(EvalError::Launch(format!("Nothing was run: {why}.")));
         }
         let layer = ended.layer.take();
-        let file_changes = changes::on_top(boot.changes.as_ref(), layer.as_ref());
+        let until = deadline + GRACE + AFTERWARDS;
+        let file_changes = changes::on_top(boot.changes.as_ref(), layer.as_ref(), until);
         boot.precede(&mut ended, &mut heard, start == Start::First);
         Ok(Seen {
             ended,
             heard,
             guards,
             context: Context {
-                root: self.target.root,
+                root: self.target.root.path().to_owned(),
                 writable: layer.is_some() || self.request.allow_writes,
                 private_root,
             },
             file_changes,
             started_ns: self.started_ns,
             elapsed: self.started.elapsed(),
+            ended_at,
             start,
             message: None,
         }
@@ -529,13 +548,14 @@ impl Prepared {
             heard,
             guards,
             context: Context {
-                root: self.target.root,
+                root: self.target.root.path().to_owned(),
                 writable: true,
                 private_root: true,
             },
             file_changes: changes,
             started_ns: self.started_ns,
             elapsed: self.started.elapsed(),
+            ended_at: Instant::now(),
             start: Start::First,
             message,
         }
@@ -554,8 +574,10 @@ fn monotonic_ns() -> u64 {
 /// Turns the sandbox's events into messages for us and output for the observer.
 struct Listener<'a, 'o> {
     observer: &'a mut Redactor<'o>,
-    /// Until the child has reported: nothing of the snippet runs after that.
-    turn: Option<Turn>,
+    /// The child, as the host knows it.
+    process: Option<i32>,
+    /// The names of its other threads, where it has some before its guards are on.
+    threads: Option<Vec<String>>,
     reader: MessageReader,
     heard: Heard,
     /// The observer has had enough of what it was shown when boot was over.
@@ -574,8 +596,8 @@ impl altair_sandbox::Observer for Listener<'_, '_> {
             self.observer.learn(&self.heard.variables);
             self.interrupted = self.observer.settle().is_break();
         }
-        if self.heard.report.is_some() {
-            self.turn = None;
+        if self.heard.has_threads && self.threads.is_none() {
+            self.threads = Some(self.process.map(thread_names).unwrap_or_default());
         }
     }
 
@@ -584,7 +606,7 @@ impl altair_sandbox::Observer for Listener<'_, '_> {
     }
 
     fn tick(&mut self) -> ControlFlow<()> {
-        if self.heard.threads.is_some() || self.interrupted {
+        if self.threads.is_some() || self.interrupted {
             return ControlFlow::Break(());
         }
         self.observer.tick()

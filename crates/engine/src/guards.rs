@@ -26,11 +26,14 @@ pub const ALWAYS_ON: &[&str] = &["process", "deadline"];
 /// How a guard that is on is reported.
 pub const IN_FORCE: &str = "in force";
 
+/// How the state of a guard that does less than it should begins.
+const DEGRADED: &str = "degraded to ";
+
 /// How the state of a guard that is not there begins.
 const MISSING: &str = "missing: ";
 
 /// The guard that is PHP's own: a run that requires it by name may do without the kernel's.
-const INI: &str = "ini";
+pub(crate) const INI: &str = "ini";
 
 /// A guard that the child may not boot without.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,6 +156,22 @@ impl Selection {
     }
 }
 
+/// The guards that a child itself takes, and tells of.
+const OF_CHILD: &[&str] = &["ini", "landlock", "seccomp"];
+/// Those of which it tells where they are less than in force.
+const LESS_OF_CHILD: &[&str] = &["limits", "filesystem"];
+
+/// Bytes of a state that a child tells.
+const STATE_MAX: usize = 1000;
+
+/// Whether what a child says of a guard is one of the things that it can know.
+pub(crate) fn is_of_child(name: &str, state: &str) -> bool {
+    let is_less = state.starts_with(DEGRADED) || state.starts_with(MISSING);
+    state.len() <= STATE_MAX
+        && (OF_CHILD.contains(&name) && (state == IN_FORCE || is_less)
+            || LESS_OF_CHILD.contains(&name) && is_less)
+}
+
 /// A guard that nothing may run without is not in force.
 pub(crate) fn unmet(name: &str, state: &str) -> EvalError {
     EvalError::Launch(format!(
@@ -197,7 +216,7 @@ pub(crate) fn states(
 pub fn describe(state: &GuardState) -> String {
     match state {
         GuardState::InForce => IN_FORCE.to_owned(),
-        GuardState::Degraded { to } => format!("degraded to {to}"),
-        GuardState::Missing { because } => format!("missing: {because}"),
+        GuardState::Degraded { to } => format!("{DEGRADED}{to}"),
+        GuardState::Missing { because } => format!("{MISSING}{because}"),
     }
 }

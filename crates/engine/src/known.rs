@@ -2,16 +2,19 @@
 //! the environment that the run is to have, from the `.env` files that its boot is about to read, and
 //! from `composer.json`.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use nix::libc::O_NONBLOCK;
+use altair_sandbox::{Inode, Place, with_files_of};
+use nix::fcntl::AtFlags;
+use nix::libc;
+use nix::sys::stat::fstatat;
 
+use crate::confinement::{FILE_PATIENCE, run_as};
 use crate::secrets::{Secrets, is_secret};
 use crate::services::Declarations;
 
@@ -22,16 +25,24 @@ pub(crate) type Variable = (Vec<u8>, Vec<u8>);
 /// holds, and to know the secrets of others does no harm.
 const ENVIRONMENTS: [&str; 6] = ["dev", "local", "prod", "production", "test", "testing"];
 
-/// Bytes of a file that are read; what is larger is none of those.
-const FILE_MAX: u64 = 1 << 20;
+/// Bytes of a `.env` file, and of all of them together once their variables are put in: those of large
+/// applications have some KiB. What is larger is none of those.
+const VARIABLES_MAX: usize = 256 << 10;
+
+/// Bytes of `composer.json` that are read.
+const MANIFEST_MAX: u64 = 1 << 20;
 
 /// What a file was when it was read; `None` where there was none.
-type Stamp = Option<(u64, u64, u64, i64, i64, i64, i64)>;
+type Stamp = Option<(u64, u64, i64, i64, i64, i64, i64)>;
+
+/// A file of the project that is read here, below its root, and what it was.
+type Stamped = (String, Stamp);
 
 /// What is known.
 pub(crate) struct Known {
     environment: Vec<(OsString, OsString)>,
-    files: Vec<(PathBuf, Stamp)>,
+    root: Inode,
+    files: Vec<Stamped>,
     /// Variables that may hold secrets.
     pub(crate) variables: Vec<Variable>,
     pub(crate) secrets: Option<Arc<Secrets>>,
@@ -51,58 +62,154 @@ static LAST: Mutex<Option<Arc<Known>>> = Mutex::new(None);
 
 impl Known {
     /// What is known of runs with this environment in the project at `root`.
-    pub(crate) fn of(environment: &[(OsString, OsString)], root: &Path) -> Arc<Self> {
-        let manifest = Declarations::file(root);
-        let files: Vec<(PathBuf, Stamp)> = files(environment, root)
-            .into_iter()
-            .chain([manifest.clone()])
-            .map(|file| {
-                let stamp = stamp(&file);
-                (file, stamp)
-            })
-            .collect();
+    ///
+    /// Its files are its owner's: they are looked at as the user that its runs have, as nothing but
+    /// regular files below the root, and not for ever. What cannot be had so is not known.
+    pub(crate) fn of(
+        environment: &[(OsString, OsString)],
+        root: &Place,
+        patience: Duration,
+    ) -> Arc<Self> {
         // In a fork of a host another thread may have the lock for ever.
-        let mut last = LAST.try_lock().ok();
-        if let Some(Some(last)) = last.as_deref()
-            && last.environment == environment
-            && last.files == files
-        {
-            return Arc::clone(last);
+        let last = LAST.try_lock().ok().and_then(|last| last.clone());
+        let last = last.filter(|last| last.environment == environment && last.root == root.inode());
+        let names = files(environment);
+        let (own, before) = (root.clone(), last.as_ref().map(|last| last.files.clone()));
+        let looked = with_files_of(run_as(root), FILE_PATIENCE.min(patience), move || {
+            let stamped: Vec<Stamped> = names
+                .into_iter()
+                .map(|name| {
+                    let stamp = stamp(&own, &name);
+                    (name, stamp)
+                })
+                .collect();
+            let is_same = before.as_ref() == Some(&stamped);
+            (!is_same).then(|| Read::of(&own, stamped))
+        });
+        match (looked, last) {
+            (Ok(None), Some(last)) => last,
+            (Ok(Some(read)), _) => Self::new(environment, root, read),
+            // They do not answer, or nobody may look.
+            (Ok(None), None) | (Err(_), _) => Self::new(environment, root, Read::default()),
         }
+    }
+
+    fn new(environment: &[(OsString, OsString)], root: &Place, read: Read) -> Arc<Self> {
         let inherited = environment
             .iter()
             .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
-        let is_there = |(_, stamp): &&(PathBuf, Stamp)| stamp.is_some();
-        let read: Vec<(&Path, Vec<Variable>)> = files
+        let variables = of_files(&read.variables, environment);
+        let of_files = variables
             .iter()
-            .filter(is_there)
-            .filter(|(file, _)| *file != manifest)
-            .map(|(file, _)| (file.as_path(), read(file).unwrap_or_default()))
-            .collect();
-        let of_files = read.iter().flat_map(|(_, variables)| variables.clone());
-        let variables: Vec<Variable> = inherited
+            .flat_map(|(_, variables)| variables.clone());
+        let secret: Vec<Variable> = inherited
             .chain(of_files)
             .filter(|(name, value)| is_secret(name, value))
             .collect();
-        let manifest = files
-            .iter()
-            .filter(is_there)
-            .find(|(file, _)| *file == manifest)
-            .and_then(|(file, _)| content(file).ok());
-        let effective = Effective::new(environment, &read);
-        let services = Declarations::of(manifest.as_deref(), &|name| effective.variable(name));
+        let effective = Effective::new(environment, &variables);
+        let services = Declarations::of(read.manifest.as_deref(), &|name| effective.variable(name));
         let known = Arc::new(Self {
             environment: environment.to_vec(),
-            files,
-            secrets: Secrets::of(&variables),
-            variables,
+            root: root.inode(),
+            files: read.stamped,
+            secrets: Secrets::of(&secret),
+            variables: secret,
             services,
         });
-        if let Some(last) = last.as_deref_mut() {
+        if let Ok(mut last) = LAST.try_lock() {
             *last = Some(Arc::clone(&known));
         }
         known
     }
+}
+
+/// What was read of a project.
+#[derive(Default)]
+struct Read {
+    stamped: Vec<Stamped>,
+    /// The `.env` files that there are, and what is in them.
+    variables: Vec<(String, Vec<u8>)>,
+    manifest: Option<Vec<u8>>,
+}
+
+impl Read {
+    fn of(root: &Place, stamped: Vec<Stamped>) -> Self {
+        let mut room = VARIABLES_MAX;
+        let mut variables = Vec::new();
+        for (name, stamp) in &stamped {
+            if stamp.is_none() || name == Declarations::FILE {
+                continue;
+            }
+            if let Ok(text) = root.read(Path::new(name), room as u64) {
+                room -= text.len();
+                variables.push((name.clone(), text));
+            }
+        }
+        Self {
+            manifest: root.read(Path::new(Declarations::FILE), MANIFEST_MAX).ok(),
+            stamped,
+            variables,
+        }
+    }
+}
+
+/// The variables of files, in their order. A line that is none is passed over: how it is to be read is
+/// the application's affair.
+fn of_files(
+    read: &[(String, Vec<u8>)],
+    environment: &[(OsString, OsString)],
+) -> Vec<(String, Vec<Variable>)> {
+    let mut room = VARIABLES_MAX;
+    read.iter()
+        .map(|(name, text)| {
+            let size = size(text, environment);
+            // A few lines can put each other in again and again: then they stay as they are written.
+            let plain = text.iter().map(|byte| match byte {
+                b'$' => b'?',
+                other => *other,
+            });
+            let text = match size <= room {
+                true => text.clone(),
+                false => plain.collect(),
+            };
+            room = room.saturating_sub(size.min(room));
+            let lines = dotenvy::from_read_iter(text.as_slice());
+            let variables = lines
+                .flatten()
+                .map(|(name, value)| (name.into_bytes(), value.into_bytes()))
+                .collect();
+            (name.clone(), variables)
+        })
+        .collect()
+}
+
+/// Bytes that the values of a file have at most, once the variables that they name are put in.
+fn size(text: &[u8], environment: &[(OsString, OsString)]) -> usize {
+    let mut sizes: HashMap<&[u8], usize> = environment
+        .iter()
+        .map(|(name, value)| (name.as_bytes(), value.len()))
+        .collect();
+    let mut current: &[u8] = b"";
+    let mut total = 0_usize;
+    for line in text.split(|byte| *byte == b'\n') {
+        // A value may go on in the next line.
+        if let Some(at) = line.iter().position(|byte| *byte == b'=') {
+            let name = line[..at].trim_ascii();
+            current = name.strip_prefix(b"export ").unwrap_or(name).trim_ascii();
+        }
+        let named = line.split(|byte| *byte == b'$').skip(1).map(|rest| {
+            let rest = rest.strip_prefix(b"{").unwrap_or(rest);
+            let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+            let end = rest.iter().position(|byte| !is_name(byte));
+            let name = &rest[..end.unwrap_or(rest.len())];
+            sizes.get(name).copied().unwrap_or(0)
+        });
+        let own = named.fold(line.len(), usize::saturating_add);
+        total = total.saturating_add(own);
+        let whole = sizes.entry(current).or_insert(0);
+        *whole = whole.saturating_add(own);
+    }
+    total
 }
 
 /// The variables that hold: those of the environment before those of files.
@@ -113,12 +220,10 @@ struct Effective<'a> {
 }
 
 impl<'a> Effective<'a> {
-    fn new(environment: &'a [(OsString, OsString)], read: &'a [(&'a Path, Vec<Variable>)]) -> Self {
+    fn new(environment: &'a [(OsString, OsString)], read: &'a [(String, Vec<Variable>)]) -> Self {
         let file = |name: &str| {
-            read.iter().find_map(|(path, variables)| {
-                let own = path.file_name()?.to_str()?;
-                (own == name).then_some((own, variables.as_slice()))
-            })
+            let (own, variables) = read.iter().find(|(own, _)| own == name)?;
+            Some((own.as_str(), variables.as_slice()))
         };
         let without_environment: Vec<_> = [".env.local", ".env"]
             .into_iter()
@@ -159,7 +264,8 @@ impl<'a> Effective<'a> {
     }
 }
 
-fn files(environment: &[(OsString, OsString)], root: &Path) -> Vec<PathBuf> {
+/// The files of a project that are looked at, by name.
+fn files(environment: &[(OsString, OsString)]) -> Vec<String> {
     let named = environment
         .iter()
         .find(|(name, _)| name == "APP_ENV")
@@ -173,43 +279,65 @@ fn files(environment: &[(OsString, OsString)], root: &Path) -> Vec<PathBuf> {
         .into_iter()
         .chain(of_each)
         .filter(|name| name != ".env.local.local")
-        .map(|name| root.join(name))
+        .chain([Declarations::FILE.to_owned()])
         .collect()
 }
 
-fn stamp(file: &Path) -> Stamp {
-    let meta = std::fs::metadata(file).ok().filter(|meta| meta.is_file())?;
-    Some((
-        meta.dev(),
-        meta.ino(),
-        meta.len(),
-        meta.mtime(),
-        meta.mtime_nsec(),
-        meta.ctime(),
-        meta.ctime_nsec(),
+/// A regular file's; a link is none.
+fn stamp(root: &Place, name: &str) -> Stamp {
+    let stat = fstatat(root.descriptor(), name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
+    (stat.st_mode & libc::S_IFMT == libc::S_IFREG).then_some((
+        stat.st_dev,
+        stat.st_ino,
+        stat.st_size,
+        stat.st_mtime,
+        stat.st_mtime_nsec,
+        stat.st_ctime,
+        stat.st_ctime_nsec,
     ))
 }
 
-/// The variables of a file. A line that is none is passed over: how it is to be read is the
-/// application's affair.
-fn read(file: &Path) -> io::Result<Vec<Variable>> {
-    let text = content(file)?;
-    let lines = dotenvy::from_read_iter(text.as_slice());
-    Ok(lines
-        .flatten()
-        .map(|(name, value)| (name.into_bytes(), value.into_bytes()))
-        .collect())
-}
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
 
-fn content(file: &Path) -> io::Result<Vec<u8>> {
-    // It may have become a FIFO, which is not to be waited for.
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(O_NONBLOCK)
-        .open(file)?;
-    let mut text = Vec::new();
-    if file.metadata()?.is_file() {
-        file.take(FILE_MAX).read_to_end(&mut text)?;
+    fn sized(text: &str) -> usize {
+        let environment = [("HOST".into(), "database.example".into())];
+        size(text.as_bytes(), &environment)
     }
-    Ok(text)
+
+    #[test]
+    fn what_variables_grow_to_is_known_before_they_are_put_in() {
+        assert_eq!(sized("A=1"), 3);
+        assert_eq!(sized("URL=http://$HOST/${HOST}"), 24 + 2 * 16);
+        // Each line is ten of the line before.
+        let mut text = "A0=0123456789\n".to_owned();
+        for line in 1..20 {
+            let before = format!("${{A{}}}", line - 1).repeat(10);
+            text.push_str(&format!("A{line}=\"{before}\"\n"));
+        }
+        assert!(sized(&text) > 1 << 40);
+        let files = [(".env".to_owned(), text.into_bytes())];
+        let variables = of_files(&files, &[]);
+        let (_, found) = &variables[0];
+        assert_eq!(found.len(), 20);
+        assert!(found.iter().all(|(_, value)| value.len() < 100));
+    }
+
+    #[test]
+    fn a_variable_is_put_in_where_that_is_not_too_much() {
+        let text = b"HOST=db\nURL=mysql://${HOST}/shop\nexport PLAIN='${HOST}'".to_vec();
+        let variables = of_files(&[(".env".into(), text)], &[]);
+        let value = |name: &str| {
+            let (_, found) = &variables[0];
+            let (_, value) = found
+                .iter()
+                .find(|(own, _)| own == name.as_bytes())
+                .unwrap();
+            String::from_utf8(value.clone()).unwrap()
+        };
+        assert_eq!(value("URL"), "mysql://db/shop");
+        assert_eq!(value("PLAIN"), "${HOST}");
+    }
 }

@@ -106,7 +106,7 @@ pub(crate) fn plan(
         program: host.php,
         args: arguments(host.extension, temp.is_some()),
         env,
-        cwd: confinement.target.root.clone(),
+        cwd: confinement.target.root.path().to_owned(),
         channel: Some(channel),
         policy: if request.unconfined {
             Policy::unconfined()

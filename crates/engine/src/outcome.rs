@@ -1,7 +1,7 @@
 //! What the run's end was, from what the kernel said and what the child said.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use altair_sandbox::{Captured, Ended, Status};
 use serde_json::Value;
@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::EvalError;
 use crate::blocked::{Context, Refused};
 use crate::channel::{Ending, Message, Report};
-use crate::encode::TRUNCATED;
-use crate::guards::{Insisted, unmet};
+use crate::encode::{TRUNCATED, read_exception, read_value, shorten};
+use crate::guards::{Insisted, is_of_child, unmet};
 use crate::launch::Unloaded;
 use crate::result::{
     Diagnostics, EvalResult, FileChanges, Location, Outcome, OutputTruncated, Phase, Timings,
@@ -26,17 +26,31 @@ const EXIT_BOOT_FAILED: i32 = 2;
 /// The exit code of a fatal error; PHP's own.
 const EXIT_FATAL: i32 = 255;
 
-/// What the child said.
+/// How far what a child says of its own times may be from what the host's clock says: a host that has
+/// much to do hears of the beginning and of the end of a snippet that much later.
+const CLOCK_SLACK: Duration = Duration::from_millis(10);
+
+/// The exit code of a process that cannot have the memory it needs; what PHP's allocator uses.
+const EXIT_EXHAUSTED: i32 = 1;
+
+/// What the child said, as far as it can be so.
+///
+/// Until it is ready nothing of the snippet has run: what it says of its guards and of its boot is
+/// said by the project's code at worst. From then on it may be native code that speaks, which can have
+/// the run's secret, and all that it is heard of is what was refused, where the deadline met it, and
+/// how it ended, once.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     pub entered_ns: Option<u64>,
     pub ready: Option<(u64, Vec<(String, String)>)>,
+    /// When that was heard.
+    pub ready_at: Option<Instant>,
     pub stopped: Option<(Phase, Option<Location>, u64)>,
     pub report: Option<Report>,
     /// The guards that the child took before boot.
     pub guarded: Option<Vec<(String, String)>>,
-    /// The child's process id, where it has a second thread, with the names of the others.
-    pub threads: Option<Vec<String>>,
+    /// The child has a second thread.
+    pub has_threads: bool,
     /// What was refused.
     pub refused: Refused,
     pub unloaded: Option<Unloaded>,
@@ -50,39 +64,78 @@ impl Heard {
     /// Takes note of a message, or of a packet that is none.
     pub(crate) fn take(&mut self, message: Option<Message>, packet: &[u8]) {
         match message {
-            Some(Message::Entered { at_ns }) => self.entered_ns = Some(at_ns),
-            Some(Message::Ready {
-                boot_us,
-                guards,
-                entered_ns,
-            }) => {
-                self.ready = Some((boot_us, guards));
-                self.entered_ns = self.entered_ns.or(entered_ns);
-            }
+            Some(Message::Refused(blocked)) => self.refused.by_child(blocked),
+            Some(Message::Outside(outside)) => self.refused.outside(outside),
             Some(Message::Stopped {
                 phase,
                 location,
                 memory_peak_bytes,
-            }) => self.stopped = Some((phase, location, memory_peak_bytes)),
-            Some(Message::Report(report)) => self.report = Some(report),
-            Some(Message::Guarded { guards }) => self.guarded = Some(guards),
-            Some(Message::Refused(blocked)) => self.refused.by_child(blocked),
-            Some(Message::Outside(outside)) => self.refused.outside(outside),
-            // Once, and before the snippet: what native code in it may say is nothing to search for.
-            Some(Message::Variables(variables))
-                if self.ready.is_none() && self.variables.is_empty() =>
-            {
-                self.variables = variables;
+            }) => self.stopped = Some((self.possible(phase), location, memory_peak_bytes)),
+            Some(Message::Report(report)) if self.report.is_none() => {
+                let ready = self.ready.is_some();
+                let is_of_snippet = matches!(report.ending, Ending::Returned(_) | Ending::Threw(_));
+                let is_of_boot = matches!(report.ending, Ending::BootFailed { .. });
+                if ready && !is_of_boot || !ready && !is_of_snippet {
+                    self.report = Some(Report {
+                        phase: self.possible(report.phase),
+                        ..report
+                    });
+                }
             }
-            Some(Message::Unable { why }) => self.unable = Some(why),
-            Some(Message::SecondThread { pid }) => self.threads = Some(thread_names(pid)),
-            // The latter is a template's, whose host listens for it.
-            Some(Message::Variables(_) | Message::Booted(_)) => {}
+            Some(message) if self.ready.is_none() && self.report.is_none() => {
+                self.before_snippet(message);
+            }
+            Some(_) => {}
             // Only before the child's own code has begun can this be anything but noise.
-            None if self.entered_ns.is_none() => {
+            None if self.entered_ns.is_none() && self.ready.is_none() => {
                 self.unloaded = serde_json::from_slice(packet).ok();
             }
             None => {}
+        }
+    }
+
+    /// Takes note of what a child says before it is ready, each thing once.
+    fn before_snippet(&mut self, message: Message) {
+        let own = |guards: Vec<(String, String)>| {
+            let own = guards.into_iter();
+            own.filter(|(name, state)| is_of_child(name, state))
+                .collect::<Vec<_>>()
+        };
+        match message {
+            Message::Entered { at_ns } => self.entered_ns = self.entered_ns.or(Some(at_ns)),
+            Message::Guarded { guards } if self.guarded.is_none() => {
+                self.guarded = Some(own(guards));
+            }
+            Message::Ready {
+                boot_us,
+                guards,
+                entered_ns,
+            } => {
+                // What it has told before anything of the application ran stands.
+                let mut guards = own(guards);
+                let told = self.guarded.iter().flatten();
+                let told: Vec<&String> = told.map(|(name, _)| name).collect();
+                guards.retain(|(name, _)| !told.contains(&name));
+                self.ready = Some((boot_us, guards));
+                self.ready_at = Some(Instant::now());
+                self.entered_ns = self.entered_ns.or(entered_ns);
+            }
+            Message::Variables(variables) if self.variables.is_empty() => {
+                self.variables = variables;
+            }
+            Message::Unable { why } => self.unable = Some(shorten(&why, WHY_MAX)),
+            Message::SecondThread => self.has_threads = true,
+            // The latter is a template's, whose host listens for it.
+            _ => {}
+        }
+    }
+
+    /// What can have been under way.
+    fn possible(&self, said: Phase) -> Phase {
+        match (&self.ready, said) {
+            (None, _) => Phase::Boot,
+            (Some(_), Phase::Boot) => Phase::Snippet,
+            (Some(_), said) => said,
         }
     }
 
@@ -91,8 +144,13 @@ impl Heard {
     /// # Errors
     ///
     /// [`EvalError::Launch`], naming the guard and what is wrong.
-    pub(crate) fn check_guards(&self, insist: &[Insisted]) -> Result<(), EvalError> {
-        if let Some(names) = &self.threads {
+    /// `threads`: the names of its other threads, where it has some.
+    pub(crate) fn check_guards(
+        &self,
+        insist: &[Insisted],
+        threads: Option<&[String]>,
+    ) -> Result<(), EvalError> {
+        if let Some(names) = threads {
             return Err(EvalError::Launch(format!(
                 "Nothing was run: the child has a second thread ({}) before its guards are on, which would stay free of them. An extension starts it; leave that extension out of the child's ini files.",
                 if names.is_empty() {
@@ -113,8 +171,13 @@ impl Heard {
     }
 }
 
+/// Bytes of a child's reason that are shown.
+const WHY_MAX: usize = 1000;
+/// Threads that are named.
+const THREADS_SHOWN: usize = 16;
+
 /// The names of all threads of a process but its first.
-fn thread_names(pid: i32) -> Vec<String> {
+pub(crate) fn thread_names(pid: i32) -> Vec<String> {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
         return Vec::new();
     };
@@ -122,6 +185,7 @@ fn thread_names(pid: i32) -> Vec<String> {
     tasks
         .flatten()
         .filter(|task| task.file_name() != own.as_str())
+        .take(THREADS_SHOWN)
         .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
         .map(|name| name.trim_end().to_owned())
         .collect()
@@ -136,9 +200,19 @@ pub(crate) struct Seen {
     pub context: Context,
     pub started_ns: u64,
     pub elapsed: Duration,
+    /// When it had ended.
+    pub ended_at: Instant,
     pub start: Start,
     /// What is to be said besides what the outcome says.
     pub message: Option<String>,
+}
+
+/// Where the time went.
+struct Times {
+    start: Option<Duration>,
+    boot: Option<Duration>,
+    snippet: Option<Duration>,
+    encode: Option<Duration>,
 }
 
 /// The part of a result in which the outcomes differ.
@@ -171,19 +245,20 @@ impl Verdict {
 impl Seen {
     pub(crate) fn into_result(self) -> EvalResult {
         let verdict = self.verdict();
+        let times = self.times();
         let Seen {
             ended,
             heard,
             mut guards,
             file_changes,
             context,
-            started_ns,
             elapsed,
             start,
             message,
+            ..
         } = self;
         let report = heard.report.as_ref();
-        let (boot_us, child_guards) = heard.ready.unzip();
+        let (_, child_guards) = heard.ready.unzip();
         let taken = heard.guarded.into_iter().chain(child_guards).flatten();
         guards.extend(taken);
         let memory_peak_bytes = match (report, &heard.stopped) {
@@ -191,20 +266,18 @@ impl Seen {
             (None, Some((_, _, peak))) => *peak,
             (None, None) => 0,
         };
-        let snippet_us = report.and_then(|report| report.snippet_us);
-        let duration_ms = match snippet_us {
-            Some(us) if verdict.outcome != Outcome::TimedOut => us / 1000,
-            _ => u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        let duration_ms = match times.snippet {
+            Some(snippet) if verdict.outcome != Outcome::TimedOut => snippet.as_millis(),
+            _ => elapsed.as_millis(),
         };
-        let ms = |us: u64| us as f64 / 1000.0;
+        let duration_ms = u64::try_from(duration_ms).unwrap_or(u64::MAX);
+        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
         let timings_ms = Timings {
-            start: heard
-                .entered_ns
-                .map(|at| ms(at.saturating_sub(started_ns) / 1000)),
-            boot: boot_us.map(ms),
-            snippet: snippet_us.map(ms),
-            encode: report.and_then(|report| report.encode_us).map(ms),
-            total: ms(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX)),
+            start: times.start.map(ms),
+            boot: times.boot.map(ms),
+            snippet: times.snippet.map(ms),
+            encode: times.encode.map(ms),
+            total: ms(elapsed),
         };
         let (out_cut, stdout) = text(&ended.stdout);
         let (err_cut, stderr) = text(&ended.stderr);
@@ -239,6 +312,40 @@ impl Seen {
                 redacted: Vec::new(),
                 guards,
             },
+        }
+    }
+
+    /// The child's own times, as far as they agree with the host's clock.
+    fn times(&self) -> Times {
+        let us = |us: u64| Duration::from_micros(us).min(self.elapsed);
+        let start = self
+            .heard
+            .entered_ns
+            .map(|at| Duration::from_nanos(at.saturating_sub(self.started_ns)).min(self.elapsed));
+        let boot = self.heard.ready.as_ref().map(|(boot_us, _)| us(*boot_us));
+        let report = self.heard.report.as_ref();
+        let encode = report.and_then(|report| report.encode_us).map(us);
+        let snippet = report.and_then(|report| report.snippet_us).map(us);
+        let (Some(ready_at), Some(snippet)) = (self.heard.ready_at, snippet) else {
+            return Times {
+                start,
+                boot,
+                snippet,
+                encode,
+            };
+        };
+        // From when it was ready to when it had ended, and whatever else it did meanwhile.
+        let window = self.ended_at.saturating_duration_since(ready_at);
+        let encode = encode.map(|encode| encode.min(window));
+        let told = snippet + encode.unwrap_or_default();
+        Times {
+            start,
+            boot,
+            snippet: Some(match told + CLOCK_SLACK >= window {
+                true => snippet.min(window + CLOCK_SLACK),
+                false => window.saturating_sub(encode.unwrap_or_default().min(CLOCK_SLACK)),
+            }),
+            encode,
         }
     }
 
@@ -289,24 +396,23 @@ impl Seen {
     }
 }
 
-/// The child's own account, with the status that the kernel tells; `None` where it holds text that
-/// is no JSON.
+/// The child's own account, where the status that the kernel tells fits it; `None` where it does not,
+/// or where it holds what no encoder makes.
 fn reported(report: &Report, code: i32) -> Option<Verdict> {
-    let json = |text: &String| serde_json::from_str::<Value>(text).ok();
     let phase = Some(report.phase);
-    Some(match &report.ending {
+    let verdict = match &report.ending {
         Ending::Returned(value) => Verdict {
-            result: Some(json(value)?),
+            result: Some(read_value(value)?),
             ..Verdict::new(Outcome::Returned, 0)
         },
         Ending::Threw(exception) => Verdict {
             phase,
-            exception: Some(json(exception)?),
+            exception: Some(read_exception(exception)?),
             ..Verdict::new(Outcome::Threw, 1)
         },
-        Ending::Exited(_) => Verdict {
+        Ending::Exited(status) => Verdict {
             phase,
-            ..Verdict::new(Outcome::Exited, code)
+            ..Verdict::new(Outcome::Exited, (*status).into())
         },
         Ending::Fatal { message, location } => Verdict {
             phase,
@@ -324,12 +430,15 @@ fn reported(report: &Report, code: i32) -> Option<Verdict> {
             phase: Some(Phase::Boot),
             message: Some(message.clone()),
             exception: match exception {
-                Some(exception) => Some(json(exception)?),
+                Some(exception) => Some(read_exception(exception)?),
                 None => None,
             },
             ..Verdict::new(Outcome::BootFailed, EXIT_BOOT_FAILED)
         },
-    })
+    };
+    // Where memory is short beneath PHP, the process ends as PHP's own allocator does.
+    let is_exhausted = verdict.outcome == Outcome::OutOfMemory && code == EXIT_EXHAUSTED;
+    (verdict.exit_code == code || is_exhausted).then_some(verdict)
 }
 
 /// The head of a stream as text, and whether it was cut.

@@ -2,12 +2,15 @@
 //! application has elsewhere.
 
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use altair_sandbox::RunAs;
+use altair_sandbox::{Place, Shown, with_files_of};
 use serde::Deserialize;
+
+use crate::confinement::{FILE_PATIENCE, run_as};
 
 /// What Composer has installed, below a project: what it says decides about what is shown.
 pub(crate) const INSTALLED: &str = "vendor/composer/installed.json";
@@ -105,37 +108,68 @@ pub(crate) struct Sources<'a> {
     pub ini_scan_dir: Option<&'a OsStr>,
     /// What a host that is PHP itself knows of its own: extension directory, include path.
     pub known: &'a [PathBuf],
-    /// The project, free of symbolic links.
-    pub root: &'a Path,
+    /// The project.
+    pub root: &'a Place,
     /// The project as it was named.
     pub named_root: &'a Path,
-    /// Whom the run reads as, where that is another user than the host.
-    pub reader: Option<RunAs>,
     /// What the request names.
-    pub requested: &'a [PathBuf],
+    pub requested: &'a [Shown],
+    /// Sockets of services.
+    pub sockets: Vec<PathBuf>,
+    /// How long all of it may take.
+    pub patience: Duration,
 }
 
 impl Sources<'_> {
-    /// The paths, in no order.
-    pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        let mut paths: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
-        paths.push(self.php.to_owned());
-        paths.extend(self.extension.map(Path::to_owned));
-        paths.extend(below_prefix(self.php));
-        paths.extend(of_script(self.php));
-        let scanned = self.ini_scan_dir.map(OsStr::as_bytes).unwrap_or_default();
-        paths.extend(
-            scanned
-                .split(|byte| *byte == b':')
-                .filter(|dir| dir.starts_with(b"/"))
-                .map(|dir| PathBuf::from(OsStr::from_bytes(dir))),
-        );
-        paths.extend(self.known.iter().filter(|path| path.is_absolute()).cloned());
-        paths.extend(packages(self.root, self.reader));
+    /// What there is, in no order.
+    ///
+    /// What the system itself has is named; all else is found once, and by the run's own user, but
+    /// for the two files that the host was told to start.
+    ///
+    /// # Errors
+    /// Where files cannot be looked at in time, or not as that user.
+    pub(crate) fn shown(&self) -> io::Result<Vec<Shown>> {
+        let mut shown: Vec<Shown> = SYSTEM.iter().map(Shown::of_system).collect();
+        shown.extend(of_script(self.php).into_iter().map(Shown::of_system));
+        for file in [Some(self.php), self.extension].into_iter().flatten() {
+            shown.extend(Place::find(file).map(|place| Shown::found(file, place)));
+        }
         // Absolute paths that were written down under another name of the project lead there.
-        paths.extend(std::path::absolute(self.named_root));
-        paths.extend(self.requested.iter().cloned());
-        paths
+        if let Ok(named) = std::path::absolute(self.named_root) {
+            shown.push(Shown::found(named, self.root.clone()));
+        }
+        shown.extend(self.requested.iter().cloned());
+        let scanned = self.ini_scan_dir.map(OsStr::as_bytes).unwrap_or_default();
+        let ini = scanned
+            .split(|byte| *byte == b':')
+            .map(|dir| PathBuf::from(OsStr::from_bytes(dir)));
+        let paths: Vec<PathBuf> = below_prefix(self.php)
+            .into_iter()
+            .chain(ini)
+            .chain(self.known.iter().cloned())
+            .filter(|path| path.is_absolute())
+            .collect();
+        let (root, sockets) = (self.root.clone(), self.sockets.clone());
+        let found = with_files_of(
+            run_as(self.root),
+            FILE_PATIENCE.min(self.patience),
+            move || {
+                let mut found: Vec<Shown> = paths
+                    .into_iter()
+                    .filter_map(|path| Some(Shown::found(&path, Place::find(&path).ok()?)))
+                    .collect();
+                found.extend(packages(&root));
+                // Applications look whether a socket is there before they connect to it. What else is
+                // under its path is not to be shown.
+                found.extend(sockets.into_iter().filter_map(|path| {
+                    let place = Place::find(&path).ok().filter(Place::is_socket)?;
+                    Some(Shown::found(path, place))
+                }));
+                found
+            },
+        )?;
+        shown.extend(found);
+        Ok(shown)
     }
 }
 
@@ -178,37 +212,18 @@ fn below_prefix(php: &Path) -> Vec<PathBuf> {
 /// two MiB.
 const COMPOSER_MAX_BYTES: u64 = 16 << 20;
 
-/// The content of a file of the project: of a regular one of sensible size. A run with real writes
-/// may have put anything in its place, a pipe that nobody writes to among it.
-fn content(path: &Path) -> Option<Vec<u8>> {
-    use std::io::Read;
-    use std::os::unix::fs::OpenOptionsExt;
-    let file = std::fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(nix::libc::O_NONBLOCK)
-        .open(path)
-        .ok()?;
-    let meta = file.metadata().ok()?;
-    if !meta.is_file() || meta.len() > COMPOSER_MAX_BYTES {
-        return None;
-    }
-    let mut text = Vec::new();
-    file.take(COMPOSER_MAX_BYTES).read_to_end(&mut text).ok()?;
-    Some(text)
-}
-
-/// Packages of the application that lie outside of its root.
-fn packages(root: &Path, reader: Option<RunAs>) -> Vec<PathBuf> {
+/// Packages of the application that lie outside of its root, as the calling thread's user finds them.
+fn packages(root: &Place) -> Vec<Shown> {
     let mut found = Vec::new();
-    let vendor = vendor_dir(root);
-    let Ok(resolved) = vendor.canonicalize() else {
+    let named = root.path().join(vendor_dir(root));
+    let Ok(vendor) = Place::find(&named) else {
         return found;
     };
-    if !resolved.starts_with(root) && is_vendor(&resolved) && may_be_shown(&resolved, root, reader)
+    if !vendor.path().starts_with(root.path()) && is_vendor(&vendor) && may_be_shown(&vendor, root)
     {
-        found.push(vendor.clone());
+        found.push(Shown::found(named, vendor.clone()));
     }
-    let Some(text) = content(&resolved.join("composer/installed.json")) else {
+    let Ok(text) = vendor.read(Path::new("composer/installed.json"), COMPOSER_MAX_BYTES) else {
         return found;
     };
     let Ok(installed) = serde_json::from_slice::<Installed>(&text) else {
@@ -219,48 +234,32 @@ fn packages(root: &Path, reader: Option<RunAs>) -> Vec<PathBuf> {
         let (true, Some(at)) = (is_path, package.install_path) else {
             continue;
         };
-        let Ok(directory) = resolved.join("composer").join(at).canonicalize() else {
+        let Ok(directory) = Place::find(&vendor.path().join("composer").join(at)) else {
             continue;
         };
-        if !directory.starts_with(root)
-            && directory.join("composer.json").is_file()
-            && may_be_shown(&directory, root, reader)
+        if !directory.path().starts_with(root.path())
+            && has_file(&directory, "composer.json")
+            && may_be_shown(&directory, root)
         {
-            found.push(directory);
+            found.push(Shown::found(directory.path(), directory.clone()));
         }
     }
     found
 }
 
-/// Whether a directory is one that Composer installs into, and not any that a project names.
-fn is_vendor(directory: &Path) -> bool {
-    directory.join("autoload.php").is_file() && directory.join("composer/installed.json").is_file()
+fn has_file(directory: &Place, name: &str) -> bool {
+    directory
+        .below(Path::new(name))
+        .is_ok_and(|found| found.is_file())
 }
 
-/// Whether a user can come to a directory and read it. A root host can come anywhere, and what it
-/// mounts is seen past the directories that it is in.
-fn can_enter(directory: &Path, reader: RunAs) -> bool {
-    const READ: u32 = 4;
-    const SEARCH: u32 = 1;
-    directory.ancestors().all(|dir| {
-        let needed = if dir == directory {
-            READ | SEARCH
-        } else {
-            SEARCH
-        };
-        dir.metadata().is_ok_and(|meta| {
-            let shift = match () {
-                () if meta.uid() == reader.uid => 6,
-                () if meta.gid() == reader.gid => 3,
-                () => 0,
-            };
-            meta.mode() >> shift & needed == needed
-        })
-    })
+/// Whether a directory is one that Composer installs into, and not any that a project names.
+fn is_vendor(directory: &Place) -> bool {
+    has_file(directory, "autoload.php") && has_file(directory, "composer/installed.json")
 }
 
 /// Composer's `vendor-dir`, by default `vendor`. Variables in it (`$HOME`) are not expanded.
-fn vendor_dir(root: &Path) -> PathBuf {
+fn vendor_dir(root: &Place) -> PathBuf {
     #[derive(Default, Deserialize)]
     struct Manifest {
         #[serde(default)]
@@ -271,15 +270,15 @@ fn vendor_dir(root: &Path) -> PathBuf {
         #[serde(rename = "vendor-dir")]
         vendor_dir: Option<PathBuf>,
     }
-    let manifest = content(&root.join("composer.json"))
+    let manifest = root
+        .read(Path::new("composer.json"), COMPOSER_MAX_BYTES)
+        .ok()
         .and_then(|text| serde_json::from_slice::<Manifest>(&text).ok())
         .unwrap_or_default();
-    root.join(
-        manifest
-            .config
-            .vendor_dir
-            .unwrap_or_else(|| "vendor".into()),
-    )
+    manifest
+        .config
+        .vendor_dir
+        .unwrap_or_else(|| "vendor".into())
 }
 
 /// `vendor/composer/installed.json`, as Composer 2 writes it.
@@ -309,19 +308,20 @@ const SYSTEM_DIRECTORIES: &[&str] = &[
 
 /// Whether a directory that the application's own files name may be read: not one that holds more
 /// than a package would.
-fn may_be_shown(directory: &Path, root: &Path, reader: Option<RunAs>) -> bool {
+fn may_be_shown(directory: &Place, root: &Place) -> bool {
+    let path = directory.path();
     let homes = std::env::var_os("HOME").map(PathBuf::from);
-    let is_home = homes.is_some_and(|home| home.starts_with(directory))
-        || directory.parent() == Some(Path::new("/home"));
-    reader.is_none_or(|reader| can_enter(directory, reader))
-        && directory != Path::new("/")
-        && !root.starts_with(directory)
+    let is_home = homes.is_some_and(|home| home.starts_with(path))
+        || path.parent() == Some(Path::new("/home"));
+    directory.is_directory()
+        && path != Path::new("/")
+        && !root.path().starts_with(path)
         && !is_home
         && !SYSTEM_DIRECTORIES.iter().any(|system| {
             let system = Path::new(system);
-            system.starts_with(directory)
+            system.starts_with(path)
         })
         && !["/proc", "/sys", "/dev", "/etc", "/run", "/boot"]
             .iter()
-            .any(|system| directory.starts_with(system))
+            .any(|system| path.starts_with(system))
 }

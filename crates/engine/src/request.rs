@@ -4,7 +4,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use altair_sandbox::{Place, Shown, with_files_of};
+
 use crate::EvalError;
+use crate::confinement::{FILE_PATIENCE, run_as};
 
 /// Default of [`EvalRequest::timeout_ms`], in milliseconds.
 pub const DEFAULT_TIMEOUT_MS: i64 = 5_000;
@@ -117,7 +120,8 @@ impl EvalRequest {
             return Err(invalid("The snippet is empty: give some PHP to run."));
         }
         let root = resolve_root(&self.project_root)?;
-        if !self.unconfined && root == Path::new("/") {
+        let path = root.path();
+        if !self.unconfined && path == Path::new("/") {
             return Err(invalid(
                 "The project root is `/`, and a confined run shows all of its project: name the directory of the application.",
             ));
@@ -130,9 +134,9 @@ impl EvalRequest {
             (None, _) => None,
         };
         let bootstrap = match named {
-            Some((path, source)) => Bootstrap::File(resolve_bootstrap(&root, &path, source)?),
+            Some((named, source)) => Bootstrap::File(resolve_bootstrap(path, &named, source)?),
             None => {
-                let default = root.join(DEFAULT_BOOTSTRAP);
+                let default = path.join(DEFAULT_BOOTSTRAP);
                 if default.is_file() {
                     Bootstrap::File(default)
                 } else {
@@ -140,20 +144,47 @@ impl EvalRequest {
                 }
             }
         };
-        for path in &self.readable_paths {
-            check_readable(path)?;
+        let readable = self.readable(&root)?;
+        Ok(Target {
+            root,
+            bootstrap,
+            readable,
+        })
+    }
+
+    /// Finds what is to be read beside the project: as the user that the run has, who may have put
+    /// something else in its place, and is to see no more than he could by himself.
+    fn readable(&self, root: &Place) -> Result<Vec<Shown>, EvalError> {
+        if self.readable_paths.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(Target { root, bootstrap })
+        let paths = self.readable_paths.clone();
+        let find = move || {
+            let found = paths.iter().map(|path| find_readable(path));
+            found.collect::<Result<Vec<Shown>, EvalError>>()
+        };
+        match self.unconfined {
+            true => find(),
+            false => with_files_of(run_as(root), FILE_PATIENCE, find).map_err(|e| {
+                invalid(format!(
+                    "The readable paths cannot be used: {}.",
+                    reason(&e)
+                ))
+            })?,
+        }
     }
 }
 
 /// The application as it was found on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The project root, absolute and free of symlinks.
-    pub root: PathBuf,
+    /// The project root. It is opened once: what is looked at, read and shown is this directory, and
+    /// the run's user is its owner, whatever is under its path meanwhile.
+    pub root: Place,
     /// Where the container comes from.
     pub bootstrap: Bootstrap,
+    /// What the request names to be read beside it.
+    pub readable: Vec<Shown>,
 }
 
 /// Where the container comes from.
@@ -196,21 +227,21 @@ fn refuse_nul(path: &Path, what: &str) -> Result<(), EvalError> {
     Ok(())
 }
 
-fn resolve_root(root: &Path) -> Result<PathBuf, EvalError> {
+fn resolve_root(root: &Path) -> Result<Place, EvalError> {
     refuse_nul(root, "project root")?;
     if root.as_os_str().is_empty() {
         return Err(invalid(
             "The project root is empty: name the directory that holds vendor/autoload.php.",
         ));
     }
-    let resolved = root.canonicalize().map_err(|e| {
+    let resolved = Place::find(root).map_err(|e| {
         invalid(format!(
             "The project root {} cannot be used: {}.",
             root.display(),
             reason(&e)
         ))
     })?;
-    if !resolved.is_dir() {
+    if !resolved.is_directory() {
         return Err(invalid(format!(
             "The project root {} is not a directory.",
             root.display()
@@ -248,7 +279,7 @@ const KERNEL_VIEWS: &[&str] = &["/proc", "/sys", "/dev"];
 /// Where a run finds a directory of its own in place of the host's.
 const TEMP: &str = "/tmp";
 
-fn check_readable(path: &Path) -> Result<(), EvalError> {
+fn find_readable(path: &Path) -> Result<Shown, EvalError> {
     refuse_nul(path, "readable path")?;
     let shown = path.display();
     if !path.is_absolute() {
@@ -256,12 +287,17 @@ fn check_readable(path: &Path) -> Result<(), EvalError> {
             "The readable path \"{shown}\" is not absolute."
         )));
     }
-    let resolved = path.canonicalize().map_err(|e| {
+    let place = Place::find(path).map_err(|e| {
+        let whose = match e.kind() {
+            std::io::ErrorKind::PermissionDenied => " for the user that the run has",
+            _ => "",
+        };
         invalid(format!(
-            "The readable path {shown} cannot be used: {}.",
+            "The readable path {shown} cannot be used: {}{whose}.",
             reason(&e)
         ))
     })?;
+    let resolved = place.path();
     let why = if resolved == Path::new("/") {
         "that is the whole disk"
     } else if KERNEL_VIEWS.iter().any(|view| resolved.starts_with(view)) {
@@ -269,7 +305,7 @@ fn check_readable(path: &Path) -> Result<(), EvalError> {
     } else if resolved == Path::new(TEMP) {
         "a run has a directory of its own there; name a path below it"
     } else {
-        return Ok(());
+        return Ok(Shown::found(path, place));
     };
     Err(invalid(format!(
         "The readable path {shown} cannot be allowed: {why}."
@@ -362,7 +398,7 @@ mod tests {
             .unwrap();
         assert_eq!(
             target.bootstrap,
-            Bootstrap::File(target.root.join(DEFAULT_BOOTSTRAP))
+            Bootstrap::File(target.root.path().join(DEFAULT_BOOTSTRAP))
         );
         assert!(message(&with(Path::new("nope.php")), None).contains("no such file"));
         assert!(message(&with(Path::new("config")), None).contains("not a file"));
@@ -381,9 +417,9 @@ mod tests {
         let target = request.resolve(Some("".into())).unwrap();
         assert_eq!(
             target.bootstrap,
-            Bootstrap::File(target.root.join(DEFAULT_BOOTSTRAP))
+            Bootstrap::File(target.root.path().join(DEFAULT_BOOTSTRAP))
         );
-        std::fs::remove_file(target.root.join(DEFAULT_BOOTSTRAP)).unwrap();
+        std::fs::remove_file(target.root.path().join(DEFAULT_BOOTSTRAP)).unwrap();
         assert_eq!(
             request.resolve(None).unwrap().bootstrap,
             Bootstrap::Discover
@@ -396,7 +432,7 @@ mod tests {
         let link = dir.path().join("link");
         symlink(dir.path(), &link).unwrap();
         let target = EvalRequest::new("1", link).resolve(None).unwrap();
-        assert_eq!(target.root, dir.path().canonicalize().unwrap());
+        assert_eq!(target.root.path(), dir.path().canonicalize().unwrap());
     }
 
     #[test]

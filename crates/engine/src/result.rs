@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use altair_sandbox::bounded::at_most;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::encode::MAX_TRACE_FRAMES;
 
 /// How a run ended. The names are the values of `diagnostics.outcome`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +46,9 @@ pub enum Phase {
     Encode,
 }
 
+/// Frames of a place that are read: twice as many as are shown.
+const FRAMES_MAX: usize = 2 * MAX_TRACE_FRAMES;
+
 /// Where the code was: the place of a fatal error, or where a deadline met the snippet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
@@ -51,7 +57,7 @@ pub struct Location {
     /// The line, from 1.
     pub line: u32,
     /// Frames from the innermost out, `function (file:line)`, without argument values.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "at_most::<FRAMES_MAX, _, _>")]
     pub stack_trace: Vec<String>,
 }
 

@@ -3,11 +3,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, TryLockError};
 
-use altair_sandbox::{Child, FinalGuards, Limits, SpawnError, Step, channel_pair};
+use altair_sandbox::{
+    Child, FinalGuards, Limits, Place, RunAs, Shown, SpawnError, Step, channel_pair, other_user,
+};
+use nix::unistd::fchown;
 use tempfile::TempDir;
 
 use crate::asked::Asked;
@@ -71,24 +73,30 @@ impl Started {
 
 /// Directories of a run on disk. Removed when this is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Directories(Vec<TempDir>);
+pub(crate) struct Directories(Vec<(TempDir, Option<RunAs>)>);
 
 impl Directories {
-    fn make(&mut self, root: &Path) -> std::io::Result<PathBuf> {
+    fn make(&mut self, root: &Place) -> std::io::Result<Place> {
         let dir = tempfile::Builder::new().prefix("altair-").tempdir()?;
-        if let Some(owner) = run_as(root) {
-            chown(dir.path(), Some(owner.uid), Some(owner.gid))?;
+        let place = Place::find(dir.path())?;
+        let owner = run_as(root);
+        self.0.push((dir, owner));
+        if let Some(owner) = other_user(owner) {
+            // The last thing that is done by its path: from here on it is its owner's to rename.
+            fchown(
+                place.open()?,
+                Some(owner.uid.into()),
+                Some(owner.gid.into()),
+            )?;
         }
-        let path = dir.path().canonicalize()?;
-        self.0.push(dir);
-        Ok(path)
+        Ok(place)
     }
 }
 
 impl Drop for Directories {
     fn drop(&mut self) {
-        for dir in self.0.drain(..) {
-            altair_sandbox::remove_directory(&dir.keep());
+        for (dir, owner) in self.0.drain(..) {
+            altair_sandbox::remove_directory(&dir.keep(), owner);
         }
     }
 }
@@ -170,10 +178,10 @@ pub(crate) fn start(asked: &Asked<'_>) -> Result<Started, EvalError> {
         ..
     } = *asked;
     let selection = &evaluator.selection;
-    let readable = asked.readable();
+    let readable = asked.readable().map_err(|why| system(&why))?;
     let (mut attempt, mut why) = if selection.takes("filesystem", request) {
         known()
-            .and_then(|known| known.get(&target.root).cloned())
+            .and_then(|known| known.get(target.root.path()).cloned())
             .unwrap_or((Attempt::Full, String::new()))
     } else {
         (Attempt::NoView, String::new())
@@ -201,7 +209,7 @@ pub(crate) fn start(asked: &Asked<'_>) -> Result<Started, EvalError> {
             {
                 Level::None(std::env::temp_dir())
             }
-            Attempt::NoView => Level::None(directory()?),
+            Attempt::NoView => Level::None(directory()?.path().to_owned()),
         };
         let confinement = Confinement {
             request,
@@ -252,7 +260,7 @@ pub(crate) fn start(asked: &Asked<'_>) -> Result<Started, EvalError> {
                 if known.len() >= KNOWN_MAX {
                     known.clear();
                 }
-                known.insert(target.root.clone(), (attempt, why.clone()));
+                known.insert(target.root.path().to_owned(), (attempt, why.clone()));
             }
             let state = match attempt {
                 Attempt::ReadOnly => Some(format!("degraded to a read-only project: {why}")),
@@ -278,7 +286,11 @@ pub(crate) fn start(asked: &Asked<'_>) -> Result<Started, EvalError> {
             insist: selection.insisted_final(request, private_root),
             guards,
             private_root,
-            readable,
+            readable: readable
+                .iter()
+                .map(|shown| shown.path().to_owned())
+                .chain(readable.iter().filter_map(Shown::found_at))
+                .collect(),
             directories,
         });
     }

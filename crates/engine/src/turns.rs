@@ -1,10 +1,10 @@
 //! Taking turns: of several runs that are under way, only so many are at their snippet at once.
 //!
-//! A run is under way before and after that: its process is made and set up ahead, and the kernel
-//! takes it down afterwards. Neither is the snippet's, and both are most of the time of a short one.
+//! A run is under way before that: its process is made and set up ahead, which is much of the time of
+//! a short one.
 //!
-//! A run gives its turn back when its child has reported. Native code in a child could report and go
-//! on: what bounds that is how many runs the host has under way, and their deadlines.
+//! A run gives its turn back when its child has ended, and not when it says that it will: native code
+//! in a child could say so and go on.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -12,7 +12,7 @@ use nix::sys::socket::{
 };
 
 use crate::buffer::Buffer;
-use crate::sys;
+use crate::{limits, sys};
 
 /// Bytes of the largest packet that is taken from a process, 64 KiB. A larger one is dropped.
 pub const MAX_PACKET_BYTES: usize = 64 * 1024;
@@ -54,19 +54,27 @@ pub fn channel_pair() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Hands the listener of the calling process's filter to the host, or tells it that none comes.
-/// A host that is gone needs none.
-pub(crate) fn hand_over(channel: BorrowedFd<'_>, listener: Option<OwnedFd>) {
+///
+/// # Errors
+/// What sendmsg(2) says, but for a host that is gone: it needs none. The host is told that none
+/// comes.
+pub(crate) fn hand_over(channel: BorrowedFd<'_>, listener: Option<OwnedFd>) -> nix::Result<()> {
+    limits::room_for_descriptors();
     let descriptors: Vec<_> = listener.iter().map(AsRawFd::as_raw_fd).collect();
     let rights = [ControlMessage::ScmRights(&descriptors)];
     let control = rights.get(..descriptors.len()).unwrap_or_default();
     let packet = [IoSlice::new(HAND_OVER)];
-    while let Err(Errno::EINTR) = sendmsg::<()>(
-        channel.as_raw_fd(),
-        &packet,
-        control,
-        MsgFlags::MSG_NOSIGNAL,
-        None,
-    ) {}
+    let send = |control| loop {
+        let flags = MsgFlags::MSG_NOSIGNAL;
+        match sendmsg::<()>(channel.as_raw_fd(), &packet, control, flags, None) {
+            Err(Errno::EINTR) => {}
+            sent => break sent.map(drop),
+        }
+    };
+    match send(control) {
+        Ok(()) | Err(Errno::EPIPE | Errno::ECONNRESET) => Ok(()),
+        Err(errno) => send(&[]).and(Err(errno)),
+    }
 }
 
 /// The host's end while the process runs. Nothing here blocks, or raises `SIGPIPE`.
@@ -296,7 +304,7 @@ mod tests {
         send_with(&process, b"another");
         assert_eq!(packets(&mut channel), [b"another".to_vec()]);
         assert!(channel.listener().is_none());
-        hand_over(process.as_fd(), Some(process.try_clone().unwrap()));
+        hand_over(process.as_fd(), Some(process.try_clone().unwrap())).unwrap();
         assert!(packets(&mut channel).is_empty());
         assert!(channel.listener().is_some());
         assert!(channel.listener().is_none());
@@ -309,7 +317,7 @@ mod tests {
     fn none_comes_after_it_was_said_that_none_comes() {
         let (host, process) = channel_pair().unwrap();
         let mut channel = Channel::new(Some(host), Vec::new(), false);
-        hand_over(process.as_fd(), None);
+        hand_over(process.as_fd(), None).unwrap();
         assert!(packets(&mut channel).is_empty());
         send_with(&process, HAND_OVER);
         assert_eq!(packets(&mut channel), [HAND_OVER.to_vec()]);

@@ -12,7 +12,7 @@ use crate::guard::Guards;
 use crate::seccomp::{Connector, Listener};
 use crate::template::Forked;
 use crate::view::{Layer, Layers, Renewal};
-use crate::{Connections, RunAs, raw, sweep, sys};
+use crate::{Connections, RunAs, procfs, raw, sweep, sys};
 
 /// Receives one packet with the descriptor that came with it, if any, without waiting.
 fn receive(lifeline: &OwnedFd, bytes: &mut [u8]) -> nix::Result<(usize, Option<OwnedFd>)> {
@@ -96,6 +96,10 @@ pub struct Child {
     /// Where it may connect to, and as whom.
     connections: (Connections, Option<RunAs>),
     layer: Option<Layer>,
+    /// The process's id, as its keeper has told it; 0: it could not.
+    pid: i32,
+    /// The most file locks that it may have.
+    file_locks: Option<usize>,
     /// The process that made this one.
     host: u32,
     collected: bool,
@@ -127,6 +131,7 @@ impl Child {
         renewal: Option<Renewal>,
         template: bool,
         connections: (Connections, Option<RunAs>),
+        file_locks: Option<usize>,
     ) -> Self {
         Self {
             hold: Hold::Keeper {
@@ -141,6 +146,8 @@ impl Child {
             template,
             connections,
             layer: None,
+            pid: 0,
+            file_locks,
             host: std::process::id(),
             collected: false,
         }
@@ -150,6 +157,7 @@ impl Child {
     pub(crate) fn forked(forked: Forked, streams: Streams, started: Instant) -> Self {
         let guards = forked.template().guards.clone();
         let layers = forked.layers().cloned();
+        let (pid, file_locks) = (forked.pid, forked.template().file_locks);
         Self {
             hold: Hold::Itself(forked),
             streams: Some(streams),
@@ -160,6 +168,8 @@ impl Child {
             template: false,
             connections: Default::default(),
             layer: None,
+            pid,
+            file_locks,
             host: std::process::id(),
             collected: false,
         }
@@ -178,12 +188,25 @@ impl Child {
         self.renewal.as_ref()
     }
 
+    /// The process's id, as the host knows it, and not as the process says; `None` where its keeper
+    /// was stopped before it could tell.
+    #[must_use]
+    pub fn pid(&self) -> Option<i32> {
+        (self.pid > 0).then_some(self.pid)
+    }
+
+    /// Whether it has more file locks than it may; how many it may have.
+    pub(crate) fn too_many_locks(&self) -> Option<usize> {
+        let most = self.file_locks?;
+        (procfs::file_locks(self.pid()?) > most).then_some(most)
+    }
+
     /// What listens to the process's filter.
     pub(crate) fn listener(&self, socket: OwnedFd) -> Option<Listener> {
         let (connections, run_as) = self.connections.clone();
         let connector = Connector::new(connections, run_as);
         match self.template {
-            true => Listener::of_template(socket, connector),
+            true => Listener::of_template(socket, connector, self.pid()),
             false => Listener::new(socket, connector),
         }
     }
@@ -237,7 +260,7 @@ impl Child {
         let mut give_up = None;
         loop {
             let Hold::Keeper { pidfd, lifeline } = &self.hold else {
-                return Some(Ok(()));
+                return Some(Ok(0));
             };
             let mut fds = [
                 PollFd::new(lifeline.as_fd(), PollFlags::POLLIN),
@@ -250,7 +273,13 @@ impl Child {
             let ended = fds[1].any() == Some(true);
             let mut bytes = [0; REPORT_BYTES];
             match receive(lifeline, &mut bytes) {
-                Ok((REPORT_BYTES, _)) => return decode(bytes),
+                Ok((REPORT_BYTES, _)) => {
+                    let report = decode(bytes);
+                    if let Some(Ok(pid)) = report {
+                        self.pid = pid;
+                    }
+                    return report;
+                }
                 // The layer, which comes before the report.
                 Ok((_, Some(directory))) if self.layers.is_some() => {
                     self.has_layer(directory);
@@ -266,7 +295,7 @@ impl Child {
             // Nothing before the program stops the keeper, so the program runs, and does so
             // again and again.
             if give_up.is_some_and(|until| Instant::now() >= until) {
-                return Some(Ok(()));
+                return Some(Ok(0));
             }
         }
     }

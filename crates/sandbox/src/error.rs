@@ -19,7 +19,7 @@ pub enum Step {
     Descriptors,
     /// `SIGXFSZ` is ignored and all signals are unblocked.
     Signals,
-    /// `RLIMIT_CORE` is set to 0.
+    /// `RLIMIT_CORE` is set to 1.
     CoreLimit,
     /// `RLIMIT_DATA` is set.
     DataLimit,
@@ -29,6 +29,8 @@ pub enum Step {
     CpuLimit,
     /// `RLIMIT_FSIZE` is set.
     FileSizeLimit,
+    /// `RLIMIT_SIGPENDING` is set.
+    PendingSignalLimit,
     /// `RLIMIT_NOFILE` is set.
     DescriptorLimit,
     /// A mount namespace of its own is made, in a user namespace where that is needed.
@@ -68,7 +70,7 @@ pub enum Step {
 }
 
 impl Step {
-    const ALL: [Self; 28] = [
+    const ALL: [Self; 29] = [
         Self::Keeper,
         Self::Clone,
         Self::Session,
@@ -79,6 +81,7 @@ impl Step {
         Self::AddressSpaceLimit,
         Self::CpuLimit,
         Self::FileSizeLimit,
+        Self::PendingSignalLimit,
         Self::DescriptorLimit,
         Self::Namespace,
         Self::IdMaps,
@@ -130,6 +133,7 @@ impl Step {
             Self::AddressSpaceLimit => "set the limit for address space (RLIMIT_AS)",
             Self::CpuLimit => "set the limit for processor time (RLIMIT_CPU)",
             Self::FileSizeLimit => "set the limit for file size (RLIMIT_FSIZE)",
+            Self::PendingSignalLimit => "set the limit for signals that wait (RLIMIT_SIGPENDING)",
             Self::DescriptorLimit => "set the limit for open descriptors (RLIMIT_NOFILE)",
             Self::Namespace => "make a mount namespace of its own",
             Self::IdMaps => "map its user into a user namespace",
@@ -168,13 +172,14 @@ pub(crate) struct Failure {
 /// Bytes of a [`Report`] on its way.
 pub(crate) const REPORT_BYTES: usize = 8;
 
-/// What the keeper tells the host, once: the program runs, or the step that failed.
-pub(crate) type Report = Result<(), Failure>;
+/// What the keeper tells the host, once: the process that runs its program, or the step that failed.
+pub(crate) type Report = Result<i32, Failure>;
 
-/// Encodes a report: the number of the step (0 when all went well) and the `errno`.
+/// Encodes a report: the number of the step (0 when all went well), and the `errno` or the process's
+/// id.
 pub(crate) fn encode(report: Report) -> [u8; REPORT_BYTES] {
     let (step, errno) = match report {
-        Ok(()) => (0, 0),
+        Ok(pid) => (0, pid),
         Err(failure) => (failure.step as i32, failure.errno as i32),
     };
     let [a, b, c, d] = step.to_ne_bytes();
@@ -185,9 +190,10 @@ pub(crate) fn encode(report: Report) -> [u8; REPORT_BYTES] {
 /// Decodes a report; `None` if it is none.
 pub(crate) fn decode(bytes: [u8; REPORT_BYTES]) -> Option<Report> {
     let [a, b, c, d, e, f, g, h] = bytes;
-    let errno = Errno::from_raw(i32::from_ne_bytes([e, f, g, h]));
+    let second = i32::from_ne_bytes([e, f, g, h]);
+    let errno = Errno::from_raw(second);
     match i32::from_ne_bytes([a, b, c, d]) {
-        0 => Some(Ok(())),
+        0 => Some(Ok(second)),
         code => Step::ALL
             .into_iter()
             .find(|step| *step as i32 == code)
@@ -248,6 +254,10 @@ pub enum SpawnError {
         /// What is wrong with it.
         source: io::Error,
     },
+    /// The project, when it was to be mounted, was another directory than at first: somebody has
+    /// replaced it meanwhile.
+    #[error("the project was replaced by another directory while the process was started")]
+    Replaced,
     /// The host could not make what the start needs.
     #[error("cannot start a process: {what}: {source}")]
     Host {
@@ -287,7 +297,7 @@ mod tests {
             assert_eq!(decode(encode(report)).unwrap(), report);
         }
         assert_eq!(Step::ALL.last(), Some(&Step::Exec));
-        assert_eq!(decode(encode(Ok(()))), Some(Ok(())));
+        assert_eq!(decode(encode(Ok(4711))), Some(Ok(4711)));
         assert_eq!(decode([0xff; REPORT_BYTES]), None);
     }
 }

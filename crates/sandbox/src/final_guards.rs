@@ -3,11 +3,12 @@
 
 use std::os::fd::BorrowedFd;
 
+use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::landlock::Landlock;
 use crate::seccomp::Seccomp;
-use crate::{GuardState, channel, landlock, seccomp};
+use crate::{GuardState, channel, landlock, limits, seccomp};
 
 /// The guards that the program takes for itself, as plain data that a host can send to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +17,9 @@ pub struct FinalGuards {
     pub landlock: Option<Landlock>,
     /// System calls; `None`: not taken.
     pub seccomp: Option<Seccomp>,
+    /// Open descriptors at a time ([`Limits::descriptors`](crate::Limits::descriptors)): the last of
+    /// all limits, taken when nothing is sent to the host any more.
+    pub descriptors: Option<u64>,
 }
 
 /// What became of the last guards. `None`: not asked for.
@@ -25,6 +29,8 @@ pub struct Taken {
     pub landlock: Option<GuardState>,
     /// Of seccomp.
     pub seccomp: Option<GuardState>,
+    /// Of the limits, where one of them could not be taken.
+    pub limits: Option<GuardState>,
 }
 
 impl FinalGuards {
@@ -54,10 +60,52 @@ impl FinalGuards {
             }
             None => (None, None),
         };
-        if let Some(channel) = channel {
+        let told = match channel {
             // Our copy is closed with this: whoever holds it could permit what it is asked.
-            channel::hand_over(channel, listener);
+            Some(channel) => channel::hand_over(channel, listener),
+            None => Ok(()),
+        };
+        let seccomp = match told {
+            Ok(()) => seccomp,
+            Err(errno) => seccomp.map(|state| unheard(state, errno)),
+        };
+        let limits = self.limit_descriptors().err().map(unlimited);
+        Taken {
+            landlock,
+            seccomp,
+            limits,
         }
-        Taken { landlock, seccomp }
+    }
+
+    /// Takes the limit for descriptors, for good. [`FinalGuards::take`] has done it; a fork of a
+    /// template has a descriptor to send after it has taken the others.
+    ///
+    /// # Errors
+    /// What setrlimit(2) says.
+    pub fn limit_descriptors(&self) -> std::io::Result<()> {
+        match self.descriptors {
+            Some(descriptors) => Ok(limits::limit_descriptors(descriptors, false)?),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A filter whose listener the host did not get: what it would have been asked about fails.
+fn unheard(state: GuardState, errno: Errno) -> GuardState {
+    match state {
+        GuardState::InForce => GuardState::Degraded {
+            to: format!(
+                "no connection, no thread and no word on what is refused: the listener could not be \
+                 handed over ({})",
+                errno.desc().to_lowercase()
+            ),
+        },
+        other => other,
+    }
+}
+
+fn unlimited(error: std::io::Error) -> GuardState {
+    GuardState::Degraded {
+        to: format!("all but descriptors: {error}"),
     }
 }

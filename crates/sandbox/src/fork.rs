@@ -16,44 +16,62 @@ use nix::unistd::{Pid, getppid};
 use crate::error::{Failure, Step};
 use crate::final_guards::{FinalGuards, Taken};
 use crate::huge::{self, Pending};
-use crate::seccomp::{self, Closing, Seccomp};
-use crate::template::{ANSWER_BYTES, ASK};
+use crate::seccomp::{self, Closing};
+use crate::template::{ANSWER_BYTES, ASK, PASS_BYTES};
 use crate::view::{self, Renewal, Renewed};
 use crate::{Limits, channel, landlock, limits, privileges, process, raw, sys};
 
 /// The first filter of a template, taken: what the final one of its forks refuses is refused, but
 /// for what they need to set themselves up, and that is refused to the template's own program.
 #[derive(Debug)]
-pub struct FirstGuard {
-    pass: u64,
-}
+pub struct FirstGuard(());
 
 impl FirstGuard {
-    /// Takes it for the calling process, and hands its listener over `channel` to the host, which
-    /// has to listen.
+    /// Takes it for the calling process, as the host sends it over `channel`
+    /// ([`Model`](crate::Model)), and hands its listener to the host, which has to listen. From then on
+    /// the process may have so many descriptors, until it settles.
     ///
     /// # Errors
     /// Where the kernel has no such filter, or there is a listener further out already.
-    pub fn take(policy: &Seccomp, channel: BorrowedFd<'_>) -> io::Result<Self> {
+    pub fn take(channel: BorrowedFd<'_>, descriptors: Option<u64>) -> io::Result<Self> {
         privileges::lay_down()?;
-        let pass = random()?;
-        let listener = seccomp::take_first(policy, pass)?;
-        channel::hand_over(channel, Some(listener));
-        Ok(Self { pass })
+        let listener = seccomp::take_first(channel)?;
+        channel::hand_over(channel, Some(listener))?;
+        if let Some(descriptors) = descriptors {
+            limits::limit_descriptors(descriptors, true)?;
+        }
+        Ok(Self(()))
     }
 
-    /// Takes up what the template's forks need to set themselves up, and gives up what they are to
-    /// have anew: its mounts. Nothing of the template's
-    /// program runs after this but in forks. They are asked for over `control`, which is the
-    /// template's channel.
+    /// Waits for the host to say that boot is over ([`Template::settle`](crate::Template::settle)),
+    /// takes up what the template's forks need to set themselves up, and gives up what they are to
+    /// have anew: its mounts. Nothing of the template's program runs after this but in forks. They
+    /// are asked for over `control`, which is the template's channel, and over which the host is told
+    /// how this went.
     ///
     /// # Errors
-    /// What the system said.
+    /// What the system said. The template is to end then.
     pub fn settle(self, renewal: &Renewal, control: BorrowedFd<'static>) -> io::Result<Forking> {
-        sys::set_pass(self.pass);
+        let pass = receive_pass(control)?;
+        let settled = Self::settle_with(pass, renewal, control);
+        let told = match &settled {
+            Ok(_) => 0_i32.to_ne_bytes(),
+            Err(error) => refusal(Errno::from_raw(error.raw_os_error().unwrap_or(0))),
+        };
+        raw::send(control.as_raw_fd(), &told);
+        settled
+    }
+
+    fn settle_with(
+        pass: u64,
+        renewal: &Renewal,
+        control: BorrowedFd<'static>,
+    ) -> io::Result<Forking> {
+        sys::set_pass(pass);
+        limits::room_for_descriptors();
         privileges::take_up().map_err(|failure| io::Error::from(failure.errno))?;
         let renewed = renewal.settle()?;
-        let closing = Closing::new(self.pass)?;
+        let closing = Closing::new(pass)?;
         // What is sent to the template is not to wait for its forks.
         let mut mask = SigSet::empty();
         nix::sys::signal::pthread_sigmask(
@@ -71,13 +89,21 @@ impl FirstGuard {
     }
 }
 
-fn random() -> io::Result<u64> {
-    let mut bytes = [0u8; 8];
-    // SAFETY: pointer and length are of one array.
-    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    match Errno::result(count)? {
-        8 => Ok(u64::from_ne_bytes(bytes)),
-        _ => Err(Errno::EIO.into()),
+/// Waits for the packet that holds the pass.
+fn receive_pass(control: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut bytes = [0; PASS_BYTES];
+    loop {
+        let mut fds = [PollFd::new(control, PollFlags::POLLIN)];
+        match poll(&mut fds, PollTimeout::NONE) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        match raw::receive(control.as_raw_fd(), &mut bytes) {
+            Ok(PASS_BYTES) => return Ok(u64::from_ne_bytes(bytes)),
+            Err(Errno::EAGAIN | Errno::EINTR) => {}
+            Ok(_) => return Err(Errno::EBADMSG.into()),
+            Err(errno) => return Err(errno.into()),
+        }
     }
 }
 
@@ -160,7 +186,11 @@ impl Forking {
                 }
                 Ok(Cloned::Parent { pid, pidfd }) => {
                     let told = pid.to_ne_bytes();
-                    let _ = raw::send_with(self.control.as_raw_fd(), &told, &[pidfd]);
+                    if let Err(errno) = raw::send_with(self.control.as_raw_fd(), &told, &[pidfd]) {
+                        // Nobody could hold it, and it is not to wait for orders for ever.
+                        let _ = sys::kill(pid, libc::SIGKILL);
+                        raw::send(self.control.as_raw_fd(), &refusal(errno));
+                    }
                     raw::close(pidfd);
                 }
                 Err(errno) => raw::send(self.control.as_raw_fd(), &refusal(errno)),
@@ -356,6 +386,7 @@ impl SetUp {
         Ok(Taken {
             landlock: guards.landlock.as_ref().map(landlock::take),
             seccomp: guards.seccomp.as_ref().map(|_| self.closing.take()),
+            limits: None,
         })
     }
 }

@@ -31,12 +31,21 @@ pub type Guards = BTreeMap<&'static str, GuardState>;
 /// [`SpawnError`](crate::SpawnError), so a process that runs has what is listed here.
 pub(crate) fn states(policy: &Policy) -> Guards {
     BTreeMap::from([
-        ("process", GuardState::InForce),
+        ("process", process()),
         ("limits", limits::state(&policy.limits)),
         ("privileges", privileges::state(&policy.privileges)),
         ("filesystem", view::state(policy.view.as_ref())),
         ("deadline", deadline()),
     ])
+}
+
+fn process() -> GuardState {
+    match limits::why_a_core() {
+        None => GuardState::InForce,
+        Some(why) => GuardState::Degraded {
+            to: format!("all but {why}"),
+        },
+    }
 }
 
 /// To end all that a process started, the keeper reads its own children from `/proc`.

@@ -12,7 +12,6 @@ use std::os::fd::RawFd;
 use nix::errno::Errno;
 use nix::libc::{self, c_int};
 use nix::sys::prctl;
-use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 use nix::unistd::{getpid, setsid};
 
@@ -21,7 +20,7 @@ use crate::launch::Prepared;
 use crate::process::{Descriptors, LOWEST_SOURCE, REPORT};
 use crate::sweep::sweep;
 use crate::template::ForkEnded;
-use crate::{raw, spawn, sys};
+use crate::{limits, raw, spawn, sys};
 
 /// What the keeper needs, all of it made by the host.
 pub(crate) struct Plan<'a> {
@@ -228,8 +227,8 @@ impl Keeper {
     fn report_start(&mut self) {
         let mut bytes = [0; REPORT_BYTES];
         let report = match raw::read(START, &mut bytes) {
-            Ok(REPORT_BYTES) => decode(bytes).unwrap_or(Ok(())),
-            Ok(_) => Ok(()),
+            Ok(REPORT_BYTES) => decode(bytes).unwrap_or(Ok(self.process)),
+            Ok(_) => Ok(self.process),
             // Ended before it came that far, by the host or its end.
             Err(errno) => Err(Step::Exec.failed(errno)),
         };
@@ -276,7 +275,7 @@ fn mirror(status: Option<c_int>) -> ! {
     let status = status.unwrap_or(libc::SIGKILL);
     if libc::WIFSIGNALED(status) {
         // Dying from the signal is not to leave a core file of the host's memory.
-        let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
+        let _ = limits::no_core();
         let _ = sys::kill(getpid().as_raw(), libc::WTERMSIG(status));
         let _ = sys::unblock_signals();
     }

@@ -1,26 +1,33 @@
 //! Guard: Landlock.
 #![allow(unsafe_code)]
 
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, NetPort,
-    PathBeneath, PathFd, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
+    PathBeneath, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
     RulesetStatus, Scope,
 };
+use nix::dir::Dir;
 use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, OFlag, openat};
 use nix::libc;
-use nix::sys::stat::{SFlag, fstat};
+use nix::sys::stat::{Mode, SFlag, fstat};
 use serde::{Deserialize, Serialize};
 
-use crate::GuardState;
+use crate::{GuardState, Inode, Place, Shown};
 
 /// What Landlock permits; all else that the kernel's version of it governs is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landlock {
     /// Files, and directories with all below, that may be read.
-    #[serde(with = "paths")]
-    pub readable: Vec<PathBuf>,
+    pub readable: Vec<Readable>,
+    /// A directory that may be read with all below, but for what it has under one name: of that there
+    /// are the names alone.
+    pub readable_but: Option<(Readable, PathBuf)>,
     /// Directories below which anything may be read, written, made, renamed and removed, but no
     /// device, socket or program.
     #[serde(with = "paths")]
@@ -33,6 +40,62 @@ pub struct Landlock {
     /// Ports to which TCP connections may be made without that, at whatever address: Landlock does
     /// not know addresses.
     pub ports: Vec<u16>,
+}
+
+/// What may be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Readable {
+    /// Its path.
+    #[serde(with = "one_path")]
+    pub path: PathBuf,
+    /// Which file it has to be: where another is under that path by then, that may not be read.
+    pub inode: Option<Inode>,
+}
+
+impl<P: Into<PathBuf>> From<P> for Readable {
+    fn from(path: P) -> Self {
+        Self {
+            path: path.into(),
+            inode: None,
+        }
+    }
+}
+
+impl Readable {
+    /// What a process is to see.
+    #[must_use]
+    pub fn shown(shown: &Shown) -> Self {
+        Self {
+            path: shown.path().to_owned(),
+            inode: shown.inode(),
+        }
+    }
+
+    /// A place that was found.
+    #[must_use]
+    pub fn place(place: &Place) -> Self {
+        Self {
+            path: place.path().to_owned(),
+            inode: Some(place.inode()),
+        }
+    }
+}
+
+/// A path as bytes.
+mod one_path {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().as_bytes().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        Ok(OsString::from_vec(Vec::deserialize(from)?).into())
+    }
 }
 
 /// Paths as bytes: one that is no UTF-8 travels, too.
@@ -125,30 +188,74 @@ fn restrict(rules: &Landlock, version: ABI) -> Result<RestrictionStatus, Ruleset
             ruleset = ruleset.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
         }
     }
-    let paths = [
-        (&rules.readable, readable()),
-        (&rules.writable, writable(version)),
-        (&rules.devices, AccessFs::ReadFile | AccessFs::WriteFile),
-    ];
-    for (paths, rights) in paths {
-        for path in paths {
-            // What is not there cannot be read.
-            let Ok(file) = PathFd::new(path) else {
-                continue;
-            };
-            let is_directory = fstat(&file).is_ok_and(|stat| {
-                SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == SFlag::S_IFDIR
-            });
-            let rights = if is_directory {
-                rights
-            } else {
-                rights & AccessFs::from_file(version)
-            };
-            ruleset = ruleset.add_rule(PathBeneath::new(file, rights))?;
+    let mut granted: Vec<(OwnedFd, BitFlags<AccessFs>)> = Vec::new();
+    // What is not there cannot be read.
+    for shown in &rules.readable {
+        granted.extend(opened(shown).map(|file| (file, readable())));
+    }
+    if let Some((directory, but)) = &rules.readable_but
+        && let Some(directory) = opened(directory)
+    {
+        for name in names(&directory).filter(|name| name.as_os_str() != but.as_os_str()) {
+            let file = openat(&directory, name.as_os_str(), POINT_ITSELF, Mode::empty());
+            granted.extend(file.ok().map(|file| (file, readable())));
         }
+        granted.push((directory, AccessFs::ReadDir.into()));
+    }
+    let plain = |path: &PathBuf| opened(&Readable::from(path));
+    let device = AccessFs::ReadFile | AccessFs::WriteFile;
+    granted.extend(
+        rules
+            .writable
+            .iter()
+            .filter_map(plain)
+            .map(|file| (file, writable(version))),
+    );
+    granted.extend(
+        rules
+            .devices
+            .iter()
+            .filter_map(plain)
+            .map(|file| (file, device)),
+    );
+    for (file, rights) in granted {
+        let Ok(stat) = fstat(&file) else { continue };
+        let rights = match SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT {
+            SFlag::S_IFDIR => rights,
+            // It leads to what has a rule of its own, or to what may not be read.
+            SFlag::S_IFLNK => continue,
+            _ => rights & AccessFs::from_file(version),
+        };
+        ruleset = ruleset.add_rule(PathBeneath::new(file, rights))?;
     }
     // A run that tries what it may not is nothing that the machine's log should fill with.
     ruleset.log_same_exec(false)?.restrict_self()
+}
+
+/// What is to be pointed at (open(2), `O_PATH`).
+const POINT: OFlag = OFlag::O_PATH.union(OFlag::O_CLOEXEC);
+const POINT_ITSELF: OFlag = POINT.union(OFlag::O_NOFOLLOW);
+
+/// A descriptor of what may be read; `None`: it is not there, or another file is.
+fn opened(wanted: &Readable) -> Option<OwnedFd> {
+    let file = openat(AT_FDCWD, &wanted.path, POINT, Mode::empty()).ok()?;
+    let stat = fstat(&file).ok()?;
+    let is_it = wanted.inode.is_none_or(|inode| inode == Inode::of(&stat));
+    is_it.then_some(file)
+}
+
+/// The names in a directory.
+fn names(directory: &OwnedFd) -> impl Iterator<Item = OsString> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let found: Vec<OsString> = match Dir::openat(directory, ".", flags, Mode::empty()) {
+        Ok(mut dir) => dir
+            .iter()
+            .flatten()
+            .map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned())
+            .collect(),
+        Err(_) => Vec::new(),
+    };
+    found.into_iter().filter(|name| name != "." && name != "..")
 }
 
 fn readable() -> BitFlags<AccessFs> {

@@ -63,7 +63,10 @@ impl Prepared {
             .policy
             .view
             .as_ref()
-            .map(|view| view::Prepared::new(view, user_namespace(launch)?))
+            .map(|view| {
+                let user = privileges::other_user(&launch.policy.privileges);
+                view::Prepared::new(view, user_namespace(launch)?, user)
+            })
             .transpose()?;
         let in_user_namespace = view
             .as_ref()

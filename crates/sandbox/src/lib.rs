@@ -44,6 +44,8 @@
 //! Needs Linux 5.4 (`waitid` on a pidfd); where `close_range` (5.9) is missing, `/proc` is read
 //! instead.
 
+mod acting;
+pub mod bounded;
 mod buffer;
 mod channel;
 mod child;
@@ -58,6 +60,7 @@ mod landlock;
 mod launch;
 mod limits;
 mod output;
+mod place;
 mod policy;
 mod privileges;
 mod process;
@@ -75,6 +78,7 @@ mod template;
 pub mod thread;
 mod view;
 
+pub use acting::{other_user, with_files_of};
 pub use channel::{MAX_PACKET_BYTES, channel_pair};
 pub use child::{Child, Status};
 pub use connections::{Connections, LocalSocket};
@@ -82,10 +86,11 @@ pub use error::{SpawnError, Step};
 pub use final_guards::{FinalGuards, Taken};
 pub use fork::{FirstGuard, Fork, Forked, Forking, SetUp};
 pub use guard::{GuardState, Guards};
-pub use landlock::{Landlock, landlock_version};
+pub use landlock::{Landlock, Readable, landlock_version};
 pub use launch::Launch;
 pub use limits::Limits;
 pub use output::{Captured, Stream};
+pub use place::{Inode, Place, Shown};
 pub use policy::Policy;
 pub use privileges::{Privileges, RunAs};
 pub use record::{Identity, Look, Record, Recorder, Unseen, Way};
@@ -93,7 +98,7 @@ pub use refusal::Refusal;
 pub use run::run;
 pub use seccomp::{Seccomp, has_one_thread};
 pub use supervise::{Ended, MadeReady, Observer, Ready, Supervision};
-pub use template::{ForkError, Template};
+pub use template::{ForkError, Model, Pass, Template};
 pub use view::{
     Change, ChangeKind, Changes, Layer, Project, Renewal, Temp, View, Writes, remove_directory,
 };

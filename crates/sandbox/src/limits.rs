@@ -1,5 +1,6 @@
 //! Guard: resource limits.
 
+use nix::errno::Errno;
 use nix::libc::rlim_t;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,8 @@ use crate::error::{Failure, Step};
 /// host has it.
 ///
 /// A limit is only ever tightened: where the host's own is lower, that one stays. The limit for
-/// core files (`RLIMIT_CORE`) is always 0.
+/// core files (`RLIMIT_CORE`) is always 1: no core file is that small, and unlike with 0 the kernel
+/// does not start a program either that takes it (core(5); `do_coredump` in fs/coredump.c).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Bytes of private writable memory (`RLIMIT_DATA`). Does not count shared anonymous memory,
@@ -27,9 +29,21 @@ pub struct Limits {
     /// Bytes of the largest file that can be written (`RLIMIT_FSIZE`). A write beyond it fails
     /// with `EFBIG`; the signal `SIGXFSZ` is ignored from the start.
     pub file_size_bytes: Option<u64>,
-    /// Open descriptors at a time (`RLIMIT_NOFILE`).
+    /// Signals that may wait to be delivered (`RLIMIT_SIGPENDING`), with those of all other processes
+    /// of its user. Each takes kernel memory, and a timer needs one.
+    pub pending_signals: Option<u64>,
+    /// Open descriptors at a time (`RLIMIT_NOFILE`). What hands descriptors to its host takes this
+    /// limit by itself and last ([`FinalGuards`](crate::FinalGuards)): a descriptor is not sent where
+    /// more of its user's are under way, whosoever, than the sender may have open (unix(7),
+    /// `ETOOMANYREFS`).
     pub descriptors: Option<u64>,
+    /// Locks on ranges of files (fcntl(2), `F_SETLK`), which no limit of the kernel's counts: the host
+    /// looks every [`LOOK_AFTER`] what there is, and ends a process that has more.
+    pub file_locks: Option<usize>,
 }
+
+/// How often the host looks how many file locks a process has.
+pub(crate) const LOOK_AFTER: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// How long a process that ignores `SIGXCPU` lives on, in seconds of processor time.
 const CPU_GRACE_SECONDS: u64 = 1;
@@ -52,7 +66,6 @@ impl Prepared {
             .cpu_seconds
             .map(|soft| soft.saturating_add(CPU_GRACE_SECONDS));
         let wanted = [
-            (Step::CoreLimit, Resource::RLIMIT_CORE, Some(0), Some(0)),
             (
                 Step::DataLimit,
                 Resource::RLIMIT_DATA,
@@ -78,6 +91,12 @@ impl Prepared {
                 limits.file_size_bytes,
             ),
             (
+                Step::PendingSignalLimit,
+                Resource::RLIMIT_SIGPENDING,
+                limits.pending_signals,
+                limits.pending_signals,
+            ),
+            (
                 Step::DescriptorLimit,
                 Resource::RLIMIT_NOFILE,
                 limits.descriptors,
@@ -99,6 +118,54 @@ impl Prepared {
         }
         Ok(Self(entries))
     }
+}
+
+/// Has the kernel make no core file of the calling process, nor give its memory to a program.
+pub(crate) fn no_core() -> nix::Result<()> {
+    match setrlimit(Resource::RLIMIT_CORE, CORE_BYTES, CORE_BYTES) {
+        // The host's own is 0, and it may not raise it.
+        Err(Errno::EPERM) => setrlimit(Resource::RLIMIT_CORE, 0, 0),
+        set => set,
+    }
+}
+
+/// As many bytes as no core file has.
+const CORE_BYTES: rlim_t = 1;
+
+/// What keeps [`no_core`] from doing all that it is to; `None`: nothing.
+pub(crate) fn why_a_core() -> Option<&'static str> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_CORE).ok()?;
+    let is_piped = std::fs::read("/proc/sys/kernel/core_pattern")
+        .is_ok_and(|pattern| pattern.starts_with(b"|"));
+    let may_raise = caps::has_cap(
+        None,
+        caps::CapSet::Effective,
+        caps::Capability::CAP_SYS_RESOURCE,
+    )
+    .unwrap_or(false);
+    (hard < CORE_BYTES && is_piped && !may_raise).then_some(
+        "no core files: the machine's core_pattern is a program, which gets the memory of a process \
+         that crashes where its limit is 0, and the host's own hard limit (ulimit -Hc) keeps it there",
+    )
+}
+
+/// Lets the calling process have as many descriptors as it may ever, so that one more can be sent.
+/// Async-signal-safe.
+pub(crate) fn room_for_descriptors() {
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
+/// Lets the calling process have so many descriptors at a time. `for_now`: it may take more again.
+pub(crate) fn limit_descriptors(descriptors: u64, for_now: bool) -> nix::Result<()> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    let soft = descriptors.min(hard);
+    setrlimit(
+        Resource::RLIMIT_NOFILE,
+        soft,
+        if for_now { hard } else { soft },
+    )
 }
 
 /// Sets the limits of the calling process. Async-signal-safe: nothing but system calls.
@@ -138,11 +205,27 @@ mod tests {
     }
 
     #[test]
-    fn no_core_file_is_the_one_limit_that_is_always_set() {
+    fn no_core_is_the_one_limit_that_is_always_set() {
         let prepared = Prepared::new(&Limits::default()).unwrap();
-        assert_eq!(prepared.0.len(), 1);
-        assert_eq!(prepared.0[0].resource, Resource::RLIMIT_CORE);
-        assert_eq!((prepared.0[0].soft, prepared.0[0].hard), (0, 0));
+        assert!(prepared.0.is_empty());
+        // In a process of its own, whose limits are nobody else's.
+        let mut shell = std::process::Command::new("/bin/sh");
+        // SAFETY: system calls only.
+        #[allow(unsafe_code)]
+        unsafe {
+            use std::os::unix::process::CommandExt;
+            shell.pre_exec(|| no_core().map_err(Into::into));
+        }
+        let output = shell
+            .args(["-c", "cat /proc/self/limits"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("Max core file size"));
+        let fields: Vec<&str> = line.unwrap().split_whitespace().collect();
+        assert_eq!(fields[4..6], ["1", "1"]);
     }
 
     #[test]

@@ -45,6 +45,11 @@ pub enum Refusal {
         /// How many a process may have.
         most: usize,
     },
+    /// A lock on a range of a file, of so many that the host has ended the process.
+    FileLock {
+        /// How many a process may have.
+        most: usize,
+    },
     /// `kill` and its kind.
     Signal {
         /// Whom: a process id, or as kill(2) has it.

@@ -69,9 +69,10 @@ impl Launch {
             renewal,
             template,
             connections,
+            policy.limits.file_locks,
         );
         match child.await_start() {
-            Some(Ok(())) => Ok(child),
+            Some(Ok(_)) => Ok(child),
             Some(Err(failure)) => Err(explain(failure, program, cwd)),
             None => Err(SpawnError::KeeperLost { program }),
         }
@@ -84,7 +85,8 @@ impl Launch {
 /// Async-signal-safe: the host may have had other threads, whose locks are held for ever here.
 fn confine(prepared: &Prepared, descriptors: &Descriptors, keeper: Pid) -> Result<(), Failure> {
     process::isolate(descriptors, prepared.makes_real_files)?;
-    limits::apply(&prepared.limits)?;
+    // As the host's user, who may raise what is 0.
+    limits::no_core().map_err(|e| Step::CoreLimit.failed(e))?;
     if prepared.template {
         process::be_expendable();
     }
@@ -93,6 +95,8 @@ fn confine(prepared: &Prepared, descriptors: &Descriptors, keeper: Pid) -> Resul
         privileges::become_user_early(&prepared.privileges)?;
         view::apply(view, process::LIFELINE)?;
     }
+    // After the last descriptor that is sent, and what the host's own memory is read for.
+    limits::apply(&prepared.limits)?;
     privileges::apply(&prepared.privileges)?;
     // After the change of user, which would clear it.
     process::die_with(keeper)?;
@@ -232,6 +236,7 @@ fn explain(failure: Failure, program: std::path::PathBuf, cwd: std::path::PathBu
         (Step::Exec, Errno::ENOENT | Errno::ENOTDIR) => SpawnError::ProgramMissing { program },
         (Step::Exec, Errno::EACCES | Errno::EPERM) => SpawnError::NotExecutable { program, source },
         (Step::Exec, Errno::ENOEXEC) => SpawnError::NotAProgram { program },
+        (Step::Project | Step::ProjectLayer, Errno::ESTALE) => SpawnError::Replaced,
         (step, _) => SpawnError::Step {
             program,
             step,

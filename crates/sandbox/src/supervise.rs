@@ -12,6 +12,7 @@ use crate::Refusal;
 use crate::buffer::Buffer;
 use crate::channel::Channel;
 use crate::child::{Child, KEEPER_PATIENCE, Status};
+use crate::limits::LOOK_AFTER;
 use crate::output::{Captured, Read, Stream, Tap};
 use crate::seccomp::{Listener, Shared};
 use crate::template::{Forked, Template};
@@ -227,6 +228,8 @@ struct Run<'a> {
     stage: Stage,
     timed_out: bool,
     interrupted: bool,
+    /// When to look at the process's file locks next.
+    look_at: Instant,
 }
 
 impl<'a> Run<'a> {
@@ -256,6 +259,7 @@ impl<'a> Run<'a> {
             stage: Stage::Running,
             timed_out: false,
             interrupted: false,
+            look_at: Instant::now() + LOOK_AFTER,
         }
     }
 
@@ -273,6 +277,7 @@ impl<'a> Run<'a> {
             return true;
         }
         self.serve(&ready);
+        self.look();
         if let Some(signal) = self.observer.signal() {
             self.child.ask(signal);
         }
@@ -280,6 +285,20 @@ impl<'a> Run<'a> {
             self.interrupt();
         }
         false
+    }
+
+    /// Looks at what the process takes and no limit of the kernel's bounds, and ends it where that is
+    /// too much.
+    fn look(&mut self) {
+        let now = Instant::now();
+        if now < self.look_at || matches!(self.stage, Stage::Ending(_) | Stage::Killed) {
+            return;
+        }
+        if let Some(most) = self.child.too_many_locks() {
+            self.observer.refused(Refusal::FileLock { most });
+            self.child.ask(nix::libc::SIGKILL);
+        }
+        self.look_at = Instant::now() + LOOK_AFTER;
     }
 
     /// Collects a process that has ended.

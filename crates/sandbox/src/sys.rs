@@ -120,6 +120,19 @@ pub(crate) unsafe fn with_pass(call: c_long, args: [c_long; 5]) -> nix::Result<c
     Errno::result(unsafe { libc::syscall(call, a, b, c, d, e, pass) })
 }
 
+/// Fills an array with random bytes of the kernel's.
+///
+/// # Errors
+/// Where it has none yet.
+pub(crate) fn random(bytes: &mut [u8]) -> nix::Result<()> {
+    // SAFETY: pointer and length are of one slice.
+    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    match Errno::result(count)?.unsigned_abs() {
+        count if count == bytes.len() => Ok(()),
+        _ => Err(Errno::EIO),
+    }
+}
+
 /// A descriptor for the calling process, for others to see it end.
 pub(crate) fn pidfd_of_self() -> nix::Result<OwnedFd> {
     // SAFETY: no pointer is passed.
@@ -337,6 +350,36 @@ pub(crate) unsafe fn exec(
 pub(crate) fn own_descriptor(fd: RawFd) -> OwnedFd {
     // SAFETY: received in a control message, which makes a new descriptor each time.
     unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+/// Gives the owner of a directory that a descriptor points at all rights to it.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn open_up(directory: BorrowedFd<'_>) -> nix::Result<()> {
+    /// `fchmodat2` (asm-generic/unistd.h), since kernel 6.6.
+    const SYS_FCHMODAT2: c_long = 452;
+    // SAFETY: an empty C string.
+    let changed = unsafe {
+        libc::syscall(
+            SYS_FCHMODAT2,
+            directory.as_raw_fd(),
+            c"".as_ptr(),
+            libc::S_IRWXU,
+            libc::AT_EMPTY_PATH,
+        )
+    };
+    match Errno::result(changed) {
+        Ok(_) => Ok(()),
+        // By the descriptor's own link, which leads to the directory itself (proc(5)).
+        Err(Errno::ENOSYS | Errno::EPERM | Errno::EINVAL) => nix::sys::stat::fchmodat(
+            nix::fcntl::AT_FDCWD,
+            crate::place::by_number(directory).as_str(),
+            nix::sys::stat::Mode::S_IRWXU,
+            nix::sys::stat::FchmodatFlags::FollowSymlink,
+        ),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Whether an extended attribute of a file has this value.

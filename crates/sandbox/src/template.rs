@@ -14,7 +14,7 @@ use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, s
 use nix::unistd::{Pid, pipe2};
 
 use crate::child::{Child, Status, Streams};
-use crate::seccomp::Shared;
+use crate::seccomp::{self, Seccomp, Shared};
 use crate::view::Layers;
 use crate::{huge, raw, sys};
 
@@ -46,6 +46,9 @@ impl ForkEnded {
 /// What a template answers: the id of the fork, which comes with a descriptor of it, or what the
 /// system said, negative.
 pub(crate) const ANSWER_BYTES: usize = 4;
+/// Bytes of the packet that tells a template that its boot is over: a random number by which its
+/// filter knows it from then on.
+pub(crate) const PASS_BYTES: usize = 8;
 /// What asks it for a fork; the descriptors of the fork come with it. A packet without any tells
 /// where huge pages may be ([`huge`]).
 pub(crate) const ASK: &[u8] = b"f";
@@ -53,9 +56,51 @@ pub(crate) const ASK: &[u8] = b"f";
 /// How long the end of a fork that has ended is awaited from the keeper.
 const STATUS_PATIENCE: Duration = Duration::from_secs(2);
 
+/// The filter of a template, and what opens it.
+///
+/// The template gets the filter before it boots ([`FirstGuard`](crate::FirstGuard)), and the rest when
+/// it has: what is not in its memory, boot cannot find there.
+pub struct Model {
+    filter: Vec<u8>,
+    pass: Pass,
+}
+
+/// What opens the filter of one template.
+pub struct Pass([u8; PASS_BYTES]);
+
+impl std::fmt::Debug for Pass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pass(..)")
+    }
+}
+
+impl Model {
+    /// A filter of its own for one template, whose forks may do what `policy` permits.
+    ///
+    /// # Errors
+    /// Where there is none for this architecture, or no random number to be had.
+    pub fn new(policy: &Seccomp) -> io::Result<Self> {
+        let mut pass = [0; PASS_BYTES];
+        sys::random(&mut pass)?;
+        Ok(Self {
+            filter: seccomp::first(policy, u64::from_ne_bytes(pass))?,
+            pass: Pass(pass),
+        })
+    }
+
+    /// The packet that the template gets after its task, and what it gets when it has booted.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<u8>, Pass) {
+        (self.filter, self.pass)
+    }
+}
+
 /// Why there is no fork.
 #[derive(Debug, thiserror::Error)]
 pub enum ForkError {
+    /// It is there, and could not do it.
+    #[error("the template cannot: {}", .0.desc().to_lowercase())]
+    Refused(Errno),
     /// The template has ended, or does not answer.
     #[error("the template is gone")]
     Gone,
@@ -106,6 +151,26 @@ impl Template {
         poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready == 0)
     }
 
+    /// Tells it that boot is over, and waits until it is ready to fork.
+    ///
+    /// # Errors
+    /// [`ForkError`]. The template is of no use then.
+    pub fn settle(&self, pass: Pass, until: Instant) -> Result<(), ForkError> {
+        let control = lock(&self.0.control);
+        raw::send(control.as_raw_fd(), &pass.0);
+        match self.0.answer(&control, until)? {
+            Answer::Done => Ok(()),
+            Answer::Refused(errno) => Err(ForkError::Refused(errno)),
+            Answer::Forked(..) | Answer::Nothing => Err(ForkError::Gone),
+        }
+    }
+
+    /// The template's process id.
+    #[must_use]
+    pub fn pid(&self) -> Option<i32> {
+        self.0.child.pid()
+    }
+
     /// Has it fork, and gives the fork, which holds still until it gets its orders over `channel`
     /// ([`Fork`](crate::Fork)).
     ///
@@ -124,13 +189,31 @@ impl Template {
             MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT,
             None,
         );
-        if sent.is_err() {
-            return Err(ForkError::Gone);
+        match sent {
+            Ok(_) => {}
+            // Its end is closed, or full, as it does not read.
+            Err(Errno::EPIPE | Errno::ECONNRESET | Errno::ENOTCONN | Errno::EAGAIN) => {
+                return Err(ForkError::Gone);
+            }
+            // The host's own: it is no reason to do without the template.
+            Err(errno) => return Err(ForkError::Refused(errno)),
         }
-        let Some((pid, pidfd)) = answer(&control, until)? else {
-            drop(control);
-            self.end();
-            return Err(ForkError::Gone);
+        let want = |one| {
+            if let Some(listener) = &self.0.listener {
+                listener.forks().want(one);
+            }
+        };
+        want(true);
+        let answer = self.0.answer(&control, until);
+        want(false);
+        let (pid, pidfd) = match answer? {
+            Answer::Forked(pid, pidfd) => (pid, pidfd),
+            Answer::Refused(errno) => return Err(ForkError::Refused(errno)),
+            Answer::Done | Answer::Nothing => {
+                drop(control);
+                self.end();
+                return Err(ForkError::Gone);
+            }
         };
         drop(control);
         Ok(Child::forked(
@@ -145,10 +228,10 @@ impl Template {
         ))
     }
 
-    /// Has it use huge pages, once it has forked and has nothing else to do. `pid`: its own id.
-    pub fn use_huge_pages(&self, pid: i32) {
+    /// Has it use huge pages, once it has forked and has nothing else to do.
+    pub fn use_huge_pages(&self) {
         // Worth nothing but time.
-        let Ok(packet) = huge::packet_for(pid) else {
+        let Some(Ok(packet)) = self.pid().map(huge::packet_for) else {
             return;
         };
         if !packet.is_empty() {
@@ -163,37 +246,70 @@ impl Template {
     }
 }
 
-/// Waits for what the template says. `None`: it is gone, or could not.
-fn answer(control: &OwnedFd, until: Instant) -> io::Result<Option<(i32, OwnedFd)>> {
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
-        let mut fds = [PollFd::new(control.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut fds, timeout) {
-            Ok(0) if left.is_zero() => return Ok(None),
-            Ok(0) | Err(Errno::EINTR) => continue,
-            Ok(_) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        let mut bytes = [0; ANSWER_BYTES];
-        let mut space = nix::cmsg_space!(RawFd);
-        let mut parts = [IoSliceMut::new(&mut bytes)];
-        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
-        let message = match recvmsg::<()>(control.as_raw_fd(), &mut parts, Some(&mut space), flags)
-        {
-            Ok(message) => message,
-            Err(Errno::EAGAIN | Errno::EINTR) => continue,
-            Err(_) => return Ok(None),
-        };
-        let mut pidfd = None;
-        for control in message.cmsgs()? {
-            if let ControlMessageOwned::ScmRights(fds) = control {
-                pidfd = fds.into_iter().map(sys::own_descriptor).next();
+/// What a template answers.
+enum Answer {
+    /// It has a fork: its id, and a descriptor of it.
+    Forked(i32, OwnedFd),
+    /// It has done what was asked.
+    Done,
+    /// It could not.
+    Refused(Errno),
+    /// It is gone, or says nothing that can be understood.
+    Nothing,
+}
+
+impl Held {
+    /// Waits for what the template says, and answers meanwhile what its filter asks.
+    fn answer(&self, control: &OwnedFd, until: Instant) -> io::Result<Answer> {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let mut fds = vec![PollFd::new(control.as_fd(), PollFlags::POLLIN)];
+            fds.extend(self.listener.as_ref().map(|listener| {
+                let (socket, events) = listener.interest();
+                PollFd::new(socket, events)
+            }));
+            match poll(&mut fds, timeout) {
+                Ok(0) if left.is_zero() => return Ok(Answer::Nothing),
+                Ok(0) | Err(Errno::EINTR) => continue,
+                Ok(_) => {}
+                Err(errno) => return Err(errno.into()),
             }
+            if let (Some(listener), Some(asks)) =
+                (&self.listener, fds.get(1).and_then(PollFd::revents))
+                && !asks.is_empty()
+            {
+                listener.serve(asks);
+            }
+            if fds.first().and_then(PollFd::any) != Some(true) {
+                continue;
+            }
+            let mut bytes = [0; ANSWER_BYTES];
+            let mut space = nix::cmsg_space!(RawFd);
+            let mut parts = [IoSliceMut::new(&mut bytes)];
+            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
+            let message =
+                match recvmsg::<()>(control.as_raw_fd(), &mut parts, Some(&mut space), flags) {
+                    Ok(message) => message,
+                    Err(Errno::EAGAIN | Errno::EINTR) => continue,
+                    Err(_) => return Ok(Answer::Nothing),
+                };
+            let mut pidfd = None;
+            for control in message.cmsgs()? {
+                if let ControlMessageOwned::ScmRights(fds) = control {
+                    pidfd = fds.into_iter().map(sys::own_descriptor).next();
+                }
+            }
+            if message.bytes != ANSWER_BYTES {
+                return Ok(Answer::Nothing);
+            }
+            return Ok(match (i32::from_ne_bytes(bytes), pidfd) {
+                (pid @ 1.., Some(pidfd)) => Answer::Forked(pid, pidfd),
+                (0, None) => Answer::Done,
+                (errno @ ..0, None) => Answer::Refused(Errno::from_raw(-errno)),
+                _ => Answer::Nothing,
+            });
         }
-        let whole = message.bytes == ANSWER_BYTES;
-        let pid = i32::from_ne_bytes(bytes);
-        return Ok(pidfd.filter(|_| whole && pid > 0).map(|pidfd| (pid, pidfd)));
     }
 }
 

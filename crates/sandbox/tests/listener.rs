@@ -278,6 +278,7 @@ fn behind_another_listener(_: &str) {
     let taken = FinalGuards {
         landlock: None,
         seccomp: Some(Seccomp::default()),
+        descriptors: None,
     }
     .take(Some(channel()));
     println!(
@@ -305,6 +306,7 @@ fn without_host(_: &str) {
     let taken = FinalGuards {
         landlock: None,
         seccomp: Some(Seccomp::default()),
+        descriptors: None,
     }
     .take(Some(process.as_fd()));
     println!(

@@ -144,6 +144,7 @@ fn second_thread(_: &str) {
     let taken = FinalGuards {
         landlock: Some(Landlock::default()),
         seccomp: Some(Seccomp::default()),
+        descriptors: None,
     }
     .take(Some(channel()));
     go.send(()).unwrap();

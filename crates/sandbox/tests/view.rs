@@ -7,10 +7,11 @@ mod common;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use altair_sandbox::{
-    Change, ChangeKind, Connections, Ended, Launch, Limits, Policy, Privileges, Project, RunAs,
-    SpawnError, Status, Temp, View, Writes,
+    Change, ChangeKind, Connections, Ended, Launch, Limits, Place as Found, Policy, Privileges,
+    Project, RunAs, Shown, SpawnError, Status, Temp, View, Writes,
 };
 use common::{LONG, sh, stdout, supervision};
 use nix::libc;
@@ -30,6 +31,14 @@ const SYSTEM: &[&str] = &[
 ];
 
 const MIB: u64 = 1 << 20;
+
+fn found(path: impl AsRef<Path>) -> Found {
+    Found::find(path.as_ref()).unwrap()
+}
+
+fn later() -> Instant {
+    Instant::now() + LONG
+}
 
 /// Runs a case as the tests' own user and, from root, as an ordinary one.
 fn as_each_user(case: fn(&Place)) {
@@ -112,11 +121,11 @@ impl Place {
 
     fn view(&self) -> View {
         View {
-            readable: SYSTEM.iter().map(PathBuf::from).collect(),
+            readable: SYSTEM.iter().map(Shown::of_system).collect(),
             devices: vec!["/dev/null".into(), "/dev/nothing".into()],
             files: Vec::new(),
             project: Project {
-                root: self.path("app"),
+                root: found(self.path("app")),
                 writes: Writes::Layer {
                     bytes: 8 * MIB,
                     on_disk: None,
@@ -132,7 +141,7 @@ impl Place {
 
     fn launch(&self, script: &str, view: View) -> Launch {
         Launch {
-            cwd: view.project.root.clone(),
+            cwd: view.project.root.path().to_owned(),
             policy: Policy {
                 limits: Limits::default(),
                 privileges: Privileges::Drop { run_as: None },
@@ -163,7 +172,7 @@ impl Place {
         (
             ended,
             layer
-                .map(|layer| layer.changes(1000).first)
+                .map(|layer| layer.changes(1000, later()).first)
                 .unwrap_or_default(),
         )
     }
@@ -230,7 +239,7 @@ fn what_may_be_read_cannot_be_written() {
         place.write("below/kept", "kept");
         let mut view = place.view();
         view.readable
-            .extend([place.path("shown"), place.path("below")]);
+            .extend([place.path("shown"), place.path("below")].map(Shown::of_system));
         let (seen, _) = place.run(
             "cat ../shown; for f in ../below/new /new /dev/new; do (: > $f) 2>/dev/null && echo made $f; done; \
              chmod 600 ../shown 2>/dev/null && echo chmod; \
@@ -251,12 +260,15 @@ fn links_on_the_way_are_there_and_lead_to_the_same() {
         symlink(place.path("first/deep"), place.path("second")).unwrap();
         symlink("loop", place.path("loop")).unwrap();
         let mut view = place.view();
-        view.readable.extend([
-            place.path("second/file"),
-            place.path("loop"),
-            place.path("nowhere/file"),
-            place.path("app/../real/deep/../deep"),
-        ]);
+        view.readable.extend(
+            [
+                place.path("second/file"),
+                place.path("loop"),
+                place.path("nowhere/file"),
+                place.path("app/../real/deep/../deep"),
+            ]
+            .map(Shown::of_system),
+        );
         let base = place.path("").display().to_string();
         let (seen, _) = place.run(
             &format!("cd '{base}'; readlink first; readlink second; cat second/file; ls"),
@@ -463,21 +475,21 @@ fn a_project_may_have_any_name_and_any_place() {
             fs::create_dir_all(&app).unwrap();
             fs::write(app.join("file"), name).unwrap();
             let mut view = place.view();
-            view.project.root = app;
+            view.project.root = found(app);
             let (seen, changes) = place.run("cat file; echo x > new", view);
             assert_eq!(seen, name);
             assert_eq!(changes, [change(ChangeKind::Created, "new", 2)], "{name}");
         }
         // Below what is readable, and with the temporary directory around it or below.
         let mut view = place.view();
-        view.readable.push(place.path(""));
+        view.readable.push(Shown::of_system(place.path("")));
         assert_eq!(
             place.run("cat ../secret; echo x > new", view).0,
             "the secret"
         );
         let mut view = place.view();
         view.temp.path = place.path("");
-        view.readable.push(place.path("secret"));
+        view.readable.push(Shown::of_system(place.path("secret")));
         let (seen, _) = place.run("echo x > ../new && cat ../secret ../new file; ls ..", view);
         assert_eq!(seen, "the secretx\ncontentapp\nnew\nsecret\n");
         assert!(!place.path("new").exists());
@@ -493,7 +505,7 @@ fn a_layer_on_disk_does_the_same() {
             place,
             Writes::Layer {
                 bytes: MIB,
-                on_disk: Some(store.clone()),
+                on_disk: Some(found(&store)),
             },
         );
         let (_, changes) = place.run("echo new > new; rm file", view);
@@ -502,7 +514,7 @@ fn a_layer_on_disk_does_the_same() {
             changes,
             [change(Deleted, "file", 7), change(Created, "new", 4)]
         );
-        altair_sandbox::remove_directory(&store);
+        altair_sandbox::remove_directory(&store, None);
         assert!(!store.exists());
     });
 }
@@ -559,7 +571,8 @@ fn what_is_mounted_below_the_project_is_never_silently_empty() {
 fn the_process_has_no_rights_over_its_namespace() {
     as_each_user(|place| {
         let mut view = place.view();
-        view.readable.extend(["/sbin".into(), "/usr/sbin".into()]);
+        view.readable
+            .extend(["/sbin", "/usr/sbin"].map(Shown::of_system));
         let seen = place
             .run(
                 "umount /tmp 2>/dev/null && echo umount; \
@@ -684,7 +697,7 @@ fn a_layer_full_of_files_is_looked_at_within_bounds() {
         let mut child = place.launch(script, view).spawn().unwrap();
         let layer = child.take_layer().unwrap();
         child.supervise(supervision(LONG), &mut common::Recorder::default());
-        let changes = layer.changes(10);
+        let changes = layer.changes(10, later());
         assert_eq!(changes.first.len(), 10);
         // Not entered from the 64th directory on, the first of which is the project itself.
         assert_eq!(changes.more, 3000 + 64 - 10);
@@ -704,7 +717,7 @@ fn a_directory_is_removed_however_deep_it_goes() {
         let mut launch = sh(script);
         launch.args.push(top.clone().into());
         common::output_of(launch);
-        altair_sandbox::remove_directory(&top);
+        altair_sandbox::remove_directory(&top, None);
         assert!(!top.exists());
         assert!(Path::new("/etc").exists());
     });

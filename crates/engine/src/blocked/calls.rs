@@ -72,9 +72,13 @@ pub(super) fn list(refusals: &[Refusal]) -> impl Iterator<Item = Blocked> {
         .filter(move |refusal| !(says_where_to && is_internet_socket(refusal)))
         .map(|refusal| {
             let (what, lift) = describe(refusal, nix::unistd::geteuid().is_root());
+            let guard = match refusal {
+                Refusal::FileLock { .. } => "limits",
+                _ => "seccomp",
+            };
             Blocked {
                 what,
-                guard: "seccomp".into(),
+                guard: guard.into(),
                 lift: lift.map(Cow::into_owned),
             }
         })
@@ -108,6 +112,9 @@ pub(super) fn describe(refusal: &Refusal, root: bool) -> (String, Lift) {
         Refusal::Execute { path: None } => "execute a program".into(),
         Refusal::Process => "start a process (fork)".into(),
         Refusal::Thread { most } => format!("have more than {most} threads"),
+        Refusal::FileLock { most } => {
+            format!("hold more than {most} file locks, for which the run was ended")
+        }
         Refusal::Signal { pid, signal } => signal_to(*pid, *signal),
         Refusal::Link => "make a link to a file".into(),
         Refusal::Inspect { call } => format!("reach into another process: {call}()"),

@@ -55,7 +55,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        altair_sandbox::remove_directory(self.dir.path());
+        altair_sandbox::remove_directory(self.dir.path(), None);
     }
 }
 

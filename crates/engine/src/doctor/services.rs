@@ -3,8 +3,11 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use altair_sandbox::Place;
+
 use super::report::ServiceReport;
 use crate::known::Known;
+use crate::request::reason;
 use crate::services::resolve;
 
 /// How long names are looked up.
@@ -16,8 +19,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What is wrong with what the project declares, in a sentence.
 pub(super) fn of(root: &Path) -> Result<Vec<ServiceReport>, String> {
     let environment: Vec<_> = std::env::vars_os().collect();
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let found = Known::of(&environment, &root).services.found()?;
+    let root = Place::find(root).map_err(|e| {
+        format!(
+            "The project {} cannot be looked at: {}.",
+            root.display(),
+            reason(&e)
+        )
+    })?;
+    let found = Known::of(&environment, &root, PATIENCE).services.found()?;
     let until = Instant::now() + PATIENCE;
     Ok(found
         .into_iter()
@@ -35,7 +44,7 @@ pub(super) fn of(root: &Path) -> Result<Vec<ServiceReport>, String> {
             };
             ServiceReport {
                 service: found.service.to_string(),
-                from: found.from,
+                from: found.from.to_string(),
                 addresses,
                 problem,
             }

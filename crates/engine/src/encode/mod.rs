@@ -5,12 +5,14 @@
 
 mod budget;
 mod exception;
+mod read;
 mod value;
 
 pub use exception::{
     Code, ExceptionView, Frame, MAX_PREVIOUS_CHAIN, MAX_TRACE_FRAMES, Previous, encode_exception,
     format_frames,
 };
+pub use read::{EXCEPTION_MAX_BYTES, read_exception, read_value};
 pub use value::{
     Ended, ITERABLE_PREVIEW, Key, MAX_DEPTH, MAX_ENTRIES, Node, ObjectShape, STRING_MAX, Shape,
     Step, Thrown, UserCode, VALUE_MAX_BYTES, encode_value,

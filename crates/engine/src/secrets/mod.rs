@@ -13,9 +13,10 @@ mod tests;
 mod url;
 mod variables;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use serde_json::{Map, Value};
 
@@ -39,8 +40,31 @@ pub struct Secrets {
     finder: Finder,
 }
 
+/// What stands for a text that could not be searched in time.
+const UNSEARCHED: &str = "[not shown: there was no time left to look for secrets in it]";
+
 /// The secrets that were replaced.
-type Used = BTreeSet<usize>;
+struct Used {
+    secrets: BTreeSet<usize>,
+    /// When the search has to be over.
+    until: Option<Instant>,
+}
+
+impl Used {
+    fn new(until: Instant) -> Self {
+        Self {
+            secrets: BTreeSet::new(),
+            until: Some(until),
+        }
+    }
+
+    fn for_ever() -> Self {
+        Self {
+            secrets: BTreeSet::new(),
+            until: None,
+        }
+    }
+}
 
 /// Parts of an encoded value that are none of the snippet's.
 const SHAPE: [&str; 9] = [
@@ -81,9 +105,10 @@ impl Secrets {
         Some(secrets)
     }
 
-    /// Replaces the secrets in everything that a result says, and names them in its diagnostics.
-    pub fn redact(&self, result: &mut EvalResult) {
-        let mut used = Used::new();
+    /// Replaces the secrets in everything that a result says, and names them in its diagnostics. What
+    /// has not been searched `until` then is not shown: it is bounded, but by whoever has made it.
+    pub fn redact(&self, result: &mut EvalResult, until: Instant) {
+        let mut used = Used::new(until);
         for output in [&mut result.stdout, &mut result.stderr] {
             self.text(output, false, &mut used);
         }
@@ -115,6 +140,7 @@ impl Secrets {
             self.text(text, false, &mut used);
         }
         diagnostics.redacted = used
+            .secrets
             .into_iter()
             .map(|of| self.name(of).to_owned())
             .collect();
@@ -126,7 +152,7 @@ impl Secrets {
     #[must_use]
     pub fn redacted(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        self.text(&mut text, false, &mut Used::new());
+        self.text(&mut text, false, &mut Used::for_ever());
         text
     }
 
@@ -140,9 +166,11 @@ impl Secrets {
             },
             None => (text.as_str(), ""),
         };
-        let spans = self
-            .finder
-            .spans(kept.as_bytes(), is_cut || !mark.is_empty());
+        let is_cut = is_cut || !mark.is_empty();
+        let Some(spans) = self.finder.spans_until(kept.as_bytes(), is_cut, used.until) else {
+            *text = UNSEARCHED.to_owned();
+            return true;
+        };
         if spans.is_empty() {
             return false;
         }
@@ -151,7 +179,7 @@ impl Secrets {
         for (span, of) in spans {
             out.extend_from_slice(&kept.as_bytes()[copied..span.start]);
             out.extend_from_slice(self.replacement(of).as_bytes());
-            used.insert(of);
+            used.secrets.insert(of);
             copied = span.end;
         }
         out.extend_from_slice(&kept.as_bytes()[copied..]);
@@ -182,7 +210,7 @@ impl Secrets {
                 if let [(span, of)] = self.finder.spans(text.as_bytes(), false).as_slice()
                     && *span == (0..text.len())
                 {
-                    used.insert(*of);
+                    used.secrets.insert(*of);
                     *value = self.replacement(*of).into();
                 }
             }
@@ -219,12 +247,14 @@ impl Secrets {
             return;
         }
         let mut clean = Map::new();
+        let mut numbers: HashMap<String, usize> = HashMap::new();
         for (mut key, item) in std::mem::take(map) {
             self.text(&mut key, false, used);
             let mut distinct = key.clone();
-            let mut number = 1;
             while clean.contains_key(&distinct) {
-                number += 1;
+                // From where the last one so called has come to.
+                let number = numbers.entry(key.clone()).or_insert(1);
+                *number += 1;
                 distinct = format!("{key} ({number})");
             }
             clean.insert(distinct, item);

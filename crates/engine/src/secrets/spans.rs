@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::time::Instant;
 
 use super::{SHORTEST, forms};
 
@@ -15,6 +16,9 @@ const HEAD_MIN: usize = 3;
 
 /// The filter has two to the power of this bits: 32 KiB, which a processor's fastest cache holds.
 const FILTER_BITS: u32 = 18;
+
+/// Places of a text after which the clock is looked at.
+const LOOK_AFTER: usize = 4096;
 
 /// Finds all forms of all secrets at once.
 pub(super) struct Finder {
@@ -75,6 +79,20 @@ impl Finder {
     /// Where secrets are, in order and apart, each with the secret that begins there. In a text that
     /// is cut the beginning of one may stand at its end.
     pub(super) fn spans(&self, text: &[u8], is_cut: bool) -> Vec<(Range<usize>, usize)> {
+        self.spans_until(text, is_cut, None).unwrap_or_default()
+    }
+
+    /// The same as far as it is found `until` then; `None` where that was not all.
+    pub(super) fn spans_until(
+        &self,
+        text: &[u8],
+        is_cut: bool,
+        until: Option<Instant>,
+    ) -> Option<Vec<(Range<usize>, usize)>> {
+        let is_over = || until.is_some_and(|until| Instant::now() >= until);
+        if is_over() {
+            return None;
+        }
         let mut apart: Vec<(Range<usize>, usize)> = Vec::new();
         let mut add = |span: Range<usize>, of| match apart.last_mut() {
             Some((last, _)) if span.start < last.end => last.end = last.end.max(span.end),
@@ -82,6 +100,9 @@ impl Finder {
         };
         let head = is_cut.then(|| self.head_of_cut(text)).flatten();
         for start in 0..(text.len() + 1).saturating_sub(SHORTEST) {
+            if start % LOOK_AFTER == LOOK_AFTER - 1 && is_over() {
+                return None;
+            }
             let first = first_bytes(&text[start..]);
             let (word, bit) = place(first);
             if self.filter[word] & bit != 0
@@ -97,7 +118,7 @@ impl Finder {
         if let Some((head, of)) = head {
             add(head..text.len(), of);
         }
-        apart
+        Some(apart)
     }
 
     /// The longest form that a text begins with.

@@ -1,7 +1,9 @@
 //! Output as it is written, without its secrets: what may become one waits for what follows.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use altair_sandbox::Stream;
 
@@ -94,10 +96,17 @@ impl<'a> Redactor<'a> {
 
     /// Keeps back what these hold, too: boot has left them.
     pub(crate) fn learn(&mut self, variables: &[Variable]) {
-        if let Some(known) = &mut self.variables
-            && variables.iter().any(|variable| !known.contains(variable))
-        {
-            known.extend_from_slice(variables);
+        let Some(known) = &mut self.variables else {
+            return;
+        };
+        let own: HashSet<&Variable> = known.iter().collect();
+        let new: Vec<Variable> = variables
+            .iter()
+            .filter(|variable| !own.contains(variable))
+            .cloned()
+            .collect();
+        if !new.is_empty() {
+            known.extend(new);
             self.secrets = Secrets::of(known);
         }
     }
@@ -147,7 +156,9 @@ impl<'a> Redactor<'a> {
     }
 
     /// Passes on what was held, and keeps the secrets back from the result.
-    pub(crate) fn end(&mut self, result: &mut EvalResult) {
+    ///
+    /// `until`: when that has to be over.
+    pub(crate) fn end(&mut self, result: &mut EvalResult, until: Instant) {
         // The run is over: there is nothing to break off any more.
         let _ = self.settle();
         let Some(secrets) = &self.secrets else {
@@ -162,7 +173,7 @@ impl<'a> Redactor<'a> {
                 let _ = self.observer.output(stream, &rest);
             }
         }
-        secrets.redact(result);
+        secrets.redact(result, until);
     }
 }
 

@@ -6,8 +6,9 @@ use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use altair_sandbox::Stream;
+use altair_sandbox::{Place, Stream};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
@@ -17,6 +18,12 @@ use super::{Redactor, Secrets, Used, Variable};
 use crate::evaluation::Observer;
 use crate::known::Known;
 use crate::{Diagnostics, EvalResult, Outcome};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn later() -> Instant {
+    Instant::now() + PATIENCE
+}
 
 const SECRET: &str = "pä/ss+w0rd \"&\n";
 
@@ -195,7 +202,7 @@ fn what_a_cut_has_left_of_a_secret_is_replaced() {
     let secrets = secrets(&[("A_TOKEN", "abcdefghij")]);
     let text = |text: &str, is_cut| {
         let mut text = text.to_owned();
-        secrets.text(&mut text, is_cut, &mut Used::new());
+        secrets.text(&mut text, is_cut, &mut Used::for_ever());
         text
     };
 
@@ -266,7 +273,7 @@ fn no_part_of_a_result_says_it() {
         .unwrap(),
         ..result()
     };
-    secrets.redact(&mut all);
+    secrets.redact(&mut all, later());
 
     let said = all.to_json().to_string();
     assert!(!said.contains("123456"), "{said}");
@@ -296,7 +303,7 @@ fn the_shape_of_an_answer_stays_whatever_a_secret_equals() {
         exception: Some(json!({"class": "E", "message": "the message", "code": 1234567})),
         ..result()
     };
-    words.redact(&mut shaped);
+    words.redact(&mut shaped, later());
 
     assert_eq!(
         shaped.result.unwrap(),
@@ -317,7 +324,7 @@ fn nothing_is_changed_where_no_secret_is() {
         ..result()
     };
     let before = clean.clone();
-    secrets.redact(&mut clean);
+    secrets.redact(&mut clean, later());
 
     assert_eq!(clean, before);
     assert!(Secrets::of(&variables(&[("HOME", "/home/you")])).is_none());
@@ -351,7 +358,11 @@ fn known(all: &[(&str, &str)]) -> Arc<Known> {
         .iter()
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
-    Known::of(&environment, Path::new("/nowhere"))
+    Known::of(
+        &environment,
+        &Place::find(Path::new("/etc")).unwrap(),
+        PATIENCE,
+    )
 }
 
 fn streamed(all: &[(&str, &str)], chunks: &[&[u8]]) -> Vec<u8> {
@@ -361,7 +372,7 @@ fn streamed(all: &[(&str, &str)], chunks: &[&[u8]]) -> Vec<u8> {
     for chunk in chunks {
         assert!(redactor.output(Stream::Stdout, chunk).is_continue());
     }
-    redactor.end(&mut result());
+    redactor.end(&mut result(), later());
     pen.0
 }
 
@@ -384,7 +395,7 @@ fn what_is_printed_before_the_end_of_boot_waits_for_what_boot_has_read() {
     redactor.learn(&variables(&[("A_TOKEN", "abcdefgh")]));
     assert!(redactor.settle().is_continue());
     assert!(redactor.output(Stream::Stderr, b"abcdefgh").is_continue());
-    redactor.end(&mut result());
+    redactor.end(&mut result(), later());
 
     let shown = String::from_utf8(pen.0).unwrap();
     assert_eq!(shown, "[redacted:A_TOKEN] [redacted:A_TOKEN]");
@@ -406,7 +417,7 @@ fn a_flood_before_the_end_of_boot_is_not_kept() {
 fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
     let project = tempfile::tempdir().unwrap();
     let names = |root: &Path| {
-        let all = Known::of(&[], root);
+        let all = Known::of(&[], &Place::find(root).unwrap(), PATIENCE);
         let secrets = all.secrets.as_ref().map(|secrets| format!("{secrets:?}"));
         secrets.unwrap_or_default()
     };
@@ -427,8 +438,11 @@ fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
         names(project.path()),
         "Secrets([\"DB_PASSWORD\", \"TEST_SECRET\"])"
     );
-    let known = Known::of(&[], project.path());
-    assert!(Arc::ptr_eq(&known, &Known::of(&[], project.path())));
+    let known = Known::of(&[], &Place::find(project.path()).unwrap(), PATIENCE);
+    assert!(Arc::ptr_eq(
+        &known,
+        &Known::of(&[], &Place::find(project.path()).unwrap(), PATIENCE)
+    ));
     // Not read, and not waited for.
     std::fs::remove_file(project.path().join(".env")).unwrap();
     nix::unistd::mkfifo(&project.path().join(".env"), nix::sys::stat::Mode::S_IRWXU).unwrap();

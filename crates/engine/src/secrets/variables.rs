@@ -32,16 +32,25 @@ fn is_named_so(name: &[u8]) -> bool {
     is_secret_variable(&String::from_utf8_lossy(name))
 }
 
-/// The secrets in variables, each with the first name that has it.
+/// Secrets that are looked for at most, and their bytes: each has a dozen forms.
+const SECRETS_MAX: usize = 1000;
+const SECRETS_MAX_BYTES: usize = 256 << 10;
+
+/// The secrets in variables, each with the first name that has it; the first [`SECRETS_MAX`].
 pub(super) fn secrets(variables: &[Variable]) -> Vec<(String, Vec<u8>)> {
     let mut known = HashSet::new();
     let mut secrets = Vec::new();
+    let mut room = SECRETS_MAX_BYTES;
     for (name, value) in variables {
         let own = is_named_so(name).then(|| spellings(value));
         for value in own.into_iter().flatten().chain(inside(value)) {
             // One place of a text is compared with so much at most.
             for part in parts(&value) {
+                if secrets.len() == SECRETS_MAX || part.len() > room {
+                    return secrets;
+                }
                 if known.insert(part.to_vec()) {
+                    room -= part.len();
                     secrets.push((shown(name), part.to_vec()));
                 }
             }

@@ -1,7 +1,7 @@
 //! Where services are declared, but for the request: the project's `composer.json` and the
 //! application's environment.
 
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -30,7 +30,12 @@ pub struct Found {
     #[serde(serialize_with = "as_text")]
     pub service: Service,
     /// What it was found in, without passwords: `DATABASE_URL=mysql://shop:***@db/shop (.env)`.
-    pub from: String,
+    #[serde(serialize_with = "as_str")]
+    pub from: Arc<str>,
+}
+
+fn as_str<S: serde::Serializer>(text: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(text)
 }
 
 fn as_text<S: serde::Serializer>(service: &Service, to: S) -> Result<S::Ok, S::Error> {
@@ -38,10 +43,8 @@ fn as_text<S: serde::Serializer>(service: &Service, to: S) -> Result<S::Ok, S::E
 }
 
 impl Declarations {
-    /// The file that [`Declarations::of`] reads, below the root.
-    pub(crate) fn file(root: &Path) -> PathBuf {
-        root.join(MANIFEST)
-    }
+    /// The file whose content [`Declarations::of`] takes, below the root.
+    pub(crate) const FILE: &str = MANIFEST;
 
     /// What the content of `composer.json` and the environment declare.
     pub(crate) fn of(manifest: Option<&[u8]>, environment: &Variables<'_>) -> Self {
@@ -74,7 +77,7 @@ impl Declarations {
                 .into_iter()
                 .map(|service| Found {
                     service,
-                    from: format!("extra.altair-eval.services ({MANIFEST})"),
+                    from: format!("extra.altair-eval.services ({MANIFEST})").into(),
                 })
                 .collect(),
             None => self.environment.clone(),

@@ -120,7 +120,7 @@ fn found(variables: &[(&str, &str)]) -> Vec<(String, String)> {
     let declarations = Declarations::of(None, &lookup);
     let services = declarations.environment.into_iter();
     services
-        .map(|found| (found.service.to_string(), found.from))
+        .map(|found| (found.service.to_string(), found.from.to_string()))
         .collect()
 }
 

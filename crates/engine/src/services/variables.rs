@@ -1,6 +1,7 @@
 //! Services that the application's environment names.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{Found, Service};
 
@@ -59,6 +60,12 @@ const MYSQL_SOCKETS: &[&str] = &[
 /// Where PostgreSQL's client looks for a server where no host is named (libpq, `unix_socket_directories`).
 const POSTGRESQL_DIRECTORIES: &[&str] = &["/var/run/postgresql", "/run/postgresql", "/tmp"];
 
+/// Services that an environment names at most: one with more is no application's.
+const FOUND_MAX: usize = 100;
+
+/// Bytes of a value that are shown.
+const SHOWN_MAX: usize = 200;
+
 /// The services that variables name. What cannot be read is passed over: how it is to be read is
 /// the application's affair.
 pub(super) fn services(variables: &Variables<'_>) -> Vec<Found> {
@@ -100,11 +107,15 @@ impl Finder<'_> {
             return;
         };
         let place = file.map_or_else(String::new, |file| format!(" ({file})"));
+        let from: Arc<str> = format!("{name}={}{place}", shortened(shown(&value))).into();
         for service in services {
+            if self.found.len() >= FOUND_MAX {
+                return;
+            }
             if !self.found.iter().any(|found| found.service == service) {
                 self.found.push(Found {
                     service,
-                    from: format!("{name}={}{place}", shown(&value)),
+                    from: Arc::clone(&from),
                 });
             }
         }
@@ -144,6 +155,8 @@ impl Finder<'_> {
         if let Some(value) = self.text(name) {
             let services = value
                 .split([',', ' ', ';'])
+                .filter(|host| !host.is_empty())
+                .take(FOUND_MAX)
                 .flat_map(|host| of_host(host, port, port));
             self.note(name, services.collect::<Vec<_>>());
         }
@@ -255,7 +268,8 @@ fn of_url(url: &str) -> Vec<Service> {
     let mut services: Vec<Service> = hosts
         .split(',')
         .filter(|host| !host.is_empty())
-        .chain(named.iter().map(String::as_str))
+        .take(FOUND_MAX)
+        .chain(named.iter().take(FOUND_MAX).map(String::as_str))
         .flat_map(|host| of_host(host, port, default))
         .collect();
     if hosts.is_empty() && default == 6379 && !path.is_empty() {
@@ -279,7 +293,8 @@ fn of_dsn(rest: &str, default: u16) -> Vec<Service> {
     };
     let port = value("port").and_then(|port| port.parse().ok());
     let socket = value("unix_socket").into_iter();
-    let hosts = value("host").into_iter().flat_map(|hosts| hosts.split(','));
+    let hosts = value("host").into_iter();
+    let hosts = hosts.flat_map(|hosts| hosts.split(',').take(FOUND_MAX));
     socket
         .chain(hosts)
         .flat_map(|host| of_host(host, port.unwrap_or(default), default))
@@ -306,6 +321,14 @@ fn shown(value: &str) -> String {
         }
         _ => value.to_owned(),
     }
+}
+
+fn shortened(mut text: String) -> String {
+    if text.len() > SHOWN_MAX {
+        text.truncate(text.floor_char_boundary(SHOWN_MAX));
+        text.push('…');
+    }
+    text
 }
 
 fn decoded(text: &str) -> String {

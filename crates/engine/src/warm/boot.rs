@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use altair_sandbox::{Captured, Ended, MadeReady, Refusal, Status, Stream, Supervision};
 use nix::fcntl::OFlag;
@@ -20,7 +20,7 @@ use super::start::TemplateStart;
 use super::{BOOT_LIMIT, Failed};
 use crate::changes;
 use crate::channel::{Booted, Message, MessageReader};
-use crate::evaluation::{OUTPUT_LIMIT, Observer, stop_signal};
+use crate::evaluation::{GRACE, OUTPUT_LIMIT, Observer, stop_signal};
 use crate::outcome::Heard;
 use altair_sandbox::thread;
 
@@ -43,6 +43,8 @@ pub(super) struct Booting {
     over: OwnedFd,
     thread: Option<JoinHandle<()>>,
     owner: u32,
+    /// How long it is before another is tried, where this one comes to nothing.
+    pause: Duration,
 }
 
 #[derive(Default)]
@@ -92,7 +94,18 @@ impl Booting {
             over,
             thread: Some(thread),
             owner: std::process::id(),
+            pause: Duration::ZERO,
         })
+    }
+
+    /// Sets how long it is before another is tried, where this one comes to nothing.
+    pub(super) fn after(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    pub(super) fn pause(&self) -> Duration {
+        self.pause
     }
 
     /// Waits until it is over or `until`, handing on what the boot prints. Gives whether it is over;
@@ -232,7 +245,7 @@ impl altair_sandbox::Observer for Ear<'_> {
 
     fn packet(&mut self, packet: &[u8]) {
         match self.reader.push(packet) {
-            Some(Message::Booted(booted)) => self.booted = Some(booted),
+            Some(Message::Booted(booted)) if self.booted.is_none() => self.booted = Some(booted),
             Some(Message::Stopped {
                 phase,
                 location,
@@ -254,7 +267,7 @@ impl altair_sandbox::Observer for Ear<'_> {
     }
 
     fn tick(&mut self) -> ControlFlow<()> {
-        if self.shared.cancelled.load(Ordering::Relaxed) || self.heard.threads.is_some() {
+        if self.shared.cancelled.load(Ordering::Relaxed) || self.heard.has_threads {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -277,6 +290,7 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
         channel,
         outbox,
         secret,
+        pass,
         guards,
         root,
         readable,
@@ -315,13 +329,15 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
                 launched_ns,
                 named,
             };
-            match make(ready, booted, heard, guards, &from) {
+            match make(ready, booted, heard, guards, &from, pass) {
                 Ok(made) => Result::Made(Box::new(made)),
                 Err(error) => Result::Unable(format!("the template cannot be looked at: {error}")),
             }
         }
         (MadeReady::Ended(ended), _) if heard.entered_ns.is_some() || ended.timed_out => {
-            let changes = ended.layer.as_ref().and_then(changes::list);
+            let until = Instant::now() + GRACE;
+            let layer = ended.layer.as_ref();
+            let changes = layer.and_then(|layer| changes::list(layer, until));
             Result::Failed(Box::new(Failed {
                 ended,
                 heard,

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use altair_sandbox::Inode;
+
 use crate::asked::Asked;
 use crate::guards::Selection;
 use crate::launch;
@@ -13,6 +15,9 @@ use crate::services::Services;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     root: PathBuf,
+    /// Which directory that was: another one has another owner, and other files.
+    directory: Inode,
+    owner: (u32, u32),
     bootstrap: Option<PathBuf>,
     php: PathBuf,
     extension: Option<PathBuf>,
@@ -39,7 +44,9 @@ impl Key {
             services,
         } = *asked;
         Self {
-            root: target.root.clone(),
+            root: target.root.path().to_owned(),
+            directory: target.root.inode(),
+            owner: (target.root.owner().uid, target.root.owner().gid),
             bootstrap: match &target.bootstrap {
                 Bootstrap::File(path) => Some(path.clone()),
                 Bootstrap::Discover => None,

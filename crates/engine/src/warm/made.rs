@@ -6,8 +6,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use altair_sandbox::{Ready, Template, Way};
+use altair_sandbox::{Pass, Ready, Template, Way};
 
 use super::{Boot, shared};
 use crate::changes;
@@ -37,6 +38,12 @@ pub(super) struct From {
     pub named: Vec<PathBuf>,
 }
 
+/// How long a template may take to give its mounts up.
+const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long it may take to find what boot has changed.
+const CHANGES_PATIENCE: Duration = Duration::from_secs(2);
+
 /// Looks at a template that has got ready.
 ///
 /// # Errors
@@ -47,12 +54,15 @@ pub(super) fn make(
     heard: Heard,
     guards: BTreeMap<String, String>,
     from: &From,
+    pass: Pass,
 ) -> io::Result<Made> {
+    // Boot has said what it wants: which process this is, the host knows.
+    let pid = ready.template.pid().ok_or(io::ErrorKind::NotFound)?;
     let (record, unseen) = match booted.record {
         Ok(record) => (record, None),
         Err(why) => (altair_sandbox::Record::default(), Some(why)),
     };
-    let mut obstacle = shared::find(booted.pid, &from.root, &record.unseen)?;
+    let mut obstacle = shared::find(pid, &from.root, &record.unseen)?;
     if let Some(why) = unseen
         && obstacle.is_none()
     {
@@ -61,7 +71,7 @@ pub(super) fn make(
     let made_from = MadeFrom {
         looks: record.looks,
         written: record.written,
-        started: read_at_start(booted.pid, &booted.ini, &from.named)?,
+        started: read_at_start(pid, &booted.ini, &from.named)?,
         launched_ns: from.launched_ns,
         visible: from
             .readable
@@ -72,14 +82,21 @@ pub(super) fn make(
         private: from.private.iter().map(|path| bytes(path)).collect(),
     };
     let freshness = Freshness::stand(&made_from).ok();
-    ready.template.use_huge_pages(booted.pid);
+    if obstacle.is_none() {
+        let settled = ready
+            .template
+            .settle(pass, Instant::now() + SETTLE_PATIENCE);
+        settled.map_err(io::Error::other)?;
+    }
+    ready.template.use_huge_pages();
     let layer = ready.layer.as_ref();
+    let until = Instant::now() + CHANGES_PATIENCE;
     Ok(Made {
         template: ready.template,
         boot: Arc::new(Boot {
             stdout: ready.stdout,
             stderr: ready.stderr,
-            changes: layer.and_then(changes::list),
+            changes: layer.and_then(|layer| changes::list(layer, until)),
             refused: heard.refused,
             entered_ns: heard.entered_ns,
             boot_us: booted.boot_us,

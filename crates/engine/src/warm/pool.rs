@@ -53,8 +53,14 @@ enum State {
         why: String,
         seen: Box<Freshness>,
     },
-    /// There is no template to be had.
-    Unable(String),
+    /// There was no template to be had. What was in the way may pass.
+    Unable {
+        why: String,
+        /// When to try again.
+        again: Instant,
+        /// How long after the next time, where that is in vain, too.
+        pause: Duration,
+    },
 }
 
 /// What to do next for a request.
@@ -76,6 +82,11 @@ struct Forked {
 /// Templates that are made for one request before it is started cold: each time, what one was made
 /// from changed, or it was killed.
 const TRIES_MAX: usize = 3;
+
+/// How long after there was no template to be had one is tried again; twice as long each time, up to
+/// [`PAUSE_MAX`].
+const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// How long a fork is waited for: a template that was stopped does not answer, and there is to be
 /// time left for another one. It takes a millisecond.
@@ -130,6 +141,11 @@ impl Pool {
                 Next::Take(Err(ForkError::Gone)) => {
                     tries += 1;
                     continue;
+                }
+                // There is something in the way that may pass, and is none of the request's.
+                Next::Take(Err(error @ ForkError::Refused(_))) => {
+                    let why = error.to_string();
+                    return Ok(Acquired::Nothing(Start::Cold(Some(why))));
                 }
                 Next::Take(Err(ForkError::Host(error))) => {
                     return Err(EvalError::Launch(format!(
@@ -198,14 +214,16 @@ impl Pool {
     /// Forks a template that is there, or finds a boot to wait for, or begins one.
     fn next(&self, key: &Key, asked: &Asked<'_>, deadline: Instant) -> Result<Next, EvalError> {
         let mut slots = self.lock();
+        let mut pause = PAUSE;
         if let Some(slot) = slots.of(key) {
             match &mut slot.state {
                 State::Booting(booting) => {
                     return Ok(Next::Wait(Arc::clone(booting), false));
                 }
-                State::Unable(why) => {
+                State::Unable { why, again, .. } if Instant::now() < *again => {
                     return Ok(Next::Nothing(Start::Cold(Some(why.clone()))));
                 }
+                State::Unable { pause: next, .. } => pause = *next,
                 State::Ready(made) => {
                     if made.is_fresh() {
                         let (template, facts) = (made.template.clone(), made.facts(Start::Warm));
@@ -233,12 +251,12 @@ impl Pool {
                 EvalError::Launch(format!("No thread could be started: {error}."))
             })?,
             Err(why) => {
-                let state = State::Unable(why.clone());
+                let state = State::unable(why.clone(), pause);
                 slots.by_key.insert(key.clone(), Slot { used: now, state });
                 return Ok(Next::Nothing(Start::Cold(Some(why))));
             }
         };
-        let booting = Arc::new(booting);
+        let booting = Arc::new(booting.after(pause));
         let state = State::Booting(Arc::clone(&booting));
         slots.by_key.insert(key.clone(), Slot { used: now, state });
         Ok(Next::Wait(booting, true))
@@ -265,7 +283,7 @@ impl Pool {
         };
         let mut made = match result {
             BootResult::Unable(why) => {
-                put(Some(State::Unable(why.clone())));
+                put(Some(State::unable(why.clone(), booting.pause())));
                 return Ok(Some(Acquired::Nothing(Start::Cold(Some(why)))));
             }
             BootResult::Failed(failed) => {
@@ -307,6 +325,10 @@ impl Pool {
                 self.forget(key);
                 Ok(None)
             }
+            Err(error @ ForkError::Refused(_)) => {
+                let why = error.to_string();
+                Ok(Some(Acquired::Nothing(Start::Cold(Some(why)))))
+            }
             Err(ForkError::Host(error)) => Err(EvalError::Launch(format!(
                 "No child could be started: {error}."
             ))),
@@ -315,6 +337,16 @@ impl Pool {
 
     fn forget(&self, key: &Key) {
         self.lock().by_key.remove(key);
+    }
+}
+
+impl State {
+    fn unable(why: String, pause: Duration) -> Self {
+        Self::Unable {
+            why,
+            again: Instant::now() + pause,
+            pause: pause.saturating_mul(2).min(PAUSE_MAX),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use altair_sandbox::{Child, channel_pair};
+use altair_sandbox::{Child, Pass, Shown, channel_pair};
 
 use crate::asked::Asked;
 use crate::channel::{self, Model, Secret, Work};
@@ -19,6 +19,8 @@ pub(crate) struct TemplateStart {
     pub channel: OwnedFd,
     pub outbox: Vec<Vec<u8>>,
     pub secret: Secret,
+    /// What it gets when it has booted.
+    pub pass: Pass,
     pub guards: BTreeMap<String, String>,
     pub root: PathBuf,
     pub readable: Vec<PathBuf>,
@@ -37,7 +39,7 @@ impl TemplateStart {
     /// # Errors
     /// Why there is none to be had, in words for the user.
     pub(crate) fn of(asked: &Asked<'_>) -> Result<Self, String> {
-        let readable = asked.readable();
+        let readable = asked.readable()?;
         // What it is for is not one request's: as much as any may ask for.
         let request = asked
             .request
@@ -53,6 +55,7 @@ impl TemplateStart {
             services: asked.services,
         };
         let files = confinement.files();
+        let root = asked.target.root.path().to_owned();
         let (channel, theirs) = channel_pair().map_err(|error| error.to_string())?;
         let mut launch = launch::plan(&confinement, asked.host(), theirs);
         launch.template = true;
@@ -68,25 +71,34 @@ impl TemplateStart {
         checked.map_err(|error| error.to_string())?;
         let secret = Secret::generate().map_err(|error| error.to_string())?;
         let final_guards = confinement.final_guards();
+        let seccomp = final_guards.seccomp.unwrap_or_default();
+        let (filter, pass) = altair_sandbox::Model::new(&seccomp)
+            .map_err(|error| error.to_string())?
+            .into_parts();
         let model = Model {
             landlock: final_guards.landlock.is_some(),
-            seccomp: final_guards.seccomp.unwrap_or_default(),
+            descriptors: final_guards.descriptors,
             insist: asked.evaluator.selection.insisted_final(&request, true),
             renewal,
             idle_ms: u64::try_from(asked.evaluator.idle.as_millis()).unwrap_or(u64::MAX),
         };
         let restrictions = asked.restrictions(&[]);
         let task = asked.task(&secret, true, restrictions, Work::Template(model));
-        let outbox = channel::encode_task(&task).map_err(|error| error.to_string())?;
+        let mut outbox = channel::encode_task(&task).map_err(|error| error.to_string())?;
+        outbox.push(filter);
         Ok(Self {
             guards,
             child,
             channel,
             outbox,
             secret,
-            root: asked.target.root.clone(),
-            readable,
-            private: vec![asked.target.root.join(AUDIT_DIR)]
+            pass,
+            readable: readable
+                .iter()
+                .map(|shown| shown.path().to_owned())
+                .chain(readable.iter().filter_map(Shown::found_at))
+                .collect(),
+            private: vec![root.join(AUDIT_DIR)]
                 .into_iter()
                 .chain(files.into_iter().map(|(path, _)| path))
                 .collect(),
@@ -96,9 +108,10 @@ impl TemplateStart {
             ]
             .into_iter()
             .flatten()
-            .chain([asked.target.root.join(INSTALLED)])
+            .chain([root.join(INSTALLED)])
             .filter(|path| path.exists())
             .collect(),
+            root,
             launched_ns,
         })
     }

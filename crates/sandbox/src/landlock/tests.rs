@@ -78,7 +78,8 @@ impl Place {
 
     fn rules(&self) -> Landlock {
         Landlock {
-            readable: vec![self.readable.clone(), "/not/there".into()],
+            readable_but: None,
+            readable: vec![self.readable.clone().into(), "/not/there".into()],
             writable: vec![self.writable.clone()],
             devices: vec!["/dev/null".into()],
             network: false,

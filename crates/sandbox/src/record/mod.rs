@@ -36,6 +36,8 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded;
+
 /// What a file was when it was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Identity {
@@ -94,16 +96,23 @@ pub enum Unseen {
     TooMuch,
 }
 
+/// Paths of a kind that a record has at most, as a host reads it: far more than an application has
+/// files that it boots with.
+pub const PATHS_MAX: usize = 100_000;
+
 /// What was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Each path once, in the order of the first look; twice where it is a symbolic link that was
     /// looked at both as such and as what it leads to.
+    #[serde(deserialize_with = "bounded::at_most::<PATHS_MAX, _, _>")]
     pub looks: Vec<Look>,
     /// Paths that the process itself made, changed or removed. What is looked at there or below
     /// after that is its own doing, and is not among the looks; what it was before, is.
+    #[serde(deserialize_with = "bounded::at_most::<PATHS_MAX, _, _>")]
     pub written: Vec<Vec<u8>>,
     /// Each kind once.
+    #[serde(deserialize_with = "bounded::at_most::<8, _, _>")]
     pub unseen: Vec<Unseen>,
 }
 

@@ -46,6 +46,8 @@ pub(super) enum When {
     Metadata,
     /// The same, and one of the rules holds for the arguments.
     MetadataAnd(Rules),
+    /// The policy permits to set extended attributes.
+    Attributes,
     /// One of the rules holds for the arguments.
     Args(Rules),
     /// The same, and the host, where it listens, finds that the process has few threads enough.

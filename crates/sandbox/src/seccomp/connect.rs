@@ -15,12 +15,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, OpenHow, ResolveFlag, fcntl, openat2};
-use nix::libc::{self, c_int, c_long, c_ulong, seccomp_notif};
+use nix::libc::{self, c_int, c_ulong, seccomp_notif};
 use nix::sys::socket::sockopt::SendTimeout;
 use nix::sys::socket::{
     SockaddrIn, SockaddrIn6, SockaddrLike, UnixAddr, connect, getsockopt, setsockopt,
@@ -31,7 +31,9 @@ use nix::unistd::Pid;
 
 use super::listener::{Answering, Reply};
 use super::{memory, threads};
+use crate::acting::{Acting, For};
 use crate::connections::{Connections, Destination};
+use crate::place::by_number;
 use crate::{Refusal, RunAs, sys};
 
 /// Connections of one process that are under way at once.
@@ -334,10 +336,10 @@ impl Connecting {
             Destination::Local(path) => {
                 // Who asks is whom the other end is told of (unix(7), SO_PEERCRED), and may do what
                 // the process may.
-                let _as = Acting::begin(self.run_as)?;
+                let _as = Acting::begin(self.run_as, For::Everything)?;
                 let file = exactly(path)?;
                 // By the file that was found, and not by its name once more.
-                let found = format!("/proc/thread-self/fd/{}", file.as_raw_fd());
+                let found = by_number(file.as_fd());
                 connect(&UnixAddr::new(found.as_str())?)
             }
         }
@@ -406,59 +408,4 @@ fn fits(socket: BorrowedFd<'_>, destination: &Destination) -> nix::Result<()> {
         Destination::Local(_) => family == libc::AF_UNIX && kind == libc::SOCK_STREAM,
     };
     fits.then_some(()).ok_or(Errno::EAFNOSUPPORT)
-}
-
-/// The calling thread acts as another user, in no other group and without any capability, until this
-/// is dropped; then it is to end, as it does not get its groups back.
-///
-/// Its real and its saved user stay the host's: nobody but those who may do it to the host can send
-/// it a signal or look into it. What the kernel forbids to look into for the change's sake is the
-/// host as a whole, and is allowed again (prctl(2), PR_SET_DUMPABLE).
-struct Acting {
-    before: c_long,
-    /// Whether the user is another one.
-    is_other: bool,
-}
-
-/// What PR_GET_DUMPABLE said before the first of these.
-static DUMPABLE: OnceLock<c_int> = OnceLock::new();
-
-impl Acting {
-    /// `None`: as the host's own user, who may be root; the process has no capability.
-    fn begin(user: Option<RunAs>) -> nix::Result<Self> {
-        let acting = Self {
-            before: nix::unistd::geteuid().as_raw().into(),
-            is_other: user.is_some(),
-        };
-        let Some(user) = user else {
-            // Of the calling thread alone (capset(2)).
-            return match caps::clear(None, caps::CapSet::Effective) {
-                Ok(()) => Ok(acting),
-                Err(_) => Err(Errno::EPERM),
-            };
-        };
-        // SAFETY: no pointer is passed.
-        DUMPABLE.get_or_init(|| unsafe { libc::prctl(libc::PR_GET_DUMPABLE, 0, 0, 0, 0) });
-        // The C library's own calls would change all threads.
-        // SAFETY: no pointer is passed; a list of no groups is at null.
-        unsafe {
-            Errno::result(libc::syscall(libc::SYS_setgroups, 0, 0))?;
-            Errno::result(libc::syscall(libc::SYS_setresgid, -1, user.gid, -1))?;
-            Errno::result(libc::syscall(libc::SYS_setresuid, -1, user.uid, -1))?;
-        }
-        Ok(acting)
-    }
-}
-
-impl Drop for Acting {
-    fn drop(&mut self) {
-        if !self.is_other {
-            return;
-        }
-        // SAFETY: no pointer is passed.
-        unsafe { libc::syscall(libc::SYS_setresuid, -1, self.before, -1) };
-        if DUMPABLE.get() == Some(&1) {
-            let _ = nix::sys::prctl::set_dumpable(true);
-        }
-    }
 }

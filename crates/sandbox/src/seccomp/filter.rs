@@ -154,6 +154,7 @@ impl Compiler<'_> {
         Ok(match *when {
             When::Network => switch(self.policy.network),
             When::Metadata => switch(self.policy.metadata),
+            When::Attributes => switch(self.policy.metadata && self.policy.attributes),
             When::Connecting => switch(self.policy.network && !self.policy.local),
             When::Sockets {
                 internet,

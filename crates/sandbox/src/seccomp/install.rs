@@ -2,11 +2,11 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::libc;
-use seccompiler::{BpfProgramRef, apply_filter_all_threads};
+use seccompiler::{BpfProgramRef, apply_filter_all_threads, sock_filter};
 
 use crate::sys;
 
@@ -39,6 +39,82 @@ pub(super) fn with_listener(program: BpfProgramRef<'_>) -> nix::Result<OwnedFd> 
     let listener = RawFd::try_from(Errno::result(listener)?).map_err(|_| Errno::EBADF)?;
     // SAFETY: the kernel has just made this descriptor for us, close-on-exec.
     Ok(unsafe { OwnedFd::from_raw_fd(listener) })
+}
+
+/// A program as the bytes that [`of_bytes`] reads.
+pub(super) fn to_bytes(program: BpfProgramRef<'_>) -> Vec<u8> {
+    program
+        .iter()
+        .flat_map(|instruction| {
+            let [a, b] = instruction.code.to_ne_bytes();
+            let [c, d, e, f] = instruction.k.to_ne_bytes();
+            [a, b, instruction.jt, instruction.jf, c, d, e, f]
+        })
+        .collect()
+}
+
+/// Puts the filter on all threads that the host sends as one packet over `channel`, and gives the
+/// listener's end of it.
+///
+/// The program has the pass in it, which is to be nowhere in this process afterwards: it is received
+/// into memory that is then unmapped, and lies in no other.
+///
+/// # Errors
+/// What the system says, as for [`with_listener`]; `EBADMSG` for a packet that is no program.
+pub(super) fn from_host(channel: BorrowedFd<'_>) -> nix::Result<OwnedFd> {
+    // SAFETY: a new mapping of our own.
+    let memory = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            PROGRAM_BYTES_MAX,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    if memory == libc::MAP_FAILED {
+        return Err(Errno::last());
+    }
+    let listener = receive_program(channel, memory).and_then(|count| {
+        // SAFETY: the mapping is aligned for it and has as many instructions, of which each bit
+        // pattern is one; nobody writes to them while the slice lives.
+        let program = unsafe { std::slice::from_raw_parts(memory.cast(), count) };
+        with_listener(program)
+    });
+    // SAFETY: the mapping from above, which nobody uses any more.
+    unsafe { libc::munmap(memory, PROGRAM_BYTES_MAX) };
+    listener
+}
+
+/// Bytes of the longest program that the kernel takes (`BPF_MAXINSNS` of linux/bpf_common.h, 8 each).
+const PROGRAM_BYTES_MAX: usize = 4096 * size_of::<sock_filter>();
+
+/// Receives a packet of instructions; how many there are.
+fn receive_program(channel: BorrowedFd<'_>, memory: *mut libc::c_void) -> nix::Result<usize> {
+    loop {
+        // SAFETY: the mapping has as many bytes.
+        let received = unsafe {
+            libc::recv(
+                channel.as_raw_fd(),
+                memory,
+                PROGRAM_BYTES_MAX,
+                libc::MSG_TRUNC,
+            )
+        };
+        match Errno::result(received).map(isize::unsigned_abs) {
+            Ok(bytes)
+                if bytes > 0
+                    && bytes <= PROGRAM_BYTES_MAX
+                    && bytes.is_multiple_of(size_of::<sock_filter>()) =>
+            {
+                return Ok(bytes / size_of::<sock_filter>());
+            }
+            Ok(_) => return Err(Errno::EBADMSG),
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
 }
 
 /// Puts a filter on the calling thread, which is the only one, in addition to a template's.

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::errno::Errno;
@@ -14,6 +15,7 @@ use nix::unistd::Pid;
 use super::call::{Answer, Call, Kind, Refuse, When};
 use super::connect::{Connector, Decision};
 use super::describe;
+use super::setup::FORK;
 use super::threads::{self, Verdict};
 use crate::Refusal;
 
@@ -137,8 +139,9 @@ pub(crate) struct Listener {
     answering: Answering,
     /// Where the kernel writes a call: the size is the running kernel's, in words of 8 bytes.
     call: Vec<u64>,
-    /// Whether the filter asks about a process's own id, too: it is a template's.
-    compares_ids: bool,
+    /// Whose forks may be made, where it is the filter of a template: that asks about a process's own
+    /// id, too.
+    forks: Option<Arc<Forks>>,
     connector: Arc<Connector>,
 }
 
@@ -168,15 +171,23 @@ impl Listener {
         fits.then(|| Self {
             answering: Answering::new(socket, words(answer)),
             call: vec![0; words(call)],
-            compares_ids: false,
+            forks: None,
             connector: Arc::new(connector),
         })
     }
 
     /// The same for the filter of a template.
-    pub(crate) fn of_template(socket: OwnedFd, connector: Connector) -> Option<Self> {
+    pub(crate) fn of_template(
+        socket: OwnedFd,
+        connector: Connector,
+        template: Option<i32>,
+    ) -> Option<Self> {
+        let forks = Forks {
+            template: Pid::from_raw(template?),
+            wanted: AtomicBool::new(false),
+        };
         Some(Self {
-            compares_ids: true,
+            forks: Some(Arc::new(forks)),
             ..Self::new(socket, connector)?
         })
     }
@@ -250,9 +261,9 @@ impl Listener {
     /// The process that the calling thread is of.
     fn process(&self, call: &seccomp_notif) -> Pid {
         let thread = Pid::from_raw(call.pid.cast_signed());
-        match self.compares_ids {
-            true => threads::process_of(thread).unwrap_or(thread),
-            false => thread, // there is one only
+        match self.forks {
+            Some(_) => threads::process_of(thread).unwrap_or(thread),
+            None => thread, // there is one only
         }
     }
 
@@ -262,7 +273,9 @@ impl Listener {
             return (Some(Reply::Fail(Errno::EPERM)), None);
         };
         let pid = Pid::from_raw(call.pid.cast_signed());
-        if self.compares_ids && is_about_itself(line, self.process(call), &call.data) {
+        if let Some(forks) = &self.forks
+            && (is_about_itself(line, self.process(call), &call.data) || forks.may(call))
+        {
             return (Some(Reply::Continue), None);
         }
         let errno = line.refuse().map_or(Errno::EPERM, Refuse::errno);
@@ -307,6 +320,31 @@ impl Listener {
     }
 }
 
+/// The forks of a template: each is the host's wish, and made once. What boot has left behind in the
+/// template makes none of its own.
+pub(crate) struct Forks {
+    template: Pid,
+    /// Whether the host wants one now.
+    wanted: AtomicBool,
+}
+
+impl Forks {
+    /// The host wants one, or does not any more.
+    pub(crate) fn want(&self, one: bool) {
+        self.wanted.store(one, Ordering::Relaxed);
+    }
+
+    /// Whether a call makes the fork that the host wants. Flags are in a register, which nobody
+    /// changes while the caller waits.
+    fn may(&self, call: &seccomp_notif) -> bool {
+        let [flags, ..] = call.data.args;
+        i64::from(call.data.nr) == libc::SYS_clone
+            && flags == u64::from(FORK)
+            && Pid::from_raw(call.pid.cast_signed()) == self.template
+            && self.wanted.swap(false, Ordering::Relaxed)
+    }
+}
+
 /// Whether a call is one that a process may make about itself, and is. The id is in a register,
 /// which nobody changes while the thread waits.
 fn is_about_itself(line: &Call, own: Pid, data: &seccomp_data) -> bool {
@@ -328,15 +366,17 @@ pub(crate) struct Shared {
     listener: Mutex<Listener>,
     heard: Mutex<HashMap<Pid, Vec<Refusal>>>,
     connector: Arc<Connector>,
+    forks: Arc<Forks>,
 }
 
 /// Refusals that are kept for one process.
 const KEPT_MAX: usize = 64;
 
 impl Shared {
-    /// `None` where the host has no descriptor left.
+    /// `None` where the host has no descriptor left, or it is no template's.
     pub(crate) fn new(listener: Listener) -> Option<Self> {
         Some(Self {
+            forks: Arc::clone(listener.forks.as_ref()?),
             socket: listener.answering.socket.try_clone().ok()?,
             connector: Arc::clone(&listener.connector),
             listener: Mutex::new(listener),
@@ -347,6 +387,11 @@ impl Shared {
     /// What to poll for calls.
     pub(crate) fn interest(&self) -> (BorrowedFd<'_>, PollFlags) {
         (self.socket.as_fd(), PollFlags::POLLIN)
+    }
+
+    /// The forks of the template.
+    pub(crate) fn forks(&self) -> &Forks {
+        &self.forks
     }
 
     /// Answers what waits for it, unless another thread is at it.

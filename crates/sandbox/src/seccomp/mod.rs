@@ -22,7 +22,7 @@ mod setup;
 mod threads;
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::unistd::getpid;
@@ -46,9 +46,12 @@ pub struct Seccomp {
     pub tcp: bool,
     /// Sockets that the host connects to such as have a path, where it permits them.
     pub local: bool,
-    /// Changing the mode, owner, times and extended attributes of files. Landlock does not govern
-    /// these: only behind a private root.
+    /// Changing the mode, owner and times of files, and removing their extended attributes. Landlock
+    /// does not govern these: only behind a private root.
     pub metadata: bool,
+    /// With that, setting extended attributes: only where writes go to a layer. On a real file the
+    /// attributes of overlayfs's own (`user.overlay.*`) would decide what later layers show of it.
+    pub attributes: bool,
 }
 
 /// Takes it for the calling process, all of its threads. With `listen`, the second value is for
@@ -70,14 +73,23 @@ pub(crate) fn take(policy: &Seccomp, listen: bool) -> (GuardState, Option<OwnedF
     }
 }
 
-/// Takes the filter of a template for the calling process, and gives its listener.
+/// The filter of a template for the template to take ([`take_first`]), as one packet.
 ///
 /// # Errors
-/// Where there is none, or none with a listener: the forks of a template cannot do without.
-pub(crate) fn take_first(policy: &Seccomp, pass: u64) -> io::Result<OwnedFd> {
+/// Where there is none for this architecture.
+pub(crate) fn first(policy: &Seccomp, pass: u64) -> io::Result<Vec<u8>> {
     let program = filter::compile(policy, For::Template { pass }, Ask::Listener);
+    Ok(install::to_bytes(&program.map_err(io::Error::other)?))
+}
+
+/// Takes the filter of a template for the calling process, which the host sends over `channel`, and
+/// gives its listener.
+///
+/// # Errors
+/// Where there is none with a listener: the forks of a template cannot do without.
+pub(crate) fn take_first(channel: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     nix::sys::prctl::set_no_new_privs()?;
-    Ok(install::with_listener(&program.map_err(io::Error::other)?)?)
+    Ok(install::from_host(channel)?)
 }
 
 /// The filter that closes the set-up of a fork, for each fork to take.

@@ -1,10 +1,14 @@
 //! What the fork of a template needs to set itself up, and nobody else: a few calls that the table
 //! refuses are let through for who knows the pass.
 //!
-//! The pass is a random number that is in the filter and in the native memory of the template. It
-//! travels in the sixth argument, which none of these calls has. Boot, which does not know it, may
-//! not make them; a fork that is set up closes them for good with a second, small filter
-//! ([`closing`]), so that knowing the pass is worth nothing any more.
+//! The pass is a random number of the host's. While the template boots it is in the filter, which is
+//! the kernel's, and nowhere in the template: native code in boot can look wherever it wants. The host
+//! shows it when boot is over. It travels in the sixth argument, which none of these calls has. A fork
+//! that is set up closes them for good with a second, small filter ([`closing`]), so that knowing the
+//! pass is worth nothing any more.
+//!
+//! To fork is none of them: for each fork the host is asked, which knows whether it wants one
+//! ([`Forks`](super::listener::Forks)).
 
 use std::collections::BTreeMap;
 
@@ -31,7 +35,6 @@ const MOUNT: u32 = (MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY | MS_BIND | MS_
 
 /// The calls, and what has to hold for their arguments.
 const CALLS: &[(c_long, &[Arg])] = &[
-    (SYS_clone, &[is(0, FORK)]),
     (SYS_setsid, &[]),
     (SYS_prctl, &[is(0, PR_SET_PDEATHSIG as u32)]),
     (SYS_unshare, &[is(0, CLONE_NEWNS as u32)]),
@@ -42,11 +45,12 @@ const CALLS: &[(c_long, &[Arg])] = &[
 ];
 
 /// Calls that are let through without a pass until the fork is set up: they can only take from who
-/// makes them.
+/// makes them, or tell it of its own memory ([`huge`](crate::huge)).
 const FREE: &[c_long] = &[
     SYS_landlock_create_ruleset,
     SYS_landlock_add_rule,
     SYS_landlock_restrict_self,
+    SYS_mincore,
 ];
 
 /// Whether a call is let through for everybody until the fork is set up.

@@ -42,8 +42,8 @@ pub(super) fn verdict(call: &Call, pid: Pid, data: &seccomp_data) -> Verdict {
     });
     match matches {
         false => Verdict::NoThread,
-        // Where /proc does not tell, there is no bound, as without a listener.
-        true if count(pid).is_some_and(|count| count >= THREADS_MAX) => Verdict::TooMany,
+        // Where /proc does not tell, there may be too many already.
+        true if count(pid).is_none_or(|count| count >= THREADS_MAX) => Verdict::TooMany,
         true => Verdict::Continue,
     }
 }

@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeSet, BinaryHeap};
 use std::ffi::{CStr, OsStr, OsString};
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -17,10 +16,11 @@ use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
 use nix::libc;
-use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmodat, fstatat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstatat};
 
 use super::plan::Layers;
-use crate::sys;
+use crate::place::point_below;
+use crate::{sys, with_files_of};
 
 /// How long the whole look may take. A file whose content has not been compared by then counts as
 /// modified, and what has not been seen is not told.
@@ -37,6 +37,11 @@ const CHUNK_BYTES: usize = 128 * 1024;
 const UNDONE_MAX: usize = 1000;
 
 const DIRECTORY: OFlag = OFlag::O_RDONLY
+    .union(OFlag::O_DIRECTORY)
+    .union(OFlag::O_NOFOLLOW)
+    .union(OFlag::O_CLOEXEC);
+/// To point at a directory (open(2), `O_PATH`).
+pub(super) const POINT: OFlag = OFlag::O_PATH
     .union(OFlag::O_DIRECTORY)
     .union(OFlag::O_NOFOLLOW)
     .union(OFlag::O_CLOEXEC);
@@ -95,40 +100,69 @@ impl Layer {
         Self { directory, layers }
     }
 
-    /// What has changed; the first `at_most` by name. Call it when the process has ended.
+    /// What has changed; the first `at_most` by name, as far as that is found `until` then. Call it
+    /// when the process has ended.
+    ///
+    /// It is looked for as the process's own user: what that user may not read is not compared, so
+    /// that nothing of it shows in what has changed.
     #[must_use]
-    pub fn changes(&self, at_most: usize) -> Changes {
-        let mut walk = Walk {
-            root: &self.layers.root,
-            opaque: self.layers.opaque,
-            until: Instant::now() + TIME_LIMIT,
-            at_most,
-            first: BinaryHeap::new(),
-            total: 0,
-            incomplete: false,
-            undone: Vec::new(),
-            buffers: (Vec::new(), Vec::new()),
+    pub fn changes(&self, at_most: usize, until: Instant) -> Changes {
+        let until = until.min(Instant::now() + TIME_LIMIT);
+        let unseen = || Changes {
+            incomplete: true,
+            ..Changes::default()
         };
-        for (index, mount) in self.layers.mounts.iter().enumerate() {
-            let skip = match index {
-                0 => self.layers.sealed.as_deref(),
-                _ => None,
-            };
-            let upper = format!("upper{index}");
-            walk.tree(self.directory.as_fd(), OsStr::new(&upper), mount, skip);
-        }
-        Changes {
-            more: walk.total - walk.first.len() as u64,
-            first: walk.first.into_sorted_vec(),
-            incomplete: walk.incomplete,
-            undone: walk.undone,
-        }
+        let Some(user) = self.layers.user else {
+            return look(self.directory.as_fd(), &self.layers, at_most, until);
+        };
+        let Ok(directory) = self.directory.try_clone() else {
+            return unseen();
+        };
+        let layers = self.layers.clone();
+        let patience = until.saturating_duration_since(Instant::now()) + LATE;
+        with_files_of(Some(user), patience, move || {
+            look(directory.as_fd(), &layers, at_most, until)
+        })
+        .unwrap_or_else(|_| unseen())
+    }
+}
+
+/// How much later than it was to the look may come back.
+const LATE: Duration = Duration::from_millis(100);
+
+fn look(layer: BorrowedFd<'_>, layers: &Layers, at_most: usize, until: Instant) -> Changes {
+    let mut walk = Walk {
+        opaque: layers.opaque,
+        until,
+        at_most,
+        first: BinaryHeap::new(),
+        total: 0,
+        incomplete: false,
+        undone: Vec::new(),
+        buffers: (Vec::new(), Vec::new()),
+    };
+    for (index, mount) in layers.mounts.iter().enumerate() {
+        let skip = match index {
+            0 => layers.sealed.as_deref(),
+            _ => None,
+        };
+        let upper = format!("upper{index}");
+        let below = point_below(layers.root.descriptor(), mount).ok();
+        walk.tree(layer, OsStr::new(&upper), mount, below, skip);
+    }
+    Changes {
+        more: walk.total - walk.first.len() as u64,
+        first: walk.first.into_sorted_vec(),
+        incomplete: walk.incomplete,
+        undone: walk.undone,
     }
 }
 
 /// A directory of the layer that is being looked at.
 struct Level {
     directory: OwnedFd,
+    /// The project's directory that shows through.
+    project: Option<OwnedFd>,
     /// What is still to be entered.
     below: Vec<Below>,
 }
@@ -139,8 +173,7 @@ struct Below {
     merged: bool,
 }
 
-struct Walk<'a> {
-    root: &'a Path,
+struct Walk {
     opaque: &'static CStr,
     until: Instant,
     at_most: usize,
@@ -151,10 +184,17 @@ struct Walk<'a> {
     buffers: (Vec<u8>, Vec<u8>),
 }
 
-impl Walk<'_> {
-    fn tree(&mut self, layer: BorrowedFd<'_>, upper: &OsStr, mount: &Path, skip: Option<&OsStr>) {
+impl Walk {
+    fn tree(
+        &mut self,
+        layer: BorrowedFd<'_>,
+        upper: &OsStr,
+        mount: &Path,
+        project: Option<OwnedFd>,
+        skip: Option<&OsStr>,
+    ) {
         let mut path = mount.to_owned();
-        let Some(top) = self.level(layer, upper, &path, true, skip) else {
+        let Some(top) = self.level(layer, upper, &path, project, skip) else {
             return;
         };
         let mut levels = vec![top];
@@ -165,13 +205,13 @@ impl Walk<'_> {
                 continue;
             };
             path.push(&next.name);
-            let entered = self.level(
-                level.directory.as_fd(),
-                &next.name,
-                &path,
-                next.merged,
-                None,
-            );
+            let project = match (&level.project, next.merged) {
+                (Some(project), true) => {
+                    openat(project, next.name.as_os_str(), POINT, Mode::empty()).ok()
+                }
+                _ => None,
+            };
+            let entered = self.level(level.directory.as_fd(), &next.name, &path, project, None);
             match entered {
                 Some(mut level) => {
                     if levels.len() + 1 == DEPTH_MAX {
@@ -192,15 +232,15 @@ impl Walk<'_> {
         parent: BorrowedFd<'_>,
         name: &OsStr,
         path: &Path,
-        merged: bool,
+        project: Option<OwnedFd>,
         skip: Option<&OsStr>,
     ) -> Option<Level> {
         let directory = open_directory(parent, name)?;
         let names = names(&directory)?;
         // It hides all that the one below it holds.
         if sys::attribute_is(directory.as_fd(), self.opaque, b"y") {
-            if merged {
-                self.hidden(path, &names);
+            if let Some(project) = &project {
+                self.hidden(path, project, &names);
             }
             self.undo(path.to_owned());
         }
@@ -213,12 +253,11 @@ impl Walk<'_> {
             let stat = fstatat(&directory, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
             let Ok(stat) = stat else { continue };
             let path = path.join(name);
-            let before = match merged {
-                true => self.root.join(&path).symlink_metadata().ok(),
-                false => None,
-            };
-            let was_directory = before.as_ref().is_some_and(Metadata::is_dir);
-            self.entry(&directory, name, path, &stat, before);
+            let before = project.as_ref().and_then(|project| {
+                fstatat(project, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW).ok()
+            });
+            let was_directory = before.as_ref().is_some_and(is_directory);
+            self.entry(&directory, project.as_ref(), name, path, &stat, before);
             if stat.st_mode & libc::S_IFMT == libc::S_IFDIR {
                 below.push(Below {
                     name: name.clone(),
@@ -226,17 +265,22 @@ impl Walk<'_> {
                 });
             }
         }
-        Some(Level { directory, below })
+        Some(Level {
+            directory,
+            project,
+            below,
+        })
     }
 
     /// Notes one entry of the layer.
     fn entry(
         &mut self,
         parent: &OwnedFd,
+        project: Option<&OwnedFd>,
         name: &OsStr,
         path: PathBuf,
         stat: &FileStat,
-        before: Option<Metadata>,
+        before: Option<FileStat>,
     ) {
         let kind = SFlag::from_bits_truncate(stat.st_mode & libc::S_IFMT);
         let size = stat.st_size.unsigned_abs();
@@ -245,27 +289,28 @@ impl Walk<'_> {
             // A whiteout: what was there is hidden.
             match before {
                 Some(before) => {
-                    self.note(path, ChangeKind::Deleted, before.is_dir(), before.len());
+                    let size = before.st_size.unsigned_abs();
+                    self.note(path, ChangeKind::Deleted, is_directory(&before), size);
                 }
                 None => self.undo(path),
             }
             return;
         }
-        let Some(before) = before else {
+        let (Some(before), Some(project)) = (before, project) else {
             return self.note(path, ChangeKind::Created, directory, size);
         };
-        let same_kind = stat.st_mode & libc::S_IFMT == before.mode() & libc::S_IFMT;
-        let same_mode = stat.st_mode & 0o7777 == before.mode() & 0o7777 || kind == SFlag::S_IFLNK;
+        let same_kind = stat.st_mode & libc::S_IFMT == before.st_mode & libc::S_IFMT;
+        let same_mode = stat.st_mode & 0o7777 == before.st_mode & 0o7777 || kind == SFlag::S_IFLNK;
         let is_same = same_kind
             && same_mode
             && match kind {
                 SFlag::S_IFDIR => true,
                 SFlag::S_IFLNK => {
-                    let below = self.root.join(&path).read_link();
-                    matches!((readlinkat(parent, name), below), (Ok(new), Ok(old)) if new == old.as_os_str())
+                    let below = readlinkat(project, name);
+                    matches!((readlinkat(parent, name), below), (Ok(new), Ok(old)) if new == old)
                 }
                 SFlag::S_IFREG => {
-                    size == before.len() && self.same_bytes(parent, name, &self.root.join(&path))
+                    size == before.st_size.unsigned_abs() && self.same_bytes(parent, project, name)
                 }
                 _ => false,
             };
@@ -303,26 +348,28 @@ impl Walk<'_> {
     }
 
     /// What an opaque directory hides.
-    fn hidden(&mut self, path: &Path, kept: &BTreeSet<OsString>) {
-        let entries = std::fs::read_dir(self.root.join(path));
-        for entry in entries.into_iter().flatten().flatten() {
+    fn hidden(&mut self, path: &Path, project: &OwnedFd, kept: &BTreeSet<OsString>) {
+        for name in names(project).unwrap_or_default().difference(kept) {
             if Instant::now() >= self.until {
                 self.incomplete = true;
                 return;
             }
-            if kept.contains(&entry.file_name()) {
-                continue;
-            }
-            let Ok(meta) = entry.metadata() else { continue };
-            let path = path.join(entry.file_name());
-            self.note(path, ChangeKind::Deleted, meta.is_dir(), meta.len());
+            let stat = fstatat(project, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
+            let Ok(stat) = stat else { continue };
+            let size = stat.st_size.unsigned_abs();
+            self.note(
+                path.join(name),
+                ChangeKind::Deleted,
+                is_directory(&stat),
+                size,
+            );
         }
     }
 
-    fn same_bytes(&mut self, parent: &OwnedFd, name: &OsStr, below: &Path) -> bool {
+    fn same_bytes(&mut self, parent: &OwnedFd, project: &OwnedFd, name: &OsStr) -> bool {
         // One that may not be read has another mode than before, or no content to compare with.
         let upper = openat(parent, name, FILE, Mode::empty());
-        let below = openat(nix::fcntl::AT_FDCWD, below, FILE, Mode::empty());
+        let below = openat(project, name, FILE, Mode::empty());
         let (Ok(upper), Ok(below)) = (upper, below) else {
             return false;
         };
@@ -343,11 +390,16 @@ impl Walk<'_> {
     }
 }
 
+fn is_directory(stat: &FileStat) -> bool {
+    stat.st_mode & libc::S_IFMT == libc::S_IFDIR
+}
+
 fn open_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
     match openat(parent, name, DIRECTORY, Mode::empty()) {
         Err(Errno::EACCES) => {
             // The process took its own rights away; nobody needs the mode any more.
-            fchmodat(parent, name, Mode::S_IRWXU, FchmodatFlags::FollowSymlink).ok()?;
+            let pointed = openat(parent, name, POINT, Mode::empty()).ok()?;
+            sys::open_up(pointed.as_fd()).ok()?;
             openat(parent, name, DIRECTORY, Mode::empty()).ok()
         }
         opened => opened.ok(),

@@ -17,7 +17,7 @@ pub(crate) use plan::{IdMaps, Layers, Prepared};
 pub use remove::remove_directory;
 pub use renewal::Renewal;
 
-use crate::GuardState;
+use crate::{GuardState, Place, Shown};
 
 /// What is there for a process, everything under the path that it has outside. What is not named
 /// does not exist for it.
@@ -25,7 +25,7 @@ use crate::GuardState;
 pub struct View {
     /// Files, and directories with all below, that are there to be read. A symbolic link on the
     /// way to one is made anew; one that does not exist is passed over.
-    pub readable: Vec<PathBuf>,
+    pub readable: Vec<Shown>,
     /// Device files, as they are outside. One that does not exist is passed over.
     pub devices: Vec<PathBuf>,
     /// Files that are there with another content than outside, read-only; in no directory that is
@@ -40,11 +40,12 @@ pub struct View {
 /// The directory that a process works on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
-    /// Absolute, and free of symbolic links.
-    pub root: PathBuf,
+    /// The directory.
+    pub root: Place,
     /// What writes to it do.
     pub writes: Writes,
-    /// The name of a directory in it that cannot be written, whatever `writes` is.
+    /// The name of a directory in it that is empty for the process and cannot be written, whatever
+    /// `writes` is.
     pub sealed: Option<OsString>,
 }
 
@@ -58,7 +59,7 @@ pub enum Writes {
         /// Bytes that the layer may hold.
         bytes: u64,
         /// An empty directory on disk for the layer; `None`: in memory.
-        on_disk: Option<PathBuf>,
+        on_disk: Option<Place>,
     },
     /// They are real.
     Real,

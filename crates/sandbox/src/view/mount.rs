@@ -21,7 +21,7 @@ use super::renewal::{
 use super::tree::{DIRECTORY_MODE, Entry};
 use crate::error::{Failure, Step};
 use crate::process::LIFELINE;
-use crate::{raw, sys};
+use crate::{Inode, raw, sys};
 
 /// What is mounted is nobody's way to more rights.
 const ALWAYS: c_ulong = libc::MS_NOSUID | libc::MS_NODEV;
@@ -112,7 +112,7 @@ fn relative(path: &CStr) -> &CStr {
 /// Keeps something of the host's, or an empty directory, in the directory `base`.
 fn stash(base: RawFd, stashed: &Stashed) -> nix::Result<()> {
     if stashed.directory {
-        make_directory(base, &stashed.name, 0o700)?;
+        make_directory(base, &stashed.name, DIRECTORY_MODE)?;
     } else {
         make_file_at(base, &stashed.name)?;
     }
@@ -131,10 +131,24 @@ fn stash(base: RawFd, stashed: &Stashed) -> nix::Result<()> {
         Err(Errno::EACCES | Errno::ENOENT | Errno::ENOTDIR) if !stashed.directory => return Ok(()),
         other => other?,
     };
-    let result = set_attributes(tree, c"", attributes, 0, stashed.whole)
+    let result = is_inode(tree, stashed.inode)
+        .and_then(|()| set_attributes(tree, c"", attributes, 0, stashed.whole))
         .and_then(|()| attach(tree, base, &stashed.name));
     raw::close(tree);
     result
+}
+
+/// Whether a file is the one that it has to be: `ESTALE` where its path leads to another by now.
+fn is_inode(file: RawFd, wanted: Option<Inode>) -> nix::Result<()> {
+    let Some(wanted) = wanted else { return Ok(()) };
+    // SAFETY: all zeros is a valid stat.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `stat` outlives the call.
+    Errno::result(unsafe { libc::fstat(file, &raw mut stat) })?;
+    match Inode::of(&stat) == wanted {
+        true => Ok(()),
+        false => Err(Errno::ESTALE),
+    }
 }
 
 /// Mounts the project, from what is kept in the working directory, which is [`BACKSTAGE`]. Where
@@ -176,9 +190,8 @@ pub(super) fn mount_project(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
         bind(source, at)?;
     }
     if let Some(at) = &mounts.sealed {
-        match bind(SEALED, at) {
-            // What is kept, or the place for it, is gone since the template was made: then there is
-            // an empty one.
+        match bind(COVER, at) {
+            // The place for it is gone since the template was made.
             Err(Errno::ENOENT) => {
                 match make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE) {
                     Err(Errno::EEXIST) => {}
@@ -302,9 +315,6 @@ fn renew_temp(temp: &TempMount) -> nix::Result<()> {
     Ok(())
 }
 
-/// The sealed directory, read-only.
-const SEALED: &CStr = c".sealed";
-
 /// Opens standard input anew. The host's `/dev/null` came by a mount of the host's, through which
 /// its owner could change the device's mode for all of the machine.
 fn empty_input() -> nix::Result<()> {
@@ -348,6 +358,7 @@ fn make(entry: &Entry, prepared: &Prepared) -> nix::Result<()> {
             at,
             directory,
             device: _,
+            inode,
         } => {
             let mut flags = libc::MS_BIND;
             if *directory {
@@ -357,14 +368,26 @@ fn make(entry: &Entry, prepared: &Prepared) -> nix::Result<()> {
             } else {
                 make_file(at)?;
             }
-            match mount(Some(source), at, None, flags, None) {
+            let mounted = match inode {
+                None => mount(Some(source), at, None, flags, None),
+                Some(_) => mount_inode(source, at, *directory, *inode),
+            };
+            match mounted {
                 // What the process's user could not reach outside either, or what is gone by now:
                 // an empty place is left.
-                Err(Errno::EACCES | Errno::ENOENT | Errno::ENOTDIR) => Ok(()),
+                Err(Errno::EACCES | Errno::ENOENT | Errno::ENOTDIR | Errno::ESTALE) => Ok(()),
                 other => other,
             }
         }
     }
+}
+
+/// Mounts what is at `source` at `at`, where that is the file that it has to be.
+fn mount_inode(source: &CStr, at: &CStr, whole: bool, inode: Option<Inode>) -> nix::Result<()> {
+    let tree = clone_tree(source, whole)?;
+    let attached = is_inode(tree, inode).and_then(|()| attach(tree, libc::AT_FDCWD, at));
+    raw::close(tree);
+    attached
 }
 
 /// Takes back what is too strict for an entry.

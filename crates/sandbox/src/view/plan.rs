@@ -5,16 +5,18 @@ use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::stat::{Mode, mkdirat};
 
 use super::renewal::{
-    COVER, LAYER, Mounts, NEW_TEMP, OLD_TEMP, Part, RUN, Renewal, SEALED, WritesRenewed, file,
-    kept, lower,
+    COVER, LAYER, Mounts, NEW_TEMP, OLD_TEMP, Part, RUN, Renewal, WritesRenewed, file, kept, lower,
 };
 use super::tree::{Entry, Tree, bytes};
 use super::{Project, View, Writes};
-use crate::SpawnError;
+use crate::{Inode, Place, RunAs, SpawnError, with_files_of};
 
 /// Files that one layer, or the directory for temporary files, may hold for each MiB of its size:
 /// a file costs the kernel about 1 KiB beside its content.
@@ -41,6 +43,8 @@ pub(crate) struct Prepared {
 pub(super) struct Stashed {
     /// Where it is outside; `None`: there is nothing to mount.
     pub source: Option<CString>,
+    /// Which file it has to be.
+    pub inode: Option<Inode>,
     /// Its name there.
     pub name: CString,
     pub directory: bool,
@@ -69,7 +73,9 @@ impl IdMaps {
 #[derive(Debug, Clone)]
 pub(crate) struct Layers {
     /// The project.
-    pub root: PathBuf,
+    pub root: Place,
+    /// Whose process it is.
+    pub user: Option<RunAs>,
     /// What is under each layer, relative to the project; the first is the project itself.
     pub mounts: Vec<PathBuf>,
     /// The name of the sealed directory.
@@ -80,23 +86,28 @@ pub(crate) struct Layers {
 
 impl Prepared {
     /// Works out what has to be made.
-    pub(crate) fn new(view: &View, user_namespace: Option<IdMaps>) -> Result<Self, SpawnError> {
+    pub(crate) fn new(
+        view: &View,
+        user_namespace: Option<IdMaps>,
+        user: Option<RunAs>,
+    ) -> Result<Self, SpawnError> {
         let project = &view.project;
-        let mut tree = Tree::new(&project.root, &view.temp.path);
+        let root = project.root.path();
+        let mut tree = Tree::new(root, &view.temp.path);
         for (path, content) in &view.files {
             tree.make_file(path, content);
         }
-        for path in &view.readable {
-            tree.show(path);
+        for shown in &view.readable {
+            tree.show(shown);
         }
         for path in &view.devices {
             tree.show_device(path);
         }
-        tree.make_way(bytes(&project.root));
+        tree.make_way(bytes(root));
         let entries = tree.entries()?;
         let mut plan = Plan {
             renewal: Renewal {
-                project: bytes_of(&project.root),
+                project: bytes_of(root),
                 writes: WritesRenewed::Bind,
                 files: Vec::new(),
                 sealed: None,
@@ -110,18 +121,19 @@ impl Prepared {
         match &project.writes {
             Writes::Refused => plan.bind(project, false)?,
             Writes::Real => {
-                make_sealed(project)?;
+                make_sealed(project, user)?;
                 plan.bind(project, true)?;
-                plan.seal(project)?;
+                plan.seal(project);
             }
             Writes::Layer { bytes, on_disk } => {
                 plan.layer(
                     project,
                     *bytes,
-                    on_disk.as_deref(),
+                    on_disk.as_ref(),
                     user_namespace.is_some(),
+                    user,
                 )?;
-                plan.seal(project)?;
+                plan.seal(project);
             }
         }
         plan.keep(&entries, &view.temp.path)?;
@@ -156,10 +168,19 @@ struct Plan {
 }
 
 impl Plan {
-    fn stash(&mut self, source: Option<&Path>, name: String, kind: Kind) -> Result<(), SpawnError> {
-        let source = source.map(|path| c_string(path.as_os_str())).transpose()?;
+    fn stash(
+        &mut self,
+        source: Option<(&Path, Option<Inode>)>,
+        name: String,
+        kind: Kind,
+    ) -> Result<(), SpawnError> {
+        let (source, inode) = match source {
+            Some((path, inode)) => (Some(c_string(path.as_os_str())?), inode),
+            None => (None, None),
+        };
         self.stash.push(Stashed {
             source,
+            inode,
             name: c_string(OsStr::new(&name))?,
             directory: kind != Kind::File,
             writable: kind == Kind::Store || kind == (Kind::Tree { writable: true }),
@@ -169,17 +190,11 @@ impl Plan {
     }
 
     fn bind(&mut self, project: &Project, writable: bool) -> Result<(), SpawnError> {
-        self.stash(Some(&project.root), lower(0), Kind::Tree { writable })
+        self.stash(source(&project.root), lower(0), Kind::Tree { writable })
     }
 
-    fn seal(&mut self, project: &Project) -> Result<(), SpawnError> {
-        let Some(name) = &project.sealed else {
-            return Ok(());
-        };
-        let path = project.root.join(name);
-        let there = is_directory(&path).then_some(path.as_path());
-        self.renewal.sealed = Some(name.as_bytes().to_vec());
-        self.stash(there, SEALED.into(), Kind::Directory)
+    fn seal(&mut self, project: &Project) {
+        self.renewal.sealed = project.sealed.as_ref().map(|name| name.as_bytes().to_vec());
     }
 
     /// The layers over the project and over what is mounted below it.
@@ -187,43 +202,39 @@ impl Plan {
         &mut self,
         project: &Project,
         layer_bytes: u64,
-        on_disk: Option<&Path>,
+        on_disk: Option<&Place>,
         user_xattr: bool,
+        user: Option<RunAs>,
     ) -> Result<(), SpawnError> {
-        let (below, files) = mounts_below(&project.root);
+        let root = &project.root;
+        let (below, files) = mounts_below(root);
         let mut parts = Vec::new();
-        for (index, path) in [&project.root].into_iter().chain(&below).enumerate() {
-            let facts = path.metadata().map_err(|source| SpawnError::Host {
-                what: "the project cannot be looked at",
-                source,
-            })?;
+        for (index, place) in [root].into_iter().chain(&below).enumerate() {
             // What stands in the lower one under this name and is no directory is hidden by it.
             let make = match &project.sealed {
-                Some(name) if index == 0 && !is_directory(&path.join(name)) => {
+                Some(name) if index == 0 && !has_directory(root, name) => {
                     Some(name.as_bytes().to_vec())
                 }
                 _ => None,
             };
+            let owner = place.owner();
             parts.push(Part {
-                below: bytes_of(path.strip_prefix(&project.root).unwrap_or(path)),
-                mode: facts.mode() & 0o7777,
-                uid: facts.uid(),
-                gid: facts.gid(),
+                below: bytes_of(relative(place, root)),
+                mode: place.mode() & 0o7777,
+                uid: owner.uid,
+                gid: owner.gid,
                 make,
             });
-            self.stash(Some(path), lower(index), Kind::Directory)?;
+            self.stash(source(place), lower(index), Kind::Directory)?;
         }
-        for (index, path) in files.iter().enumerate() {
-            let below = path.strip_prefix(&project.root).unwrap_or(path);
-            self.renewal.files.push(bytes_of(below));
-            self.stash(Some(path), file(index), Kind::File)?;
+        for (index, place) in files.iter().enumerate() {
+            self.renewal.files.push(bytes_of(relative(place, root)));
+            self.stash(source(place), file(index), Kind::File)?;
         }
-        match on_disk {
-            Some(directory) => self.stash(Some(directory), LAYER.into(), Kind::Store)?,
-            None => self.stash(None, LAYER.into(), Kind::Store)?,
-        }
+        self.stash(on_disk.and_then(source), LAYER.into(), Kind::Store)?;
         self.layers = Some(Layers {
-            root: project.root.clone(),
+            root: root.clone(),
+            user,
             mounts: parts
                 .iter()
                 .map(|part| PathBuf::from(OsString::from_vec(part.below.clone())))
@@ -240,7 +251,7 @@ impl Plan {
         self.renewal.writes = WritesRenewed::Layer {
             options: on_disk
                 .is_none()
-                .then(|| memory_options(layer_bytes, "0700")),
+                .then(|| memory_options(layer_bytes, "0755")),
             parts,
             user_xattr,
         };
@@ -251,7 +262,10 @@ impl Plan {
     fn keep(&mut self, entries: &[Entry], temp: &Path) -> Result<(), SpawnError> {
         for entry in entries {
             let Entry::Bind {
-                source, directory, ..
+                source,
+                directory,
+                inode,
+                ..
             } = entry
             else {
                 continue;
@@ -262,7 +276,7 @@ impl Plan {
                 self.renewal.kept.push(source.to_bytes().to_vec());
                 let whole = Kind::Tree { writable: false };
                 let kind = if *directory { whole } else { Kind::File };
-                self.stash(Some(path), kept(index), kind)?;
+                self.stash(Some((path, *inode)), kept(index), kind)?;
             }
         }
         let cover = COVER.to_string_lossy();
@@ -306,43 +320,58 @@ fn bytes_of(path: &Path) -> Vec<u8> {
     path.as_os_str().as_bytes().to_vec()
 }
 
-/// Whether there is a directory, not a link to one.
-fn is_directory(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
+/// Where a place is outside, and that it has to be that one.
+fn source(place: &Place) -> Option<(&Path, Option<Inode>)> {
+    Some((place.path(), Some(place.inode())))
 }
 
-/// Makes the sealed directory, so that it can be mounted read-only.
-fn make_sealed(project: &Project) -> Result<(), SpawnError> {
+/// The path of what is below the project, from there on.
+fn relative<'a>(place: &'a Place, root: &Place) -> &'a Path {
+    place
+        .path()
+        .strip_prefix(root.path())
+        .unwrap_or(place.path())
+}
+
+/// Whether there is a directory of this name, not a link to one.
+fn has_directory(root: &Place, name: &OsStr) -> bool {
+    root.below(Path::new(name))
+        .is_ok_and(|found| found.is_directory())
+}
+
+/// How long the sealed directory may take to be made.
+const SEAL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Makes the sealed directory, so that something can be mounted on it: as the process's own user, who
+/// is the project's owner where the host is another one. So it is nobody else's, and nothing that is
+/// put in its place meanwhile becomes his.
+fn make_sealed(project: &Project, user: Option<RunAs>) -> Result<(), SpawnError> {
     let Some(name) = &project.sealed else {
         return Ok(());
     };
-    let path = project.root.join(name);
-    let failed = |source| SpawnError::Sealed {
-        path: path.clone(),
+    let failed = |source: io::Error| SpawnError::Sealed {
+        path: project.root.path().join(name),
         source,
     };
-    match std::fs::DirBuilder::new().mode(0o775).create(&path) {
-        // As the audit log has it: the project's owner's.
-        Ok(()) => project
-            .root
-            .metadata()
-            .and_then(|root| chown(&path, Some(root.uid()), Some(root.gid())))
-            .or_else(|e| match e.kind() {
-                io::ErrorKind::PermissionDenied => Ok(()),
-                _ => Err(e),
-            })
-            .map_err(failed),
-        Err(_) if is_directory(&path) => Ok(()),
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            Err(failed(io::ErrorKind::NotADirectory.into()))
-        }
-        Err(e) => Err(failed(e)),
+    let (root, own) = (project.root.clone(), name.clone());
+    let made = with_files_of(user, SEAL_PATIENCE, move || {
+        mkdirat(
+            root.descriptor(),
+            own.as_os_str(),
+            Mode::from_bits_truncate(0o775),
+        )
+    });
+    match made.map_err(failed)? {
+        Ok(()) => Ok(()),
+        Err(_) if has_directory(&project.root, name) => Ok(()),
+        Err(Errno::EEXIST) => Err(failed(io::ErrorKind::NotADirectory.into())),
+        Err(errno) => Err(failed(errno.into())),
     }
 }
 
 /// Directories on which something is mounted below `root`, each before what is below it, and
-/// files.
-fn mounts_below(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
+/// files. One to which a link leads by now is passed over.
+fn mounts_below(root: &Place) -> (Vec<Place>, Vec<Place>) {
     // A thread may have a mount namespace of its own; the process will have a copy of that one.
     let Ok(text) = std::fs::read("/proc/thread-self/mountinfo") else {
         return (Vec::new(), Vec::new());
@@ -351,9 +380,13 @@ fn mounts_below(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
         .split(|byte| *byte == b'\n')
         .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
         .map(unescape)
-        .filter(|path| path != root && path.starts_with(root))
+        .filter_map(|path| path.strip_prefix(root.path()).ok().map(Path::to_owned))
+        .filter(|path| !path.as_os_str().is_empty())
         .collect();
-    found.into_iter().partition(|path| path.is_dir())
+    found
+        .iter()
+        .filter_map(|path| root.below(path).ok())
+        .partition(Place::is_directory)
 }
 
 /// Undoes the octal escapes of `/proc/self/mountinfo`: space, tab, newline and backslash.

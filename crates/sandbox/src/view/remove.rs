@@ -3,13 +3,15 @@
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, openat, renameat};
-use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
+use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-use super::changes::names;
+use super::changes::{POINT, names};
+use crate::{RunAs, other_user, sys, with_files_of};
 
 const DIRECTORY: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_DIRECTORY)
@@ -21,7 +23,20 @@ const DIRECTORY: OFlag = OFlag::O_RDONLY
 ///
 /// No deeper than one directory is ever looked into: what lies further down is moved up to the top
 /// first. So neither the stack nor the number of descriptors depends on what is there.
-pub fn remove_directory(path: &Path) {
+///
+/// `user`: whose it is, where the host may do more: what that user could not remove is not removed.
+pub fn remove_directory(path: &Path, user: Option<RunAs>) {
+    if other_user(user).is_none() {
+        return remove_own(path);
+    }
+    let own = path.to_owned();
+    // As long as it takes.
+    let _ = with_files_of(user, Duration::MAX, move || remove_own(&own));
+    // In a directory that the user may not write.
+    let _ = std::fs::remove_dir(path);
+}
+
+fn remove_own(path: &Path) {
     if let Ok(top) = openat(AT_FDCWD, path, DIRECTORY, Mode::empty()) {
         let mut moved = 0;
         while let Some(found) = names(&top).filter(|found| !found.is_empty()) {
@@ -68,12 +83,9 @@ fn enter(parent: &OwnedFd, name: &OsStr) -> Option<OwnedFd> {
     openat(parent, name, DIRECTORY, Mode::empty()).ok()
 }
 
-/// Only ever called for what could not be unlinked, which no link is.
+/// Gives its owner all rights to a directory; what is none is left as it is.
 fn open_up(parent: &OwnedFd, name: &OsStr) {
-    let _ = fchmodat(
-        parent.as_fd(),
-        name,
-        Mode::S_IRWXU,
-        FchmodatFlags::FollowSymlink,
-    );
+    if let Ok(pointed) = openat(parent, name, POINT, Mode::empty()) {
+        let _ = sys::open_up(pointed.as_fd());
+    }
 }

@@ -22,8 +22,6 @@ pub(super) const COVER: &CStr = c".cover";
 pub(super) const LAYER: &str = ".layer";
 /// The files of a fork's layer.
 pub(super) const RUN: &str = ".run";
-/// The sealed directory, read-only.
-pub(super) const SEALED: &str = ".sealed";
 /// The files of a new directory for temporary files, and what was there before.
 pub(super) const NEW_TEMP: &str = ".temp";
 pub(super) const OLD_TEMP: &str = ".old";

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::plan::{c_string, inside};
-use crate::SpawnError;
+use crate::{Inode, Shown, SpawnError};
 
 /// Symbolic links that are followed on the way to one file, as the kernel does it
 /// (path_resolution(7)).
@@ -39,6 +40,8 @@ pub(super) enum Entry {
         at: CString,
         directory: bool,
         device: bool,
+        /// Which file it has to be.
+        inode: Option<Inode>,
     },
 }
 
@@ -48,7 +51,11 @@ enum Node {
     Directory,
     Link(PathBuf),
     File(Vec<u8>),
-    Bind { directory: bool, device: bool },
+    Bind {
+        directory: bool,
+        device: bool,
+        inode: Option<Inode>,
+    },
 }
 
 impl Node {
@@ -157,16 +164,17 @@ impl<'a> Tree<'a> {
         }
     }
 
-    pub(super) fn show(&mut self, path: &Path) {
-        self.walk(path, false);
+    pub(super) fn show(&mut self, shown: &Shown) {
+        self.walk(shown.path(), false, shown.inode());
     }
 
     pub(super) fn show_device(&mut self, path: &Path) {
-        self.walk(path, true);
+        self.walk(path, true, None);
     }
 
-    /// Shows what `path` leads to, by way of the same links as outside.
-    fn walk(&mut self, path: &Path, device: bool) {
+    /// Shows what `path` leads to, by way of the same links as outside. Where that has to be a file
+    /// that was found before, another one is not shown.
+    fn walk(&mut self, path: &Path, device: bool, inode: Option<Inode>) {
         let mut rest: VecDeque<OsString> = normal_components(path);
         let mut current: Vec<u8> = Vec::new();
         let mut links = 0;
@@ -200,8 +208,19 @@ impl<'a> Tree<'a> {
                 self.put(&current, Node::Link(target));
                 current.truncate(start);
             } else if rest.is_empty() {
+                let found = Inode {
+                    dev: meta.dev(),
+                    ino: meta.ino(),
+                };
                 let directory = meta.is_dir();
-                self.put(&current, Node::Bind { directory, device });
+                if inode.is_none_or(|inode| inode == found) {
+                    let node = Node::Bind {
+                        directory,
+                        device,
+                        inode,
+                    };
+                    self.put(&current, node);
+                }
                 return;
             } else if meta.is_dir() {
                 self.put(&current, Node::Directory);
@@ -240,11 +259,16 @@ impl<'a> Tree<'a> {
                     at,
                     content: content.clone(),
                 },
-                Node::Bind { directory, device } => Entry::Bind {
+                Node::Bind {
+                    directory,
+                    device,
+                    inode,
+                } => Entry::Bind {
                     source: c_string(source)?,
                     at,
                     directory: *directory,
                     device: *device,
+                    inode: *inode,
                 },
             });
         }

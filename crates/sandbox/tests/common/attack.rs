@@ -86,24 +86,29 @@ impl Guarded {
                 seccomp: Some(Seccomp {
                     network: network == "true",
                     metadata: metadata == "true",
+                    attributes: metadata == "true",
                     ..Seccomp::default()
                 }),
+                descriptors: None,
             }),
             ["services", network] => Some(FinalGuards {
                 landlock: None,
                 seccomp: Some(Seccomp {
                     network: network == "true",
                     metadata: true,
+                    attributes: true,
                     tcp: true,
                     local: true,
                 }),
+                descriptors: None,
             }),
             ["landlock"] => Some(FinalGuards {
                 landlock: Some(Landlock {
-                    readable: vec!["/".into()],
+                    readable: vec![std::path::PathBuf::from("/").into()],
                     ..Landlock::default()
                 }),
                 seccomp: None,
+                descriptors: None,
             }),
             ["not"] => Some(FinalGuards::default()),
             _ => None,

@@ -9,7 +9,7 @@ use super::numbers::{
 use crate::seccomp::call::Answer::{Allow, AllowIf, Refuse};
 use crate::seccomp::call::Kind::{Kernel, Link};
 use crate::seccomp::call::Refuse::{AsAbsent, Quietly, Told};
-use crate::seccomp::call::When::{Args, Metadata, MetadataAnd};
+use crate::seccomp::call::When::{Args, Attributes, Metadata, MetadataAnd};
 use crate::seccomp::call::{Arg, Call, Rules, at_least, at_most, bits, calls, is, without};
 
 /// The set-user-id and set-group-id bits: a program that has them would act for its owner when
@@ -48,21 +48,24 @@ const IOCTL: Rules = &[
 
 /// `fcntl`: what is not here has signals sent to a process (`F_SETOWN`, `F_SETSIG`, `O_ASYNC`),
 /// watches others' use of a file (`F_NOTIFY`, `F_SETLEASE`) or takes kernel memory
-/// (`F_SETPIPE_SZ`).
+/// (`F_SETPIPE_SZ`; `F_OFD_SETLK`: nothing tells whose such locks are, so that nobody could count
+/// them).
 const FCNTL: Rules = &[
     // F_DUPFD 0, F_GETFD 1, F_SETFD 2, F_GETFL 3.
     &[at_most(1, F_GETFL as u32)],
     &[is(1, F_SETFL as u32), without(2, O_ASYNC as u32)],
     // F_GETLK 5, F_SETLK 6, F_SETLKW 7.
     &[at_least(1, F_GETLK as u32), at_most(1, F_SETLKW as u32)],
-    // F_OFD_GETLK 36, F_OFD_SETLK 37, F_OFD_SETLKW 38.
-    &[
-        at_least(1, F_OFD_GETLK as u32),
-        at_most(1, F_OFD_SETLKW as u32),
-    ],
     &[is(1, F_DUPFD_CLOEXEC as u32)],
     &[is(1, F_GETPIPE_SZ as u32)],
     &[is(1, F_GET_SEALS as u32)],
+];
+
+/// `posix_fadvise`: hints on what is to come, up to `POSIX_FADV_WILLNEED` 3, and `NOREUSE` 5. Not
+/// `DONTNEED` 4, which takes a file out of the machine's page cache.
+const FADVISE: Rules = &[
+    &[at_most(3, POSIX_FADV_WILLNEED as u32)],
+    &[is(3, POSIX_FADV_NOREUSE as u32)],
 ];
 
 /// On every architecture.
@@ -75,13 +78,13 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_pwrite64: Allow, "SQLite";
     SYS_preadv: Allow, "libraries that read in pieces";
     SYS_pwritev: Allow, "libraries that write in pieces";
-    SYS_preadv2: Allow, "preadv as newer C libraries make it";
-    SYS_pwritev2: Allow, "pwritev as newer C libraries make it";
+    SYS_preadv2: AllowIf(Args(&[&[is(5, 0)]]), Quietly), "preadv as newer C libraries make it; RWF_NOWAIT would tell what others have read lately";
+    SYS_pwritev2: AllowIf(Args(&[&[is(5, 0)]]), Quietly), "pwritev as newer C libraries make it";
     SYS_lseek: Allow, "every program";
     SYS_openat: AllowIf(Args(&[&[without(3, SET_ID)]]), Quietly), "every program; no set-id file is made";
     SYS_openat2: Refuse(AsAbsent), "the mode of a new file is in memory, where no filter sees it";
     SYS_close: Allow, "every program";
-    SYS_close_range: Allow, "libraries that tidy up";
+    SYS_close_range: AllowIf(Args(&[&[without(2, CLOSE_RANGE_UNSHARE)]]), Quietly), "libraries that tidy up; a table for each thread would be as many descriptors each";
     SYS_dup: Allow, "streams";
     SYS_dup3: Allow, "streams";
     SYS_fcntl: AllowIf(Args(FCNTL), Quietly), "flags, locks and copies of descriptors";
@@ -112,7 +115,7 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_fsync: Allow, "fsync(), SQLite";
     SYS_fdatasync: Allow, "fdatasync(), SQLite";
     SYS_sync_file_range: Allow, "databases";
-    SYS_fadvise64: Allow, "libraries that read ahead";
+    SYS_fadvise64: AllowIf(Args(FADVISE), Quietly), "libraries that read ahead; not what has others' files read anew";
     SYS_readahead: Allow, "libraries that read ahead";
     SYS_umask: Allow, "umask(), tempnam()";
     SYS_getxattr: Allow, "reading extended attributes";
@@ -161,9 +164,9 @@ pub(super) const METADATA: &[Call] = calls! {
     SYS_fchown: AllowIf(Metadata, Quietly), "chown()";
     SYS_fchownat: AllowIf(Metadata, Quietly), "chown()";
     SYS_utimensat: AllowIf(Metadata, Quietly), "touch()";
-    SYS_setxattr: AllowIf(Metadata, Quietly), "extended attributes";
-    SYS_lsetxattr: AllowIf(Metadata, Quietly), "extended attributes";
-    SYS_fsetxattr: AllowIf(Metadata, Quietly), "extended attributes";
+    SYS_setxattr: AllowIf(Attributes, Quietly), "extended attributes; on real files, those of overlayfs would mislead later layers";
+    SYS_lsetxattr: AllowIf(Attributes, Quietly), "extended attributes; on real files, those of overlayfs would mislead later layers";
+    SYS_fsetxattr: AllowIf(Attributes, Quietly), "extended attributes; on real files, those of overlayfs would mislead later layers";
     SYS_removexattr: AllowIf(Metadata, Quietly), "extended attributes";
     SYS_lremovexattr: AllowIf(Metadata, Quietly), "extended attributes";
     SYS_fremovexattr: AllowIf(Metadata, Quietly), "extended attributes";

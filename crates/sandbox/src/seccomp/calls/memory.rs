@@ -24,7 +24,8 @@ const MMAP: Rules = &[
 ];
 
 /// `madvise`: hints. Not those that merge pages with others' (`MADV_MERGEABLE`, which tells what
-/// others hold) or break hardware pages (`MADV_HWPOISON`, `MADV_SOFT_OFFLINE`).
+/// others hold) or break hardware pages (`MADV_HWPOISON`, `MADV_SOFT_OFFLINE`), nor those that take
+/// pages of files out of the machine's page cache (`MADV_COLD` 20, `MADV_PAGEOUT` 21).
 const MADVISE: Rules = &[
     // NORMAL 0 to DONTNEED 4.
     &[at_most(2, MADV_DONTNEED as u32)],
@@ -33,9 +34,14 @@ const MADVISE: Rules = &[
         at_least(2, MADV_FREE as u32),
         at_most(2, MADV_DOFORK as u32),
     ],
-    // HUGEPAGE 14 to COLLAPSE 25: with NOHUGEPAGE, DONTDUMP, DODUMP, WIPEONFORK, COLD, PAGEOUT.
+    // HUGEPAGE 14 to KEEPONFORK 19: with NOHUGEPAGE, DONTDUMP, DODUMP, WIPEONFORK.
     &[
         at_least(2, MADV_HUGEPAGE as u32),
+        at_most(2, MADV_KEEPONFORK as u32),
+    ],
+    // POPULATE_READ 22 to COLLAPSE 25: with POPULATE_WRITE, DONTNEED_LOCKED.
+    &[
+        at_least(2, MADV_POPULATE_READ as u32),
         at_most(2, MADV_COLLAPSE as u32),
     ],
     // GUARD_INSTALL 102, GUARD_REMOVE 103: below the stacks of threads.
@@ -51,7 +57,7 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_mprotect: Allow, "loading libraries, guard pages, PCRE's JIT";
     SYS_madvise: AllowIf(Args(MADVISE), Quietly), "malloc(), PHP's memory manager";
     SYS_msync: Allow, "SQLite's shared memory file";
-    SYS_mincore: Allow, "libraries that ask whether memory is there";
+    SYS_mincore: Refuse(AsAbsent), "which pages of its user's files others have read lately";
     SYS_mlock: Allow, "sodium; RLIMIT_MEMLOCK bounds it";
     SYS_munlock: Allow, "sodium";
     SYS_membarrier: Allow, "C libraries with threads";

@@ -45,6 +45,22 @@ const PRCTL: Rules = &[
     &[is(0, PR_SET_VMA)],
 ];
 
+/// `FUTEX_PRIVATE_FLAG` (futex(2)): on memory of the process alone.
+const PRIVATE: u32 = FUTEX_PRIVATE_FLAG as u32;
+/// What `FUTEX_WAIT` and `FUTEX_WAIT_BITSET` may say of the clock.
+const NO_CLOCK: u32 = !(FUTEX_CLOCK_REALTIME as u32);
+
+/// `futex`: all of it within the process; in memory that is shared with others, waiting and waking
+/// alone. `FUTEX_REQUEUE` would move those who wait elsewhere to where nobody wakes them, for which
+/// the kernel asks no right to write.
+const FUTEX: Rules = &[
+    &[bits(1, PRIVATE, PRIVATE)],
+    &[bits(1, NO_CLOCK, FUTEX_WAIT as u32)],
+    &[is(1, FUTEX_WAKE as u32)],
+    &[bits(1, NO_CLOCK, FUTEX_WAIT_BITSET as u32)],
+    &[is(1, FUTEX_WAKE_BITSET as u32)],
+];
+
 /// On every architecture.
 pub(super) const CALLS: &[Call] = calls! {
     SYS_clone: AllowIf(Counted(CLONE), Told(Process)), "threads, as many as a program needs; no processes";
@@ -58,7 +74,7 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_set_tid_address: Allow, "threads";
     SYS_set_robust_list: Allow, "threads";
     SYS_rseq: Allow, "threads: without it, glibc ends the process";
-    SYS_futex: Allow, "threads";
+    SYS_futex: AllowIf(Args(FUTEX), Quietly), "threads";
     SYS_futex_waitv: Refuse(AsAbsent), "a newer form that libraries probe for";
     SYS_futex_wake: Refuse(AsAbsent), "a newer form that libraries probe for";
     SYS_futex_wait: Refuse(AsAbsent), "a newer form that libraries probe for";

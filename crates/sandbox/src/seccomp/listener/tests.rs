@@ -33,6 +33,7 @@ fn calls_at_once(channel: BorrowedFd<'_>) -> ! {
     let guards = FinalGuards {
         landlock: None,
         seccomp: Some(Seccomp::default()),
+        descriptors: None,
     };
     guards.take(Some(channel));
     BEGIN.store(true, Ordering::Relaxed);

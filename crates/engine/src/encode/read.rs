@@ -1,0 +1,171 @@
+//! Encoded values as a host reads them: whoever has written them may not have kept to the encoder's
+//! bounds.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::VALUE_MAX_BYTES;
+
+/// Bytes of an exception's text at most: eleven of a chain with three texts of 10,000 bytes each, and
+/// as many frames as are shown, in which each byte may take six.
+pub const EXCEPTION_MAX_BYTES: usize = 4 << 20;
+
+/// Bytes of memory that a value may take here, reckoned as below. What the encoder makes of the
+/// smallest scalars takes less: some 29,000 of them are [`VALUE_MAX_BYTES`] of text.
+const MEMORY_MAX: usize = 24 << 20;
+/// What an array or an object takes, here and as PHP's array afterwards.
+const CONTAINER_BYTES: usize = 480;
+/// What any other value takes, and each key; a text besides.
+const SCALAR_BYTES: usize = 64;
+
+/// An encoded value from its text; `None` for a text that is none, or that no encoder makes.
+#[must_use]
+pub fn read_value(text: &str) -> Option<Value> {
+    read(text, VALUE_MAX_BYTES)
+}
+
+/// An encoded exception from its text; `None` as for [`read_value`].
+#[must_use]
+pub fn read_exception(text: &str) -> Option<Value> {
+    read(text, EXCEPTION_MAX_BYTES)
+}
+
+fn read(text: &str, most: usize) -> Option<Value> {
+    if text.len() > most {
+        return None;
+    }
+    let left = Cell::new(MEMORY_MAX);
+    let mut from = serde_json::Deserializer::from_str(text);
+    let value = Bounded(&left).deserialize(&mut from).ok()?;
+    from.end().ok()?;
+    Some(value)
+}
+
+/// Reads a value as long as there is memory left for it.
+#[derive(Clone, Copy)]
+struct Bounded<'a>(&'a Cell<usize>);
+
+impl Bounded<'_> {
+    fn take<E: Error>(self, bytes: usize) -> Result<(), E> {
+        let left = self.0.get().checked_sub(bytes);
+        self.0
+            .set(left.ok_or_else(|| E::custom("it is too large"))?);
+        Ok(())
+    }
+
+    fn scalar<E: Error>(self, value: impl Into<Value>) -> Result<Value, E> {
+        self.take(SCALAR_BYTES)?;
+        Ok(value.into())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Bounded<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Bounded<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an encoded value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        self.scalar(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        self.scalar(value)
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        self.scalar(value)
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        self.scalar(value)
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        self.scalar(value)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        self.take(text.len())?;
+        self.scalar(text)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        self.take(CONTAINER_BYTES)?;
+        let mut read = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            read.push(item);
+        }
+        Ok(Value::Array(read))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        self.take(CONTAINER_BYTES)?;
+        let mut read = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            self.take(SCALAR_BYTES + key.len())?;
+            read.insert(key, entries.next_value_seed(self)?);
+        }
+        Ok(Value::Object(read))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    proptest! {
+        #[test]
+        fn a_value_is_read_as_it_was_written(text in ".{0,40}", number in any::<i64>(), float in any::<f64>()) {
+            let value = json!({"type": "array", "value": {"a": text, "b": [number, null, true]}, "c": float});
+            prop_assert_eq!(read_value(&value.to_string()).unwrap(), value);
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,200}") {
+            let _ = read_value(&text);
+        }
+    }
+
+    #[test]
+    fn what_the_encoder_makes_of_the_smallest_scalars_is_read() {
+        let scalar = json!({"type": "null", "value": null});
+        let row = json!({"type": "array", "value": vec![scalar; 1000]});
+        let value = json!({"type": "array", "value": vec![row; 29]});
+        let text = value.to_string();
+        assert!(text.len() < VALUE_MAX_BYTES && text.len() > VALUE_MAX_BYTES / 10 * 7);
+        assert_eq!(read_value(&text), Some(value));
+    }
+
+    #[test]
+    fn what_no_encoder_makes_is_not_read() {
+        let arrays = format!("[{}[0]]", "[0],".repeat(200_000));
+        assert!(arrays.len() < VALUE_MAX_BYTES);
+        assert_eq!(read_value(&arrays), None);
+        let objects = format!("[{}{{}}]", "{},".repeat(200_000));
+        assert_eq!(read_value(&objects), None);
+        assert_eq!(
+            read_value(&format!("\"{}\"", "x".repeat(VALUE_MAX_BYTES))),
+            None
+        );
+        assert_eq!(read_value(&"[".repeat(100_000)), None);
+        for broken in ["", "[1,]", "{\"a\"}", "1 2", "nul"] {
+            assert_eq!(read_value(broken), None, "{broken}");
+        }
+    }
+}

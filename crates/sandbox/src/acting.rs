@@ -1,0 +1,205 @@
+//! Acting as another user, for a host that may do more than the owner of a project: what that owner
+//! could not do himself is not to be done for him.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::libc::{self, c_int, c_long};
+
+use crate::{Privileges, RunAs, privileges, thread};
+
+/// For what a thread acts as another user.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum For {
+    /// For files alone: it keeps what capabilities have nothing to do with whose a file is.
+    Files,
+    /// For whoever asks who it is, too (`SO_PEERCRED`). Without any capability.
+    Everything,
+}
+
+/// The calling thread acts as another user, in no other group, until this is dropped; then it is to
+/// end, as it does not get its groups back.
+///
+/// Its real and its saved user stay the host's: nobody but those who may do it to the host can send
+/// it a signal or look into it. What the kernel forbids to look into for the change's sake is the
+/// host as a whole, and is allowed again (prctl(2), PR_SET_DUMPABLE).
+pub(crate) struct Acting {
+    before: c_long,
+    /// Whether the user is another one, and for what.
+    other: Option<For>,
+}
+
+/// What PR_GET_DUMPABLE said before the first of these.
+static DUMPABLE: OnceLock<c_int> = OnceLock::new();
+
+impl Acting {
+    /// `None`: as the host's own user, who may be root; without any capability, where it is for
+    /// everything.
+    pub(crate) fn begin(user: Option<RunAs>, what: For) -> nix::Result<Self> {
+        let acting = Self {
+            before: nix::unistd::geteuid().as_raw().into(),
+            other: user.map(|_| what),
+        };
+        let Some(user) = user else {
+            return match what {
+                For::Files => Ok(acting),
+                // Of the calling thread alone (capset(2)).
+                For::Everything => match caps::clear(None, caps::CapSet::Effective) {
+                    Ok(()) => Ok(acting),
+                    Err(_) => Err(Errno::EPERM),
+                },
+            };
+        };
+        // SAFETY: no pointer is passed.
+        DUMPABLE.get_or_init(|| unsafe { libc::prctl(libc::PR_GET_DUMPABLE, 0, 0, 0, 0) });
+        // The C library's own calls would change all threads.
+        // SAFETY: no pointer is passed; a list of no groups is at null.
+        unsafe {
+            Errno::result(libc::syscall(libc::SYS_setgroups, 0, 0))?;
+            match what {
+                For::Everything => {
+                    Errno::result(libc::syscall(libc::SYS_setresgid, -1, user.gid, -1))?;
+                    Errno::result(libc::syscall(libc::SYS_setresuid, -1, user.uid, -1))?;
+                }
+                For::Files => {
+                    libc::syscall(libc::SYS_setfsgid, user.gid);
+                    libc::syscall(libc::SYS_setfsuid, user.uid);
+                    // They say what was before, and not whether it was changed (setfsuid(2)).
+                    let gid = libc::syscall(libc::SYS_setfsgid, -1);
+                    let uid = libc::syscall(libc::SYS_setfsuid, -1);
+                    if (uid, gid) != (user.uid.into(), user.gid.into()) {
+                        return Err(Errno::EPERM);
+                    }
+                }
+            }
+        }
+        Ok(acting)
+    }
+}
+
+impl Drop for Acting {
+    fn drop(&mut self) {
+        let Some(what) = self.other else { return };
+        // SAFETY: no pointer is passed.
+        unsafe {
+            match what {
+                For::Everything => libc::syscall(libc::SYS_setresuid, -1, self.before, -1),
+                For::Files => libc::syscall(libc::SYS_setfsuid, self.before),
+            }
+        };
+        if DUMPABLE.get() == Some(&1) {
+            let _ = nix::sys::prctl::set_dumpable(true);
+        }
+    }
+}
+
+/// The user that files are to be looked at as for a process of `user`'s; `None`: the host's own.
+#[must_use]
+pub fn other_user(user: Option<RunAs>) -> Option<RunAs> {
+    privileges::other_user(&Privileges::Drop { run_as: user })
+}
+
+/// Threads that nobody waits for any more and that have not come back from a file system, at most:
+/// from then on none is started.
+const LOST_MAX: usize = 8;
+static LOST: AtomicUsize = AtomicUsize::new(0);
+
+// What has become of such a thread.
+const AT_WORK: u8 = 0;
+const DONE: u8 = 1;
+const GIVEN_UP: u8 = 2;
+
+/// Does something with files as another user, or as the host's own, on a thread of its own, and waits
+/// for it so long: a file system that does not answer (a server that is gone, a program in its
+/// place) cannot be told to. The thread ends when it does.
+///
+/// # Errors
+/// Where the host may not act as that user, or has no thread left; `TimedOut`.
+pub fn with_files_of<T: Send + 'static>(
+    user: Option<RunAs>,
+    patience: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    if LOST.load(Ordering::Relaxed) >= LOST_MAX {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    let (sender, done) = sync_channel(1);
+    let state = Arc::new(AtomicU8::new(AT_WORK));
+    let own = Arc::clone(&state);
+    thread::start("altair-files", move || {
+        let done = Acting::begin(other_user(user), For::Files).map(|_acting| work());
+        let _ = sender.send(done);
+        if own.swap(DONE, Ordering::Relaxed) == GIVEN_UP {
+            LOST.fetch_sub(1, Ordering::Relaxed);
+        }
+    })?;
+    match done.recv_timeout(patience) {
+        Ok(done) => Ok(done?),
+        Err(_) => {
+            // Counted first: it may come back meanwhile.
+            LOST.fetch_add(1, Ordering::Relaxed);
+            if state.swap(GIVEN_UP, Ordering::Relaxed) == DONE {
+                LOST.fetch_sub(1, Ordering::Relaxed);
+            }
+            Err(io::ErrorKind::TimedOut.into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    const NOBODY: RunAs = RunAs {
+        uid: 65534,
+        gid: 65534,
+    };
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn files_are_those_that_the_other_user_may_have() {
+        if !nix::unistd::geteuid().is_root() {
+            return; // who is not root acts as himself
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let own = dir.path().to_owned();
+        std::fs::write(own.join("secret"), "x").unwrap();
+        let looked = with_files_of(Some(NOBODY), LONG, move || {
+            std::fs::read(own.join("secret"))
+        });
+        assert_eq!(
+            looked.unwrap().unwrap_err().kind(),
+            io::ErrorKind::PermissionDenied
+        );
+        let open = dir.path().join("open");
+        std::fs::create_dir(&open).unwrap();
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).unwrap();
+        let made = open.join("made");
+        let path = made.clone();
+        with_files_of(Some(NOBODY), LONG, move || std::fs::write(path, ""))
+            .unwrap()
+            .unwrap();
+        assert_eq!(made.metadata().unwrap().uid(), NOBODY.uid);
+        // The thread that asked is who it was.
+        assert_eq!(nix::unistd::geteuid().as_raw(), 0);
+        std::fs::read(dir.path().join("secret")).unwrap();
+    }
+
+    #[test]
+    fn what_does_not_answer_is_waited_for_no_longer_than_was_said() {
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let began = std::time::Instant::now();
+        let looked = with_files_of(None, Duration::from_millis(20), move || wait.recv());
+        assert_eq!(looked.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!(began.elapsed() < Duration::from_secs(10));
+        drop(go);
+    }
+}

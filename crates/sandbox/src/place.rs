@@ -1,0 +1,338 @@
+//! Files and directories that are found once. What is decided about one and what is done with it is
+//! about the same inode, wherever its path leads by then: paths of a project are its owner's to
+//! change, at any moment.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
+use serde::{Deserialize, Serialize};
+
+use crate::RunAs;
+
+/// Which file it is, as long as somebody has it open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Inode {
+    /// The number of its file system.
+    pub dev: u64,
+    /// Its number there.
+    pub ino: u64,
+}
+
+impl Inode {
+    pub(crate) fn of(stat: &FileStat) -> Self {
+        Self {
+            dev: stat.st_dev,
+            ino: stat.st_ino,
+        }
+    }
+}
+
+/// A file or directory that was found. Copies share the descriptor, which keeps its inode from
+/// becoming another file's.
+#[derive(Clone, Debug)]
+pub struct Place {
+    path: PathBuf,
+    file: Arc<OwnedFd>,
+    inode: Inode,
+    mode: u32,
+    owner: RunAs,
+}
+
+/// The same file at the same path.
+impl PartialEq for Place {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.path, self.inode) == (&other.path, other.inode)
+    }
+}
+
+impl Eq for Place {}
+
+/// What is opened only to be pointed at (open(2), `O_PATH`).
+const POINT: OFlag = OFlag::O_PATH.union(OFlag::O_CLOEXEC);
+/// The same without following a link.
+const POINT_ITSELF: OFlag = POINT.union(OFlag::O_NOFOLLOW);
+/// What is to be read, if it turns out to be a file: no link, no waiting for who writes to a pipe.
+const READ: OFlag = OFlag::O_RDONLY
+    .union(OFlag::O_NOFOLLOW)
+    .union(OFlag::O_NONBLOCK)
+    .union(OFlag::O_NOCTTY)
+    .union(OFlag::O_CLOEXEC);
+
+impl Place {
+    /// Finds what a path leads to, by way of links too, as the calling thread's user.
+    ///
+    /// # Errors
+    /// What the system says of the path.
+    pub fn find(path: &Path) -> io::Result<Self> {
+        let file = openat(nix::fcntl::AT_FDCWD, path, POINT, Mode::empty())?;
+        let path = match std::fs::read_link(by_number(file.as_fd())) {
+            Ok(found) => found,
+            // Without /proc it is told by name, and has to be the same.
+            Err(_) => {
+                let found = path.canonicalize()?;
+                let again = openat(nix::fcntl::AT_FDCWD, &found, POINT_ITSELF, Mode::empty())?;
+                if Inode::of(&fstat(&again)?) != Inode::of(&fstat(&file)?) {
+                    return Err(Errno::ESTALE.into());
+                }
+                found
+            }
+        };
+        let stat = fstat(&file)?;
+        // `(deleted)` would be part of its name.
+        if stat.st_nlink == 0 {
+            return Err(Errno::ENOENT.into());
+        }
+        Ok(Self::new(path, file, &stat))
+    }
+
+    fn new(path: PathBuf, file: OwnedFd, stat: &FileStat) -> Self {
+        Self {
+            path,
+            file: Arc::new(file),
+            inode: Inode::of(stat),
+            mode: stat.st_mode,
+            owner: RunAs {
+                uid: stat.st_uid,
+                gid: stat.st_gid,
+            },
+        }
+    }
+
+    /// Where it was found: absolute, and free of links.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A descriptor of it, to point at it (open(2), `O_PATH`).
+    #[must_use]
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Which file it is.
+    #[must_use]
+    pub fn inode(&self) -> Inode {
+        self.inode
+    }
+
+    /// Type and permission bits, when it was found.
+    #[must_use]
+    pub fn mode(&self) -> u32 {
+        self.mode
+    }
+
+    /// Whose it was when it was found.
+    #[must_use]
+    pub fn owner(&self) -> RunAs {
+        self.owner
+    }
+
+    /// Whether it is a directory.
+    #[must_use]
+    pub fn is_directory(&self) -> bool {
+        self.kind() == SFlag::S_IFDIR
+    }
+
+    /// Whether it is a regular file.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        self.kind() == SFlag::S_IFREG
+    }
+
+    /// Whether it is a socket.
+    #[must_use]
+    pub fn is_socket(&self) -> bool {
+        self.kind() == SFlag::S_IFSOCK
+    }
+
+    fn kind(&self) -> SFlag {
+        SFlag::from_bits_truncate(self.mode) & SFlag::S_IFMT
+    }
+
+    /// Opens this directory, and no other, for more than to point at it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(&self) -> io::Result<OwnedFd> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        Ok(openat(self.descriptor(), ".", flags, Mode::empty())?)
+    }
+
+    /// Finds what is below this directory under a relative path, on which there is no link, nor `..`.
+    ///
+    /// # Errors
+    /// What the system says; `ELOOP` for a link, `EXDEV` for `..`.
+    pub fn below(&self, path: &Path) -> io::Result<Self> {
+        let file = point_below(self.descriptor(), path)?;
+        let stat = fstat(&file)?;
+        if SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == SFlag::S_IFLNK {
+            return Err(Errno::ELOOP.into());
+        }
+        Ok(Self::new(self.path.join(path), file, &stat))
+    }
+
+    /// The content of a regular file below this directory; nothing else is opened.
+    ///
+    /// # Errors
+    /// As for [`Place::below`]; `EINVAL` for what is no regular file, `EFBIG` for one of more than
+    /// `most` bytes.
+    pub fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        let (directory, name) = match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => (point_below(self.descriptor(), parent)?, name),
+            _ => return Err(Errno::EINVAL.into()),
+        };
+        read_in(directory.as_fd(), name, most)
+    }
+}
+
+/// What a link of proc(5) leads to: the descriptor's file itself, and no name of it.
+pub(crate) fn by_number(file: BorrowedFd<'_>) -> String {
+    format!("/proc/thread-self/fd/{}", file.as_raw_fd())
+}
+
+/// Points at what is below a directory, with no link on the way; the last name may be one.
+pub(crate) fn point_below(directory: BorrowedFd<'_>, path: &Path) -> nix::Result<OwnedFd> {
+    let mut found = openat(directory, ".", POINT | OFlag::O_DIRECTORY, Mode::empty())?;
+    let mut names = path.components().peekable();
+    while let Some(component) = names.next() {
+        let name = match component {
+            Component::Normal(name) => name,
+            Component::CurDir => continue,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                return Err(Errno::EXDEV);
+            }
+        };
+        let flags = match names.peek() {
+            Some(_) => POINT_ITSELF | OFlag::O_DIRECTORY,
+            None => POINT_ITSELF,
+        };
+        found = openat(&found, name, flags, Mode::empty())?;
+    }
+    Ok(found)
+}
+
+fn read_in(directory: BorrowedFd<'_>, name: &OsStr, most: u64) -> io::Result<Vec<u8>> {
+    let is_file =
+        |stat: &FileStat| SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == SFlag::S_IFREG;
+    // Looked at before it is opened: to open a device does something.
+    let pointed = openat(directory, name, POINT_ITSELF, Mode::empty())?;
+    if !is_file(&fstat(&pointed)?) {
+        return Err(Errno::EINVAL.into());
+    }
+    let file = openat(directory, name, READ, Mode::empty())?;
+    let stat = fstat(&file)?;
+    if !is_file(&stat) {
+        return Err(Errno::EINVAL.into());
+    }
+    let mut content = Vec::new();
+    let limit = most.saturating_add(1);
+    File::from(file).take(limit).read_to_end(&mut content)?;
+    if content.len() as u64 == limit {
+        return Err(Errno::EFBIG.into());
+    }
+    Ok(content)
+}
+
+/// A file or directory that a process is to see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    path: PathBuf,
+    place: Option<Place>,
+}
+
+impl Shown {
+    /// What is at a path that only who administers the system can change.
+    #[must_use]
+    pub fn of_system(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            place: None,
+        }
+    }
+
+    /// What was found, under a path that leads to it: under another file that is there by then
+    /// nothing is shown.
+    #[must_use]
+    pub fn found(path: impl Into<PathBuf>, place: Place) -> Self {
+        Self {
+            path: path.into(),
+            place: Some(place),
+        }
+    }
+
+    /// Under which path it is to be seen.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where it was found, which may be another path.
+    #[must_use]
+    pub fn found_at(&self) -> Option<PathBuf> {
+        self.place.as_ref().map(|place| place.path().to_owned())
+    }
+
+    /// Which file it has to be.
+    #[must_use]
+    pub fn inode(&self) -> Option<Inode> {
+        self.place.as_ref().map(Place::inode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_place_stays_the_file_that_was_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("one"), dir.path().join("two"));
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("file"), "of one").unwrap();
+        symlink(&path, dir.path().join("link")).unwrap();
+        let place = Place::find(&dir.path().join("link")).unwrap();
+        assert_eq!(place.path(), path.canonicalize().unwrap());
+        std::fs::rename(&path, &other).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert_eq!(place.read(Path::new("file"), 99).unwrap(), b"of one");
+        assert_ne!(place, Place::find(&path).unwrap());
+    }
+
+    #[test]
+    fn below_a_place_no_link_is_followed_and_nothing_but_files_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::create_dir(path("dir")).unwrap();
+        std::fs::write(path("dir/file"), "12345").unwrap();
+        symlink("dir", path("way")).unwrap();
+        symlink("dir/file", path("link")).unwrap();
+        nix::unistd::mkfifo(&path("pipe"), Mode::S_IRWXU).unwrap();
+        let place = Place::find(dir.path()).unwrap();
+        let read = |name: &str| {
+            place
+                .read(Path::new(name), 5)
+                .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap()))
+        };
+        assert_eq!(read("dir/file").unwrap(), b"12345");
+        assert_eq!(read("way/file"), Err(Errno::ENOTDIR));
+        assert_eq!(read("link"), Err(Errno::EINVAL));
+        assert_eq!(read("pipe"), Err(Errno::EINVAL));
+        assert_eq!(read("dir"), Err(Errno::EINVAL));
+        assert_eq!(read("dir/../dir/file"), Err(Errno::EXDEV));
+        assert_eq!(read("nothing"), Err(Errno::ENOENT));
+        std::fs::write(path("dir/file"), "123456").unwrap();
+        assert_eq!(read("dir/file"), Err(Errno::EFBIG));
+        assert!(place.below(Path::new("link")).is_err());
+        assert!(place.below(Path::new("dir")).unwrap().is_directory());
+    }
+}
