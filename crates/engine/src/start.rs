@@ -2,7 +2,9 @@
 //! kernel gives.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::Permissions;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, TryLockError};
 
@@ -77,7 +79,10 @@ pub(crate) struct Directories(Vec<(TempDir, Option<RunAs>)>);
 
 impl Directories {
     fn make(&mut self, root: &Place) -> std::io::Result<Place> {
-        let dir = tempfile::Builder::new().prefix("altair-").tempdir()?;
+        let dir = tempfile::Builder::new()
+            .prefix("altair-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir()?;
         let place = Place::find(dir.path())?;
         let owner = run_as(root);
         self.0.push((dir, owner));

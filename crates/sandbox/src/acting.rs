@@ -171,6 +171,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let own = dir.path().to_owned();
         std::fs::write(own.join("secret"), "x").unwrap();
+        std::fs::set_permissions(own.join("secret"), PermissionsExt::from_mode(0o600)).unwrap();
         let looked = with_files_of(Some(NOBODY), LONG, move || {
             std::fs::read(own.join("secret"))
         });

@@ -77,6 +77,17 @@ pub(crate) struct Wired {
     pub(crate) streams: Streams,
 }
 
+/// What of its policy the host itself keeps a process to, while it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// Where it may connect to.
+    pub(crate) connections: Connections,
+    /// As whom, where that is not whom the host runs as.
+    pub(crate) run_as: Option<RunAs>,
+    /// The most file locks that it may have.
+    pub(crate) file_locks: Option<usize>,
+}
+
 /// A started process, with everything that it starts. Dropping it ends all of them at once.
 ///
 /// It may be sent to another thread; the thread that started it may end. In a fork of the host
@@ -93,13 +104,10 @@ pub struct Child {
     /// What a fork of it mounts anew.
     renewal: Option<Renewal>,
     template: bool,
-    /// Where it may connect to, and as whom.
-    connections: (Connections, Option<RunAs>),
+    kept: Kept,
     layer: Option<Layer>,
     /// The process's id, as its keeper has told it; 0: it could not.
     pid: i32,
-    /// The most file locks that it may have.
-    file_locks: Option<usize>,
     /// The process that made this one.
     host: u32,
     collected: bool,
@@ -130,8 +138,7 @@ impl Child {
         layers: Option<Layers>,
         renewal: Option<Renewal>,
         template: bool,
-        connections: (Connections, Option<RunAs>),
-        file_locks: Option<usize>,
+        kept: Kept,
     ) -> Self {
         Self {
             hold: Hold::Keeper {
@@ -144,10 +151,9 @@ impl Child {
             layers,
             renewal,
             template,
-            connections,
+            kept,
             layer: None,
             pid: 0,
-            file_locks,
             host: std::process::id(),
             collected: false,
         }
@@ -157,7 +163,11 @@ impl Child {
     pub(crate) fn forked(forked: Forked, streams: Streams, started: Instant) -> Self {
         let guards = forked.template().guards.clone();
         let layers = forked.layers().cloned();
-        let (pid, file_locks) = (forked.pid, forked.template().file_locks);
+        let pid = forked.pid;
+        let kept = Kept {
+            file_locks: forked.template().kept.file_locks,
+            ..Kept::default()
+        };
         Self {
             hold: Hold::Itself(forked),
             streams: Some(streams),
@@ -166,10 +176,9 @@ impl Child {
             layers,
             renewal: None,
             template: false,
-            connections: Default::default(),
+            kept,
             layer: None,
             pid,
-            file_locks,
             host: std::process::id(),
             collected: false,
         }
@@ -197,14 +206,13 @@ impl Child {
 
     /// Whether it has more file locks than it may; how many it may have.
     pub(crate) fn too_many_locks(&self) -> Option<usize> {
-        let most = self.file_locks?;
-        (procfs::file_locks(self.pid()?) > most).then_some(most)
+        let most = self.kept.file_locks?;
+        procfs::has_more_locks(self.pid()?, most).then_some(most)
     }
 
     /// What listens to the process's filter.
     pub(crate) fn listener(&self, socket: OwnedFd) -> Option<Listener> {
-        let (connections, run_as) = self.connections.clone();
-        let connector = Connector::new(connections, run_as);
+        let connector = Connector::new(self.kept.connections.clone(), self.kept.run_as);
         match self.template {
             true => Listener::of_template(socket, connector, self.pid()),
             false => Listener::new(socket, connector),

@@ -1,5 +1,8 @@
 //! Guard: resource limits.
 
+use std::ffi::CStr;
+use std::path::Path;
+
 use nix::errno::Errno;
 use nix::libc::rlim_t;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -7,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::GuardState;
 use crate::error::{Failure, Step};
+use crate::raw;
 
 /// Resource limits of one process; what it starts inherits them. `None` leaves a limit as the
 /// host has it.
@@ -120,8 +124,15 @@ impl Prepared {
     }
 }
 
-/// Has the kernel make no core file of the calling process, nor give its memory to a program.
+/// Has the kernel make no core file of the calling process, nor give its memory to a program, for as
+/// long as it lives and whatever it executes.
 pub(crate) fn no_core() -> nix::Result<()> {
+    // Where the kernel starts a program all the same, there is no memory for it to take (core(5),
+    // "Controlling which mappings are written to the core dump").
+    if let Ok(file) = raw::open_for_writing(CORE_FILTER) {
+        let _ = raw::write_all(file, b"0");
+        raw::close(file);
+    }
     match setrlimit(Resource::RLIMIT_CORE, CORE_BYTES, CORE_BYTES) {
         // The host's own is 0, and it may not raise it.
         Err(Errno::EPERM) => setrlimit(Resource::RLIMIT_CORE, 0, 0),
@@ -132,9 +143,18 @@ pub(crate) fn no_core() -> nix::Result<()> {
 /// As many bytes as no core file has.
 const CORE_BYTES: rlim_t = 1;
 
+/// Which of a process's memory is in a core file.
+const CORE_FILTER: &CStr = c"/proc/self/coredump_filter";
+
 /// What keeps [`no_core`] from doing all that it is to; `None`: nothing.
 pub(crate) fn why_a_core() -> Option<&'static str> {
     let (_, hard) = getrlimit(Resource::RLIMIT_CORE).ok()?;
+    if CORE_FILTER
+        .to_str()
+        .is_ok_and(|path| Path::new(path).exists())
+    {
+        return None;
+    }
     let is_piped = std::fs::read("/proc/sys/kernel/core_pattern")
         .is_ok_and(|pattern| pattern.starts_with(b"|"));
     let may_raise = caps::has_cap(

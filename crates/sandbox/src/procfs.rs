@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
@@ -19,11 +19,15 @@ pub(crate) fn is_mounted() -> bool {
     Path::new("/proc/self/stat").exists()
 }
 
-/// The locks on ranges of files that a process has, of which the kernel tells (proc_locks(5)); 0 where
-/// it tells nothing. In the host: it allocates.
-pub(crate) fn file_locks(process: c_int) -> usize {
+/// Bytes of the machine's locks that are looked through: some 150,000. To read them takes the kernel
+/// the longer the more there are.
+const LOCKS_MAX_BYTES: u64 = 8 << 20;
+
+/// Whether a process has more locks on ranges of files than so many, as far as the kernel tells
+/// (proc_locks(5)). In the host: it allocates.
+pub(crate) fn has_more_locks(process: c_int, most: usize) -> bool {
     let Ok(locks) = std::fs::File::open("/proc/locks") else {
-        return 0;
+        return false;
     };
     let process = process.to_string();
     let is_own = |line: &Vec<u8>| {
@@ -34,8 +38,9 @@ pub(crate) fn file_locks(process: c_int) -> usize {
             .nth(4)
             == Some(process.as_bytes())
     };
-    let lines = std::io::BufReader::with_capacity(64 * 1024, locks).split(b'\n');
-    lines.map_while(Result::ok).filter(is_own).count()
+    let lines = std::io::BufReader::new(locks.take(LOCKS_MAX_BYTES)).split(b'\n');
+    let own = lines.map_while(Result::ok).filter(is_own);
+    own.take(most + 1).count() > most
 }
 
 /// Calls `found` with each child of the calling process, which must have one thread only.

@@ -13,7 +13,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, chdir, pipe2};
 
-use crate::child::{Child, Streams, Wired};
+use crate::child::{Child, Kept, Streams, Wired};
 use crate::error::{Failure, Step};
 use crate::launch::{self, Launch, Prepared};
 use crate::process::{self, Descriptors, LOWEST_SOURCE};
@@ -57,20 +57,12 @@ impl Launch {
             None => (None, None),
         };
         let guards = guard::states(&policy);
-        let connections = (
-            policy.connections,
-            privileges::other_user(&policy.privileges),
-        );
-        let mut child = Child::new(
-            wired,
-            started,
-            guards,
-            layers,
-            renewal,
-            template,
-            connections,
-            policy.limits.file_locks,
-        );
+        let kept = Kept {
+            run_as: privileges::other_user(&policy.privileges),
+            connections: policy.connections,
+            file_locks: policy.limits.file_locks,
+        };
+        let mut child = Child::new(wired, started, guards, layers, renewal, template, kept);
         match child.await_start() {
             Some(Ok(_)) => Ok(child),
             Some(Err(failure)) => Err(explain(failure, program, cwd)),

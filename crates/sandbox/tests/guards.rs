@@ -185,7 +185,9 @@ fn limits_cannot_be_raised_again_by_the_process() {
         cpu_seconds: Some(100),
         file_size_bytes: Some(1 << 20),
         address_space_bytes: None,
+        pending_signals: Some(100),
         descriptors: Some(64),
+        file_locks: Some(10),
     };
     let launch = with_limits("cat /proc/self/limits", limits);
     let text = output_of(launch);
@@ -199,5 +201,6 @@ fn limits_cannot_be_raised_again_by_the_process() {
     assert_eq!(line("Max file size"), both("1048576"));
     assert_eq!(line("Max open files"), both("64"));
     assert_eq!(line("Max cpu time"), ("100".into(), "101".into()));
-    assert_eq!(line("Max core file size"), both("0"));
+    assert_eq!(line("Max pending signals"), both("100"));
+    assert_eq!(line("Max core file size"), both("1"));
 }

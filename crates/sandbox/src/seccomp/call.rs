@@ -57,13 +57,16 @@ pub(super) enum When {
     Own(u8),
     /// The argument with this index is the process's own id, or 0, which means the caller.
     OwnOrZero(u8),
+    /// The same, and one of the rules holds for the other arguments.
+    OwnOrZeroAnd(u8, Rules),
 }
 
 /// Rules, one of which must hold; each is a list of tests that must all hold.
 pub(super) type Rules = &'static [&'static [Arg]];
 
 /// A test of one argument's lower 32 bits: all that the kernel looks at for the arguments that
-/// are tested here (`int`, `unsigned int`, and flags of which only lower bits exist).
+/// are tested here (`int`, `unsigned int`, and flags of which only lower bits exist); of all 64 for a
+/// pointer.
 #[derive(Clone, Copy)]
 pub(super) struct Arg {
     /// Which one, from 0.
@@ -72,9 +75,11 @@ pub(super) struct Arg {
 }
 
 /// A test of a value.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Test {
     Is(u32),
+    /// A pointer to nothing.
+    Null,
     AtMost(u32),
     AtLeast(u32),
     /// The bits of `mask` have the value `value`.
@@ -87,9 +92,13 @@ pub(super) enum Test {
 impl Test {
     /// Whether it holds for an argument.
     pub(super) fn holds(self, argument: u64) -> bool {
+        if self == Self::Null {
+            return argument == 0;
+        }
         // The lower half.
         let argument = argument as u32;
         match self {
+            Self::Null => argument == 0,
             Self::Is(value) => argument == value,
             Self::AtMost(value) => argument <= value,
             Self::AtLeast(value) => argument >= value,
@@ -177,6 +186,13 @@ pub(super) const fn is(index: u8, value: u32) -> Arg {
     }
 }
 
+pub(super) const fn null(index: u8) -> Arg {
+    Arg {
+        index,
+        test: Test::Null,
+    }
+}
+
 pub(super) const fn at_most(index: u8, value: u32) -> Arg {
     Arg {
         index,
@@ -208,6 +224,16 @@ pub(super) const fn without(index: u8, bits: u32) -> Arg {
             value: 0,
         },
     }
+}
+
+/// Whether one of the rules holds for arguments.
+pub(super) fn holds(rules: Rules, args: &[u64; 6]) -> bool {
+    rules.iter().any(|tests| {
+        tests.iter().all(|arg| {
+            let argument = args.get(usize::from(arg.index));
+            argument.is_some_and(|argument| arg.test.holds(*argument))
+        })
+    })
 }
 
 /// Lines of the table: `SYS_name: answer, "why";`.

@@ -173,13 +173,27 @@ impl Compiler<'_> {
                 For::Process(own) => Resolved::If(vec![rule(&[is(index, own)])?]),
                 For::Template { .. } => Resolved::IfElseAsk(Vec::new()),
             },
-            When::OwnOrZero(index) => {
-                let zero = rule(&[is(index, 0)])?;
-                match self.whose {
-                    For::Process(own) => Resolved::If(vec![rule(&[is(index, own)])?, zero]),
-                    For::Template { .. } => Resolved::IfElseAsk(vec![zero]),
-                }
+            When::OwnOrZero(index) => self.own_or_zero(index, &[&[]])?,
+            When::OwnOrZeroAnd(index, rules) => self.own_or_zero(index, rules)?,
+        })
+    }
+
+    fn own_or_zero(&self, index: u8, rules: Rules) -> Result<Resolved, BackendError> {
+        let with = |id| {
+            let rules = rules.iter().map(move |tests| {
+                let mut all = vec![is(index, id)];
+                all.extend_from_slice(tests);
+                rule(&all)
+            });
+            rules.collect::<Result<Vec<SeccompRule>, BackendError>>()
+        };
+        let mut rules = with(0)?;
+        Ok(match self.whose {
+            For::Process(own) => {
+                rules.extend(with(own)?);
+                Resolved::If(rules)
             }
+            For::Template { .. } => Resolved::IfElseAsk(rules),
         })
     }
 
@@ -222,6 +236,10 @@ pub(super) fn conditions(tests: &[Arg]) -> Result<Vec<SeccompCondition>, Backend
         .iter()
         .map(|arg| {
             let (operator, value) = match arg.test {
+                Test::Null => {
+                    let whole = SeccompCmpArgLen::Qword;
+                    return SeccompCondition::new(arg.index, whole, SeccompCmpOp::Eq, 0);
+                }
                 Test::Is(value) => (SeccompCmpOp::Eq, value),
                 Test::AtMost(value) => (SeccompCmpOp::Le, value),
                 Test::AtLeast(value) => (SeccompCmpOp::Ge, value),

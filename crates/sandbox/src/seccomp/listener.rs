@@ -12,7 +12,7 @@ use nix::libc::{self, seccomp_data, seccomp_notif, seccomp_notif_resp, seccomp_n
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Pid;
 
-use super::call::{Answer, Call, Kind, Refuse, When};
+use super::call::{Answer, Call, Kind, Refuse, When, holds};
 use super::connect::{Connector, Decision};
 use super::describe;
 use super::setup::FORK;
@@ -348,10 +348,13 @@ impl Forks {
 /// Whether a call is one that a process may make about itself, and is. The id is in a register,
 /// which nobody changes while the thread waits.
 fn is_about_itself(line: &Call, own: Pid, data: &seccomp_data) -> bool {
-    let (Answer::AllowIf(When::Own(index), _) | Answer::AllowIf(When::OwnOrZero(index), _)) =
-        &line.answer
-    else {
+    let Answer::AllowIf(when, _) = &line.answer else {
         return false;
+    };
+    let index = match when {
+        When::Own(index) | When::OwnOrZero(index) => index,
+        When::OwnOrZeroAnd(index, rules) if holds(rules, &data.args) => index,
+        _ => return false,
     };
     let id = data.args.get(usize::from(*index)).copied().unwrap_or(0);
     // The lower half: ids are `int`s.

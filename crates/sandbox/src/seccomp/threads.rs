@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use nix::libc::seccomp_data;
 use nix::unistd::Pid;
 
-use super::call::{Answer, Call, When};
+use super::call::{Answer, Call, When, holds};
 
 /// Threads that a process may have: far more than PHP's libraries start by themselves, and few to
 /// the machine. Calls that are answered before the threads of others have come to life may make it
@@ -34,13 +34,7 @@ pub(super) fn verdict(call: &Call, pid: Pid, data: &seccomp_data) -> Verdict {
     let Answer::AllowIf(When::Counted(rules), _) = call.answer else {
         return Verdict::NoThread;
     };
-    let matches = rules.iter().any(|tests| {
-        tests.iter().all(|arg| {
-            let argument = data.args.get(usize::from(arg.index));
-            argument.is_some_and(|argument| arg.test.holds(*argument))
-        })
-    });
-    match matches {
+    match holds(rules, &data.args) {
         false => Verdict::NoThread,
         // Where /proc does not tell, there may be too many already.
         true if count(pid).is_none_or(|count| count >= THREADS_MAX) => Verdict::TooMany,

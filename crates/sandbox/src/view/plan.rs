@@ -119,7 +119,13 @@ impl Prepared {
             layers: None,
         };
         match &project.writes {
-            Writes::Refused => plan.bind(project, false)?,
+            Writes::Refused => {
+                plan.bind(project, false)?;
+                // Where it is not there, there is no place to mount anything.
+                if matches!(&project.sealed, Some(name) if has_directory(&project.root, name)) {
+                    plan.seal(project);
+                }
+            }
             Writes::Real => {
                 make_sealed(project, user)?;
                 plan.bind(project, true)?;

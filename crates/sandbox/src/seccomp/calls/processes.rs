@@ -7,8 +7,8 @@ use super::numbers::{SYS_futex_requeue, SYS_futex_wait, SYS_futex_wake};
 use crate::seccomp::call::Answer::{Allow, AllowIf, Refuse};
 use crate::seccomp::call::Kind::{Execute, Inspect, Kernel, Process};
 use crate::seccomp::call::Refuse::{AsAbsent, Quietly, Told};
-use crate::seccomp::call::When::{Args, Counted, OwnOrZero};
-use crate::seccomp::call::{Call, Rules, bits, calls, is};
+use crate::seccomp::call::When::{Args, Counted, OwnOrZero, OwnOrZeroAnd};
+use crate::seccomp::call::{Call, Rules, at_least, at_most, bits, calls, is, null};
 
 /// What makes a thread: the flags that both C libraries pass (glibc `create_thread`, musl
 /// `pthread_create`).
@@ -61,6 +61,19 @@ const FUTEX: Rules = &[
     &[is(1, FUTEX_WAKE_BITSET as u32)],
 ];
 
+/// Limits but that for core files, which is 1: with 0 the kernel starts a program that takes the
+/// memory of a process that crashes, where the machine has one.
+const SETRLIMIT: Rules = &[
+    &[at_most(0, RLIMIT_CORE - 1)],
+    &[at_least(0, RLIMIT_CORE + 1)],
+];
+/// The same; and to ask for it.
+const PRLIMIT: Rules = &[
+    &[at_most(1, RLIMIT_CORE - 1)],
+    &[at_least(1, RLIMIT_CORE + 1)],
+    &[is(1, RLIMIT_CORE), null(2)],
+];
+
 /// On every architecture.
 pub(super) const CALLS: &[Call] = calls! {
     SYS_clone: AllowIf(Counted(CLONE), Told(Process)), "threads, as many as a program needs; no processes";
@@ -97,9 +110,9 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_getsid: AllowIf(OwnOrZero(0), Quietly), "posix_getsid() of itself";
     SYS_getpriority: AllowIf(OwnOrZero(1), Quietly), "pcntl_getpriority() of itself";
     SYS_getrusage: Allow, "getrusage()";
-    SYS_prlimit64: AllowIf(OwnOrZero(0), Quietly), "posix_getrlimit() of itself; limits can only be lowered";
+    SYS_prlimit64: AllowIf(OwnOrZeroAnd(0, PRLIMIT), Quietly), "posix_getrlimit() of itself; limits can only be lowered";
     SYS_getrlimit: Allow, "older C libraries";
-    SYS_setrlimit: Allow, "older C libraries; limits can only be lowered";
+    SYS_setrlimit: AllowIf(Args(SETRLIMIT), Quietly), "older C libraries; limits can only be lowered";
     SYS_capget: Allow, "C libraries: what the process may do";
     SYS_prctl: AllowIf(Args(PRCTL), Quietly), "names of threads and mappings";
     SYS_personality: AllowIf(Args(&[&[is(0, u32::MAX)]]), Told(Kernel)), "asked, but not changed: older ones map memory at address 0 and make all of it executable";

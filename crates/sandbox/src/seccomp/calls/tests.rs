@@ -198,6 +198,11 @@ fn what_reaches_others_by_an_argument_is_permitted_under_a_condition_only() {
         "prlimit64",
         "mmap",
         "madvise",
+        "futex",
+        "close_range",
+        "fadvise64",
+        "preadv2",
+        "pwritev2",
         "mknodat",
         "openat",
         "personality",
@@ -221,7 +226,8 @@ fn what_changes_metadata_depends_on_the_policy() {
         assert!(
             matches!(
                 call.answer,
-                Answer::AllowIf(When::Metadata | When::MetadataAnd(_), _) | Answer::Refuse(_)
+                Answer::AllowIf(When::Metadata | When::MetadataAnd(_) | When::Attributes, _)
+                    | Answer::Refuse(_)
             ),
             "{}",
             call.name()

@@ -398,6 +398,140 @@ fn advice_all(all: &[i32], advise: impl Fn(i32) -> u32) -> Vec<u32> {
 }
 
 #[test]
+fn in_memory_that_is_shared_there_is_waiting_and_waking_alone() {
+    let futex = |operation: i32| plain(libc::SYS_futex, &[0x1000, operation as u64]);
+    let shared = [
+        libc::FUTEX_WAIT,
+        libc::FUTEX_WAKE,
+        libc::FUTEX_WAIT_BITSET,
+        libc::FUTEX_WAKE_BITSET,
+        libc::FUTEX_WAIT | libc::FUTEX_CLOCK_REALTIME,
+        libc::FUTEX_WAIT_BITSET | libc::FUTEX_CLOCK_REALTIME,
+    ];
+    for operation in 0..=13 {
+        for flags in [0, libc::FUTEX_CLOCK_REALTIME] {
+            let operation = operation | flags;
+            let expected = match shared.contains(&operation) {
+                true => ALLOW,
+                false => errno(Errno::EPERM),
+            };
+            assert_eq!(futex(operation), expected, "{operation}");
+            let private = operation | libc::FUTEX_PRIVATE_FLAG;
+            assert_eq!(futex(private), ALLOW, "{private}");
+        }
+    }
+}
+
+#[test]
+fn the_machines_page_cache_is_neither_told_of_nor_emptied() {
+    let read = |flags: u64| plain(libc::SYS_preadv2, &[3, 0x1000, 1, 0, 0, flags]);
+    let write = |flags: u64| plain(libc::SYS_pwritev2, &[3, 0x1000, 1, 0, 0, flags]);
+    assert_eq!((read(0), write(0)), (ALLOW, ALLOW));
+    for flag in 0..8 {
+        let flags = 1 << flag;
+        assert_eq!(read(flags), errno(Errno::EPERM), "{flags}");
+        assert_eq!(write(flags), errno(Errno::EPERM), "{flags}");
+    }
+    let advise = |advice: i32| plain(libc::SYS_fadvise64, &[3, 0, 0, advice as u64]);
+    for advice in 0..8 {
+        let expected = match advice {
+            0..=3 | libc::POSIX_FADV_NOREUSE => ALLOW,
+            _ => errno(Errno::EPERM),
+        };
+        assert_eq!(advise(advice), expected, "{advice}");
+    }
+    let memory = |advice: i32| plain(libc::SYS_madvise, &[0x1000, 4096, advice as u64]);
+    assert_eq!(memory(libc::MADV_DONTNEED), ALLOW);
+    assert_eq!(memory(libc::MADV_POPULATE_READ), ALLOW);
+    for advice in [libc::MADV_COLD, libc::MADV_PAGEOUT] {
+        assert_eq!(memory(advice), errno(Errno::EPERM), "{advice}");
+    }
+    assert_eq!(
+        plain(libc::SYS_mincore, &[0x1000, 4096, 0x2000]),
+        errno(Errno::ENOSYS)
+    );
+}
+
+#[test]
+fn the_limit_for_core_files_is_told_and_stays() {
+    const OWN: u64 = OWN_PID as u64;
+    let core = u64::from(libc::RLIMIT_CORE);
+    let prlimit = |pid, resource, new| plain(libc::SYS_prlimit64, &[pid, resource, new, 0x1000]);
+    for pid in [0, OWN] {
+        assert_eq!(prlimit(pid, core, 0), ALLOW);
+        for new in [0x1000, 1 << 32] {
+            assert_eq!(prlimit(pid, core, new), errno(Errno::EPERM));
+        }
+        for other in (0..16).filter(|resource| *resource != core) {
+            assert_eq!(prlimit(pid, other, 0x1000), ALLOW, "{other}");
+        }
+    }
+    assert_eq!(prlimit(1, 0, 0), errno(Errno::EPERM));
+    assert_eq!(
+        plain(libc::SYS_setrlimit, &[core, 0x1000]),
+        errno(Errno::EPERM)
+    );
+    assert_eq!(plain(libc::SYS_setrlimit, &[core + 1, 0x1000]), ALLOW);
+}
+
+#[test]
+fn threads_share_one_table_of_descriptors() {
+    let close = |flags: u32| plain(libc::SYS_close_range, &[4, 9, flags.into()]);
+    assert_eq!(close(0), ALLOW);
+    assert_eq!(close(libc::CLOSE_RANGE_CLOEXEC), ALLOW);
+    for flags in [
+        libc::CLOSE_RANGE_UNSHARE,
+        libc::CLOSE_RANGE_UNSHARE | libc::CLOSE_RANGE_CLOEXEC,
+    ] {
+        assert_eq!(close(flags), errno(Errno::EPERM), "{flags}");
+    }
+}
+
+#[test]
+fn attributes_are_set_in_a_layer_alone() {
+    let with = |metadata, attributes| Seccomp {
+        metadata,
+        attributes,
+        ..Seccomp::default()
+    };
+    for number in [libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr] {
+        assert_eq!(verdict(&with(true, true), number, &[]), ALLOW);
+        for (metadata, attributes) in [(false, false), (false, true), (true, false)] {
+            let refused = verdict(&with(metadata, attributes), number, &[]);
+            assert_eq!(refused, errno(Errno::EPERM));
+        }
+    }
+    assert_eq!(
+        verdict(&with(true, false), libc::SYS_removexattr, &[]),
+        ALLOW
+    );
+}
+
+#[test]
+fn who_shows_the_pass_may_set_a_fork_up_and_forks_by_the_hosts_leave_alone() {
+    const PASS: u64 = 0x1234_5678_9abc_def0;
+    let program = compile(
+        &policy(false, true),
+        For::Template { pass: PASS },
+        Ask::Listener,
+    );
+    let program = program.unwrap();
+    let shown = |number, args: [u64; 5], pass| {
+        let mut all = args.to_vec();
+        all.push(pass);
+        call(number, &all).verdict(&program)
+    };
+    let namespace = [libc::CLONE_NEWNS as u64, 0, 0, 0, 0];
+    assert_eq!(shown(libc::SYS_unshare, namespace, PASS), ALLOW);
+    assert_ne!(shown(libc::SYS_unshare, namespace, PASS + 1), ALLOW);
+    assert_ne!(shown(libc::SYS_unshare, namespace, 0), ALLOW);
+    let fork = [setup::FORK.into(), 0, 0x1000, 0, 0];
+    for pass in [PASS, 0] {
+        assert_eq!(shown(libc::SYS_clone, fork, pass), ASKS);
+    }
+}
+
+#[test]
 fn descriptors_have_no_owner_to_signal_and_terminals_no_keys_to_take() {
     let fcntl =
         |command: i32, value: i32| plain(libc::SYS_fcntl, &[1, command as u64, value as u64]);
@@ -409,15 +543,15 @@ fn descriptors_have_no_owner_to_signal_and_terminals_no_keys_to_take() {
         libc::F_GETLK,
         libc::F_SETLK,
         libc::F_SETLKW,
-        libc::F_OFD_SETLK,
         libc::F_DUPFD_CLOEXEC,
     ] {
         assert_eq!(fcntl(command, 0), ALLOW, "{command}");
     }
     assert_eq!(fcntl(libc::F_SETFL, libc::O_NONBLOCK), ALLOW);
     assert_eq!(fcntl(libc::F_SETFL, libc::O_ASYNC), errno(Errno::EPERM));
-    // F_SETOWN 8 to F_GETSIG 11, F_SETOWN_EX 15, F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ, F_ADD_SEALS.
-    for command in [8, 9, 10, 11, 15, 16, 1024, 1026, 1031, 1033] {
+    // F_SETOWN 8 to F_GETSIG 11, F_SETOWN_EX 15, F_OFD_GETLK to F_OFD_SETLKW, F_SETLEASE, F_NOTIFY,
+    // F_SETPIPE_SZ, F_ADD_SEALS.
+    for command in [8, 9, 10, 11, 15, 16, 36, 37, 38, 1024, 1026, 1031, 1033] {
         assert_eq!(fcntl(command, 0), errno(Errno::EPERM), "{command}");
     }
     let ioctl = |request: u64| plain(libc::SYS_ioctl, &[1, request]);
