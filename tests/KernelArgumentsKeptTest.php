@@ -69,7 +69,6 @@ final class KernelArgumentsKeptTest extends TestCase
         'madvise DONTDUMP' => ['raw(MADVISE, $m, 4096, 16)', 0],
 
         'fcntl F_SETLK' => ['raw("fcntl", $f, 6, pack("vvx4PPVx4", 1, 0, 0, 1, 0))', 0],
-        'fcntl F_OFD_SETLK' => ['raw("fcntl", $f, 37, pack("vvx4PPVx4", 1, 0, 2, 1, 0))', 0],
         'flock' => ['raw("flock", $f, 6)', 0],
 
         'a hundred timers' => ['[$made = array_map(static fn (): int => raw("timer_create", 1, 0, $b), range(1, 100)),'

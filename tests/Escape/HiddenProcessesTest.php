@@ -55,7 +55,8 @@ final class HiddenProcessesTest extends TestCase
 
         self::assertSame('returned', $result['diagnostics']['outcome'], json_encode($result));
         self::assertSame($start->value, $result['diagnostics']['start'], json_encode($result));
-        self::assertGreaterThan(1, $threads);
+        // Where the run hides itself, and the machine what is hidden, there are none that could be counted.
+        self::assertGreaterThan($omitted === ['ini', 'filesystem'] ? 0 : 1, $threads);
         self::assertLessThanOrEqual(self::MOST_THREADS, $threads);
     }
 

@@ -36,7 +36,7 @@ final class KernelArgumentsTest extends EscapeTestCase
     private const EAGAIN = -11;
 
     /** Signals of one run that may be on their way; queued before it was 96,365, all that its user may have. */
-    private const MOST_SIGNALS = 1024;
+    private const MOST_SIGNALS = 1100;
 
     /**
      * Operations on words that others wait for, too: FUTEX_… => what is there before, and the other arguments, such

@@ -17,6 +17,7 @@ final class SuiteTest extends TestCase
 {
     private const GROUPS = [
         ExhaustionTest::class,
+        KernelArgumentsTest::class,
         KernelSurfaceTest::class,
         NativeNetworkEscapeTest::class,
         NativeProcessEscapeTest::class,

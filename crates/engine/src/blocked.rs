@@ -1,8 +1,9 @@
 //! `diagnostics.blocked`: what was refused, in words for the user.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use altair_sandbox::Refusal;
+use altair_sandbox::{Refusal, RunAs, with_files_of};
 
 use crate::channel::Outside;
 use crate::encode::shorten;
@@ -28,8 +29,10 @@ pub(crate) struct Refused {
 }
 
 /// What of the run decides about the words.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Context {
+    /// Whom it ran as, where the host is root.
+    pub user: Option<RunAs>,
     /// The project.
     pub root: PathBuf,
     /// Whether writes to the project could succeed, for real or in a layer.
@@ -76,10 +79,7 @@ impl Refused {
     /// The list, as it is shown: each thing once, the first [`SHOWN`], in one line each.
     pub(crate) fn list(self, context: &Context) -> Vec<Blocked> {
         let calls = calls::list(&self.calls);
-        let files = self
-            .outside
-            .iter()
-            .filter_map(|file| files::blocked(file, context));
+        let files = outside(self.outside, context);
         let mut list: Vec<Blocked> = Vec::new();
         for entry in calls.chain(self.by_child).chain(files) {
             let entry = Blocked {
@@ -93,6 +93,25 @@ impl Refused {
         }
         list
     }
+}
+
+/// How long files are looked for that a run could not open.
+const LOOK_MAX: Duration = Duration::from_millis(50);
+
+/// The entries for files. Whether there is one, only the run's own user may find out here: it is the
+/// run that says which.
+fn outside(files: Vec<Outside>, context: &Context) -> Vec<Blocked> {
+    if files.is_empty() {
+        return Vec::new();
+    }
+    let own = context.clone();
+    let looked = with_files_of(context.user, LOOK_MAX, move || {
+        let entries = files.iter();
+        entries
+            .filter_map(|file| files::blocked(file, &own))
+            .collect()
+    });
+    looked.unwrap_or_default()
 }
 
 fn keep<T: PartialEq>(kept: &mut Vec<T>, one: T) {

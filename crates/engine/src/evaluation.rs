@@ -14,6 +14,7 @@ use crate::audit::{self, Actor, AuditError};
 use crate::blocked::Context;
 use crate::changes;
 use crate::channel::{self, MessageReader, Run, Secret, Work};
+use crate::confinement::run_as;
 use crate::diagnosis::never_entered;
 use crate::guards::Selection;
 use crate::known::Known;
@@ -351,7 +352,7 @@ impl Prepared {
     /// Announces an unsafe run in the audit log, which secrets are kept out of in any case.
     fn announced(&self) -> Result<audit::Run, AuditError> {
         audit::Run::begin(
-            self.target.root.path(),
+            &self.target.root,
             self.evaluator.actor,
             None,
             &self.request,
@@ -520,6 +521,7 @@ impl Prepared {
             heard,
             guards,
             context: Context {
+                user: run_as(&self.target.root),
                 root: self.target.root.path().to_owned(),
                 writable: layer.is_some() || self.request.allow_writes,
                 private_root,
@@ -548,6 +550,7 @@ impl Prepared {
             heard,
             guards,
             context: Context {
+                user: run_as(&self.target.root),
                 root: self.target.root.path().to_owned(),
                 writable: true,
                 private_root: true,

@@ -8,12 +8,14 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use altair_sandbox::{Place, with_files_of};
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, Flock, FlockArg, OFlag, open, openat};
+use nix::fcntl::{AtFlags, Flock, FlockArg, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
 use nix::unistd::{Gid, Uid, fchown, geteuid};
 
 use super::{AuditError, DIRECTORY, FILE};
+use crate::confinement::{FILE_PATIENCE, run_as};
 use crate::request::reason;
 
 /// How long the lock of another writer is waited for. A writer holds it for one `write`.
@@ -28,8 +30,8 @@ const DIRECTORY_MODE: Mode = Mode::from_bits_truncate(0o775);
 const FILE_MODE: Mode = Mode::from_bits_truncate(0o664);
 
 /// Appends `line`, which has no newline, to the log of the project at `root`.
-pub(super) fn append(root: &Path, line: &str) -> Result<(), AuditError> {
-    let log = super::path(root);
+pub(super) fn append(root: &Place, line: &str) -> Result<(), AuditError> {
+    let log = super::path(root.path());
     let deadline = Instant::now() + LOCK_LIMIT;
     for _ in 0..VANISH_LIMIT {
         let (directory, heir) = open_directory(root)?;
@@ -55,30 +57,38 @@ pub(super) fn append(root: &Path, line: &str) -> Result<(), AuditError> {
 type Heir = Option<(Uid, Gid)>;
 
 /// Opens `<root>/.altair`, and makes it if it is not there.
-fn open_directory(root: &Path) -> Result<(OwnedFd, Heir), AuditError> {
-    let path = root.join(DIRECTORY);
+fn open_directory(root: &Place) -> Result<(OwnedFd, Heir), AuditError> {
+    let path = root.path().join(DIRECTORY);
     let refuse = |e: Errno| AuditError::Directory {
         path: path.clone(),
         reason: reason(&e.into()),
     };
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
 
-    let parent = open(root, flags, Mode::empty()).map_err(refuse)?;
-    let owner = fstat(&parent).map_err(refuse)?;
-    let heir = (geteuid().is_root() && owner.st_uid != 0)
-        .then(|| (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid)));
+    let owner = root.owner();
+    let heir = (geteuid().is_root() && owner.uid != 0)
+        .then(|| (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid)));
 
-    let created = match mkdirat(&parent, DIRECTORY, DIRECTORY_MODE) {
-        Ok(()) => true,
+    // As the project's owner, where the host is root: what is made is the owner's, and what the owner
+    // puts in its place meanwhile stays whose it is.
+    let own = root.clone();
+    let made = with_files_of(run_as(root), FILE_PATIENCE, move || {
+        mkdirat(own.descriptor(), DIRECTORY, DIRECTORY_MODE)
+    });
+    match made.map_err(|e| AuditError::Directory {
+        path: path.clone(),
+        reason: reason(&e),
+    })? {
         // Also on a read-only file system, where the kernel looks for the name first.
-        Err(Errno::EEXIST) => false,
+        Ok(()) | Err(Errno::EEXIST) => {}
         Err(e) => return Err(refuse(e)),
-    };
+    }
+    let parent = root.descriptor();
     // A symbolic link gives ENOTDIR rather than ELOOP here, because of O_DIRECTORY: open(2).
-    let directory = match openat(&parent, DIRECTORY, flags | OFlag::O_NOFOLLOW, Mode::empty()) {
+    let directory = match openat(parent, DIRECTORY, flags | OFlag::O_NOFOLLOW, Mode::empty()) {
         Ok(directory) => directory,
         Err(e @ (Errno::ENOTDIR | Errno::ELOOP)) => {
-            return Err(match kind_at(parent.as_fd(), DIRECTORY) {
+            return Err(match kind_at(parent, DIRECTORY) {
                 Some(found) => AuditError::InTheWay {
                     path,
                     found,
@@ -89,9 +99,6 @@ fn open_directory(root: &Path) -> Result<(OwnedFd, Heir), AuditError> {
         }
         Err(e) => return Err(refuse(e)),
     };
-    if created {
-        hand_over(directory.as_fd(), heir);
-    }
     Ok((directory, heir))
 }
 

@@ -21,6 +21,8 @@ use std::time::Instant;
 use serde::Serialize;
 use ulid::Ulid;
 
+use altair_sandbox::Place;
+
 use crate::EvalRequest;
 use crate::secrets::Secrets;
 
@@ -57,7 +59,7 @@ pub enum Actor {
 #[derive(Debug)]
 #[must_use = "dropping it records the run as interrupted: call `end` when the run has ended"]
 pub struct Run {
-    root: PathBuf,
+    root: Place,
     announced: line::Announced,
     began: Instant,
     /// The process that announced the run. A fork of the host holds a copy of this value; the run
@@ -77,18 +79,16 @@ impl Run {
     ///
     /// [`AuditError`] if the line could not be written. Nothing may run then.
     pub fn begin(
-        root: &Path,
+        root: &Place,
         actor: Actor,
         client: Option<&str>,
         request: &EvalRequest,
         secrets: Option<Arc<Secrets>>,
     ) -> Result<Run, AuditError> {
-        // Absolute, because the host may change its working directory while the run lasts.
-        let root = std::path::absolute(root).unwrap_or_else(|_| root.to_path_buf());
         let announced = line::Announced::new(Ulid::generate(), actor, client, request, secrets);
-        append::append(&root, &announced.partial()?)?;
+        append::append(root, &announced.partial()?)?;
         Ok(Run {
-            root,
+            root: root.clone(),
             announced,
             began: Instant::now(),
             process: std::process::id(),

@@ -6,6 +6,7 @@ mod lines;
 use std::fs;
 use std::path::Path;
 
+use altair_sandbox::Place;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -23,8 +24,18 @@ fn request(snippet: &[u8]) -> EvalRequest {
     request
 }
 
+fn found(root: &Path) -> Place {
+    Place::find(root).unwrap()
+}
+
 fn begin(root: &Path) -> Result<Run, AuditError> {
-    Run::begin(root, Actor::Script, None, &request(b"return 1;"), None)
+    Run::begin(
+        &found(root),
+        Actor::Script,
+        None,
+        &request(b"return 1;"),
+        None,
+    )
 }
 
 fn fine() -> Ending {

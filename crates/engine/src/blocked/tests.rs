@@ -6,6 +6,7 @@ use super::*;
 
 fn context(root: &std::path::Path, writable: bool) -> Context {
     Context {
+        user: None,
         root: root.to_owned(),
         writable,
         private_root: true,

@@ -213,7 +213,7 @@ impl Plan {
         user: Option<RunAs>,
     ) -> Result<(), SpawnError> {
         let root = &project.root;
-        let (below, files) = mounts_below(root);
+        let (below, files) = mounts_below(root, user)?;
         let mut parts = Vec::new();
         for (index, place) in [root].into_iter().chain(&below).enumerate() {
             // What stands in the lower one under this name and is no directory is hidden by it.
@@ -345,8 +345,8 @@ fn has_directory(root: &Place, name: &OsStr) -> bool {
         .is_ok_and(|found| found.is_directory())
 }
 
-/// How long the sealed directory may take to be made.
-const SEAL_PATIENCE: Duration = Duration::from_secs(2);
+/// How long files of the project are waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Makes the sealed directory, so that something can be mounted on it: as the process's own user, who
 /// is the project's owner where the host is another one. So it is nobody else's, and nothing that is
@@ -360,7 +360,7 @@ fn make_sealed(project: &Project, user: Option<RunAs>) -> Result<(), SpawnError>
         source,
     };
     let (root, own) = (project.root.clone(), name.clone());
-    let made = with_files_of(user, SEAL_PATIENCE, move || {
+    let made = with_files_of(user, PATIENCE, move || {
         mkdirat(
             root.descriptor(),
             own.as_os_str(),
@@ -377,10 +377,13 @@ fn make_sealed(project: &Project, user: Option<RunAs>) -> Result<(), SpawnError>
 
 /// Directories on which something is mounted below `root`, each before what is below it, and
 /// files. One to which a link leads by now is passed over.
-fn mounts_below(root: &Place) -> (Vec<Place>, Vec<Place>) {
+///
+/// They are looked at as the process's own user, and not for ever: one may be of a server that is
+/// gone, or of a program that does not answer.
+fn mounts_below(root: &Place, user: Option<RunAs>) -> Result<(Vec<Place>, Vec<Place>), SpawnError> {
     // A thread may have a mount namespace of its own; the process will have a copy of that one.
     let Ok(text) = std::fs::read("/proc/thread-self/mountinfo") else {
-        return (Vec::new(), Vec::new());
+        return Ok((Vec::new(), Vec::new()));
     };
     let found: BTreeSet<PathBuf> = text
         .split(|byte| *byte == b'\n')
@@ -389,10 +392,20 @@ fn mounts_below(root: &Place) -> (Vec<Place>, Vec<Place>) {
         .filter_map(|path| path.strip_prefix(root.path()).ok().map(Path::to_owned))
         .filter(|path| !path.as_os_str().is_empty())
         .collect();
-    found
-        .iter()
-        .filter_map(|path| root.below(path).ok())
-        .partition(Place::is_directory)
+    if found.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let own = root.clone();
+    with_files_of(user, PATIENCE, move || {
+        found
+            .iter()
+            .filter_map(|path| own.below(path).ok())
+            .partition(Place::is_directory)
+    })
+    .map_err(|source| SpawnError::Host {
+        what: "what is mounted below the project cannot be looked at",
+        source,
+    })
 }
 
 /// Undoes the octal escapes of `/proc/self/mountinfo`: space, tab, newline and backslash.

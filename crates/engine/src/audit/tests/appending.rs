@@ -13,7 +13,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{Gid, Uid, chown, geteuid, mkfifo};
 use serde_json::{Value, json};
 
-use super::{begin, fine, lines, project};
+use super::{begin, fine, found, lines, project};
 use crate::audit::{AuditError, append, path};
 
 #[test]
@@ -25,7 +25,7 @@ fn concurrent_writers_leave_only_whole_lines() {
             let root = root.path();
             scope.spawn(move || {
                 for n in 0..50 {
-                    append::append(root, &text(thread, n)).unwrap();
+                    append::append(&found(root), &text(thread, n)).unwrap();
                 }
             });
         }
@@ -44,8 +44,8 @@ fn a_torn_last_line_is_left_and_the_next_starts_anew() {
     let root = project();
     fs::create_dir(root.path().join(".altair")).unwrap();
     fs::write(path(root.path()), "{\"whole\":1}\n{\"torn\":").unwrap();
-    append::append(root.path(), "{\"next\":2}").unwrap();
-    append::append(root.path(), "{\"next\":3}").unwrap();
+    append::append(&found(root.path()), "{\"next\":2}").unwrap();
+    append::append(&found(root.path()), "{\"next\":3}").unwrap();
     assert_eq!(
         fs::read_to_string(path(root.path())).unwrap(),
         "{\"whole\":1}\n{\"torn\":\n{\"next\":2}\n{\"next\":3}\n"
@@ -57,7 +57,7 @@ fn a_torn_last_line_is_left_and_the_next_starts_anew() {
 fn a_line_that_does_not_fit_leaves_the_log_as_it_was() {
     const LIMITED: &str = "ALTAIR_TEST_LIMITED_ROOT";
     if let Some(root) = env::var_os(LIMITED) {
-        let error = append::append(Path::new(&root), &"x".repeat(500)).unwrap_err();
+        let error = append::append(&found(Path::new(&root)), &"x".repeat(500)).unwrap_err();
         assert!(matches!(error, AuditError::Write { .. }), "{error}");
         return;
     }
@@ -155,16 +155,19 @@ fn a_file_in_the_directorys_place_is_refused_and_kept() {
 }
 
 #[test]
-fn a_missing_root_is_refused_and_not_made() {
+fn a_root_that_is_gone_by_now_is_not_made_anew() {
     let root = project();
-    let missing = root.path().join("missing");
-    let error = begin(&missing).unwrap_err();
+    let gone = root.path().join("gone");
+    fs::create_dir(&gone).unwrap();
+    let place = found(&gone);
+    fs::remove_dir(&gone).unwrap();
+    let error = append::append(&place, "1").unwrap_err();
     assert!(matches!(error, AuditError::Directory { .. }), "{error}");
     assert!(
         error.to_string().contains("no such file or directory"),
         "{error}"
     );
-    assert!(!missing.exists());
+    assert!(!gone.exists());
 }
 
 #[test]
@@ -226,7 +229,7 @@ fn times_open(file: &Path) -> usize {
 #[test]
 fn a_line_waits_for_the_lock_and_follows_the_log_that_took_its_place() {
     let root = project();
-    append::append(root.path(), "1").unwrap();
+    append::append(&found(root.path()), "1").unwrap();
     let other = OpenOptions::new()
         .append(true)
         .open(path(root.path()))
@@ -235,7 +238,7 @@ fn a_line_waits_for_the_lock_and_follows_the_log_that_took_its_place() {
         .map_err(|(_, e)| e)
         .unwrap();
     std::thread::scope(|scope| {
-        let writer = scope.spawn(|| append::append(root.path(), "3"));
+        let writer = scope.spawn(|| append::append(&found(root.path()), "3"));
         while times_open(&path(root.path())) < 2 {
             std::thread::yield_now();
         }

@@ -6,7 +6,7 @@ use std::io::Write;
 use nix::unistd::geteuid;
 use serde_json::{Value, json};
 
-use super::{begin, fine, lines, project, request};
+use super::{begin, fine, found, lines, project, request};
 use crate::audit::{Actor, Ending, Run};
 use crate::secrets::Secrets;
 use crate::{Diagnostics, EvalResult, Outcome};
@@ -29,7 +29,7 @@ fn result(outcome: Outcome, exit_code: i32) -> EvalResult {
 fn a_run_leaves_two_lines_that_one_id_joins() {
     let root = project();
     let run = Run::begin(
-        root.path(),
+        &found(root.path()),
         Actor::Mcp,
         Some("editor"),
         &request(b"exit(3);"),
@@ -111,7 +111,7 @@ fn the_snippet_is_measured_whole_and_shown_masked_cut_and_valid() {
     snippet.resize(4000, b' ');
     snippet.extend("é".repeat(1000).bytes());
     let request = request(&snippet);
-    Run::begin(root.path(), Actor::Cli, None, &request, None)
+    Run::begin(&found(root.path()), Actor::Cli, None, &request, None)
         .unwrap()
         .end(fine())
         .unwrap();
@@ -268,7 +268,7 @@ fn secrets_that_are_known_stand_in_no_line() {
     let variables = [("SHOP_WORD", "nothing"), ("SHOP_TOKEN", "abcdefgh")];
     let secrets = Secrets::of(&variables.map(|(name, value)| (name.into(), value.into())));
     let run = Run::begin(
-        root.path(),
+        &found(root.path()),
         Actor::Cli,
         None,
         &request(b"f('abcdefgh', 'nothing');"),
