@@ -68,7 +68,6 @@ final class AuditLogCoveredTest extends TestCase
         yield 'a cold run with writes' => [true, false, []];
         yield 'a warm run with writes' => [true, true, []];
         yield 'without a private root' => [false, false, $without];
-        yield 'without a private root, with writes' => [true, false, $without];
     }
 
     /**

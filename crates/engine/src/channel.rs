@@ -392,10 +392,12 @@ fn packets(prefix: &[u8], content: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Whether a host would read a message, by its length.
+/// Whether a host would read a message.
 #[must_use]
 pub fn fits(message: &Message) -> bool {
-    postcard::to_allocvec(message).is_ok_and(|content| content.len() <= most(&content))
+    postcard::to_allocvec(message).is_ok_and(|content| {
+        content.len() <= most(&content) && postcard::from_bytes::<Message>(&content).is_ok()
+    })
 }
 
 /// Bytes that a message may have which begins so.
@@ -518,6 +520,105 @@ mod tests {
             snippet_us: Some(2),
             encode_us: None,
         })
+    }
+
+    /// One of each kind, in their order.
+    fn one_of_each() -> Vec<Message> {
+        vec![
+            Message::Entered { at_ns: u64::MAX },
+            Message::Ready {
+                boot_us: u64::MAX,
+                guards: vec![("ini".into(), "in force".into())],
+                entered_ns: Some(u64::MAX),
+            },
+            Message::Stopped {
+                phase: Phase::Snippet,
+                location: None,
+                memory_peak_bytes: 1,
+            },
+            report("1".into()),
+            Message::Guarded { guards: Vec::new() },
+            Message::Refused(Blocked {
+                what: "shell_exec()".into(),
+                guard: "ini".into(),
+                lift: None,
+            }),
+            Message::Outside(Outside {
+                path: b"/etc/shadow".to_vec(),
+                write: false,
+                errno: 2,
+            }),
+            Message::Variables(vec![(b"APP_KEY".to_vec(), b"x".to_vec())]),
+            Message::Booted(Booted {
+                boot_us: 1,
+                record: Ok(Record::default()),
+                ini: Vec::new(),
+            }),
+            Message::Unable { why: "why".into() },
+            Message::SecondThread,
+        ]
+    }
+
+    #[test]
+    fn each_kind_has_its_own_bound_and_arrives() {
+        let kinds = one_of_each();
+        assert_eq!(kinds.len(), KIND_MAX_BYTES.len());
+        let secret = Secret::generate().unwrap();
+        for (kind, message) in kinds.into_iter().enumerate() {
+            let content = postcard::to_allocvec(&message).unwrap();
+            assert_eq!(usize::from(content[0]), kind);
+            assert!(fits(&message), "{message:?}");
+            let mut reader = MessageReader::new(secret.clone());
+            let packets = encode_message(&secret, &message).unwrap();
+            assert_eq!(reader.push(&packets[0]), Some(message));
+        }
+    }
+
+    #[test]
+    fn what_is_longer_than_its_kind_or_has_more_entries_is_not_read() {
+        let none = || (String::new(), String::new());
+        let location = |frames| Location {
+            file: String::new(),
+            line: 0,
+            stack_trace: vec![String::new(); frames],
+        };
+        let fatal = |frames| {
+            Message::Report(Report {
+                ending: Ending::Fatal {
+                    message: String::new(),
+                    location: location(frames),
+                },
+                phase: Phase::Snippet,
+                memory_peak_bytes: 0,
+                snippet_us: None,
+                encode_us: None,
+            })
+        };
+        assert!(fits(&fatal(60)));
+        let too_much = [
+            fatal(61),
+            Message::Guarded {
+                guards: vec![none(); GUARDS_MAX + 1],
+            },
+            Message::Variables(vec![Default::default(); VARIABLES_MAX + 1]),
+            Message::Unable {
+                why: "x".repeat(16 << 10),
+            },
+            Message::Outside(Outside {
+                path: vec![b'x'; 64 << 10],
+                write: false,
+                errno: 0,
+            }),
+            report("x".repeat(EXCEPTION_MAX_BYTES + (64 << 10))),
+        ];
+        let secret = Secret::generate().unwrap();
+        for message in too_much {
+            assert!(!fits(&message));
+            let mut reader = MessageReader::new(secret.clone());
+            for packet in encode_message(&secret, &message).unwrap() {
+                assert_eq!(reader.push(&packet), None);
+            }
+        }
     }
 
     fn stopped(secret: &Secret) -> Vec<u8> {

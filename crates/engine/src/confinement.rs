@@ -204,8 +204,9 @@ impl Confinement<'_> {
                 vec![Readable::from("/")]
             } else {
                 let devices = DEVICES.iter().map(Readable::from);
-                let shown = self.readable.iter().map(Readable::shown);
-                shown.chain(devices).collect()
+                let root = Some(self.target.root.inode());
+                let others = self.readable.iter().filter(|shown| shown.inode() != root);
+                others.map(Readable::shown).chain(devices).collect()
             },
             // Without one nothing covers the audit log: who can open it can lock it.
             readable_but: (!self.has_view())

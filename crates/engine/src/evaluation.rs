@@ -509,7 +509,8 @@ impl Prepared {
                 &ended,
             )));
         }
-        if let Some(why) = heard.unable.take() {
+        // Only of a fork, and of that only what it says before the snippet.
+        if let Some(why) = heard.unable.take().filter(|_| is_fork) {
             return Err(EvalError::Launch(format!("Nothing was run: {why}.")));
         }
         let layer = ended.layer.take();

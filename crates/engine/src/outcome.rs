@@ -124,7 +124,7 @@ impl Heard {
                 self.variables = variables;
             }
             Message::Unable { why } => self.unable = Some(shorten(&why, WHY_MAX)),
-            Message::SecondThread => self.has_threads = true,
+            Message::SecondThread if self.guarded.is_none() => self.has_threads = true,
             // The latter is a template's, whose host listens for it.
             _ => {}
         }
@@ -474,6 +474,126 @@ mod tests {
             head: head.to_vec(),
             total,
         }
+    }
+
+    fn ready(guards: &[(&str, &str)]) -> Message {
+        let text = |text: &&str| (*text).to_owned();
+        Message::Ready {
+            boot_us: 1,
+            guards: guards.iter().map(|(a, b)| (text(a), text(b))).collect(),
+            entered_ns: None,
+        }
+    }
+
+    fn reports(ending: Ending, phase: Phase) -> Message {
+        Message::Report(Report {
+            ending,
+            phase,
+            memory_peak_bytes: 0,
+            snippet_us: Some(5),
+            encode_us: None,
+        })
+    }
+
+    fn heard(messages: Vec<Message>) -> Heard {
+        let mut heard = Heard::default();
+        for message in messages {
+            heard.take(Some(message), b"");
+        }
+        heard
+    }
+
+    #[test]
+    fn once_the_snippet_is_next_only_refusals_stops_and_one_ending_are_heard() {
+        let returned = |text: &str| reports(Ending::Returned(text.into()), Phase::Snippet);
+        let failed = Ending::BootFailed {
+            message: String::new(),
+            exception: None,
+        };
+        let heard = heard(vec![
+            ready(&[("ini", "in force")]),
+            Message::Unable {
+                why: "forged".into(),
+            },
+            Message::SecondThread,
+            Message::Entered { at_ns: 1 },
+            Message::Guarded {
+                guards: vec![("seccomp".into(), "missing: forged".into())],
+            },
+            ready(&[("ini", "missing: forged")]),
+            Message::Variables(vec![(b"APP_KEY".to_vec(), b"forged".to_vec())]),
+            reports(failed, Phase::Boot),
+            returned("1"),
+            returned("2"),
+            Message::Stopped {
+                phase: Phase::Boot,
+                location: None,
+                memory_peak_bytes: 1,
+            },
+        ]);
+        assert_eq!(heard.ready.unwrap().1, [("ini".into(), "in force".into())]);
+        assert!(heard.unable.is_none() && !heard.has_threads && heard.guarded.is_none());
+        assert!(heard.entered_ns.is_none() && heard.variables.is_empty());
+        let ending = heard.report.unwrap().ending;
+        assert_eq!(ending, Ending::Returned("1".into()));
+        assert_eq!(heard.stopped.unwrap().0, Phase::Snippet);
+    }
+
+    #[test]
+    fn before_the_snippet_nothing_has_come_of_it() {
+        let early = heard(vec![reports(Ending::Returned("1".into()), Phase::Snippet)]);
+        assert!(early.report.is_none());
+        let fatal = Ending::OutOfMemory {
+            message: String::new(),
+            location: None,
+        };
+        let early = heard(vec![reports(fatal, Phase::Encode)]);
+        assert_eq!(early.report.unwrap().phase, Phase::Boot);
+    }
+
+    #[test]
+    fn of_guards_a_child_says_what_it_can_know_and_before_boot_first() {
+        let heard = heard(vec![
+            Message::Guarded {
+                guards: vec![
+                    ("seccomp".into(), "in force".into()),
+                    ("made-up".into(), "in force".into()),
+                    ("filesystem".into(), "in force".into()),
+                    ("landlock".into(), "what it likes".into()),
+                ],
+            },
+            ready(&[
+                ("seccomp", "missing: forged"),
+                ("privileges", "in force"),
+                ("filesystem", "degraded to something"),
+                ("ini", "in force"),
+            ]),
+        ]);
+        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert_eq!(heard.guarded.unwrap(), [pair("seccomp", "in force")]);
+        assert_eq!(
+            heard.ready.unwrap().1,
+            [
+                pair("filesystem", "degraded to something"),
+                pair("ini", "in force")
+            ]
+        );
+    }
+
+    #[test]
+    fn an_ending_counts_with_the_exit_status_that_goes_with_it() {
+        let Message::Report(returned) = reports(Ending::Returned("1".into()), Phase::Snippet)
+        else {
+            panic!();
+        };
+        assert!(reported(&returned, 0).is_some());
+        assert!((1..=255).all(|code| reported(&returned, code).is_none()));
+        let exited = Report {
+            ending: Ending::Exited(3),
+            ..returned
+        };
+        assert_eq!(reported(&exited, 3).unwrap().exit_code, 3);
+        assert!(reported(&exited, 0).is_none());
     }
 
     #[test]

@@ -449,6 +449,19 @@ fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
     assert_eq!(names(project.path()), "Secrets([\"TEST_SECRET\"])");
 }
 
+#[test]
+fn what_there_was_no_time_to_look_through_is_not_shown() {
+    let secrets = secrets(&[("DB_PASSWORD", SECRET)]);
+    let mut late = result();
+    late.stdout = "harmless".into();
+    secrets.redact(&mut late, Instant::now());
+    assert!(late.stdout.starts_with("[not shown"), "{}", late.stdout);
+    let mut in_time = result();
+    in_time.stdout = "harmless".into();
+    secrets.redact(&mut in_time, later());
+    assert_eq!(in_time.stdout, "harmless");
+}
+
 proptest! {
     #[test]
     fn in_whatever_pieces_it_comes_no_secret_is_passed_on(

@@ -98,7 +98,7 @@ pub enum Unseen {
 
 /// Paths of a kind that a record has at most, as a host reads it: far more than an application has
 /// files that it boots with.
-pub const PATHS_MAX: usize = 100_000;
+pub const PATHS_MAX: usize = 50_000;
 
 /// What was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
