@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
-use altair_engine::channel::{Booted, Ending, Message, Model, Report, Task, Work, fits};
+use altair_engine::channel::{Booted, Ending, INI_MAX, Message, Model, Report, Task, Work, fits};
 use altair_engine::guards::IN_FORCE;
 use altair_sandbox::{
     FirstGuard, Fork, Forked, Forking, Recorder, has_one_thread, landlock_version,
@@ -80,6 +80,7 @@ fn get_ready(task: &Task, model: &Model, voice: &'static Voice) -> Result<Forkin
         record,
         ini: startup::ini_paths()
             .into_iter()
+            .take(INI_MAX)
             .map(|path| path.into_os_string().into_vec())
             .collect(),
     });

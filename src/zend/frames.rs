@@ -4,7 +4,9 @@ use std::fmt::{self, Write};
 
 use altair_engine::Location;
 use altair_engine::channel::LocationRef;
-use altair_engine::encode::{Frame, MAX_TRACE_FRAMES, TRUNCATED, format_frames};
+use altair_engine::encode::{
+    Frame, MAX_TRACE_FRAMES, STRING_MAX, TRUNCATED, format_frames, shorten,
+};
 
 use super::exception::readable;
 use super::ffi::{RawFrame, RawPlace, altair_frames};
@@ -59,7 +61,7 @@ pub fn current() -> Option<Location> {
             .map(|raw| frame(raw))
             .collect();
         walk.is_somewhere().then(|| Location {
-            file: text(walk.place.file),
+            file: shorten(&text(walk.place.file), STRING_MAX),
             line: walk.place.line,
             stack_trace: format_frames(&frames),
         })
@@ -73,7 +75,7 @@ pub fn current_at(file: String, line: u32) -> Location {
         .map(|location| location.stack_trace)
         .unwrap_or_default();
     Location {
-        file,
+        file: shorten(&file, STRING_MAX),
         line,
         stack_trace,
     }

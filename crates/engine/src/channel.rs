@@ -29,8 +29,8 @@ const GUARDS_MAX: usize = 16;
 pub const VARIABLES_MAX: usize = 4096;
 /// Bytes of variables, names and values, that a child tells of at most.
 pub const VARIABLES_MAX_BYTES: usize = 256 << 10;
-/// Paths of ini files that are read.
-const INI_MAX: usize = 1000;
+/// Paths of ini files that a template tells of at most.
+pub const INI_MAX: usize = 1000;
 
 /// Bytes of messages by kind, in the order of [`Message`], as far as a host puts them together: what
 /// the longest of each takes. A child that is not what it should be could have its host take memory
@@ -410,27 +410,38 @@ fn most(content: &[u8]) -> usize {
 
 /// Puts the contents of packets together.
 #[derive(Debug, Default)]
-struct Assembly(Vec<u8>);
+struct Assembly {
+    content: Vec<u8>,
+    /// It has become too long: what comes up to its end is nothing.
+    is_overlong: bool,
+}
 
 impl Assembly {
     /// Takes a packet behind its secret; the content, once it is whole. `Err` for a packet that no
     /// sender of this module makes. `most`: how long what begins so may be.
     fn push(&mut self, packet: &[u8], most: fn(&[u8]) -> usize) -> Result<Option<Vec<u8>>, ()> {
         let (flag, chunk) = packet.split_first().ok_or(())?;
-        let begins = if self.0.is_empty() { chunk } else { &self.0 };
-        let length = self.0.len() + chunk.len();
+        let begins = match self.content.is_empty() {
+            true => chunk,
+            false => &self.content,
+        };
+        let fits = self.content.len() + chunk.len() <= most(begins);
         match *flag {
             WHOLE if chunk.len() <= most(chunk) => return Ok(Some(chunk.to_vec())),
-            WHOLE => return Err(()),
-            MORE | LAST if length <= most(begins) => {
-                self.0.extend_from_slice(chunk);
-            }
-            _ => {
-                self.0 = Vec::new();
+            MORE if self.is_overlong => return Err(()),
+            LAST if self.is_overlong => {
+                self.is_overlong = false;
                 return Err(());
             }
+            MORE | LAST if fits => self.content.extend_from_slice(chunk),
+            MORE | LAST => {
+                self.content = Vec::new();
+                self.is_overlong = *flag == MORE;
+                return Err(());
+            }
+            _ => return Err(()),
         }
-        Ok((*flag == LAST).then(|| std::mem::take(&mut self.0)))
+        Ok((*flag == LAST).then(|| std::mem::take(&mut self.content)))
     }
 }
 
@@ -572,6 +583,29 @@ mod tests {
             let packets = encode_message(&secret, &message).unwrap();
             assert_eq!(reader.push(&packets[0]), Some(message));
         }
+    }
+
+    #[test]
+    fn nothing_of_a_message_that_is_too_long_is_read_as_another() {
+        let secret = Secret::generate().unwrap();
+        // Each packet of it begins as a message does.
+        let inner = postcard::to_allocvec(&Message::Unable {
+            why: "forged".into(),
+        })
+        .unwrap();
+        let mut text = inner.clone();
+        text.resize(PACKET_BYTES, b' ');
+        let long = text.repeat(EXCEPTION_MAX_BYTES / PACKET_BYTES + 20);
+        let long = report(String::from_utf8(long).unwrap());
+        let genuine = report("1".into());
+        let mut reader = MessageReader::new(secret.clone());
+        let mut read = Vec::new();
+        for message in [&long, &genuine] {
+            for packet in encode_message(&secret, message).unwrap() {
+                read.extend(reader.push(&packet));
+            }
+        }
+        assert_eq!(read, [genuine]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::diagnosis::never_entered;
 use crate::guards::Selection;
 use crate::known::Known;
 use crate::outcome::{Heard, Seen, thread_names};
-use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, Target};
+use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, Target, reason};
 use crate::secrets::Redactor;
 use crate::services::{self, Service, Services};
 use crate::start::{Started, start};
@@ -33,7 +33,7 @@ pub const OUTPUT_LIMIT: usize = 16_384;
 /// What the child has to say where it was, once the deadline has passed, before it is killed.
 pub const GRACE: Duration = Duration::from_millis(100);
 
-/// What a host may take after the child's time is up and it has ended, for each of: finding what it has
+/// What a host may take after a run's time is up and it has ended, for each of: finding what it has
 /// changed, and keeping secrets out of its answer.
 const AFTERWARDS: Duration = Duration::from_millis(30);
 
@@ -204,7 +204,14 @@ impl Evaluator {
             &environment,
             &target.root,
             Duration::from_millis(request.timeout_ms().into()),
-        );
+        )
+        .map_err(|e| {
+            EvalError::Launch(format!(
+                "Nothing was run: the files of the project {} cannot be looked at ({}).",
+                target.root.path().display(),
+                reason(&e)
+            ))
+        })?;
         let declared = match &request.services {
             Some(own) => services::declared(own),
             None if request.unconfined => Ok(Vec::new()),
@@ -378,7 +385,8 @@ impl Prepared {
             return Ok(Services::default());
         }
         let strict = self.request.services.is_some();
-        services::resolve(&self.declared, strict, self.deadline())
+        let user = run_as(&self.target.root);
+        services::resolve(&self.declared, strict, user, self.deadline())
             .map_err(EvalError::InvalidRequest)
     }
 
@@ -401,7 +409,7 @@ impl Prepared {
             Acquired::Nothing(why) => (start(&asked)?, why, Arc::default()),
             Acquired::Ended(failed) => {
                 observer.learn(&failed.heard.variables);
-                let until = self.deadline() + GRACE + 2 * AFTERWARDS;
+                let until = self.deadline().max(Instant::now()) + AFTERWARDS;
                 let mut result = self.failed(*failed);
                 observer.end(&mut result, until);
                 return Ok(result);
@@ -412,9 +420,9 @@ impl Prepared {
         if matches!(start, Start::Warm | Start::First) && observer.settle().is_break() {
             return Err(EvalError::Interrupted);
         }
-        let until = self.deadline() + GRACE + 2 * AFTERWARDS;
+        let deadline = self.deadline();
         let mut result = self.supervise(started, start, &boot, turn, &mut observer)?;
-        observer.end(&mut result, until);
+        observer.end(&mut result, deadline.max(Instant::now()) + AFTERWARDS);
         Ok(result)
     }
 
@@ -514,7 +522,7 @@ impl Prepared {
             return Err(EvalError::Launch(format!("Nothing was run: {why}.")));
         }
         let layer = ended.layer.take();
-        let until = deadline + GRACE + AFTERWARDS;
+        let until = (deadline + GRACE).max(Instant::now()) + AFTERWARDS;
         let file_changes = changes::on_top(boot.changes.as_ref(), layer.as_ref(), until);
         boot.precede(&mut ended, &mut heard, start == Start::First);
         Ok(Seen {

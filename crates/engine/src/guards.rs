@@ -161,15 +161,11 @@ const OF_CHILD: &[&str] = &["ini", "landlock", "seccomp"];
 /// Those of which it tells where they are less than in force.
 const LESS_OF_CHILD: &[&str] = &["limits", "filesystem"];
 
-/// Bytes of a state that a child tells.
-const STATE_MAX: usize = 1000;
-
 /// Whether what a child says of a guard is one of the things that it can know.
 pub(crate) fn is_of_child(name: &str, state: &str) -> bool {
     let is_less = state.starts_with(DEGRADED) || state.starts_with(MISSING);
-    state.len() <= STATE_MAX
-        && (OF_CHILD.contains(&name) && (state == IN_FORCE || is_less)
-            || LESS_OF_CHILD.contains(&name) && is_less)
+    OF_CHILD.contains(&name) && (state == IN_FORCE || is_less)
+        || LESS_OF_CHILD.contains(&name) && is_less
 }
 
 /// A guard that nothing may run without is not in force.

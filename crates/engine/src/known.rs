@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -16,7 +17,7 @@ use nix::sys::stat::fstatat;
 
 use crate::confinement::{FILE_PATIENCE, run_as};
 use crate::secrets::{Secrets, is_secret};
-use crate::services::Declarations;
+use crate::services::{Declarations, MANIFEST_MAX_BYTES};
 
 /// A variable's name and value.
 pub(crate) type Variable = (Vec<u8>, Vec<u8>);
@@ -28,9 +29,6 @@ const ENVIRONMENTS: [&str; 6] = ["dev", "local", "prod", "production", "test", "
 /// Bytes of a `.env` file, and of all of them together once their variables are put in: those of large
 /// applications have some KiB. What is larger is none of those.
 const VARIABLES_MAX: usize = 256 << 10;
-
-/// Bytes of `composer.json` that are read.
-const MANIFEST_MAX: u64 = 1 << 20;
 
 /// What a file was when it was read; `None` where there was none.
 type Stamp = Option<(u64, u64, i64, i64, i64, i64, i64)>;
@@ -64,12 +62,15 @@ impl Known {
     /// What is known of runs with this environment in the project at `root`.
     ///
     /// Its files are its owner's: they are looked at as the user that its runs have, as nothing but
-    /// regular files below the root, and not for ever. What cannot be had so is not known.
+    /// regular files below the root, and not for ever.
+    ///
+    /// # Errors
+    /// Where they cannot be looked at so.
     pub(crate) fn of(
         environment: &[(OsString, OsString)],
         root: &Place,
         patience: Duration,
-    ) -> Arc<Self> {
+    ) -> io::Result<Arc<Self>> {
         // In a fork of a host another thread may have the lock for ever.
         let last = LAST.try_lock().ok().and_then(|last| last.clone());
         let last = last.filter(|last| last.environment == environment && last.root == root.inode());
@@ -87,10 +88,11 @@ impl Known {
             (!is_same).then(|| Read::of(&own, stamped))
         });
         match (looked, last) {
-            (Ok(None), Some(last)) => last,
-            (Ok(Some(read)), _) => Self::new(environment, root, read),
-            // They do not answer, or nobody may look.
-            (Ok(None), None) | (Err(_), _) => Self::new(environment, root, Read::default()),
+            (Ok(Some(read)), _) => Ok(Self::new(environment, root, read)),
+            // They do not answer: what they were is better than nothing.
+            (Ok(None) | Err(_), Some(last)) => Ok(last),
+            (Ok(None), None) => Ok(Self::new(environment, root, Read::default())),
+            (Err(error), None) => Err(error),
         }
     }
 
@@ -146,7 +148,9 @@ impl Read {
             }
         }
         Self {
-            manifest: root.read(Path::new(Declarations::FILE), MANIFEST_MAX).ok(),
+            manifest: root
+                .read(Path::new(Declarations::FILE), MANIFEST_MAX_BYTES)
+                .ok(),
             stamped,
             variables,
         }
@@ -162,54 +166,56 @@ fn of_files(
     let mut room = VARIABLES_MAX;
     read.iter()
         .map(|(name, text)| {
-            let size = size(text, environment);
-            // A few lines can put each other in again and again: then they stay as they are written.
-            let plain = text.iter().map(|byte| match byte {
-                b'$' => b'?',
-                other => *other,
-            });
-            let text = match size <= room {
-                true => text.clone(),
-                false => plain.collect(),
-            };
-            room = room.saturating_sub(size.min(room));
-            let lines = dotenvy::from_read_iter(text.as_slice());
-            let variables = lines
-                .flatten()
-                .map(|(name, value)| (name.into_bytes(), value.into_bytes()))
-                .collect();
+            let variables = variables(&String::from_utf8_lossy(text), environment, &mut room);
             (name.clone(), variables)
         })
         .collect()
 }
 
-/// Bytes that the values of a file have at most, once the variables that they name are put in.
-fn size(text: &[u8], environment: &[(OsString, OsString)]) -> usize {
-    let mut sizes: HashMap<&[u8], usize> = environment
+/// What stands for a `$` until the lines are read: of a few short ones that name each other again and
+/// again, `dotenvy` would make values of any length.
+const NAMES: char = '\u{e000}';
+/// The same for one that is meant as such.
+const DOLLAR: char = '\u{e001}';
+
+/// The variables of a file, with those that they name put in as long as there is room.
+fn variables(text: &str, environment: &[(OsString, OsString)], room: &mut usize) -> Vec<Variable> {
+    let text = text.replace("\\$", &DOLLAR.to_string());
+    let text = text.replace('$', &NAMES.to_string());
+    let inherited = environment
         .iter()
-        .map(|(name, value)| (name.as_bytes(), value.len()))
-        .collect();
-    let mut current: &[u8] = b"";
-    let mut total = 0_usize;
-    for line in text.split(|byte| *byte == b'\n') {
-        // A value may go on in the next line.
-        if let Some(at) = line.iter().position(|byte| *byte == b'=') {
-            let name = line[..at].trim_ascii();
-            current = name.strip_prefix(b"export ").unwrap_or(name).trim_ascii();
-        }
-        let named = line.split(|byte| *byte == b'$').skip(1).map(|rest| {
-            let rest = rest.strip_prefix(b"{").unwrap_or(rest);
-            let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-            let end = rest.iter().position(|byte| !is_name(byte));
-            let name = &rest[..end.unwrap_or(rest.len())];
-            sizes.get(name).copied().unwrap_or(0)
-        });
-        let own = named.fold(line.len(), usize::saturating_add);
-        total = total.saturating_add(own);
-        let whole = sizes.entry(current).or_insert(0);
-        *whole = whole.saturating_add(own);
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
+    let mut known: HashMap<String, String> = inherited.collect();
+    let mut variables = Vec::new();
+    for (name, value) in dotenvy::from_read_iter(text.as_bytes()).flatten() {
+        let value = substituted(&value, &known, *room);
+        *room = room.saturating_sub(value.len());
+        // The environment's own goes before.
+        known.entry(name.clone()).or_insert_with(|| value.clone());
+        variables.push((name.into_bytes(), value.into_bytes()));
     }
-    total
+    variables
+}
+
+/// A value with the variables that it names, `${NAME}` or `$NAME`, put in; as it is written, where it
+/// would become longer than there is room.
+fn substituted(value: &str, known: &HashMap<String, String>, room: usize) -> String {
+    let mut parts = value.split(NAMES);
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (name, rest) = match part.strip_prefix('{').and_then(|part| part.split_once('}')) {
+            Some(named) => named,
+            None => part.split_at(part.find(|c| !is_name(c)).unwrap_or(part.len())),
+        };
+        let named = known.get(name).map_or("", String::as_str);
+        if whole.len() + named.len() + rest.len() > room {
+            return value.replace(NAMES, "$").replace(DOLLAR, "$");
+        }
+        whole.push_str(named);
+        whole.push_str(rest);
+    }
+    whole.replace(DOLLAR, "$")
 }
 
 /// The variables that hold: those of the environment before those of files.
@@ -302,42 +308,50 @@ fn stamp(root: &Place, name: &str) -> Stamp {
 mod tests {
     use super::*;
 
-    fn sized(text: &str) -> usize {
+    fn of(text: &str) -> Vec<(String, String)> {
         let environment = [("HOST".into(), "database.example".into())];
-        size(text.as_bytes(), &environment)
+        let files = [(".env".to_owned(), text.as_bytes().to_vec())];
+        let text = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).unwrap();
+        let mut read = of_files(&files, &environment);
+        let (_, variables) = read.remove(0);
+        variables.iter().map(|(a, b)| (text(a), text(b))).collect()
     }
 
     #[test]
-    fn what_variables_grow_to_is_known_before_they_are_put_in() {
-        assert_eq!(sized("A=1"), 3);
-        assert_eq!(sized("URL=http://$HOST/${HOST}"), 24 + 2 * 16);
-        // Each line is ten of the line before.
-        let mut text = "A0=0123456789\n".to_owned();
-        for line in 1..20 {
-            let before = format!("${{A{}}}", line - 1).repeat(10);
-            text.push_str(&format!("A{line}=\"{before}\"\n"));
+    fn variables_that_name_each_other_again_and_again_take_no_more_than_their_files() {
+        // Each line is ten of the line before, in all the ways that names are written.
+        let ways: [fn(usize) -> (String, String); 4] = [
+            |line| (format!("A{line}"), format!("${{A{line}}}")),
+            |line| (format!("A{line}"), format!("$A{line}-")),
+            |line| (format!("A.{line}"), format!("${{A.{line}}}")),
+            |line| (format!("export\tA{line}"), format!("${{A{line}}}")),
+        ];
+        for way in ways {
+            let mut text = format!("{}=0123456789\n", way(0).0);
+            for line in 1..20 {
+                let before = way(line - 1).1.repeat(10);
+                text.push_str(&format!("{}=\"{before}\"\n", way(line).0));
+            }
+            let sum: usize = of(&text).iter().map(|(_, value)| value.len()).sum();
+            assert!(sum <= VARIABLES_MAX + text.len(), "{sum}");
         }
-        assert!(sized(&text) > 1 << 40);
-        let files = [(".env".to_owned(), text.into_bytes())];
-        let variables = of_files(&files, &[]);
-        let (_, found) = &variables[0];
-        assert_eq!(found.len(), 20);
-        assert!(found.iter().all(|(_, value)| value.len() < 100));
     }
 
     #[test]
     fn a_variable_is_put_in_where_that_is_not_too_much() {
-        let text = b"HOST=db\nURL=mysql://${HOST}/shop\nexport PLAIN='${HOST}'".to_vec();
-        let variables = of_files(&[(".env".into(), text)], &[]);
+        let text =
+            "DB=db\nURL=mysql://${DB}:$PORT/shop\nAT=\"$HOST:1\"\nPLAIN=\"\\$DB\"\nBROKEN=${DB\n";
+        let found = of(text);
         let value = |name: &str| {
-            let (_, found) = &variables[0];
-            let (_, value) = found
+            found
                 .iter()
-                .find(|(own, _)| own == name.as_bytes())
-                .unwrap();
-            String::from_utf8(value.clone()).unwrap()
+                .find(|(own, _)| own == name)
+                .unwrap()
+                .1
+                .as_str()
         };
-        assert_eq!(value("URL"), "mysql://db/shop");
-        assert_eq!(value("PLAIN"), "${HOST}");
+        assert_eq!(value("URL"), "mysql://db:/shop");
+        assert_eq!(value("AT"), "database.example:1");
+        assert_eq!(value("PLAIN"), "$DB");
     }
 }

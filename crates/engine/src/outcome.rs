@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::EvalError;
 use crate::blocked::{Context, Refused};
 use crate::channel::{Ending, Message, Report};
-use crate::encode::{TRUNCATED, read_exception, read_value, shorten};
+use crate::encode::{STRING_MAX, TRUNCATED, read_exception, read_value, shorten};
 use crate::guards::{Insisted, is_of_child, unmet};
 use crate::launch::Unloaded;
 use crate::result::{
@@ -29,6 +29,8 @@ const EXIT_FATAL: i32 = 255;
 /// How far what a child says of its own times may be from what the host's clock says: a host that has
 /// much to do hears of the beginning and of the end of a snippet that much later.
 const CLOCK_SLACK: Duration = Duration::from_millis(10);
+/// The same as a share of the time, where that is more: the kernel takes a process down after it.
+const CLOCK_SLACK_SHARE: u32 = 20;
 
 /// The exit code of a process that cannot have the memory it needs; what PHP's allocator uses.
 const EXIT_EXHAUSTED: i32 = 1;
@@ -73,7 +75,10 @@ impl Heard {
             }) => self.stopped = Some((self.possible(phase), location, memory_peak_bytes)),
             Some(Message::Report(report)) if self.report.is_none() => {
                 let ready = self.ready.is_some();
-                let is_of_snippet = matches!(report.ending, Ending::Returned(_) | Ending::Threw(_));
+                let is_of_snippet = matches!(
+                    report.ending,
+                    Ending::Returned(_) | Ending::Threw(_) | Ending::Exited(_)
+                );
                 let is_of_boot = matches!(report.ending, Ending::BootFailed { .. });
                 if ready && !is_of_boot || !ready && !is_of_snippet {
                     self.report = Some(Report {
@@ -82,9 +87,7 @@ impl Heard {
                     });
                 }
             }
-            Some(message) if self.ready.is_none() && self.report.is_none() => {
-                self.before_snippet(message);
-            }
+            Some(message) if self.ready.is_none() => self.before_snippet(message),
             Some(_) => {}
             // Only before the child's own code has begun can this be anything but noise.
             None if self.entered_ns.is_none() && self.ready.is_none() => {
@@ -99,6 +102,7 @@ impl Heard {
         let own = |guards: Vec<(String, String)>| {
             let own = guards.into_iter();
             own.filter(|(name, state)| is_of_child(name, state))
+                .map(|(name, state)| (name, shorten(&state, STATE_MAX)))
                 .collect::<Vec<_>>()
         };
         match message {
@@ -116,6 +120,8 @@ impl Heard {
                 let told = self.guarded.iter().flatten();
                 let told: Vec<&String> = told.map(|(name, _)| name).collect();
                 guards.retain(|(name, _)| !told.contains(&name));
+                // Boot has not ended, then, whatever it has said.
+                self.report = None;
                 self.ready = Some((boot_us, guards));
                 self.ready_at = Some(Instant::now());
                 self.entered_ns = self.entered_ns.or(entered_ns);
@@ -171,6 +177,8 @@ impl Heard {
     }
 }
 
+/// Bytes of a state that a child tells.
+const STATE_MAX: usize = 1000;
 /// Bytes of a child's reason that are shown.
 const WHY_MAX: usize = 1000;
 /// Threads that are named.
@@ -267,7 +275,10 @@ impl Seen {
             (None, None) => 0,
         };
         let duration_ms = match times.snippet {
-            Some(snippet) if verdict.outcome != Outcome::TimedOut => snippet.as_millis(),
+            // How the two divide is the child's word.
+            Some(snippet) if verdict.outcome != Outcome::TimedOut => {
+                (snippet + times.encode.unwrap_or_default()).as_millis()
+            }
             _ => elapsed.as_millis(),
         };
         let duration_ms = u64::try_from(duration_ms).unwrap_or(u64::MAX);
@@ -338,12 +349,13 @@ impl Seen {
         let window = self.ended_at.saturating_duration_since(ready_at);
         let encode = encode.map(|encode| encode.min(window));
         let told = snippet + encode.unwrap_or_default();
+        let slack = CLOCK_SLACK.max(window / CLOCK_SLACK_SHARE);
         Times {
             start,
             boot,
-            snippet: Some(match told + CLOCK_SLACK >= window {
-                true => snippet.min(window + CLOCK_SLACK),
-                false => window.saturating_sub(encode.unwrap_or_default().min(CLOCK_SLACK)),
+            snippet: Some(match told + slack >= window {
+                true => snippet.min(window + slack),
+                false => window.saturating_sub(encode.unwrap_or_default()),
             }),
             encode,
         }
@@ -416,19 +428,19 @@ fn reported(report: &Report, code: i32) -> Option<Verdict> {
         },
         Ending::Fatal { message, location } => Verdict {
             phase,
-            message: Some(message.clone()),
+            message: Some(shorten(message, STRING_MAX)),
             location: Some(location.clone()),
             ..Verdict::new(Outcome::Fatal, EXIT_FATAL)
         },
         Ending::OutOfMemory { message, location } => Verdict {
             phase,
-            message: Some(message.clone()),
+            message: Some(shorten(message, STRING_MAX)),
             location: location.clone(),
             ..Verdict::new(Outcome::OutOfMemory, EXIT_FATAL)
         },
         Ending::BootFailed { message, exception } => Verdict {
             phase: Some(Phase::Boot),
-            message: Some(message.clone()),
+            message: Some(shorten(message, STRING_MAX)),
             exception: match exception {
                 Some(exception) => Some(read_exception(exception)?),
                 None => None,

@@ -7,10 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use altair_sandbox::bounded::at_most;
 use altair_sandbox::{Place, Shown, with_files_of};
 use serde::Deserialize;
 
 use crate::confinement::{FILE_PATIENCE, run_as};
+use crate::services::{Declarations, MANIFEST_MAX_BYTES};
 
 /// What Composer has installed, below a project: what it says decides about what is shown.
 pub(crate) const INSTALLED: &str = "vendor/composer/installed.json";
@@ -208,8 +210,7 @@ fn below_prefix(php: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Bytes of a file of Composer's that are read; a large application's list of packages has one or
-/// two MiB.
+/// Bytes of Composer's list of packages that are read; a large application's has one or two MiB.
 const COMPOSER_MAX_BYTES: u64 = 16 << 20;
 
 /// Packages of the application that lie outside of its root, as the calling thread's user finds them.
@@ -237,7 +238,12 @@ fn packages(root: &Place) -> Vec<Shown> {
         let Ok(directory) = Place::find(&vendor.path().join("composer").join(at)) else {
             continue;
         };
+        if found.len() >= ELSEWHERE_MAX {
+            break;
+        }
+        let is_known = |shown: &Shown| shown.inode() == Some(directory.inode());
         if !directory.path().starts_with(root.path())
+            && !found.iter().any(is_known)
             && has_file(&directory, "composer.json")
             && may_be_shown(&directory, root)
         {
@@ -271,7 +277,7 @@ fn vendor_dir(root: &Place) -> PathBuf {
         vendor_dir: Option<PathBuf>,
     }
     let manifest = root
-        .read(Path::new("composer.json"), COMPOSER_MAX_BYTES)
+        .read(Path::new(Declarations::FILE), MANIFEST_MAX_BYTES)
         .ok()
         .and_then(|text| serde_json::from_slice::<Manifest>(&text).ok())
         .unwrap_or_default();
@@ -281,9 +287,14 @@ fn vendor_dir(root: &Place) -> PathBuf {
         .unwrap_or_else(|| "vendor".into())
 }
 
+/// Packages that an application has at most, and of those as many that lie elsewhere.
+const PACKAGES_MAX: usize = 10_000;
+const ELSEWHERE_MAX: usize = 256;
+
 /// `vendor/composer/installed.json`, as Composer 2 writes it.
 #[derive(Deserialize)]
 struct Installed {
+    #[serde(deserialize_with = "at_most::<PACKAGES_MAX, _, _>")]
     packages: Vec<Package>,
 }
 

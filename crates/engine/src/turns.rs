@@ -68,8 +68,8 @@ impl Turns {
     }
 
     /// How many runs a host should have under way for so many turns: as many besides get ready and
-    /// end meanwhile. With fewer a core waits for the next short snippet, or for the kernel to take
-    /// the one before down; with more it does not get faster, and each takes descriptors.
+    /// end meanwhile. With fewer a core waits for the next short snippet; with more it does not get
+    /// faster, and each takes descriptors.
     #[must_use]
     pub fn under_way(at_once: usize) -> usize {
         at_once.saturating_add(at_once.min(BESIDES_MAX))

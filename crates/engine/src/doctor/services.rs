@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use altair_sandbox::Place;
 
 use super::report::ServiceReport;
+use crate::confinement::run_as;
 use crate::known::Known;
 use crate::request::reason;
 use crate::services::resolve;
@@ -19,19 +20,22 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What is wrong with what the project declares, in a sentence.
 pub(super) fn of(root: &Path) -> Result<Vec<ServiceReport>, String> {
     let environment: Vec<_> = std::env::vars_os().collect();
-    let root = Place::find(root).map_err(|e| {
+    let unseen = |e: std::io::Error| {
         format!(
             "The project {} cannot be looked at: {}.",
             root.display(),
             reason(&e)
         )
-    })?;
-    let found = Known::of(&environment, &root, PATIENCE).services.found()?;
+    };
+    let place = Place::find(root).map_err(unseen)?;
+    let user = run_as(&place);
+    let known = Known::of(&environment, &place, PATIENCE).map_err(unseen)?;
+    let found = known.services.found()?;
     let until = Instant::now() + PATIENCE;
     Ok(found
         .into_iter()
         .map(|found| {
-            let resolved = resolve(std::slice::from_ref(&found.service), true, until);
+            let resolved = resolve(std::slice::from_ref(&found.service), true, user, until);
             let (addresses, problem) = match resolved {
                 Ok(services) => {
                     let missing = services.paths().find(|path| !path.exists());

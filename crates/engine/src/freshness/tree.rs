@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use nix::errno::Errno;
+
 use super::area::{Area, Sight};
 use super::stat::{Devices, Stat};
 use super::watch::{Target, Watcher};
@@ -69,7 +71,14 @@ pub(super) struct Tree {
     pub watcher: Watcher,
     area: Area,
     devices: Devices,
+    /// Bytes that may still be taken.
+    room: usize,
 }
+
+/// Bytes that a tree may take, reckoned: what a boot has looked at, it says itself.
+const ROOM: usize = 48 << 20;
+/// What a name in it takes, beside its path: an entry, a watch, for a directory a table.
+const ENTRY_BYTES: usize = 600;
 
 impl Tree {
     /// With at most `watches` watches; what is beyond them has to be polled.
@@ -94,6 +103,7 @@ impl Tree {
             watcher: Watcher::new(watches),
             area,
             devices: Devices::default(),
+            room: ROOM,
         };
         tree.enter(TOP, b"", false)?;
         Ok(tree)
@@ -102,6 +112,7 @@ impl Tree {
     /// Looks `name` up in `dir`, the watches first.
     pub(super) fn enter(&mut self, dir: DirId, name: &[u8], file: bool) -> Result<(), Changed> {
         let path = self.join(dir, name);
+        self.pay(&path)?;
         let sight = self.sight(dir, name);
         self.watch_directory(dir);
         let mut watched = file && self.watch_file(dir, name);
@@ -140,6 +151,18 @@ impl Tree {
         };
         self.dirs[dir].entries.insert(name.to_vec(), entry);
         Ok(())
+    }
+
+    /// Takes from what may be kept track of.
+    fn pay(&mut self, path: &[u8]) -> Result<(), Changed> {
+        let cost = ENTRY_BYTES + path.len();
+        match self.room.checked_sub(cost) {
+            Some(room) => {
+                self.room = room;
+                Ok(())
+            }
+            None => Err(Changed::new(path.to_vec(), What::Unknown(Errno::E2BIG))),
+        }
     }
 
     /// From now on all of what is at `place` counts: a file's content, the names in a directory.

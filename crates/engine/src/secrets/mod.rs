@@ -207,7 +207,8 @@ impl Secrets {
             Value::Number(number) => {
                 let text = number.to_string();
                 // A longer number that has one inside is another number.
-                if let [(span, of)] = self.finder.spans(text.as_bytes(), false).as_slice()
+                let spans = self.finder.spans_until(text.as_bytes(), false, used.until);
+                if let Some([(span, of)]) = spans.as_deref()
                     && *span == (0..text.len())
                 {
                     used.secrets.insert(*of);
@@ -242,7 +243,11 @@ impl Secrets {
 
     /// Replaces the secrets in keys. Two that become the same are told apart.
     fn keys(&self, map: &mut Map<String, Value>, used: &mut Used) {
-        let is_clean = |key: &String| self.finder.spans(key.as_bytes(), false).is_empty();
+        let until = used.until;
+        let is_clean = |key: &String| {
+            let spans = self.finder.spans_until(key.as_bytes(), false, until);
+            spans.is_some_and(|spans| spans.is_empty())
+        };
         if map.keys().all(is_clean) {
             return;
         }

@@ -363,6 +363,7 @@ fn known(all: &[(&str, &str)]) -> Arc<Known> {
         &Place::find(Path::new("/etc")).unwrap(),
         PATIENCE,
     )
+    .unwrap()
 }
 
 fn streamed(all: &[(&str, &str)], chunks: &[&[u8]]) -> Vec<u8> {
@@ -417,7 +418,7 @@ fn a_flood_before_the_end_of_boot_is_not_kept() {
 fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
     let project = tempfile::tempdir().unwrap();
     let names = |root: &Path| {
-        let all = Known::of(&[], &Place::find(root).unwrap(), PATIENCE);
+        let all = Known::of(&[], &Place::find(root).unwrap(), PATIENCE).unwrap();
         let secrets = all.secrets.as_ref().map(|secrets| format!("{secrets:?}"));
         secrets.unwrap_or_default()
     };
@@ -438,10 +439,10 @@ fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
         names(project.path()),
         "Secrets([\"DB_PASSWORD\", \"TEST_SECRET\"])"
     );
-    let known = Known::of(&[], &Place::find(project.path()).unwrap(), PATIENCE);
+    let known = Known::of(&[], &Place::find(project.path()).unwrap(), PATIENCE).unwrap();
     assert!(Arc::ptr_eq(
         &known,
-        &Known::of(&[], &Place::find(project.path()).unwrap(), PATIENCE)
+        &Known::of(&[], &Place::find(project.path()).unwrap(), PATIENCE).unwrap()
     ));
     // Not read, and not waited for.
     std::fs::remove_file(project.path().join(".env")).unwrap();

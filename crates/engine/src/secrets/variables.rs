@@ -46,8 +46,11 @@ pub(super) fn secrets(variables: &[Variable]) -> Vec<(String, Vec<u8>)> {
         for value in own.into_iter().flatten().chain(inside(value)) {
             // One place of a text is compared with so much at most.
             for part in parts(&value) {
-                if secrets.len() == SECRETS_MAX || part.len() > room {
+                if secrets.len() == SECRETS_MAX {
                     return secrets;
+                }
+                if part.len() > room {
+                    continue;
                 }
                 if known.insert(part.to_vec()) {
                     room -= part.len();
@@ -125,6 +128,10 @@ fn shown(name: &[u8]) -> String {
         .collect()
 }
 
+/// URLs in one value that are looked at, and bytes of each.
+const URLS_MAX: usize = 100;
+const URL_MAX: usize = 2 * LONGEST;
+
 /// Passwords of URLs, and values of parameters whose names look secret, in the value of a variable
 /// of any name: `DATABASE_URL=mysql://shop:password@db/shop`, `DSN=pgsql:host=db;password=…`.
 fn inside(value: &[u8]) -> Vec<Vec<u8>> {
@@ -136,9 +143,10 @@ fn inside(value: &[u8]) -> Vec<Vec<u8>> {
         found.push(secret.as_bytes().to_vec());
         found.push(percent_decode(secret.as_bytes()).collect());
     };
-    for (at, _) in text.match_indices("://") {
+    for (at, _) in text.match_indices("://").take(URLS_MAX) {
         let start = at + "://".len();
         let rest = &text[start..];
+        let rest = &rest[..rest.floor_char_boundary(URL_MAX)];
         // Up to the end of the text, or to where the next one of a list begins.
         let run = rest
             .split([' ', '\t', '\n', '"', '\''])

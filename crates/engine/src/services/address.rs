@@ -1,5 +1,6 @@
 //! Reading a service's address.
 
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
@@ -17,23 +18,24 @@ const NAME_MAX: usize = 253;
 /// Which of them is none, and why, in a sentence for the user.
 pub(crate) fn declared<S: AsRef<str>>(list: &[S]) -> Result<Vec<Service>, String> {
     let mut services = Vec::new();
+    let mut known = HashSet::new();
     for text in list {
         let text = text.as_ref();
-        let service = text.parse().map_err(|why| {
+        let service: Service = text.parse().map_err(|why| {
             format!(
                 "The service \"{}\" cannot be used: {why}. A service is host:port or the absolute path of a Unix socket.",
                 text.escape_debug()
             )
         })?;
-        if !services.contains(&service) {
+        if known.insert(service.clone()) {
             services.push(service);
         }
-    }
-    if services.len() > SERVICES_MAX {
-        return Err(format!(
-            "{} services are declared; {SERVICES_MAX} are the most that a run may have.",
-            services.len()
-        ));
+        if services.len() > SERVICES_MAX {
+            return Err(format!(
+                "{} services are declared; {SERVICES_MAX} are the most that a run may have.",
+                list.len()
+            ));
+        }
     }
     Ok(services)
 }

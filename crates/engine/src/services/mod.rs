@@ -24,6 +24,9 @@ pub(crate) use resolve::resolve;
 /// The most services that one run may have: what declares more is a mistake.
 pub const SERVICES_MAX: usize = 1000;
 
+/// Bytes of `composer.json` that are read: what is larger is none.
+pub(crate) const MANIFEST_MAX_BYTES: u64 = 1 << 20;
+
 /// A service as it was declared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Service {
@@ -78,13 +81,9 @@ impl Services {
         !self.sockets.is_empty()
     }
 
-    /// The paths of those that have one, as far as there is a socket: what else is there is not to be
-    /// shown.
+    /// The paths of those that have one. What is there may be no socket.
     pub(crate) fn paths(&self) -> impl Iterator<Item = PathBuf> {
-        self.sockets
-            .iter()
-            .filter(|socket| is_socket(&socket.path) == Some(true))
-            .map(|socket| socket.named.clone())
+        self.sockets.iter().map(|socket| socket.named.clone())
     }
 
     /// The addresses of those that have some.

@@ -1,15 +1,17 @@
 //! From declared services to addresses.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{LocalSocket, thread};
+use altair_sandbox::{LocalSocket, RunAs, thread, with_files_of};
 
 use super::{Service, Services, is_socket};
+use crate::confinement::FILE_PATIENCE;
+use crate::request::reason;
 
 /// How long an answer counts: calls that follow each other ask once.
 const FRESH: Duration = Duration::from_secs(5);
@@ -25,11 +27,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// # Errors
 /// Where `strict`: which name has no address, and why, in a sentence for the user. Else it is left
 /// out, and the application finds that it has none.
+/// Paths are looked at as `user`, where the host may do more: whom the run is.
 pub(crate) fn resolve(
     services: &[Service],
     strict: bool,
+    user: Option<RunAs>,
     until: Instant,
 ) -> Result<Services, String> {
+    let mut sockets = sockets(services, user, until)?;
     let mut resolved = Services::default();
     let until = match strict {
         true => until,
@@ -41,20 +46,23 @@ pub(crate) fn resolve(
             Service::Address(address) if strict || !is_of_link(address.ip()) => {
                 resolved.addresses.push(*address);
             }
-            Service::Socket(path) if strict || !is_of_daemon(path) => {
-                let socket = LocalSocket {
-                    named: path.clone(),
-                    path: real(path),
+            Service::Socket(_) => {
+                let Some((socket, is_socket)) = sockets.pop_front() else {
+                    continue;
                 };
-                if strict && is_socket(&socket.path) == Some(false) {
+                // Nobody has asked for these.
+                if !strict && (is_of_daemon(&socket.named) || is_of_daemon(&socket.path)) {
+                    continue;
+                }
+                if strict && is_socket == Some(false) {
                     return Err(format!(
                         "The service {service} cannot be used: there is no socket at that path, but something else."
                     ));
                 }
                 resolved.sockets.push(socket);
             }
-            // Nobody has asked for these.
-            Service::Address(_) | Service::Socket(_) => {}
+            // Nobody has asked for this one.
+            Service::Address(_) => {}
             Service::Host { name, port } => match answers.next(name, until, strict) {
                 Ok(mut ips) => {
                     ips.retain(|ip| strict || !is_of_link(*ip));
@@ -94,11 +102,50 @@ const DAEMONS: &[&str] = &[
 ];
 
 fn is_of_daemon(path: &Path) -> bool {
-    [path, &real(path)].into_iter().any(|path| {
-        path.file_name()
-            .is_some_and(|name| DAEMONS.iter().any(|daemon| name == *daemon))
+    path.file_name()
+        .is_some_and(|name| DAEMONS.iter().any(|daemon| name == *daemon))
+}
+
+/// A socket, and whether it is one; `None`: there is nothing.
+type Found = (LocalSocket, Option<bool>);
+
+/// The sockets among services, in their order.
+fn sockets(
+    services: &[Service],
+    user: Option<RunAs>,
+    until: Instant,
+) -> Result<VecDeque<Found>, String> {
+    let paths: Vec<PathBuf> = services
+        .iter()
+        .filter_map(|service| match service {
+            Service::Socket(path) => Some(path.clone()),
+            Service::Address(_) | Service::Host { .. } => None,
+        })
+        .collect();
+    if paths.is_empty() {
+        return Ok(VecDeque::new());
+    }
+    let look = move || {
+        let paths = paths.into_iter();
+        paths
+            .map(|named| {
+                let path = real(&named);
+                let is_socket = is_socket(&path);
+                (LocalSocket { named, path }, is_socket)
+            })
+            .collect()
+    };
+    let patience = until.saturating_duration_since(Instant::now());
+    with_files_of(user, patience.clamp(PATIENCE_MIN, FILE_PATIENCE), look).map_err(|e| {
+        format!(
+            "The sockets of services cannot be looked at: {}.",
+            reason(&e)
+        )
     })
 }
+
+/// How long paths are looked at in any case: it takes microseconds.
+const PATIENCE_MIN: Duration = Duration::from_millis(50);
 
 /// Where a socket is. One that is not there yet is where its directory is.
 fn real(path: &Path) -> PathBuf {

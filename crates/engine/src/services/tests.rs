@@ -331,7 +331,7 @@ fn composer_json_declares_a_list_or_nothing() {
 fn names_get_the_system_s_answers_and_a_file_with_nothing_else() {
     let until = Instant::now() + Duration::from_secs(20);
     let list = declared(&["localhost:1", "127.0.0.1:1", "127.0.0.9:2", "localhost:3"]).unwrap();
-    let services = resolve(&list, true, until).unwrap();
+    let services = resolve(&list, true, None, until).unwrap();
     assert!(
         services
             .addresses()
@@ -359,17 +359,17 @@ fn a_name_without_an_address_is_an_error_where_it_was_asked_for() {
     let until = Instant::now() + Duration::from_secs(20);
     // Reserved for this (RFC 6761, 6.4).
     let list = declared(&["db.invalid:3306", "127.0.0.1:1"]).unwrap();
-    let error = resolve(&list, true, until).unwrap_err();
+    let error = resolve(&list, true, None, until).unwrap_err();
     assert!(
         error.starts_with("The service db.invalid:3306 cannot be used: "),
         "{error}"
     );
-    let services = resolve(&list, false, until).unwrap();
+    let services = resolve(&list, false, None, until).unwrap();
     assert_eq!(services.addresses(), ["127.0.0.1:1".parse().unwrap()]);
     // Nobody is waited for beyond the deadline.
     let now = Instant::now();
     let other = declared(&["other.db.invalid:1"]).unwrap();
-    let error = resolve(&other, true, now).unwrap_err();
+    let error = resolve(&other, true, None, now).unwrap_err();
     assert!(
         error.contains("in time") && now.elapsed() < Duration::from_secs(2),
         "{error}"
@@ -385,7 +385,7 @@ fn a_socket_is_where_its_directory_is() {
     std::os::unix::fs::symlink(&real, &link).unwrap();
     let named = link.join("db.sock");
     let list = declared(&[named.to_str().unwrap()]).unwrap();
-    let services = resolve(&list, true, Instant::now()).unwrap();
+    let services = resolve(&list, true, None, Instant::now()).unwrap();
     let connections = services.connections(false);
     assert_eq!(connections.sockets[0].path, real.join("db.sock"));
     assert_eq!(connections.sockets[0].named, named);
@@ -403,8 +403,8 @@ fn what_nobody_has_asked_for_in_particular_is_no_door_to_more() {
         "/run/dbus.none/system_bus_socket",
     ];
     let list = declared(&texts).unwrap();
-    assert!(resolve(&list, false, until).unwrap().is_empty());
-    let asked = resolve(&list, true, until).unwrap();
+    assert!(resolve(&list, false, None, until).unwrap().is_empty());
+    let asked = resolve(&list, true, None, until).unwrap();
     assert_eq!((asked.addresses.len(), asked.sockets.len()), (3, 2));
 }
 
@@ -418,8 +418,12 @@ fn what_is_no_socket_is_not_shown() {
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let parent = file.parent().unwrap();
     let list = declared(&[text(&file), text(parent), text(&socket)]).unwrap();
-    let services = resolve(&list, false, Instant::now()).unwrap();
-    assert_eq!(services.paths().collect::<Vec<_>>(), [socket]);
-    let error = resolve(&list, true, Instant::now()).unwrap_err();
+    // Nor connected to; the latter is the kernel's to say, the former that of what a run may read.
+    let services = resolve(&list, false, None, Instant::now()).unwrap();
+    assert_eq!(
+        services.paths().collect::<Vec<_>>(),
+        [file.clone(), parent.into(), socket]
+    );
+    let error = resolve(&list, true, None, Instant::now()).unwrap_err();
     assert!(error.contains("no socket at that path"), "{error}");
 }

@@ -22,6 +22,7 @@ use crate::changes;
 use crate::channel::{Booted, Message, MessageReader};
 use crate::evaluation::{GRACE, OUTPUT_LIMIT, Observer, stop_signal};
 use crate::outcome::Heard;
+use crate::result::Phase;
 use altair_sandbox::thread;
 
 /// Milliseconds after which a waiting call looks up.
@@ -247,12 +248,15 @@ impl altair_sandbox::Observer for Ear<'_> {
         match self.reader.push(packet) {
             Some(Message::Booted(booted)) if self.booted.is_none() => self.booted = Some(booted),
             Some(Message::Stopped {
-                phase,
                 location,
                 memory_peak_bytes,
+                ..
             }) => {
-                lock(&self.shared.state).heard.stopped = Some((phase, location, memory_peak_bytes))
+                let stopped = (Phase::Boot, location, memory_peak_bytes);
+                lock(&self.shared.state).heard.stopped = Some(stopped);
             }
+            // There is no snippet.
+            Some(Message::Ready { .. }) => {}
             message => {
                 if let Some(Message::Entered { at_ns }) = message {
                     lock(&self.shared.state).heard.entered_ns = Some(at_ns);
@@ -280,7 +284,8 @@ impl altair_sandbox::Observer for Ear<'_> {
     fn signal(&mut self) -> Option<i32> {
         let asked = self.shared.asked.load(Ordering::Relaxed);
         let told = std::mem::replace(&mut self.told, asked);
-        (asked != told).then(stop_signal)
+        // Once it has booted, what it would say is no answer to what it is asked.
+        (asked != told && self.booted.is_none()).then(stop_signal)
     }
 }
 

@@ -87,8 +87,8 @@ pub(super) fn make(
             .template
             .settle(pass, Instant::now() + SETTLE_PATIENCE);
         settled.map_err(io::Error::other)?;
+        ready.template.use_huge_pages();
     }
-    ready.template.use_huge_pages();
     let layer = ready.layer.as_ref();
     let until = Instant::now() + CHANGES_PATIENCE;
     Ok(Made {
@@ -111,7 +111,7 @@ pub(super) fn make(
 /// What PHP read before a record could begin: its binary and all libraries, and ini files; and what
 /// the host itself went by.
 fn read_at_start(pid: i32, ini: &[Vec<u8>], named: &[PathBuf]) -> io::Result<Vec<Started>> {
-    let maps = std::fs::read(format!("/proc/{pid}/maps"))?;
+    let maps = shared::maps(&Path::new("/proc").join(pid.to_string()))?;
     let mut paths: Vec<Vec<u8>> = maps
         .split(|byte| *byte == b'\n')
         .filter_map(|line| {

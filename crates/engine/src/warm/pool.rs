@@ -223,7 +223,10 @@ impl Pool {
                 State::Unable { why, again, .. } if Instant::now() < *again => {
                     return Ok(Next::Nothing(Start::Cold(Some(why.clone()))));
                 }
-                State::Unable { pause: next, .. } => pause = *next,
+                State::Unable { pause: next, .. } => {
+                    pause = *next;
+                    slots.by_key.remove(key);
+                }
                 State::Ready(made) => {
                     if made.is_fresh() {
                         let (template, facts) = (made.template.clone(), made.facts(Start::Warm));

@@ -2,7 +2,7 @@
 //! where that is nothing.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use altair_sandbox::Unseen;
@@ -72,9 +72,26 @@ fn is_mounted(proc: &Path, number: &str) -> io::Result<bool> {
     Ok(mounts.lines().any(|line| line.split(' ').next() == mount))
 }
 
+/// Bytes of the list of a process's mappings that are read; an application's has some ten thousand.
+const MAPS_MAX: u64 = 4 << 20;
+
+/// The list of a process's mappings.
+///
+/// # Errors
+/// Where `/proc` does not tell, or tells of more than any application has.
+pub(super) fn maps(proc: &Path) -> io::Result<Vec<u8>> {
+    let mut maps = Vec::new();
+    let file = fs::File::open(proc.join("maps"))?;
+    file.take(MAPS_MAX).read_to_end(&mut maps)?;
+    match maps.len() as u64 == MAPS_MAX {
+        true => Err(io::ErrorKind::FileTooLarge.into()),
+        false => Ok(maps),
+    }
+}
+
 /// Memory that a fork would share, and may write to.
 fn mapping(proc: &Path) -> io::Result<Option<String>> {
-    let maps = fs::read(proc.join("maps"))?;
+    let maps = maps(proc)?;
     Ok(maps.split(|byte| *byte == b'\n').find_map(|line| {
         let line = String::from_utf8_lossy(line);
         let mut fields = line.split_whitespace();
