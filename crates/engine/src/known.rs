@@ -210,7 +210,7 @@ fn substituted(value: &str, known: &HashMap<String, String>, room: usize) -> Str
         };
         let named = known.get(name).map_or("", String::as_str);
         if whole.len() + named.len() + rest.len() > room {
-            return value.replace(NAMES, "$").replace(DOLLAR, "$");
+            return value.replace([NAMES, DOLLAR], "$");
         }
         whole.push_str(named);
         whole.push_str(rest);

@@ -3,13 +3,13 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::libc::{self, c_int, c_long};
+use nix::libc::{self, c_long};
 
 use crate::{Privileges, RunAs, privileges, thread};
 
@@ -34,8 +34,9 @@ pub(crate) struct Acting {
     other: Option<For>,
 }
 
-/// What PR_GET_DUMPABLE said before the first of these.
-static DUMPABLE: OnceLock<c_int> = OnceLock::new();
+/// What PR_GET_DUMPABLE said before the first of these; -1 before that. No lock: a fork of the host may
+/// come here while another thread does.
+static DUMPABLE: AtomicI32 = AtomicI32::new(-1);
 
 impl Acting {
     /// `None`: as the host's own user, who may be root; without any capability, where it is for
@@ -56,17 +57,25 @@ impl Acting {
             };
         };
         // SAFETY: no pointer is passed.
-        DUMPABLE.get_or_init(|| unsafe { libc::prctl(libc::PR_GET_DUMPABLE, 0, 0, 0, 0) });
+        let dumpable = unsafe { libc::prctl(libc::PR_GET_DUMPABLE, 0, 0, 0, 0) };
+        let _ = DUMPABLE.compare_exchange(-1, dumpable, Ordering::Relaxed, Ordering::Relaxed);
         // The C library's own calls would change all threads.
         // SAFETY: no pointer is passed; a list of no groups is at null.
         unsafe {
-            Errno::result(libc::syscall(libc::SYS_setgroups, 0, 0))?;
+            match Errno::result(libc::syscall(libc::SYS_setgroups, 0, 0)) {
+                Ok(_) => {}
+                Err(Errno::EPERM) if privileges::has_no_groups() => {}
+                Err(errno) => return Err(errno),
+            }
             match what {
                 For::Everything => {
                     Errno::result(libc::syscall(libc::SYS_setresgid, -1, user.gid, -1))?;
                     Errno::result(libc::syscall(libc::SYS_setresuid, -1, user.uid, -1))?;
                 }
                 For::Files => {
+                    // With it the links of /proc lead into processes of others (proc(5)).
+                    let looks_in = caps::Capability::CAP_SYS_PTRACE;
+                    let _ = caps::drop(None, caps::CapSet::Effective, looks_in);
                     libc::syscall(libc::SYS_setfsgid, user.gid);
                     libc::syscall(libc::SYS_setfsuid, user.uid);
                     // They say what was before, and not whether it was changed (setfsuid(2)).
@@ -92,7 +101,7 @@ impl Drop for Acting {
                 For::Files => libc::syscall(libc::SYS_setfsuid, self.before),
             }
         };
-        if DUMPABLE.get() == Some(&1) {
+        if DUMPABLE.load(Ordering::Relaxed) == 1 {
             let _ = nix::sys::prctl::set_dumpable(true);
         }
     }
@@ -104,10 +113,11 @@ pub fn other_user(user: Option<RunAs>) -> Option<RunAs> {
     privileges::other_user(&Privileges::Drop { run_as: user })
 }
 
-/// Threads that nobody waits for any more and that have not come back from a file system, at most:
-/// from then on none is started.
+/// Threads that nobody waits for any more and that have not come back from a file system, at most, for
+/// each user: from then on none is started.
 const LOST_MAX: usize = 8;
-static LOST: AtomicUsize = AtomicUsize::new(0);
+/// How many there are, by user ids, some of which share a place.
+static LOST: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
 
 // What has become of such a thread.
 const AT_WORK: u8 = 0;
@@ -125,7 +135,9 @@ pub fn with_files_of<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
-    if LOST.load(Ordering::Relaxed) >= LOST_MAX {
+    let whose = user.map_or(u32::MAX, |user| user.uid);
+    let lost = &LOST[whose as usize % LOST.len()];
+    if lost.load(Ordering::Relaxed) >= LOST_MAX {
         return Err(io::ErrorKind::TimedOut.into());
     }
     let (sender, done) = sync_channel(1);
@@ -135,16 +147,17 @@ pub fn with_files_of<T: Send + 'static>(
         let done = Acting::begin(other_user(user), For::Files).map(|_acting| work());
         let _ = sender.send(done);
         if own.swap(DONE, Ordering::Relaxed) == GIVEN_UP {
-            LOST.fetch_sub(1, Ordering::Relaxed);
+            lost.fetch_sub(1, Ordering::Relaxed);
         }
     })?;
     match done.recv_timeout(patience) {
         Ok(done) => Ok(done?),
-        Err(_) => {
+        Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("the thread has ended")),
+        Err(RecvTimeoutError::Timeout) => {
             // Counted first: it may come back meanwhile.
-            LOST.fetch_add(1, Ordering::Relaxed);
+            lost.fetch_add(1, Ordering::Relaxed);
             if state.swap(GIVEN_UP, Ordering::Relaxed) == DONE {
-                LOST.fetch_sub(1, Ordering::Relaxed);
+                lost.fetch_sub(1, Ordering::Relaxed);
             }
             Err(io::ErrorKind::TimedOut.into())
         }

@@ -2,16 +2,17 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recv,
-    recvmsg, send, sendmsg, setsockopt, socketpair, sockopt,
+    AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, recv, recvmsg, send, sendmsg,
+    setsockopt, socketpair, sockopt,
 };
 
 use crate::buffer::Buffer;
+use crate::child::{DESCRIPTORS_MAX, descriptors};
 use crate::{limits, sys};
 
 /// Bytes of the largest packet that is taken from a process, 64 KiB. A larger one is dropped.
@@ -59,7 +60,6 @@ pub fn channel_pair() -> io::Result<(OwnedFd, OwnedFd)> {
 /// What sendmsg(2) says, but for a host that is gone: it needs none. The host is told that none
 /// comes.
 pub(crate) fn hand_over(channel: BorrowedFd<'_>, listener: Option<OwnedFd>) -> nix::Result<()> {
-    limits::room_for_descriptors();
     let descriptors: Vec<_> = listener.iter().map(AsRawFd::as_raw_fd).collect();
     let rights = [ControlMessage::ScmRights(&descriptors)];
     let control = rights.get(..descriptors.len()).unwrap_or_default();
@@ -71,7 +71,14 @@ pub(crate) fn hand_over(channel: BorrowedFd<'_>, listener: Option<OwnedFd>) -> n
             sent => break sent.map(drop),
         }
     };
-    match send(control) {
+    let before = listener
+        .as_ref()
+        .and_then(|_| limits::room_for_descriptors());
+    let sent = send(control);
+    if let Some(before) = before {
+        let _ = limits::limit_descriptors(before, true);
+    }
+    match sent {
         Ok(()) | Err(Errno::EPIPE | Errno::ECONNRESET) => Ok(()),
         Err(errno) => send(&[]).and(Err(errno)),
     }
@@ -223,8 +230,7 @@ fn receive_one(
         // No room for descriptors: the kernel closes what is sent.
         return recv(socket.as_raw_fd(), buffer, flags);
     }
-    // Room for one: the kernel closes the others.
-    let mut control = nix::cmsg_space!([std::os::fd::RawFd; 1]);
+    let mut control = nix::cmsg_space!([std::os::fd::RawFd; DESCRIPTORS_MAX]);
     let mut packet = [IoSliceMut::new(buffer)];
     let message = recvmsg::<()>(
         socket.as_raw_fd(),
@@ -233,17 +239,8 @@ fn receive_one(
         flags | MsgFlags::MSG_CMSG_CLOEXEC,
     )?;
     let length = message.bytes;
-    let descriptors: Vec<OwnedFd> = message
-        .cmsgs()
-        .into_iter()
-        .flatten()
-        .filter_map(|control| match control {
-            ControlMessageOwned::ScmRights(descriptors) => Some(descriptors),
-            _ => None,
-        })
-        .flatten()
-        .map(received)
-        .collect();
+    // One at most is kept.
+    let descriptors = descriptors(message.cmsgs().into_iter().flatten());
     match hand_over {
         HandOver::Layer => {
             *layer = descriptors.into_iter().next();
@@ -263,13 +260,6 @@ fn receive_one(
         HandOver::Come(_) | HandOver::Over => {}
     }
     Ok(length)
-}
-
-/// A descriptor that the kernel has just made for us.
-#[allow(unsafe_code)]
-fn received(descriptor: std::os::fd::RawFd) -> OwnedFd {
-    // SAFETY: it came with a packet of this process's own receiving, and is nobody else's.
-    unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
 #[cfg(test)]

@@ -11,12 +11,12 @@ use crate::error::{REPORT_BYTES, Report, decode};
 use crate::guard::Guards;
 use crate::seccomp::{Connector, Listener};
 use crate::template::Forked;
-use crate::view::{Layer, Layers, Renewal};
+use crate::view::{self, IdMaps, Layer, Layers, MAP_REQUEST_BYTES, Renewal};
 use crate::{Connections, RunAs, procfs, raw, sweep, sys};
 
 /// Receives one packet with the descriptor that came with it, if any, without waiting.
 fn receive(lifeline: &OwnedFd, bytes: &mut [u8]) -> nix::Result<(usize, Option<OwnedFd>)> {
-    let mut control = nix::cmsg_space!(std::os::fd::RawFd);
+    let mut control = nix::cmsg_space!([std::os::fd::RawFd; DESCRIPTORS_MAX]);
     let mut parts = [std::io::IoSliceMut::new(bytes)];
     let received = recvmsg::<()>(
         lifeline.as_raw_fd(),
@@ -24,13 +24,26 @@ fn receive(lifeline: &OwnedFd, bytes: &mut [u8]) -> nix::Result<(usize, Option<O
         Some(&mut control),
         MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC,
     )?;
-    let mut descriptor = None;
-    for message in received.cmsgs()? {
-        if let ControlMessageOwned::ScmRights(fds) = message {
-            descriptor = fds.into_iter().map(sys::own_descriptor).next();
-        }
-    }
-    Ok((received.bytes, descriptor))
+    Ok((
+        received.bytes,
+        descriptors(received.cmsgs()?).into_iter().next(),
+    ))
+}
+
+/// Descriptors that one packet can have (`SCM_MAX_FD` of net/scm.h). With room for fewer the kernel
+/// would put as many as there is room for, and none of them could be told.
+pub(crate) const DESCRIPTORS_MAX: usize = 253;
+
+/// All that have come with a packet, to be closed but for those that are kept.
+pub(crate) fn descriptors(messages: impl Iterator<Item = ControlMessageOwned>) -> Vec<OwnedFd> {
+    messages
+        .filter_map(|message| match message {
+            ControlMessageOwned::ScmRights(fds) => Some(fds),
+            _ => None,
+        })
+        .flatten()
+        .map(sys::own_descriptor)
+        .collect()
 }
 
 /// How a process ended.
@@ -57,6 +70,9 @@ impl Status {
 pub(crate) const KEEPER_PATIENCE: Duration =
     sweep::SWEEP_LIMIT.saturating_add(Duration::from_secs(1));
 
+/// How long a start may take: it is some milliseconds of system calls.
+const START_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Milliseconds between two looks at whether the keeper was stopped, while the start is awaited.
 const STOP_CHECK_MS: u16 = 50;
 
@@ -72,6 +88,8 @@ pub(crate) struct Streams {
 
 /// What connects the host to a started process.
 pub(crate) struct Wired {
+    /// The keeper's id.
+    pub(crate) keeper: i32,
     pub(crate) pidfd: OwnedFd,
     pub(crate) lifeline: OwnedFd,
     pub(crate) streams: Streams,
@@ -116,7 +134,11 @@ pub struct Child {
 /// What a process is held by.
 enum Hold {
     /// Its keeper.
-    Keeper { pidfd: OwnedFd, lifeline: OwnedFd },
+    Keeper {
+        pid: i32,
+        pidfd: OwnedFd,
+        lifeline: OwnedFd,
+    },
     /// Itself: it is a fork of a template, and behind a filter that lets it start nothing.
     Itself(Forked),
 }
@@ -142,6 +164,7 @@ impl Child {
     ) -> Self {
         Self {
             hold: Hold::Keeper {
+                pid: wired.keeper,
                 pidfd: wired.pidfd,
                 lifeline: wired.lifeline,
             },
@@ -204,6 +227,14 @@ impl Child {
         (self.pid > 0).then_some(self.pid)
     }
 
+    /// The id of its keeper, which is its parent, and that of its forks.
+    pub(crate) fn keeper(&self) -> Option<i32> {
+        match &self.hold {
+            Hold::Keeper { pid, .. } => (*pid > 0).then_some(*pid),
+            Hold::Itself(_) => None,
+        }
+    }
+
     /// Whether it has more file locks than it may; how many it may have.
     pub(crate) fn too_many_locks(&self) -> Option<usize> {
         let most = self.kept.file_locks?;
@@ -263,11 +294,20 @@ impl Child {
     }
 
     /// Waits until the program runs or could not be run. `None` when the keeper ended without a
-    /// word.
-    pub(crate) fn await_start(&mut self) -> Option<Report> {
+    /// word, or nothing came of it in time. `maps`: what it will ask for.
+    pub(crate) fn await_start(&mut self, maps: Option<&IdMaps>) -> Option<Report> {
         let mut give_up = None;
+        let until = Instant::now() + START_PATIENCE;
         loop {
-            let Hold::Keeper { pidfd, lifeline } = &self.hold else {
+            // Its user can stop it, or have it look at a file system that does not answer.
+            if Instant::now() >= until {
+                self.kill();
+                return None;
+            }
+            let Hold::Keeper {
+                pidfd, lifeline, ..
+            } = &self.hold
+            else {
                 return Some(Ok(0));
             };
             let mut fds = [
@@ -287,6 +327,15 @@ impl Child {
                         self.pid = pid;
                     }
                     return report;
+                }
+                Ok((MAP_REQUEST_BYTES, None)) if let Some(maps) = maps => {
+                    let [a, b, c, d, ..] = bytes;
+                    let mapped = view::map_ids(i32::from_ne_bytes([a, b, c, d]), maps);
+                    let errno = mapped
+                        .err()
+                        .map_or(0, |error| error.raw_os_error().unwrap_or(Errno::EIO as i32));
+                    raw::send(lifeline.as_raw_fd(), &errno.to_ne_bytes());
+                    continue;
                 }
                 // The layer, which comes before the report.
                 Ok((_, Some(directory))) if self.layers.is_some() => {
@@ -383,7 +432,9 @@ impl Child {
     /// Has everything end now.
     pub(crate) fn end(&self) {
         match &self.hold {
-            Hold::Keeper { pidfd, lifeline } => {
+            Hold::Keeper {
+                pidfd, lifeline, ..
+            } => {
                 // Not by closing: a fork of the host may hold a copy.
                 let _ = shutdown(lifeline.as_raw_fd(), Shutdown::Both);
                 // The process may have stopped the keeper, where nothing forbids it.

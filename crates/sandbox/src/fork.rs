@@ -68,7 +68,7 @@ impl FirstGuard {
         control: BorrowedFd<'static>,
     ) -> io::Result<Forking> {
         sys::set_pass(pass);
-        limits::room_for_descriptors();
+        let _ = limits::room_for_descriptors();
         privileges::take_up().map_err(|failure| io::Error::from(failure.errno))?;
         let renewed = renewal.settle()?;
         let closing = Closing::new(pass)?;

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, NetPort,
-    PathBeneath, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
-    RulesetStatus, Scope,
+    PathBeneath, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
+    RulesetError, RulesetStatus, Scope,
 };
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, openat};
 use nix::libc;
-use nix::sys::stat::{Mode, SFlag, fstat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 use serde::{Deserialize, Serialize};
 
 use crate::{GuardState, Inode, Place, Shown};
@@ -188,48 +188,45 @@ fn restrict(rules: &Landlock, version: ABI) -> Result<RestrictionStatus, Ruleset
             ruleset = ruleset.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
         }
     }
-    let mut granted: Vec<(OwnedFd, BitFlags<AccessFs>)> = Vec::new();
+    // Each is closed once it has its rule.
+    let grant = |ruleset: RulesetCreated, file: OwnedFd, rights: BitFlags<AccessFs>| {
+        let rights = match fstat(&file).map(|stat| kind(&stat)) {
+            Ok(SFlag::S_IFDIR) => rights,
+            // A link leads to what has a rule of its own, or to what may not be read.
+            Ok(SFlag::S_IFLNK) | Err(_) => return Ok(ruleset),
+            Ok(_) => rights & AccessFs::from_file(version),
+        };
+        ruleset.add_rule(PathBeneath::new(file, rights))
+    };
     // What is not there cannot be read.
-    for shown in &rules.readable {
-        granted.extend(opened(shown).map(|file| (file, readable())));
+    for file in rules.readable.iter().filter_map(opened) {
+        ruleset = grant(ruleset, file, readable())?;
     }
     if let Some((directory, but)) = &rules.readable_but
         && let Some(directory) = opened(directory)
     {
         for name in names(&directory).filter(|name| name.as_os_str() != but.as_os_str()) {
-            let file = openat(&directory, name.as_os_str(), POINT_ITSELF, Mode::empty());
-            granted.extend(file.ok().map(|file| (file, readable())));
+            if let Ok(file) = openat(&directory, name.as_os_str(), POINT_ITSELF, Mode::empty()) {
+                ruleset = grant(ruleset, file, readable())?;
+            }
         }
-        granted.push((directory, AccessFs::ReadDir.into()));
+        ruleset = grant(ruleset, directory, AccessFs::ReadDir.into())?;
     }
-    let plain = |path: &PathBuf| opened(&Readable::from(path));
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
-    granted.extend(
-        rules
-            .writable
-            .iter()
-            .filter_map(plain)
-            .map(|file| (file, writable(version))),
-    );
-    granted.extend(
-        rules
-            .devices
-            .iter()
-            .filter_map(plain)
-            .map(|file| (file, device)),
-    );
-    for (file, rights) in granted {
-        let Ok(stat) = fstat(&file) else { continue };
-        let rights = match SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT {
-            SFlag::S_IFDIR => rights,
-            // It leads to what has a rule of its own, or to what may not be read.
-            SFlag::S_IFLNK => continue,
-            _ => rights & AccessFs::from_file(version),
-        };
-        ruleset = ruleset.add_rule(PathBeneath::new(file, rights))?;
+    for (paths, rights) in [
+        (&rules.writable, writable(version)),
+        (&rules.devices, device),
+    ] {
+        for file in paths.iter().filter_map(|path| opened(&path.into())) {
+            ruleset = grant(ruleset, file, rights)?;
+        }
     }
     // A run that tries what it may not is nothing that the machine's log should fill with.
     ruleset.log_same_exec(false)?.restrict_self()
+}
+
+fn kind(stat: &FileStat) -> SFlag {
+    SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT
 }
 
 /// What is to be pointed at (open(2), `O_PATH`).

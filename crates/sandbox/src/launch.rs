@@ -115,12 +115,15 @@ impl Prepared {
 /// The user namespace in which the view is made: a host that may not mount needs one, and so does a
 /// template, which is to mount again and have no right outside. Only the process's own user is in
 /// it: what its forks can do there, they can do to that user's files alone.
-fn user_namespace(launch: &Launch) -> Result<Option<view::IdMaps>, SpawnError> {
+fn user_namespace(launch: &Launch) -> Result<Option<view::UserNamespace>, SpawnError> {
     if privileges::may_mount() && !launch.template {
         return Ok(None);
     }
     let (uid, gid) = privileges::user(&launch.policy.privileges);
-    view::IdMaps::of(uid, gid).map(Some)
+    Ok(Some(view::UserNamespace {
+        maps: view::IdMaps::of(uid, gid)?,
+        by_host: privileges::other_user(&launch.policy.privileges).is_some(),
+    }))
 }
 
 /// A list that ends with a null pointer. Moving a [`CString`] leaves its bytes where they are.

@@ -1,7 +1,7 @@
 //! Guard: resource limits.
 
 use std::ffi::CStr;
-use std::path::Path;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::libc::rlim_t;
@@ -42,12 +42,15 @@ pub struct Limits {
     /// `ETOOMANYREFS`).
     pub descriptors: Option<u64>,
     /// Locks on ranges of files (fcntl(2), `F_SETLK`), which no limit of the kernel's counts: the host
-    /// looks every [`LOOK_AFTER`] what there is, and ends a process that has more.
+    /// looks what there is, after 100 ms and then once a second at least, and ends a process that has
+    /// more.
     pub file_locks: Option<usize>,
 }
 
-/// How often the host looks how many file locks a process has.
-pub(crate) const LOOK_AFTER: std::time::Duration = std::time::Duration::from_millis(100);
+/// When the host first looks how many file locks a process has; twice as long after that each time, up
+/// to [`LOOK_AFTER_MAX`].
+pub(crate) const LOOK_AFTER: Duration = Duration::from_millis(100);
+pub(crate) const LOOK_AFTER_MAX: Duration = Duration::from_secs(1);
 
 /// How long a process that ignores `SIGXCPU` lives on, in seconds of processor time.
 const CPU_GRACE_SECONDS: u64 = 1;
@@ -149,10 +152,10 @@ const CORE_FILTER: &CStr = c"/proc/self/coredump_filter";
 /// What keeps [`no_core`] from doing all that it is to; `None`: nothing.
 pub(crate) fn why_a_core() -> Option<&'static str> {
     let (_, hard) = getrlimit(Resource::RLIMIT_CORE).ok()?;
-    if CORE_FILTER
-        .to_str()
-        .is_ok_and(|path| Path::new(path).exists())
-    {
+    let filter = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/proc/self/coredump_filter");
+    if filter.is_ok() {
         return None;
     }
     let is_piped = std::fs::read("/proc/sys/kernel/core_pattern")
@@ -169,12 +172,12 @@ pub(crate) fn why_a_core() -> Option<&'static str> {
     )
 }
 
-/// Lets the calling process have as many descriptors as it may ever, so that one more can be sent.
-/// Async-signal-safe.
-pub(crate) fn room_for_descriptors() {
-    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
-    }
+/// Lets the calling process have as many descriptors as it may ever, so that one more can be sent. Gives
+/// how many it could have before.
+pub(crate) fn room_for_descriptors() -> Option<rlim_t> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard).ok()?;
+    Some(soft)
 }
 
 /// Lets the calling process have so many descriptors at a time. `for_now`: it may take more again.
@@ -201,6 +204,10 @@ pub(crate) fn state(limits: &Limits) -> GuardState {
     if *limits == Limits::default() {
         GuardState::Missing {
             because: "the policy sets no limit".into(),
+        }
+    } else if limits.file_locks.is_some() && std::fs::File::open("/proc/locks").is_err() {
+        GuardState::Degraded {
+            to: "all but file locks: /proc/locks cannot be read, so that nobody counts them".into(),
         }
     } else {
         GuardState::InForce

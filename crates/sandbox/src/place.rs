@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, openat};
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ impl Place {
     /// # Errors
     /// What the system says of the path.
     pub fn find(path: &Path) -> io::Result<Self> {
-        let file = openat(nix::fcntl::AT_FDCWD, path, POINT, Mode::empty())?;
+        let file = find(path)?;
         let path = match std::fs::read_link(by_number(file.as_fd())) {
             Ok(found) => found,
             // Without /proc it is told by name, and has to be the same.
@@ -190,6 +190,20 @@ impl Place {
             _ => return Err(Errno::EINVAL.into()),
         };
         read_in(directory.as_fd(), name, most)
+    }
+}
+
+/// Points at what a path leads to, but by no link of proc(5): these lead where no path does.
+fn find(path: &Path) -> nix::Result<OwnedFd> {
+    let how = OpenHow::new()
+        .flags(POINT)
+        .resolve(ResolveFlag::RESOLVE_NO_MAGICLINKS);
+    match openat2(nix::fcntl::AT_FDCWD, path, how) {
+        // Before kernel 5.6, or a container's profile of before.
+        Err(Errno::ENOSYS | Errno::EPERM) => {
+            openat(nix::fcntl::AT_FDCWD, path, POINT, Mode::empty())
+        }
+        found => found,
     }
 }
 

@@ -99,15 +99,32 @@ pub(crate) fn other_user(privileges: &Privileges) -> Option<RunAs> {
     run_as.filter(|run_as| (run_as.uid, run_as.gid) != own)
 }
 
-/// Becomes the process's own user where that has to be before its user namespace is made, which
-/// can only map that one user.
-pub(crate) fn become_user_early(prepared: &Prepared) -> Result<(), Failure> {
+/// Becomes the process's own user before its user namespace is made, which can only map that one user;
+/// where that is another one than the host's ([`UserNamespace`](crate::view::UserNamespace)), gives up
+/// the groups alone.
+pub(crate) fn before_user_namespace(prepared: &Prepared, by_host: bool) -> Result<(), Failure> {
     match prepared {
         Prepared::Drop {
             run_as: Some(run_as),
             user_namespace: true,
             ..
-        } => become_user(*run_as),
+        } => match by_host {
+            true => give_up_groups(),
+            false => become_user(*run_as),
+        },
+        Prepared::Drop { .. } | Prepared::Keep => Ok(()),
+    }
+}
+
+/// Becomes the process's own user in its user namespace, where it is not that yet. It keeps all
+/// capabilities there.
+pub(crate) fn in_user_namespace(prepared: &Prepared, by_host: bool) -> Result<(), Failure> {
+    match prepared {
+        Prepared::Drop {
+            run_as: Some(run_as),
+            user_namespace: true,
+            ..
+        } if by_host => set_ids(*run_as),
         Prepared::Drop { .. } | Prepared::Keep => Ok(()),
     }
 }
@@ -214,7 +231,11 @@ fn empty_ambient_set() -> nix::Result<()> {
 /// Raw calls: the C library's wrappers would have all threads of the host follow, which do not
 /// exist in this process.
 fn become_user(run_as: RunAs) -> Result<(), Failure> {
-    let (uid, gid) = (c_long::from(run_as.uid), c_long::from(run_as.gid));
+    give_up_groups()?;
+    set_ids(run_as)
+}
+
+fn give_up_groups() -> Result<(), Failure> {
     // SAFETY: a null pointer is allowed for a list of no groups.
     let groups = unsafe { libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()) };
     match Errno::result(groups) {
@@ -223,6 +244,11 @@ fn become_user(run_as: RunAs) -> Result<(), Failure> {
         Err(Errno::EPERM) if has_no_groups() => {}
         Err(errno) => return Err(Step::Groups.failed(errno)),
     }
+    Ok(())
+}
+
+fn set_ids(run_as: RunAs) -> Result<(), Failure> {
+    let (uid, gid) = (c_long::from(run_as.uid), c_long::from(run_as.gid));
     // SAFETY: no pointer is passed.
     let result = unsafe { libc::syscall(libc::SYS_setresgid, gid, gid, gid) };
     Errno::result(result).map_err(|e| Step::Gid.failed(e))?;
@@ -232,7 +258,7 @@ fn become_user(run_as: RunAs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn has_no_groups() -> bool {
+pub(crate) fn has_no_groups() -> bool {
     // SAFETY: with a size of 0 the kernel only counts.
     unsafe { libc::getgroups(0, std::ptr::null_mut()) == 0 }
 }

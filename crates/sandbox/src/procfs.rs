@@ -172,7 +172,7 @@ fn parse(name: &[u8]) -> Option<c_int> {
 
 /// The parent of a process, from the fourth field of `/proc/<pid>/stat`; the second is the
 /// program's name in parentheses, which may hold anything.
-fn parent_of(pid: c_int) -> Option<c_int> {
+pub(crate) fn parent_of(pid: c_int) -> Option<c_int> {
     let mut path = [0u8; 32];
     let mut buffer = [0u8; 512];
     let file = open(stat_path(pid, &mut path)?).ok()?;

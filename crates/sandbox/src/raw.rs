@@ -177,8 +177,10 @@ pub(crate) fn write(fd: RawFd, bytes: &[u8]) {
 /// Receives one packet, if there is one.
 pub(crate) fn receive(socket: RawFd, buffer: &mut [u8]) -> nix::Result<usize> {
     let into = buffer.as_mut_ptr().cast();
+    // The length is the packet's own, also where it did not fit.
+    let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
     // SAFETY: pointer and length are of one slice.
-    let count = unsafe { libc::recv(socket, into, buffer.len(), libc::MSG_DONTWAIT) };
+    let count = unsafe { libc::recv(socket, into, buffer.len(), flags) };
     Errno::result(count).map(isize::unsigned_abs)
 }
 

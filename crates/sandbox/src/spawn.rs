@@ -31,7 +31,7 @@ impl Launch {
         let ends = Ends::new(self.channel.as_ref())
             .map_err(|source| host_error("its descriptors cannot be made", source))?;
         let started = Instant::now();
-        let pidfd = clone_keeper(&prepared, &ends)
+        let (keeper, pidfd) = clone_keeper(&prepared, &ends)
             .map_err(|errno| host_error("no process can be made", errno.into()))?;
         // What the process alone is to hold closes here, so that the host sees it closed.
         let Launch {
@@ -42,7 +42,14 @@ impl Launch {
             template,
             ..
         } = self;
+        let maps = prepared
+            .view
+            .as_ref()
+            .and_then(|view| view.user_namespace.as_ref())
+            .filter(|namespace| namespace.by_host)
+            .map(|namespace| namespace.maps.clone());
         let wired = Wired {
+            keeper,
             pidfd,
             lifeline: ends.lifeline,
             streams: Streams {
@@ -63,7 +70,7 @@ impl Launch {
             file_locks: policy.limits.file_locks,
         };
         let mut child = Child::new(wired, started, guards, layers, renewal, template, kept);
-        match child.await_start() {
+        match child.await_start(maps.as_ref()) {
             Some(Ok(_)) => Ok(child),
             Some(Err(failure)) => Err(explain(failure, program, cwd)),
             None => Err(SpawnError::KeeperLost { program }),
@@ -84,7 +91,12 @@ fn confine(prepared: &Prepared, descriptors: &Descriptors, keeper: Pid) -> Resul
     }
     // Mounting needs the capabilities that the step after it drops.
     if let Some(view) = &prepared.view {
-        privileges::become_user_early(&prepared.privileges)?;
+        let by_host = view.user_namespace.as_ref().is_some_and(|own| own.by_host);
+        privileges::before_user_namespace(&prepared.privileges, by_host)?;
+        view::enter_namespaces(view, process::LIFELINE)?;
+        privileges::in_user_namespace(&prepared.privileges, by_host)?;
+        // Its user can stop it from here on.
+        process::die_with(keeper)?;
         view::apply(view, process::LIFELINE)?;
     }
     // After the last descriptor that is sent, and what the host's own memory is read for.
@@ -185,7 +197,7 @@ fn lift(fd: &OwnedFd) -> nix::Result<OwnedFd> {
 }
 
 /// Makes the keeper, which makes the process.
-fn clone_keeper(prepared: &Prepared, ends: &Ends) -> nix::Result<OwnedFd> {
+fn clone_keeper(prepared: &Prepared, ends: &Ends) -> nix::Result<(i32, OwnedFd)> {
     let theirs = &ends.theirs;
     let plan = keeper::Plan {
         prepared,
@@ -205,7 +217,7 @@ fn clone_keeper(prepared: &Prepared, ends: &Ends) -> nix::Result<OwnedFd> {
     // return.
     let cloned = match unsafe { sys::clone_unnoticed() } {
         Ok(Cloned::Child) => keeper::keep(&plan),
-        Ok(Cloned::Parent(pidfd)) => Ok(pidfd),
+        Ok(Cloned::Parent(pid, pidfd)) => Ok((pid, pidfd)),
         Err(errno) => Err(errno),
     };
     // Fails for no mask that was in force before.

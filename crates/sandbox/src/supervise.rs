@@ -12,7 +12,7 @@ use crate::Refusal;
 use crate::buffer::Buffer;
 use crate::channel::Channel;
 use crate::child::{Child, KEEPER_PATIENCE, Status};
-use crate::limits::LOOK_AFTER;
+use crate::limits::{LOOK_AFTER, LOOK_AFTER_MAX};
 use crate::output::{Captured, Read, Stream, Tap};
 use crate::seccomp::{Listener, Shared};
 use crate::template::{Forked, Template};
@@ -228,8 +228,9 @@ struct Run<'a> {
     stage: Stage,
     timed_out: bool,
     interrupted: bool,
-    /// When to look at the process's file locks next.
+    /// When to look at the process's file locks next, and how long after that again.
     look_at: Instant,
+    look_after: Duration,
 }
 
 impl<'a> Run<'a> {
@@ -260,6 +261,7 @@ impl<'a> Run<'a> {
             timed_out: false,
             interrupted: false,
             look_at: Instant::now() + LOOK_AFTER,
+            look_after: LOOK_AFTER,
         }
     }
 
@@ -298,7 +300,9 @@ impl<'a> Run<'a> {
             self.observer.refused(Refusal::FileLock { most });
             self.child.ask(nix::libc::SIGKILL);
         }
-        self.look_at = Instant::now() + LOOK_AFTER;
+        // The kernel has all locks of the machine wait while it tells of them.
+        self.look_after = (2 * self.look_after).min(LOOK_AFTER_MAX);
+        self.look_at = Instant::now() + self.look_after;
     }
 
     /// Collects a process that has ended.

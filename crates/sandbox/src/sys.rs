@@ -21,7 +21,7 @@ pub(crate) enum Cloned {
     /// The new process.
     Child,
     /// The caller of old, with a descriptor for the new process.
-    Parent(OwnedFd),
+    Parent(c_int, OwnedFd),
 }
 
 /// Makes a process like `fork`, but one whose end raises no `SIGCHLD` and which `waitpid(-1)`
@@ -49,7 +49,9 @@ pub(crate) unsafe fn clone_unnoticed() -> nix::Result<Cloned> {
     match Errno::result(result)? {
         0 => Ok(Cloned::Child),
         // SAFETY: the kernel has just made this descriptor for us, close-on-exec.
-        _ => Ok(Cloned::Parent(unsafe { OwnedFd::from_raw_fd(pidfd) })),
+        pid => Ok(Cloned::Parent(c_int::try_from(pid).unwrap_or(0), unsafe {
+            OwnedFd::from_raw_fd(pidfd)
+        })),
     }
 }
 
@@ -232,6 +234,15 @@ pub(crate) fn wait_pidfd(pidfd: BorrowedFd<'_>) -> Option<Status> {
             Err(_) => return None,
         }
     }
+}
+
+/// The id of the process behind `pidfd`, and its parent's. `None` where it is no pidfd, or the process
+/// has been collected.
+pub(crate) fn process_of(pidfd: BorrowedFd<'_>) -> Option<(c_int, c_int)> {
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
+    let pid = info.lines().find_map(|line| line.strip_prefix("Pid:"))?;
+    let pid: c_int = pid.trim().parse().ok().filter(|pid| *pid > 0)?;
+    Some((pid, crate::procfs::parent_of(pid)?))
 }
 
 /// The mount namespace of the process behind `pidfd`. `None` before kernel 6.11.
@@ -424,9 +435,15 @@ pub(crate) fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
 /// is not mapped.
 pub(crate) fn resident_pages(window: usize) -> usize {
     let mut pages = [0u8; PAGES];
+    let args = [
+        window.cast_signed() as c_long,
+        HUGE_BYTES as c_long,
+        pages.as_mut_ptr() as c_long,
+        0,
+        0,
+    ];
     // SAFETY: the kernel writes a byte for each page, and fails where there is no mapping.
-    let told = unsafe { libc::mincore(window as *mut _, HUGE_BYTES, pages.as_mut_ptr()) };
-    if told != 0 {
+    if unsafe { with_pass(libc::SYS_mincore, args) }.is_err() {
         return 0;
     }
     pages.iter().filter(|page| **page & 1 == 1).count()

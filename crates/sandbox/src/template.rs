@@ -10,10 +10,10 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
+use nix::sys::socket::{ControlMessage, MsgFlags, recvmsg, sendmsg};
 use nix::unistd::{Pid, pipe2};
 
-use crate::child::{Child, Status, Streams};
+use crate::child::{Child, DESCRIPTORS_MAX, Status, Streams, descriptors};
 use crate::seccomp::{self, Seccomp, Shared};
 use crate::view::Layers;
 use crate::{huge, raw, sys};
@@ -182,6 +182,8 @@ impl Template {
         let (stderr, their_stderr) = pipe2(OFlag::O_CLOEXEC).map_err(io::Error::from)?;
         let fds = [&channel, &their_stdout, &their_stderr].map(AsRawFd::as_raw_fd);
         let control = lock(&self.0.control);
+        // Before it is asked: another thread may be the one that the filter's question comes to.
+        let leave = Leave::give(self.0.listener.as_ref());
         let sent = sendmsg::<()>(
             control.as_raw_fd(),
             &[IoSlice::new(ASK)],
@@ -198,24 +200,22 @@ impl Template {
             // The host's own: it is no reason to do without the template.
             Err(errno) => return Err(ForkError::Refused(errno)),
         }
-        let want = |one| {
-            if let Some(listener) = &self.0.listener {
-                listener.forks().want(one);
-            }
-        };
-        want(true);
         let answer = self.0.answer(&control, until);
-        want(false);
+        let was_taken = leave.take_back();
+        drop(control);
         let (pid, pidfd) = match answer? {
-            Answer::Forked(pid, pidfd) => (pid, pidfd),
-            Answer::Refused(errno) => return Err(ForkError::Refused(errno)),
-            Answer::Done | Answer::Nothing => {
-                drop(control);
-                self.end();
+            Answer::Forked(pid, pidfd) if was_taken && self.0.has_fork(pid, &pidfd) => (pid, pidfd),
+            Answer::Refused(errno) if !was_taken => return Err(ForkError::Refused(errno)),
+            // It does not answer; or what it says is not so, and then it is not what it was made to
+            // be: whatever it has made ends with it.
+            answer => {
+                match answer {
+                    Answer::Nothing if !was_taken => self.end(),
+                    _ => self.0.child.end(),
+                }
                 return Err(ForkError::Gone);
             }
         };
-        drop(control);
         Ok(Child::forked(
             Forked {
                 pid,
@@ -258,7 +258,42 @@ enum Answer {
     Nothing,
 }
 
+/// The host's leave to make one fork.
+struct Leave<'a>(Option<&'a Shared>);
+
+impl<'a> Leave<'a> {
+    fn give(listener: Option<&'a Shared>) -> Self {
+        if let Some(listener) = listener {
+            listener.forks().give_leave();
+        }
+        Self(listener)
+    }
+
+    /// Gives whether it was taken.
+    fn take_back(self) -> bool {
+        self.0
+            .is_some_and(|listener| !listener.forks().take_leave())
+    }
+}
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        if let Some(listener) = self.0 {
+            listener.forks().take_leave();
+        }
+    }
+}
+
 impl Held {
+    /// Whether a process is a fork of the template, as the kernel says: the one that the descriptor is
+    /// of, and a child of the template's keeper.
+    fn has_fork(&self, pid: i32, pidfd: &OwnedFd) -> bool {
+        let Some(parent) = self.child.keeper() else {
+            return false;
+        };
+        sys::process_of(pidfd.as_fd()) == Some((pid, parent))
+    }
+
     /// Waits for what the template says, and answers meanwhile what its filter asks.
     fn answer(&self, control: &OwnedFd, until: Instant) -> io::Result<Answer> {
         loop {
@@ -285,28 +320,27 @@ impl Held {
                 continue;
             }
             let mut bytes = [0; ANSWER_BYTES];
-            let mut space = nix::cmsg_space!(RawFd);
+            let mut space = nix::cmsg_space!([RawFd; DESCRIPTORS_MAX]);
             let mut parts = [IoSliceMut::new(&mut bytes)];
-            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
+            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_TRUNC;
             let message =
                 match recvmsg::<()>(control.as_raw_fd(), &mut parts, Some(&mut space), flags) {
                     Ok(message) => message,
                     Err(Errno::EAGAIN | Errno::EINTR) => continue,
                     Err(_) => return Ok(Answer::Nothing),
                 };
-            let mut pidfd = None;
-            for control in message.cmsgs()? {
-                if let ControlMessageOwned::ScmRights(fds) = control {
-                    pidfd = fds.into_iter().map(sys::own_descriptor).next();
-                }
-            }
-            if message.bytes != ANSWER_BYTES {
-                return Ok(Answer::Nothing);
+            let pidfd = descriptors(message.cmsgs()?).into_iter().next();
+            match message.bytes {
+                // Its end is closed.
+                0 => return Ok(Answer::Nothing),
+                ANSWER_BYTES => {}
+                // Something else that it had to say.
+                _ => continue,
             }
             return Ok(match (i32::from_ne_bytes(bytes), pidfd) {
                 (pid @ 1.., Some(pidfd)) => Answer::Forked(pid, pidfd),
                 (0, None) => Answer::Done,
-                (errno @ ..0, None) => Answer::Refused(Errno::from_raw(-errno)),
+                (errno @ ..0, None) => Answer::Refused(Errno::from_raw(errno.wrapping_neg())),
                 _ => Answer::Nothing,
             });
         }

@@ -63,12 +63,27 @@ fn open_directory(root: &Place) -> Result<(OwnedFd, Heir), AuditError> {
         path: path.clone(),
         reason: reason(&e.into()),
     };
+    // A symbolic link gives ENOTDIR rather than ELOOP here, because of O_DIRECTORY: open(2).
+    let refused = |e: Errno| match (e, kind_at(root.descriptor(), DIRECTORY)) {
+        (Errno::ENOTDIR | Errno::ELOOP, Some(found)) => AuditError::InTheWay {
+            path: path.clone(),
+            found,
+            wanted: "a directory",
+        },
+        _ => refuse(e),
+    };
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
 
     let owner = root.owner();
     let heir = (geteuid().is_root() && owner.uid != 0)
         .then(|| (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid)));
 
+    let parent = root.descriptor();
+    match openat(parent, DIRECTORY, flags | OFlag::O_NOFOLLOW, Mode::empty()) {
+        Ok(directory) => return Ok((directory, heir)),
+        Err(Errno::ENOENT) => {}
+        Err(e) => return Err(refused(e)),
+    }
     // As the project's owner, where the host is root: what is made is the owner's, and what the owner
     // puts in its place meanwhile stays whose it is.
     let own = root.clone();
@@ -83,23 +98,9 @@ fn open_directory(root: &Place) -> Result<(OwnedFd, Heir), AuditError> {
         Ok(()) | Err(Errno::EEXIST) => {}
         Err(e) => return Err(refuse(e)),
     }
-    let parent = root.descriptor();
-    // A symbolic link gives ENOTDIR rather than ELOOP here, because of O_DIRECTORY: open(2).
-    let directory = match openat(parent, DIRECTORY, flags | OFlag::O_NOFOLLOW, Mode::empty()) {
-        Ok(directory) => directory,
-        Err(e @ (Errno::ENOTDIR | Errno::ELOOP)) => {
-            return Err(match kind_at(parent, DIRECTORY) {
-                Some(found) => AuditError::InTheWay {
-                    path,
-                    found,
-                    wanted: "a directory",
-                },
-                None => refuse(e),
-            });
-        }
-        Err(e) => return Err(refuse(e)),
-    };
-    Ok((directory, heir))
+    openat(parent, DIRECTORY, flags | OFlag::O_NOFOLLOW, Mode::empty())
+        .map(|directory| (directory, heir))
+        .map_err(refused)
 }
 
 /// Opens the log in `directory`, or makes it; a regular file and nothing else.

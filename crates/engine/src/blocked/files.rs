@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use altair_sandbox::Place;
 use nix::libc;
 
 use super::Context;
@@ -27,7 +28,7 @@ pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
     };
     if !file.write {
         // What is not there for the host either is simply not there. In the project, all is.
-        return (!in_project && path.symlink_metadata().is_ok()).then(|| {
+        return (!in_project && is_there(&path)).then(|| {
             let lift = if OWN.iter().any(|own| path.starts_with(own)) {
                 "--unsafe".to_owned()
             } else {
@@ -62,10 +63,11 @@ pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
     }
     // Where the host has no such directory, the file could not have been made there either.
     let parent = path.parent()?;
-    parent
-        .symlink_metadata()
-        .is_ok()
-        .then(|| entry(what, "--unsafe".into()))
+    is_there(parent).then(|| entry(what, "--unsafe".into()))
+}
+
+fn is_there(path: &Path) -> bool {
+    Place::find(path).is_ok()
 }
 
 /// The path without `.` and `..`, by its words alone.

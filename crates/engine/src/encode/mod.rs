@@ -12,6 +12,7 @@ pub use exception::{
     Code, ExceptionView, Frame, MAX_PREVIOUS_CHAIN, MAX_TRACE_FRAMES, Previous, encode_exception,
     format_frames,
 };
+pub(crate) use read::read_bounded;
 pub use read::{EXCEPTION_MAX_BYTES, read_exception, read_value};
 pub use value::{
     Ended, ITERABLE_PREVIEW, Key, MAX_DEPTH, MAX_ENTRIES, Node, ObjectShape, STRING_MAX, Shape,

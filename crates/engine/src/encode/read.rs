@@ -37,11 +37,19 @@ fn read(text: &str, most: usize) -> Option<Value> {
     if text.len() > most {
         return None;
     }
+    read_bounded(text.as_bytes()).ok()
+}
+
+/// Any JSON that is not to be trusted, as long as it takes no more memory than an encoded value may.
+///
+/// # Errors
+/// Where it is none, or takes more.
+pub(crate) fn read_bounded(text: &[u8]) -> serde_json::Result<Value> {
     let left = Cell::new(MEMORY_MAX);
-    let mut from = serde_json::Deserializer::from_str(text);
-    let value = Bounded(&left).deserialize(&mut from).ok()?;
-    from.end().ok()?;
-    Some(value)
+    let mut from = serde_json::Deserializer::from_slice(text);
+    let value = Bounded(&left).deserialize(&mut from)?;
+    from.end()?;
+    Ok(value)
 }
 
 /// Reads a value as long as there is memory left for it.

@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use altair_sandbox::bounded::at_most;
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::variables::{self, Variables};
-use super::{SERVICES_MAX, Service, declared};
+use super::{Service, declared};
+use crate::encode::read_bounded;
 
 /// Composer's file of a project.
 const MANIFEST: &str = "composer.json";
@@ -87,67 +86,23 @@ impl Declarations {
     }
 }
 
-/// As much of `composer.json` as is of interest, and of the list `T`.
-#[derive(Deserialize)]
-#[serde(bound = "T: Deserialize<'de>")]
-struct Manifest<T> {
-    #[serde(default = "Extra::none")]
-    extra: Extra<T>,
-}
-
-#[derive(Deserialize)]
-#[serde(bound = "T: Deserialize<'de>")]
-struct Extra<T> {
-    #[serde(rename = "altair-eval", default = "Own::none")]
-    own: Own<T>,
-}
-
-#[derive(Deserialize)]
-#[serde(bound = "T: Deserialize<'de>")]
-struct Own<T> {
-    #[serde(default = "Option::default")]
-    services: Option<T>,
-}
-
-impl<T> Extra<T> {
-    fn none() -> Self {
-        Self { own: Own::none() }
-    }
-}
-
-impl<T> Own<T> {
-    fn none() -> Self {
-        Self { services: None }
-    }
-}
-
-/// A list of texts; one that is longer than any that can be used is read no further.
-#[derive(Deserialize)]
-struct Texts(#[serde(deserialize_with = "at_most::<TEXTS_MAX, _, _>")] Vec<String>);
-const TEXTS_MAX: usize = 2 * SERVICES_MAX;
-
 /// `extra.altair-eval.services`.
 fn of_manifest(text: &[u8]) -> Option<Result<Vec<Service>, String>> {
-    // What is there at all, before what it is.
-    if let Err(error) = serde_json::from_slice::<IgnoredAny>(text) {
+    let manifest = match read_bounded(text) {
+        Ok(manifest) => manifest,
         // It may be the list that is not seen.
-        return text
-            .windows(OWN.len())
-            .any(|part| part == OWN.as_bytes())
-            .then(|| {
-                Err(format!(
-                    "{MANIFEST} cannot be read, and may declare services: {error}."
-                ))
-            });
-    }
-    let there: Manifest<IgnoredAny> = serde_json::from_slice(text).ok()?;
-    there.extra.own.services?;
-    let services = serde_json::from_slice::<Manifest<Texts>>(text)
-        .map_err(|_| format!("It has to be a list of strings, of {TEXTS_MAX} at most."))
-        .and_then(|manifest| match manifest.extra.own.services {
-            Some(Texts(texts)) => declared(&texts),
-            None => Ok(Vec::new()),
-        });
+        Err(error) if text.windows(OWN.len()).any(|part| part == OWN.as_bytes()) => {
+            return Some(Err(format!(
+                "{MANIFEST} cannot be read, and may declare services: {error}."
+            )));
+        }
+        Err(_) => return None,
+    };
+    let list = manifest.get("extra")?.get(OWN)?.get("services")?;
+    let texts: Result<Vec<String>, _> = serde_json::from_value(list.clone());
+    let services = texts
+        .map_err(|_| "It has to be a list of strings.".to_owned())
+        .and_then(|texts| declared(&texts));
     Some(
         services.map_err(|why| {
             format!("extra.altair-eval.services in {MANIFEST} cannot be used. {why}")

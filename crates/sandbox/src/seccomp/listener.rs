@@ -329,9 +329,14 @@ pub(crate) struct Forks {
 }
 
 impl Forks {
-    /// The host wants one, or does not any more.
-    pub(crate) fn want(&self, one: bool) {
-        self.wanted.store(one, Ordering::Relaxed);
+    /// The host wants one.
+    pub(crate) fn give_leave(&self) {
+        self.wanted.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes the leave for one. Gives whether it was there.
+    pub(crate) fn take_leave(&self) -> bool {
+        self.wanted.swap(false, Ordering::Relaxed)
     }
 
     /// Whether a call makes the fork that the host wants. Flags are in a register, which nobody
@@ -341,7 +346,7 @@ impl Forks {
         i64::from(call.data.nr) == libc::SYS_clone
             && flags == u64::from(FORK)
             && Pid::from_raw(call.pid.cast_signed()) == self.template
-            && self.wanted.swap(false, Ordering::Relaxed)
+            && self.take_leave()
     }
 }
 

@@ -42,15 +42,16 @@ const CALLS: &[(c_long, &[Arg])] = &[
     (SYS_umount2, &[is(1, MNT_DETACH as u32)]),
     (SYS_capset, &[]),
     (SYS_seccomp, &[is(0, SECCOMP_SET_MODE_FILTER)]),
+    // A template asks it of its own memory ([`huge`](crate::huge)).
+    (SYS_mincore, &[]),
 ];
 
 /// Calls that are let through without a pass until the fork is set up: they can only take from who
-/// makes them, or tell it of its own memory ([`huge`](crate::huge)).
+/// makes them.
 const FREE: &[c_long] = &[
     SYS_landlock_create_ruleset,
     SYS_landlock_add_rule,
     SYS_landlock_restrict_self,
-    SYS_mincore,
 ];
 
 /// Whether a call is let through for everybody until the fork is set up.

@@ -12,8 +12,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub use changes::{Change, ChangeKind, Changes, Layer};
-pub(crate) use mount::{Renewed, apply, renew};
-pub(crate) use plan::{IdMaps, Layers, Prepared};
+pub(crate) use mount::{MAP_REQUEST_BYTES, Renewed, apply, enter_namespaces, map_ids, renew};
+pub(crate) use plan::{IdMaps, Layers, Prepared, UserNamespace};
 pub use remove::remove_directory;
 pub use renewal::Renewal;
 

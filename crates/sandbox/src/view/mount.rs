@@ -13,7 +13,7 @@ use nix::libc::{self, c_int, c_long, c_uint, c_ulong};
 use nix::sys::prctl;
 use nix::sys::stat::{Mode, umask};
 
-use super::plan::{Prepared, Stashed};
+use super::plan::{IdMaps, Prepared, Stashed};
 use super::renewal::{
     BACKSTAGE, COVER, LayerMount, MountKind, Mounts, RUN, Renewal, kept as kept_name,
     upper_of_first,
@@ -26,36 +26,73 @@ use crate::{Inode, raw, sys};
 /// What is mounted is nobody's way to more rights.
 const ALWAYS: c_ulong = libc::MS_NOSUID | libc::MS_NODEV;
 
-/// Makes the view of the calling process. Where there is a layer, its directory is sent to the
-/// host over `lifeline`.
+/// Makes the view of the calling process, in namespaces of its own. Where there is a layer, its
+/// directory is sent to the host over `lifeline`.
 pub(crate) fn apply(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {
     let old_mask = umask(Mode::empty());
-    enter_namespaces(prepared)?;
+    // Neither what is mounted here is to be seen outside, nor the other way round.
+    mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)
+        .map_err(|e| Step::Namespace.failed(e))?;
     build(prepared, lifeline)?;
     umask(old_mask);
     Ok(())
 }
 
-fn enter_namespaces(prepared: &Prepared) -> Result<(), Failure> {
-    let mut flags = libc::CLONE_NEWNS;
-    if prepared.user_namespace.is_some() {
-        flags |= libc::CLONE_NEWUSER;
-        // A change of user before this has made the process's files in /proc the root's.
-        prctl::set_dumpable(true).map_err(|e| Step::IdMaps.failed(e))?;
+/// Gives the calling process its namespaces.
+pub(crate) fn enter_namespaces(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {
+    let map = |e| Step::IdMaps.failed(e);
+    let unshare = |flags| {
+        // SAFETY: no pointer is passed.
+        let made = Errno::result(unsafe { libc::unshare(flags) });
+        made.map(drop).map_err(|e| Step::Namespace.failed(e))
+    };
+    let Some(namespace) = &prepared.user_namespace else {
+        return unshare(libc::CLONE_NEWNS);
+    };
+    if namespace.by_host {
+        unshare(libc::CLONE_NEWNS | libc::CLONE_NEWUSER)?;
+        return ask_for_maps(lifeline).map_err(map);
     }
-    // SAFETY: no pointer is passed.
-    Errno::result(unsafe { libc::unshare(flags) }).map_err(|e| Step::Namespace.failed(e))?;
-    if let Some(maps) = &prepared.user_namespace {
-        // Without this a process without rights may not map its group (user_namespaces(7)).
-        write_file(c"/proc/self/setgroups", b"deny").map_err(|e| Step::IdMaps.failed(e))?;
-        write_file(c"/proc/self/uid_map", maps.uid.to_bytes())
-            .map_err(|e| Step::IdMaps.failed(e))?;
-        write_file(c"/proc/self/gid_map", maps.gid.to_bytes())
-            .map_err(|e| Step::IdMaps.failed(e))?;
+    // A change of user before this has made the process's files in /proc the root's.
+    prctl::set_dumpable(true).map_err(map)?;
+    unshare(libc::CLONE_NEWNS | libc::CLONE_NEWUSER)?;
+    // Without this a process without rights may not map its group (user_namespaces(7)).
+    write_file(c"/proc/self/setgroups", b"deny").map_err(map)?;
+    write_file(c"/proc/self/uid_map", namespace.maps.uid.to_bytes()).map_err(map)?;
+    write_file(c"/proc/self/gid_map", namespace.maps.gid.to_bytes()).map_err(map)
+}
+
+/// Bytes of the packet by which a process asks its host to map its ids: its own. The answer is an
+/// errno, or 0.
+pub(crate) const MAP_REQUEST_BYTES: usize = 4;
+
+/// How long the answer is waited for, in milliseconds.
+const MAP_PATIENCE_MS: c_int = 5_000;
+
+fn ask_for_maps(lifeline: RawFd) -> nix::Result<()> {
+    let own: [u8; MAP_REQUEST_BYTES] = nix::unistd::getpid().as_raw().to_ne_bytes();
+    raw::send(lifeline, &own);
+    let mut fds = [libc::pollfd {
+        fd: lifeline,
+        events: libc::POLLIN,
+        revents: 0,
+    }];
+    raw::poll(&mut fds, MAP_PATIENCE_MS);
+    let mut answer = [0; 4];
+    match raw::receive(lifeline, &mut answer)? {
+        4 => match i32::from_ne_bytes(answer) {
+            0 => Ok(()),
+            errno => Err(Errno::from_raw(errno)),
+        },
+        _ => Err(Errno::EPIPE),
     }
-    // Neither what is mounted here is to be seen outside, nor the other way round.
-    mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)
-        .map_err(|e| Step::Namespace.failed(e))
+}
+
+/// Maps the ids of a process that has asked for it, in the host.
+pub(crate) fn map_ids(pid: i32, maps: &IdMaps) -> io::Result<()> {
+    let proc = std::path::PathBuf::from(format!("/proc/{pid}"));
+    fs::write(proc.join("gid_map"), maps.gid.to_bytes())?;
+    fs::write(proc.join("uid_map"), maps.uid.to_bytes())
 }
 
 fn build(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {

@@ -31,8 +31,8 @@ pub(crate) struct Prepared {
     pub(super) stash: Vec<Stashed>,
     /// The project, as it is mounted first.
     pub(super) mounts: Mounts,
-    /// The user and group to map, where a user namespace is needed.
-    pub(crate) user_namespace: Option<IdMaps>,
+    /// The user namespace, where one is needed.
+    pub(crate) user_namespace: Option<UserNamespace>,
     /// What the host needs to tell what happened in the layers.
     pub(crate) layers: Option<Layers>,
     /// What a fork of the process mounts afresh.
@@ -53,7 +53,17 @@ pub(super) struct Stashed {
     pub whole: bool,
 }
 
-/// The contents of `/proc/self/uid_map` and `gid_map`.
+/// A user namespace that a process makes.
+pub(crate) struct UserNamespace {
+    pub(crate) maps: IdMaps,
+    /// The host maps the ids: the process's user is another one than the host's. Until it executes its
+    /// program the process has the host's memory, and to map ids by itself it would have to let its user
+    /// look into that.
+    pub(crate) by_host: bool,
+}
+
+/// The contents of `/proc/<pid>/uid_map` and `gid_map`.
+#[derive(Clone)]
 pub(crate) struct IdMaps {
     pub(super) uid: CString,
     pub(super) gid: CString,
@@ -88,7 +98,7 @@ impl Prepared {
     /// Works out what has to be made.
     pub(crate) fn new(
         view: &View,
-        user_namespace: Option<IdMaps>,
+        user_namespace: Option<UserNamespace>,
         user: Option<RunAs>,
     ) -> Result<Self, SpawnError> {
         let project = &view.project;

@@ -18,22 +18,25 @@ const DIRECTORY: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_NOFOLLOW)
     .union(OFlag::O_CLOEXEC);
 
+/// How long what another user has left is removed as that user, who may go on making it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Removes a directory with all in it, however deep it goes and whatever modes a process has left
 /// there. Nothing may be using it any more. What cannot be removed stays.
 ///
 /// No deeper than one directory is ever looked into: what lies further down is moved up to the top
 /// first. So neither the stack nor the number of descriptors depends on what is there.
 ///
-/// `user`: whose it is, where the host may do more: what that user could not remove is not removed.
+/// `user`: whose it is, where the host may do more: as that user first.
 pub fn remove_directory(path: &Path, user: Option<RunAs>) {
     if other_user(user).is_none() {
         return remove_own(path);
     }
     let own = path.to_owned();
-    // As long as it takes.
-    let _ = with_files_of(user, Duration::MAX, move || remove_own(&own));
-    // In a directory that the user may not write.
-    let _ = std::fs::remove_dir(path);
+    let _ = with_files_of(user, PATIENCE, move || remove_own(&own));
+    // What the host itself has made there, and the directory where its user may not remove it: by
+    // descriptors, too.
+    remove_own(path);
 }
 
 fn remove_own(path: &Path) {

@@ -175,6 +175,8 @@ impl<'a> Tree<'a> {
     /// Shows what `path` leads to, by way of the same links as outside. Where that has to be a file
     /// that was found before, another one is not shown.
     fn walk(&mut self, path: &Path, device: bool, inode: Option<Inode>) {
+        // On the way to what was found before: made when it is seen that it leads there.
+        let mut way: Vec<(Vec<u8>, Node)> = Vec::new();
         let mut rest: VecDeque<OsString> = normal_components(path);
         let mut current: Vec<u8> = Vec::new();
         let mut links = 0;
@@ -205,7 +207,10 @@ impl<'a> Tree<'a> {
                     rest.push_front(name);
                 }
                 let start = if target.is_absolute() { 0 } else { parent };
-                self.put(&current, Node::Link(target));
+                match inode {
+                    Some(_) => way.push((current.clone(), Node::Link(target))),
+                    None => self.put(&current, Node::Link(target)),
+                }
                 current.truncate(start);
             } else if rest.is_empty() {
                 let found = Inode {
@@ -214,6 +219,9 @@ impl<'a> Tree<'a> {
                 };
                 let directory = meta.is_dir();
                 if inode.is_none_or(|inode| inode == found) {
+                    for (path, node) in way {
+                        self.put(&path, node);
+                    }
                     let node = Node::Bind {
                         directory,
                         device,
@@ -223,7 +231,10 @@ impl<'a> Tree<'a> {
                 }
                 return;
             } else if meta.is_dir() {
-                self.put(&current, Node::Directory);
+                match inode {
+                    Some(_) => way.push((current.clone(), Node::Directory)),
+                    None => self.put(&current, Node::Directory),
+                }
             } else {
                 return;
             }

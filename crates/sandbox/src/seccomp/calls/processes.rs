@@ -63,15 +63,14 @@ const FUTEX: Rules = &[
 
 /// Limits but that for core files, which is 1: with 0 the kernel starts a program that takes the
 /// memory of a process that crashes, where the machine has one.
-const SETRLIMIT: Rules = &[
-    &[at_most(0, RLIMIT_CORE - 1)],
-    &[at_least(0, RLIMIT_CORE + 1)],
-];
+#[allow(clippy::unnecessary_cast)] // with glibc; with musl it is signed
+const CORE: u32 = RLIMIT_CORE as u32;
+const SETRLIMIT: Rules = &[&[at_most(0, CORE - 1)], &[at_least(0, CORE + 1)]];
 /// The same; and to ask for it.
 const PRLIMIT: Rules = &[
-    &[at_most(1, RLIMIT_CORE - 1)],
-    &[at_least(1, RLIMIT_CORE + 1)],
-    &[is(1, RLIMIT_CORE), null(2)],
+    &[at_most(1, CORE - 1)],
+    &[at_least(1, CORE + 1)],
+    &[is(1, CORE), null(2)],
 ];
 
 /// On every architecture.
