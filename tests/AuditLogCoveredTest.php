@@ -88,7 +88,8 @@ final class AuditLogCoveredTest extends TestCase
         self::assertSame(['returned', $warm ? 'warm' : 'cold'], json_decode($confined->line(), true));
         self::assertNull($message);
         self::assertSame([false, false], array_slice($seen, 0, 2), 'opened, locked');
-        self::assertContains($seen[2], [['.', '..'], false], 'It is empty, or cannot be read.');
+        // Without a private root there are the names.
+        self::assertContains($seen[2], [['.', '..'], $options === [] ? false : ['.', '..', 'events.jsonl']]);
         self::assertSame(['partial', 'ok', 'partial', 'ok'], $this->logged());
     }
 

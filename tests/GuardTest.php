@@ -81,11 +81,12 @@ final class GuardTest extends EvaluationTestCase
     {
         $limits = $this->look(self::limits(...), memoryLimitMb: 64, timeoutMs: 9500);
 
-        self::assertSame(['0', '0'], $limits['Max core file size']);
+        self::assertSame(['1', '1'], $limits['Max core file size']);
         self::assertSame((string) ((64 + 128) << 20), $limits['Max data size'][1]);
         self::assertSame('12', $limits['Max cpu time'][0]);
         self::assertSame((string) (256 << 20), $limits['Max file size'][1]);
         self::assertSame('256', $limits['Max open files'][1]);
+        self::assertSame(['1024', '1024'], $limits['Max pending signals']);
     }
 
     public function testAnUnsafeRunHasTheHostsLimitsButNoCoreFile(): void
@@ -93,7 +94,7 @@ final class GuardTest extends EvaluationTestCase
         $limits = $this->look(self::limits(...), unsafe: true);
         $own = self::limits((int) getmypid());
 
-        self::assertSame(['0', '0'], $limits['Max core file size']);
+        self::assertSame(['1', '1'], $limits['Max core file size']);
         unset($limits['Max core file size'], $own['Max core file size']);
         self::assertSame($own, $limits);
     }

@@ -29,6 +29,12 @@ final class RootHostTest extends EvaluationTestCase
     /** How often a race is run: several times as often as it took to win it. */
     private const ROUNDS = 100;
 
+    /** Seconds that a host may wait for starts that are stopped: one of a template, one of a run. */
+    private const HELD_UP = 15;
+
+    /** Templates that are started. */
+    private const STARTS = 40;
+
     /** Directories that a project lies in. */
     private const DEPTH = 300;
 
@@ -428,5 +434,57 @@ final class RootHostTest extends EvaluationTestCase
                 self::assertStringContainsString('dir/key', $changes, "in round $round");
             }
         }
+    }
+
+    /**
+     * Until it executes PHP the process of a template had the host's memory, and was its owner's to look into: what the
+     * host knew of others, and a way to become root.
+     */
+    public function testTheOwnerDoesNotLookIntoTheHostsMemory(): void
+    {
+        $found = $this->home->path('found');
+        $this->home->giveTo(self::OWNER, self::OWNER);
+        $this->racer = new Racer(self::OWNER, $this->home->root, sprintf(<<<'PHP'
+            while (true) {
+                // The last process that was made.
+                $last = (int) substr(strrchr(file_get_contents('/proc/loadavg'), ' '), 1);
+                foreach ([$last, $last - 1] as $pid) {
+                    $isKeeper = fn (): bool => @file_get_contents("/proc/$pid/comm") === "altair-keeper\n";
+                    if ($isKeeper() && ($memory = @fopen("/proc/$pid/mem", 'r')) && $isKeeper()) {
+                        touch(%s);
+                    }
+                }
+            }
+            PHP, var_export($found, true)));
+        for ($round = 0; $round < self::STARTS; $round++) {
+            $request = new EvalRequest('return 1;', $this->home->path('app'), timeoutMs: self::LONG_MS);
+            $result = (new Evaluator(warm: true))->evaluate($request);
+            self::assertSame('first', $result->diagnostics['start'], json_encode($result->toArray()));
+            self::assertFileDoesNotExist($found, "in round $round");
+        }
+    }
+
+    /** A start that its owner had stopped was waited for without end. */
+    public function testTheOwnerDoesNotHoldTheHostUp(): void
+    {
+        $this->home->giveTo(self::OWNER, self::OWNER);
+        $this->racer = new Racer(self::OWNER, $this->home->root, <<<'PHP'
+            while (true) {
+                $last = (int) substr(strrchr(file_get_contents('/proc/loadavg'), ' '), 1);
+                foreach ([$last, $last - 1] as $pid) {
+                    if (@file_get_contents("/proc/$pid/comm") === "altair-keeper\n") {
+                        posix_kill($pid, SIGSTOP);
+                    }
+                }
+            }
+            PHP);
+        $began = hrtime(true);
+        try {
+            $request = new EvalRequest('return 1;', $this->home->path('app'), timeoutMs: 2000);
+            (new Evaluator(warm: true))->evaluate($request);
+        } catch (EvalException) {
+            // It could not be started.
+        }
+        self::assertLessThan(self::HELD_UP, (hrtime(true) - $began) / 1e9);
     }
 }

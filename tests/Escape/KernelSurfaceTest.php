@@ -152,7 +152,7 @@ final class KernelSurfaceTest extends EscapeTestCase
             look: static function (Run $run, Snapshot $after): bool {
                 $limits = (string) file_get_contents("/proc/$after->pid/limits");
 
-                return preg_match('/^Max core file size\s+0\s+0 /m', $limits) === 0;
+                return preg_match('/^Max core file size\s+1\s+1 /m', $limits) === 0;
             },
         );
     }
