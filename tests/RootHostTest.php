@@ -464,6 +464,24 @@ final class RootHostTest extends EvaluationTestCase
         }
     }
 
+    /** The links of /proc led past the directories that the owner cannot enter: to the host's own working directory. */
+    public function testNoLinkOfTheKernelsLeadsPastTheOwnersRights(): void
+    {
+        foreach (['autoload.php' => '<?php', 'composer/installed.json' => '{"packages": []}'] as $name => $content) {
+            $this->closed->write("below/$name", $content);
+        }
+        $vendor = '/proc/self/cwd/below';
+        $this->home->write('app/composer.json', json_encode(['config' => ['vendor-dir' => $vendor]]));
+        $this->home->giveTo(self::OWNER, self::OWNER);
+        $before = getcwd();
+        chdir($this->closed->root);
+        try {
+            self::assertFalse($this->seen("return @file_get_contents('$vendor/key');"));
+        } finally {
+            chdir($before);
+        }
+    }
+
     /** A start that its owner had stopped was waited for without end. */
     public function testTheOwnerDoesNotHoldTheHostUp(): void
     {

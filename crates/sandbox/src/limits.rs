@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::GuardState;
 use crate::error::{Failure, Step};
-use crate::raw;
+use crate::{procfs, raw};
 
 /// Resource limits of one process; what it starts inherits them. `None` leaves a limit as the
 /// host has it.
@@ -205,9 +205,9 @@ pub(crate) fn state(limits: &Limits) -> GuardState {
         GuardState::Missing {
             because: "the policy sets no limit".into(),
         }
-    } else if limits.file_locks.is_some() && std::fs::File::open("/proc/locks").is_err() {
+    } else if limits.file_locks.is_some() && !procfs::is_mounted() {
         GuardState::Degraded {
-            to: "all but file locks: /proc/locks cannot be read, so that nobody counts them".into(),
+            to: "all but file locks, which nobody counts: /proc is not mounted".into(),
         }
     } else {
         GuardState::InForce

@@ -19,15 +19,43 @@ pub(crate) fn is_mounted() -> bool {
     Path::new("/proc/self/stat").exists()
 }
 
-/// Bytes of the machine's locks that are looked through: some 150,000. To read them takes the kernel
-/// the longer the more there are.
+/// Bytes of what the kernel tells of locks that are looked through: some 150,000 of them.
 const LOCKS_MAX_BYTES: u64 = 8 << 20;
 
-/// Whether a process has more locks on ranges of files than so many, as far as the kernel tells
-/// (proc_locks(5)). In the host: it allocates.
+/// Whether a process has more locks on ranges of files than so many, as far as the kernel tells. In the
+/// host: it allocates.
 pub(crate) fn has_more_locks(process: c_int, most: usize) -> bool {
+    locks_by_descriptor(process, most).unwrap_or_else(|_| locks_by_process(process, most)) > most
+}
+
+/// The locks of each of a process's open files (proc_pid_fdinfo(5)), up to one more than `most`.
+///
+/// # Errors
+/// Where the host may not look into the process.
+fn locks_by_descriptor(process: c_int, most: usize) -> std::io::Result<usize> {
+    let mut found = 0;
+    for file in std::fs::read_dir(format!("/proc/{process}/fdinfo"))?.flatten() {
+        // One that is closed meanwhile has none.
+        let Ok(info) = std::fs::File::open(file.path()) else {
+            continue;
+        };
+        let lines = std::io::BufReader::new(info.take(LOCKS_MAX_BYTES)).split(b'\n');
+        let locks = lines
+            .map_while(Result::ok)
+            .filter(|line| line.starts_with(b"lock:"));
+        found += locks.take(most + 1).count();
+        if found > most {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// The same from the list of all locks (proc_locks(5)): to tell of it the kernel has all that lock
+/// anything wait for some milliseconds.
+fn locks_by_process(process: c_int, most: usize) -> usize {
     let Ok(locks) = std::fs::File::open("/proc/locks") else {
-        return false;
+        return 0;
     };
     let process = process.to_string();
     let is_own = |line: &Vec<u8>| {
@@ -40,7 +68,7 @@ pub(crate) fn has_more_locks(process: c_int, most: usize) -> bool {
     };
     let lines = std::io::BufReader::new(locks.take(LOCKS_MAX_BYTES)).split(b'\n');
     let own = lines.map_while(Result::ok).filter(is_own);
-    own.take(most + 1).count() > most
+    own.take(most + 1).count()
 }
 
 /// Calls `found` with each child of the calling process, which must have one thread only.

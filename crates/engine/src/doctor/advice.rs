@@ -27,8 +27,8 @@ pub(super) fn of(guard: &str, detail: &str, machine: &Machine) -> Vec<Remedy> {
         "filesystem" => filesystem(detail, machine),
         "landlock" => landlock(detail, machine),
         "seccomp" => seccomp(machine),
-        "deadline" => vec![remedy(
-            "the processes of a run are found in /proc, which is not mounted",
+        "deadline" | "limits" => vec![remedy(
+            "the processes of a run, and what they hold, are found in /proc, which is not mounted",
             "mount -t proc proc /proc",
         )],
         _ => Vec::new(),
