@@ -277,7 +277,8 @@ impl Seen {
         let duration_ms = match times.snippet {
             // How the two divide is the child's word.
             Some(snippet) if verdict.outcome != Outcome::TimedOut => {
-                (snippet + times.encode.unwrap_or_default()).as_millis()
+                let both = snippet + times.encode.unwrap_or_default();
+                both.min(elapsed).as_millis()
             }
             _ => elapsed.as_millis(),
         };
@@ -354,7 +355,7 @@ impl Seen {
             start,
             boot,
             snippet: Some(match told + slack >= window {
-                true => snippet.min(window + slack),
+                true => snippet.min((window + slack).saturating_sub(encode.unwrap_or_default())),
                 false => window.saturating_sub(encode.unwrap_or_default()),
             }),
             encode,
