@@ -206,13 +206,15 @@ impl Template {
         let (pid, pidfd) = match answer? {
             Answer::Forked(pid, pidfd) if was_taken && self.0.has_fork(pid, &pidfd) => (pid, pidfd),
             Answer::Refused(errno) if !was_taken => return Err(ForkError::Refused(errno)),
-            // It does not answer; or what it says is not so, and then it is not what it was made to
-            // be: whatever it has made ends with it.
-            answer => {
-                match answer {
-                    Answer::Nothing if !was_taken => self.end(),
-                    _ => self.0.child.end(),
-                }
+            // It does not answer. What it may have made meanwhile ends with the last of its forks.
+            Answer::Nothing => {
+                self.end();
+                return Err(ForkError::Gone);
+            }
+            // What it says is not so: it is not what it was made to be, and whatever it has made ends
+            // with it.
+            Answer::Forked(..) | Answer::Refused(_) | Answer::Done => {
+                self.0.child.end();
                 return Err(ForkError::Gone);
             }
         };
