@@ -5,7 +5,7 @@ use std::path::Path;
 use altair_sandbox::{Ended, Status};
 
 use crate::channel::PROTOCOL;
-use crate::outcome::Heard;
+use crate::heard::Heard;
 
 /// Why the extension did not take over in the process that was started.
 pub(crate) fn never_entered(

@@ -18,6 +18,7 @@ mod error;
 mod evaluation;
 mod freshness;
 pub mod guards;
+mod heard;
 mod known;
 pub mod launch;
 mod outcome;

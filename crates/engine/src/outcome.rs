@@ -6,12 +6,10 @@ use std::time::{Duration, Instant};
 use altair_sandbox::{Captured, Ended, Status};
 use serde_json::Value;
 
-use crate::EvalError;
-use crate::blocked::{Context, Refused};
-use crate::channel::{Ending, Message, Report};
+use crate::blocked::Context;
+use crate::channel::{Ending, Report};
 use crate::encode::{STRING_MAX, TRUNCATED, read_exception, read_value, shorten};
-use crate::guards::{Insisted, is_of_child, unmet};
-use crate::launch::Unloaded;
+use crate::heard::Heard;
 use crate::result::{
     Diagnostics, EvalResult, FileChanges, Location, Outcome, OutputTruncated, Phase, Timings,
 };
@@ -34,170 +32,6 @@ const CLOCK_SLACK_SHARE: u32 = 20;
 
 /// The exit code of a process that cannot have the memory it needs; what PHP's allocator uses.
 const EXIT_EXHAUSTED: i32 = 1;
-
-/// What the child said, as far as it can be so.
-///
-/// Until it is ready nothing of the snippet has run: what it says of its guards and of its boot is
-/// said by the project's code at worst. From then on it may be native code that speaks, which can have
-/// the run's secret, and all that it is heard of is what was refused, where the deadline met it, and
-/// how it ended, once.
-#[derive(Debug, Default)]
-pub(crate) struct Heard {
-    pub entered_ns: Option<u64>,
-    pub ready: Option<(u64, Vec<(String, String)>)>,
-    /// When that was heard.
-    pub ready_at: Option<Instant>,
-    pub stopped: Option<(Phase, Option<Location>, u64)>,
-    pub report: Option<Report>,
-    /// The guards that the child took before boot.
-    pub guarded: Option<Vec<(String, String)>>,
-    /// The child has a second thread.
-    pub has_threads: bool,
-    /// What was refused.
-    pub refused: Refused,
-    pub unloaded: Option<Unloaded>,
-    /// Why the child cannot do its work.
-    pub unable: Option<String>,
-    /// What boot has left of variables that may hold secrets.
-    pub variables: Vec<(Vec<u8>, Vec<u8>)>,
-}
-
-impl Heard {
-    /// Takes note of a message, or of a packet that is none.
-    pub(crate) fn take(&mut self, message: Option<Message>, packet: &[u8]) {
-        match message {
-            Some(Message::Refused(blocked)) => self.refused.by_child(blocked),
-            Some(Message::Outside(outside)) => self.refused.outside(outside),
-            Some(Message::Stopped {
-                phase,
-                location,
-                memory_peak_bytes,
-            }) => self.stopped = Some((self.possible(phase), location, memory_peak_bytes)),
-            Some(Message::Report(report)) if self.report.is_none() => {
-                let ready = self.ready.is_some();
-                let is_of_snippet = matches!(
-                    report.ending,
-                    Ending::Returned(_) | Ending::Threw(_) | Ending::Exited(_)
-                );
-                let is_of_boot = matches!(report.ending, Ending::BootFailed { .. });
-                if ready && !is_of_boot || !ready && !is_of_snippet {
-                    self.report = Some(Report {
-                        phase: self.possible(report.phase),
-                        ..report
-                    });
-                }
-            }
-            Some(message) if self.ready.is_none() => self.before_snippet(message),
-            Some(_) => {}
-            // Only before the child's own code has begun can this be anything but noise.
-            None if self.entered_ns.is_none() && self.ready.is_none() => {
-                self.unloaded = serde_json::from_slice(packet).ok();
-            }
-            None => {}
-        }
-    }
-
-    /// Takes note of what a child says before it is ready, each thing once.
-    fn before_snippet(&mut self, message: Message) {
-        let own = |guards: Vec<(String, String)>| {
-            let own = guards.into_iter();
-            own.filter(|(name, state)| is_of_child(name, state))
-                .map(|(name, state)| (name, shorten(&state, STATE_MAX)))
-                .collect::<Vec<_>>()
-        };
-        match message {
-            Message::Entered { at_ns } => self.entered_ns = self.entered_ns.or(Some(at_ns)),
-            Message::Guarded { guards } if self.guarded.is_none() => {
-                self.guarded = Some(own(guards));
-            }
-            Message::Ready {
-                boot_us,
-                guards,
-                entered_ns,
-            } => {
-                // What it has told before anything of the application ran stands.
-                let mut guards = own(guards);
-                let told = self.guarded.iter().flatten();
-                let told: Vec<&String> = told.map(|(name, _)| name).collect();
-                guards.retain(|(name, _)| !told.contains(&name));
-                // Boot has not ended, then, whatever it has said.
-                self.report = None;
-                self.ready = Some((boot_us, guards));
-                self.ready_at = Some(Instant::now());
-                self.entered_ns = self.entered_ns.or(entered_ns);
-            }
-            Message::Variables(variables) if self.variables.is_empty() => {
-                self.variables = variables;
-            }
-            Message::Unable { why } => self.unable = Some(shorten(&why, WHY_MAX)),
-            Message::SecondThread if self.guarded.is_none() => self.has_threads = true,
-            // The latter is a template's, whose host listens for it.
-            _ => {}
-        }
-    }
-
-    /// What can have been under way.
-    fn possible(&self, said: Phase) -> Phase {
-        match (&self.ready, said) {
-            (None, _) => Phase::Boot,
-            (Some(_), Phase::Boot) => Phase::Snippet,
-            (Some(_), said) => said,
-        }
-    }
-
-    /// Checks that the child has taken what it may not do without.
-    ///
-    /// # Errors
-    ///
-    /// [`EvalError::Launch`], naming the guard and what is wrong.
-    /// `threads`: the names of its other threads, where it has some.
-    pub(crate) fn check_guards(
-        &self,
-        insist: &[Insisted],
-        threads: Option<&[String]>,
-    ) -> Result<(), EvalError> {
-        if let Some(names) = threads {
-            return Err(EvalError::Launch(format!(
-                "Nothing was run: the child has a second thread ({}) before its guards are on, which would stay free of them. An extension starts it; leave that extension out of the child's ini files.",
-                if names.is_empty() {
-                    "its name could not be read".to_owned()
-                } else {
-                    names.join(", ")
-                }
-            )));
-        }
-        let ready = self.ready.iter().flat_map(|(_, guards)| guards);
-        for (name, state) in self.guarded.iter().flatten().chain(ready) {
-            let is_met = |insisted: &Insisted| insisted.guard != *name || insisted.is_met_by(state);
-            if !insist.iter().all(is_met) {
-                return Err(unmet(name, state));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Bytes of a state that a child tells.
-const STATE_MAX: usize = 1000;
-/// Bytes of a child's reason that are shown.
-const WHY_MAX: usize = 1000;
-/// Threads that are named.
-const THREADS_SHOWN: usize = 16;
-
-/// The names of all threads of a process but its first.
-pub(crate) fn thread_names(pid: i32) -> Vec<String> {
-    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
-        return Vec::new();
-    };
-    let own = pid.to_string();
-    tasks
-        .flatten()
-        .filter(|task| task.file_name() != own.as_str())
-        .take(THREADS_SHOWN)
-        .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
-        .map(|name| name.trim_end().to_owned())
-        .collect()
-}
 
 /// All that is known of a run that has ended.
 pub(crate) struct Seen {
@@ -489,115 +323,14 @@ mod tests {
         }
     }
 
-    fn ready(guards: &[(&str, &str)]) -> Message {
-        let text = |text: &&str| (*text).to_owned();
-        Message::Ready {
-            boot_us: 1,
-            guards: guards.iter().map(|(a, b)| (text(a), text(b))).collect(),
-            entered_ns: None,
-        }
-    }
-
-    fn reports(ending: Ending, phase: Phase) -> Message {
-        Message::Report(Report {
-            ending,
-            phase,
+    #[test]
+    fn an_ending_counts_with_the_exit_status_that_goes_with_it() {
+        let returned = Report {
+            ending: Ending::Returned("1".into()),
+            phase: Phase::Snippet,
             memory_peak_bytes: 0,
             snippet_us: Some(5),
             encode_us: None,
-        })
-    }
-
-    fn heard(messages: Vec<Message>) -> Heard {
-        let mut heard = Heard::default();
-        for message in messages {
-            heard.take(Some(message), b"");
-        }
-        heard
-    }
-
-    #[test]
-    fn once_the_snippet_is_next_only_refusals_stops_and_one_ending_are_heard() {
-        let returned = |text: &str| reports(Ending::Returned(text.into()), Phase::Snippet);
-        let failed = Ending::BootFailed {
-            message: String::new(),
-            exception: None,
-        };
-        let heard = heard(vec![
-            ready(&[("ini", "in force")]),
-            Message::Unable {
-                why: "forged".into(),
-            },
-            Message::SecondThread,
-            Message::Entered { at_ns: 1 },
-            Message::Guarded {
-                guards: vec![("seccomp".into(), "missing: forged".into())],
-            },
-            ready(&[("ini", "missing: forged")]),
-            Message::Variables(vec![(b"APP_KEY".to_vec(), b"forged".to_vec())]),
-            reports(failed, Phase::Boot),
-            returned("1"),
-            returned("2"),
-            Message::Stopped {
-                phase: Phase::Boot,
-                location: None,
-                memory_peak_bytes: 1,
-            },
-        ]);
-        assert_eq!(heard.ready.unwrap().1, [("ini".into(), "in force".into())]);
-        assert!(heard.unable.is_none() && !heard.has_threads && heard.guarded.is_none());
-        assert!(heard.entered_ns.is_none() && heard.variables.is_empty());
-        let ending = heard.report.unwrap().ending;
-        assert_eq!(ending, Ending::Returned("1".into()));
-        assert_eq!(heard.stopped.unwrap().0, Phase::Snippet);
-    }
-
-    #[test]
-    fn before_the_snippet_nothing_has_come_of_it() {
-        let early = heard(vec![reports(Ending::Returned("1".into()), Phase::Snippet)]);
-        assert!(early.report.is_none());
-        let fatal = Ending::OutOfMemory {
-            message: String::new(),
-            location: None,
-        };
-        let early = heard(vec![reports(fatal, Phase::Encode)]);
-        assert_eq!(early.report.unwrap().phase, Phase::Boot);
-    }
-
-    #[test]
-    fn of_guards_a_child_says_what_it_can_know_and_before_boot_first() {
-        let heard = heard(vec![
-            Message::Guarded {
-                guards: vec![
-                    ("seccomp".into(), "in force".into()),
-                    ("made-up".into(), "in force".into()),
-                    ("filesystem".into(), "in force".into()),
-                    ("landlock".into(), "what it likes".into()),
-                ],
-            },
-            ready(&[
-                ("seccomp", "missing: forged"),
-                ("privileges", "in force"),
-                ("filesystem", "degraded to something"),
-                ("ini", "in force"),
-            ]),
-        ]);
-        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-        assert_eq!(heard.guarded.unwrap(), [pair("seccomp", "in force")]);
-        assert_eq!(
-            heard.ready.unwrap().1,
-            [
-                pair("filesystem", "degraded to something"),
-                pair("ini", "in force")
-            ]
-        );
-    }
-
-    #[test]
-    fn an_ending_counts_with_the_exit_status_that_goes_with_it() {
-        let Message::Report(returned) = reports(Ending::Returned("1".into()), Phase::Snippet)
-        else {
-            panic!();
         };
         assert!(reported(&returned, 0).is_some());
         assert!((1..=255).all(|code| reported(&returned, code).is_none()));

@@ -21,7 +21,7 @@ use super::{BOOT_LIMIT, Failed};
 use crate::changes;
 use crate::channel::{Booted, Message, MessageReader};
 use crate::evaluation::{GRACE, OUTPUT_LIMIT, Observer, stop_signal};
-use crate::outcome::Heard;
+use crate::heard::Heard;
 use crate::result::Phase;
 use altair_sandbox::thread;
 

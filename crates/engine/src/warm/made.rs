@@ -14,7 +14,7 @@ use super::{Boot, shared};
 use crate::changes;
 use crate::channel::Booted;
 use crate::freshness::{Freshness, MadeFrom, Started};
-use crate::outcome::Heard;
+use crate::heard::Heard;
 
 /// A template that is booted.
 #[derive(Debug)]

@@ -15,8 +15,8 @@ use altair_sandbox::{Captured, Ended, Stream};
 
 use crate::blocked::Refused;
 use crate::evaluation::{OUTPUT_LIMIT, Observer};
+use crate::heard::Heard;
 use crate::known::Variable;
-use crate::outcome::Heard;
 use crate::result::FileChanges;
 use crate::start::Started;
 
