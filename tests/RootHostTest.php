@@ -67,7 +67,10 @@ final class RootHostTest extends EvaluationTestCase
 
     protected function assertPostConditions(): void
     {
-        $this->racer?->stop();
+        if ($this->racer !== null) {
+            self::assertTrue($this->racer->isAtWork(), 'Nothing was raced: the racer has ended.');
+            $this->racer->stop();
+        }
         parent::assertPostConditions();
     }
 
@@ -378,7 +381,8 @@ final class RootHostTest extends EvaluationTestCase
             ],
             ['TMPDIR' => $place],
         );
-        $this->racer?->stop();
+        self::assertTrue($this->racer->isAtWork());
+        $this->racer = null;
 
         $expected = implode('', array_map(static fn (int $round): string => "$round true 640\n", range(1, 25)));
         self::assertSame($expected, $output, $errors);

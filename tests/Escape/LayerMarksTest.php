@@ -124,9 +124,13 @@ final class LayerMarksTest extends TestCase
      */
     private function answer(WarmHost $host, string $start, string $snippet, array $options = []): string
     {
+        if ($start === 'warm') {
+            $host->evaluateWarm('return 1;', $options);
+        }
         $host->ask(['start' => $start] + $host->request($snippet, $options));
         $result = $host->answered('result');
         self::assertSame('returned', $result['diagnostics']['outcome'], json_encode($result));
+        self::assertSame($start, $result['diagnostics']['start']);
 
         return $result['result']['value'];
     }

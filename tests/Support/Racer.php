@@ -73,6 +73,12 @@ final class Racer
         $this->stop();
     }
 
+    /** Whether it is at work still: an error in its code ends it. */
+    public function isAtWork(): bool
+    {
+        return $this->process !== null && proc_get_status($this->process)['running'];
+    }
+
     public function stop(): void
     {
         if ($this->process !== null) {

@@ -157,7 +157,7 @@ impl Selection {
 }
 
 /// The guards that a child itself takes, and tells of.
-const OF_CHILD: &[&str] = &["ini", "landlock", "seccomp"];
+const OF_CHILD: &[&str] = &[INI, "landlock", "seccomp"];
 /// Those of which it tells where they are less than in force.
 const LESS_OF_CHILD: &[&str] = &["limits", "filesystem"];
 

@@ -235,12 +235,12 @@ fn packages(root: &Place) -> Vec<Shown> {
         let (true, Some(at)) = (is_path, package.install_path) else {
             continue;
         };
-        let Ok(directory) = Place::find(&vendor.path().join("composer").join(at)) else {
-            continue;
-        };
         if found.len() >= ELSEWHERE_MAX {
             break;
         }
+        let Ok(directory) = Place::find(&vendor.path().join("composer").join(at)) else {
+            continue;
+        };
         let is_known = |shown: &Shown| shown.inode() == Some(directory.inode());
         if !directory.path().starts_with(root.path())
             && !found.iter().any(is_known)

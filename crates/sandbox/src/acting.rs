@@ -125,8 +125,8 @@ const DONE: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
 /// Does something with files as another user, or as the host's own, on a thread of its own, and waits
-/// for it so long: a file system that does not answer (a server that is gone, a program in its
-/// place) cannot be told to. The thread ends when it does.
+/// for it for `patience` at most. A file system that does not answer (a server that is gone, a program
+/// in its place) cannot be interrupted: the thread is left behind, and ends when the file system answers.
 ///
 /// # Errors
 /// Where the host may not act as that user, or has no thread left; `TimedOut`.

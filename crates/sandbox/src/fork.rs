@@ -10,9 +10,10 @@ use nix::errno::Errno;
 use nix::libc::{self, c_int, c_long};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use nix::sys::socket::{MsgFlags, recvmsg};
 use nix::unistd::{Pid, getppid};
 
+use crate::child::descriptors;
 use crate::error::{Failure, Step};
 use crate::final_guards::{FinalGuards, Taken};
 use crate::huge::{self, Pending};
@@ -56,7 +57,7 @@ impl FirstGuard {
         let settled = Self::settle_with(pass, renewal, control);
         let told = match &settled {
             Ok(_) => 0_i32.to_ne_bytes(),
-            Err(error) => refusal(Errno::from_raw(error.raw_os_error().unwrap_or(0))),
+            Err(error) => refusal(error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)),
         };
         raw::send(control.as_raw_fd(), &told);
         settled
@@ -222,17 +223,7 @@ impl Forking {
                 Err(Errno::EAGAIN | Errno::EINTR) => continue,
                 Err(_) => return Asked::Over,
             };
-            let fds: Vec<OwnedFd> = message
-                .cmsgs()
-                .into_iter()
-                .flatten()
-                .filter_map(|control| match control {
-                    ControlMessageOwned::ScmRights(fds) => Some(fds),
-                    _ => None,
-                })
-                .flatten()
-                .map(sys::own_descriptor)
-                .collect();
+            let fds = descriptors(message.cmsgs().into_iter().flatten());
             let count = message.bytes;
             match <[OwnedFd; 3]>::try_from(fds) {
                 _ if count == 0 => return Asked::Over, // the host's end is closed
@@ -262,8 +253,13 @@ enum Asked {
     Over,
 }
 
-/// What says that there is no fork, and why.
+/// What says that it could not be done, and why. An error that has no number is `EIO`: 0 says that it is
+/// done.
 fn refusal(errno: Errno) -> [u8; ANSWER_BYTES] {
+    let errno = match errno {
+        Errno::UnknownErrno => Errno::EIO,
+        known => known,
+    };
     (-(errno as i32)).to_ne_bytes()
 }
 

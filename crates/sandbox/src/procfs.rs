@@ -1,4 +1,4 @@
-//! What the keeper reads from `/proc`, without allocation.
+//! What keeper and host read from `/proc`. What the keeper reads, it reads without allocation.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;

@@ -300,7 +300,8 @@ impl<'a> Run<'a> {
             self.observer.refused(Refusal::FileLock { most });
             self.child.ask(nix::libc::SIGKILL);
         }
-        // The kernel has all locks of the machine wait while it tells of them.
+        // Where the host may not look into the process, the kernel has all locks of the machine wait while
+        // it tells of them.
         self.look_after = (2 * self.look_after).min(LOOK_AFTER_MAX);
         self.look_at = Instant::now() + self.look_after;
     }

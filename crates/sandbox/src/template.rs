@@ -44,7 +44,7 @@ impl ForkEnded {
 }
 
 /// What a template answers: the id of the fork, which comes with a descriptor of it, or what the
-/// system said, negative.
+/// system said, negative; or 0, where what was asked is done.
 pub(crate) const ANSWER_BYTES: usize = 4;
 /// Bytes of the packet that tells a template that its boot is over: a random number by which its
 /// filter knows it from then on.

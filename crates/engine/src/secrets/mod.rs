@@ -208,11 +208,13 @@ impl Secrets {
                 let text = number.to_string();
                 // A longer number that has one inside is another number.
                 let spans = self.finder.spans_until(text.as_bytes(), false, used.until);
-                if let Some([(span, of)]) = spans.as_deref()
-                    && *span == (0..text.len())
-                {
-                    used.secrets.insert(*of);
-                    *value = self.replacement(*of).into();
+                match spans.as_deref() {
+                    None => *value = UNSEARCHED.into(),
+                    Some([(span, of)]) if *span == (0..text.len()) => {
+                        used.secrets.insert(*of);
+                        *value = self.replacement(*of).into();
+                    }
+                    Some(_) => {}
                 }
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.json(item, used)),

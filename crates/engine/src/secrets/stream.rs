@@ -99,6 +99,9 @@ impl<'a> Redactor<'a> {
         let Some(known) = &mut self.variables else {
             return;
         };
+        if variables.is_empty() {
+            return;
+        }
         let own: HashSet<&Variable> = known.iter().collect();
         let new: Vec<Variable> = variables
             .iter()

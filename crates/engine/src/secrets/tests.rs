@@ -463,6 +463,23 @@ fn what_there_was_no_time_to_look_through_is_not_shown() {
     assert_eq!(in_time.stdout, "harmless");
 }
 
+#[test]
+fn a_number_that_there_was_no_time_to_look_at_is_not_shown() {
+    let secrets = secrets(&[("PIN_SECRET", "8264190375")]);
+    let number = || {
+        let mut result = result();
+        result.result = Some(serde_json::json!(8_264_190_375_u64));
+        result
+    };
+    let mut late = number();
+    secrets.redact(&mut late, Instant::now());
+    let shown = late.result.unwrap();
+    assert!(shown.as_str().unwrap().starts_with("[not shown"), "{shown}");
+    let mut in_time = number();
+    secrets.redact(&mut in_time, later());
+    assert_eq!(in_time.result.unwrap(), "[redacted:PIN_SECRET]");
+}
+
 proptest! {
     #[test]
     fn in_whatever_pieces_it_comes_no_secret_is_passed_on(

@@ -21,13 +21,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Resolves services. A name is looked up by the system, as the application would outside, until
 /// `until`. Where not `strict`, nobody has asked for them in particular: addresses of the link and
-/// sockets of daemons are left out. The answers are in an order of their own: a name server may give
+/// sockets of daemons are left out. Sockets are looked at as `user`, the one that the run has, where the
+/// host may do more. The answers are in an order of their own: a name server may give
 /// them in another one each time, and the template is to be the same.
 ///
 /// # Errors
 /// Where `strict`: which name has no address, and why, in a sentence for the user. Else it is left
 /// out, and the application finds that it has none.
-/// Paths are looked at as `user`, where the host may do more: whom the run is.
 pub(crate) fn resolve(
     services: &[Service],
     strict: bool,

@@ -75,7 +75,7 @@ pub(super) struct Arg {
 }
 
 /// A test of a value.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum Test {
     Is(u32),
     /// A pointer to nothing.
@@ -92,17 +92,13 @@ pub(super) enum Test {
 impl Test {
     /// Whether it holds for an argument.
     pub(super) fn holds(self, argument: u64) -> bool {
-        if self == Self::Null {
-            return argument == 0;
-        }
-        // The lower half.
-        let argument = argument as u32;
+        let low = argument as u32;
         match self {
             Self::Null => argument == 0,
-            Self::Is(value) => argument == value,
-            Self::AtMost(value) => argument <= value,
-            Self::AtLeast(value) => argument >= value,
-            Self::Masked { mask, value } => argument & mask == value,
+            Self::Is(value) => low == value,
+            Self::AtMost(value) => low <= value,
+            Self::AtLeast(value) => low >= value,
+            Self::Masked { mask, value } => low & mask == value,
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn with_listener(program: BpfProgramRef<'_>) -> nix::Result<OwnedFd> 
     Ok(unsafe { OwnedFd::from_raw_fd(listener) })
 }
 
-/// A program as the bytes that [`of_bytes`] reads.
+/// A program as the bytes that [`from_host`] reads.
 pub(super) fn to_bytes(program: BpfProgramRef<'_>) -> Vec<u8> {
     program
         .iter()

@@ -139,8 +139,8 @@ pub(crate) struct Listener {
     answering: Answering,
     /// Where the kernel writes a call: the size is the running kernel's, in words of 8 bytes.
     call: Vec<u64>,
-    /// Whose forks may be made, where it is the filter of a template: that asks about a process's own
-    /// id, too.
+    /// Where it is the filter of a template: the forks that may be made. Such a filter also asks about a
+    /// process's own id.
     forks: Option<Arc<Forks>>,
     connector: Arc<Connector>,
 }

@@ -127,7 +127,7 @@ impl Layer {
     }
 }
 
-/// How much later than it was to the look may come back.
+/// How long after `until` the look is still waited for.
 const LATE: Duration = Duration::from_millis(100);
 
 fn look(layer: BorrowedFd<'_>, layers: &Layers, at_most: usize, until: Instant) -> Changes {
