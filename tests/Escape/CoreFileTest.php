@@ -188,7 +188,7 @@ final class CoreFileTest extends TestCase
             self::markTestSkipped('What becomes of cores can be set by root only.');
         }
         if (getenv('CI') === false && getenv('ALTAIR_TEST_MACHINE') === false) {
-            self::markTestSkipped('It sets what becomes of cores for the whole machine: ALTAIR_TEST_MACHINE=1 allows it.');
+            self::markTestSkipped('It sets where cores of the whole machine go: ALTAIR_TEST_MACHINE=1 allows it.');
         }
         $directory = new TemporaryApplication();
         chmod($directory->root, 0700);
