@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Altair\Eval\Tests;
 
 use Altair\Eval\Tests\Support\Forgery\ForgingApplication;
+use Altair\Eval\Tests\Support\Forgery\Wire;
 use Altair\Eval\Tests\Support\Script;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use PHPUnit\Framework\TestCase;
@@ -61,6 +62,7 @@ final class HostHealthTest extends TestCase
             'outcome' => $result->diagnostics['outcome'],
             'bytes' => $bytes,
             'stdout' => $result->stdout,
+            'stderr' => $result->stderr,
         ]);
         PHP;
 
@@ -84,7 +86,10 @@ final class HostHealthTest extends TestCase
      */
     public function testTheHostStaysWell(string $attack): void
     {
-        $this->assertStaysWell($this->answer($attack));
+        $answer = $this->answer($attack);
+
+        self::assertStringContainsString(Wire::SENT, $answer['stderr'], 'Else this shows nothing.');
+        $this->assertStaysWell($answer);
     }
 
     public static function attacks(): iterable
@@ -142,6 +147,7 @@ final class HostHealthTest extends TestCase
         $answer = $this->answer($flood);
 
         self::assertSame('timed_out', $answer['outcome']);
+        self::assertStringContainsString(Wire::SENT, $answer['stderr'], 'Else this shows nothing.');
         $this->assertStaysWell($answer);
     }
 
@@ -262,11 +268,11 @@ final class HostHealthTest extends TestCase
     }
 
     /**
-     * @param array{ms: float, kb: int, outcome: string, bytes: int, stdout: string} $answer
+     * @param array{ms: float, kb: int, outcome: string, bytes: int, stdout: string, stderr: string} $answer
      */
     private function assertStaysWell(array $answer, int $deadlineMs = self::DEADLINE_MS): void
     {
-        $seen = json_encode(['stdout' => ''] + $answer);
+        $seen = json_encode(['stdout' => '', 'stderr' => ''] + $answer);
         self::assertLessThanOrEqual($deadlineMs + self::TIME_BEYOND_MS, $answer['ms'], "Milliseconds: $seen");
         self::assertLessThanOrEqual(self::MEMORY_BEYOND_KB, $answer['kb'], "KiB: $seen");
     }
@@ -275,7 +281,7 @@ final class HostHealthTest extends TestCase
      * What such a host says of its attack.
      *
      * @param array<string, string> $variables
-     * @return array{ms: float, kb: int, outcome: string, bytes: int, stdout: string}
+     * @return array{ms: float, kb: int, outcome: string, bytes: int, stdout: string, stderr: string}
      */
     private function answer(string $attack, array $variables = [], string $boot = ''): array
     {

@@ -154,6 +154,7 @@ final class PlantedFilesTest extends EvaluationTestCase
     public static function placesThatHang(): iterable
     {
         yield 'an environment file' => ['.env', false];
+        yield 'the directory of the audit log' => ['.altair', false];
         yield 'what an environment file leads to' => ['.env.local', true];
         yield 'what composer.json leads to' => ['composer.json', true];
         yield 'what the list of packages leads to' => ['vendor/composer/installed.json', true];
@@ -173,7 +174,7 @@ final class PlantedFilesTest extends EvaluationTestCase
             mkdir($at);
             symlink("$at/file", $this->application()->path($name));
         } else {
-            touch($at);
+            $name === '.altair' ? mkdir($at) : touch($at);
         }
         $hung = HungMount::at($at, self::HUNG) ?? self::markTestSkipped('There is no FUSE.');
         $started = microtime(true);

@@ -125,13 +125,13 @@ impl Voice {
         let rights = [ControlMessage::ScmRights(&descriptors)];
         let parts = [IoSlice::new(packet)];
         let (socket, flags) = (self.socket.as_raw_fd(), MsgFlags::MSG_NOSIGNAL);
-        loop {
-            match sendmsg::<()>(socket, &parts, &rights, flags, None) {
-                Err(Errno::EINTR) => {}
-                // There is no host left to hear it.
-                Ok(_) | Err(Errno::EPIPE | Errno::ECONNRESET) => return Ok(()),
-                Err(errno) => return Err(errno),
-            }
+        let sent = when_there_is_room(&self.socket, || {
+            sendmsg::<()>(socket, &parts, &rights, flags, None)
+        });
+        match sent {
+            // There is no host left to hear it.
+            Ok(_) | Err(Errno::EPIPE | Errno::ECONNRESET) => Ok(()),
+            Err(errno) => Err(errno),
         }
     }
 
@@ -143,17 +143,26 @@ impl Voice {
     }
 }
 
-/// Sends one packet, waiting where there is no room: a snippet may have made the socket
-/// non-blocking.
+/// Sends one packet.
 fn send_packet(socket: &OwnedFd, packet: &[u8]) {
+    let _ = when_there_is_room(socket, || {
+        send(socket.as_raw_fd(), packet, MsgFlags::MSG_NOSIGNAL)
+    });
+}
+
+/// Sends something, waiting where there is no room: a snippet may have made the socket non-blocking.
+fn when_there_is_room(
+    socket: &OwnedFd,
+    mut send: impl FnMut() -> nix::Result<usize>,
+) -> nix::Result<usize> {
     loop {
-        match send(socket.as_raw_fd(), packet, MsgFlags::MSG_NOSIGNAL) {
+        match send() {
             Err(Errno::EINTR) => {}
             Err(Errno::EAGAIN) => {
                 let room = PollFd::new(socket.as_fd(), PollFlags::POLLOUT);
                 let _ = poll(&mut [room], PollTimeout::NONE);
             }
-            _ => return,
+            sent => return sent,
         }
     }
 }

@@ -136,10 +136,6 @@ impl Sources<'_> {
         for file in [Some(self.php), self.extension].into_iter().flatten() {
             shown.extend(Place::find(file).map(|place| Shown::found(file, place)));
         }
-        // Absolute paths that were written down under another name of the project lead there.
-        if let Ok(named) = std::path::absolute(self.named_root) {
-            shown.push(Shown::found(named, self.root.clone()));
-        }
         shown.extend(self.requested.iter().cloned());
         let scanned = self.ini_scan_dir.map(OsStr::as_bytes).unwrap_or_default();
         let ini = scanned
@@ -152,6 +148,7 @@ impl Sources<'_> {
             .filter(|path| path.is_absolute())
             .collect();
         let (root, sockets) = (self.root.clone(), self.sockets.clone());
+        let named_root = std::path::absolute(self.named_root).ok();
         let found = with_files_of(
             run_as(self.root),
             FILE_PATIENCE.min(self.patience),
@@ -161,6 +158,8 @@ impl Sources<'_> {
                     .filter_map(|path| Some(Shown::found(&path, Place::find(&path).ok()?)))
                     .collect();
                 found.extend(packages(&root));
+                // Absolute paths that were written down under another name of the project lead there.
+                found.extend(named_root.map(|named| Shown::found(named, root)));
                 // Applications look whether a socket is there before they connect to it. What else is
                 // under its path is not to be shown.
                 found.extend(sockets.into_iter().filter_map(|path| {

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2};
+use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat, openat2};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 use serde::{Deserialize, Serialize};
 
@@ -58,11 +58,10 @@ impl Eq for Place {}
 const POINT: OFlag = OFlag::O_PATH.union(OFlag::O_CLOEXEC);
 /// The same without following a link.
 const POINT_ITSELF: OFlag = POINT.union(OFlag::O_NOFOLLOW);
-/// What is to be read, if it turns out to be a file: no link, no waiting for who writes to a pipe.
+/// What is a regular file is to be read. To open one waits for whoever has a lease on it, but not so
+/// (fcntl(2), "Leases").
 const READ: OFlag = OFlag::O_RDONLY
-    .union(OFlag::O_NOFOLLOW)
     .union(OFlag::O_NONBLOCK)
-    .union(OFlag::O_NOCTTY)
     .union(OFlag::O_CLOEXEC);
 
 impl Place {
@@ -77,7 +76,7 @@ impl Place {
             // Without /proc it is told by name, and has to be the same.
             Err(_) => {
                 let found = path.canonicalize()?;
-                let again = openat(nix::fcntl::AT_FDCWD, &found, POINT_ITSELF, Mode::empty())?;
+                let again = openat(AT_FDCWD, &found, POINT_ITSELF, Mode::empty())?;
                 if Inode::of(&fstat(&again)?) != Inode::of(&fstat(&file)?) {
                     return Err(Errno::ESTALE.into());
                 }
@@ -198,11 +197,9 @@ fn find(path: &Path) -> nix::Result<OwnedFd> {
     let how = OpenHow::new()
         .flags(POINT)
         .resolve(ResolveFlag::RESOLVE_NO_MAGICLINKS);
-    match openat2(nix::fcntl::AT_FDCWD, path, how) {
+    match openat2(AT_FDCWD, path, how) {
         // Before kernel 5.6, or a container's profile of before.
-        Err(Errno::ENOSYS | Errno::EPERM) => {
-            openat(nix::fcntl::AT_FDCWD, path, POINT, Mode::empty())
-        }
+        Err(Errno::ENOSYS | Errno::EPERM) => openat(AT_FDCWD, path, POINT, Mode::empty()),
         found => found,
     }
 }
@@ -234,18 +231,18 @@ pub(crate) fn point_below(directory: BorrowedFd<'_>, path: &Path) -> nix::Result
 }
 
 fn read_in(directory: BorrowedFd<'_>, name: &OsStr, most: u64) -> io::Result<Vec<u8>> {
-    let is_file =
-        |stat: &FileStat| SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == SFlag::S_IFREG;
     // Looked at before it is opened: to open a device does something.
     let pointed = openat(directory, name, POINT_ITSELF, Mode::empty())?;
-    if !is_file(&fstat(&pointed)?) {
+    let kind = SFlag::from_bits_truncate(fstat(&pointed)?.st_mode) & SFlag::S_IFMT;
+    if kind != SFlag::S_IFREG {
         return Err(Errno::EINVAL.into());
     }
-    let file = openat(directory, name, READ, Mode::empty())?;
-    let stat = fstat(&file)?;
-    if !is_file(&stat) {
-        return Err(Errno::EINVAL.into());
-    }
+    let file = openat(
+        AT_FDCWD,
+        by_number(pointed.as_fd()).as_str(),
+        READ,
+        Mode::empty(),
+    )?;
     let mut content = Vec::new();
     let limit = most.saturating_add(1);
     File::from(file).take(limit).read_to_end(&mut content)?;
@@ -253,52 +250,6 @@ fn read_in(directory: BorrowedFd<'_>, name: &OsStr, most: u64) -> io::Result<Vec
         return Err(Errno::EFBIG.into());
     }
     Ok(content)
-}
-
-/// A file or directory that a process is to see.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
-    path: PathBuf,
-    place: Option<Place>,
-}
-
-impl Shown {
-    /// What is at a path that only who administers the system can change.
-    #[must_use]
-    pub fn of_system(path: impl Into<PathBuf>) -> Self {
-        Self {
-            path: path.into(),
-            place: None,
-        }
-    }
-
-    /// What was found, under a path that leads to it: under another file that is there by then
-    /// nothing is shown.
-    #[must_use]
-    pub fn found(path: impl Into<PathBuf>, place: Place) -> Self {
-        Self {
-            path: path.into(),
-            place: Some(place),
-        }
-    }
-
-    /// Under which path it is to be seen.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Where it was found, which may be another path.
-    #[must_use]
-    pub fn found_at(&self) -> Option<PathBuf> {
-        self.place.as_ref().map(|place| place.path().to_owned())
-    }
-
-    /// Which file it has to be.
-    #[must_use]
-    pub fn inode(&self) -> Option<Inode> {
-        self.place.as_ref().map(Place::inode)
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,9 @@ final class Wire
     /** The descriptor under which a child has its channel. */
     private const CHANNEL = 3;
 
+    /** What is written to stderr when the first packet has been sent. */
+    public const SENT = "The first packet is sent.\n";
+
     private const SECRET_BYTES = 32;
 
     /** Bytes of a packet's content. */
@@ -50,6 +53,8 @@ final class Wire
     private readonly CData $room;
 
     private string $secret = '';
+
+    private bool $hasSent = false;
 
     public function __construct()
     {
@@ -161,10 +166,16 @@ final class Wire
         return $sent;
     }
 
-    /** Sends one packet as it is; gives whether that was possible. */
+    /** Sends one packet as it is; gives whether that was possible. The first is said on stderr. */
     public function packet(string $packet): int
     {
-        return (int) ($this->libc->send(self::CHANNEL, $packet, strlen($packet), 0x4000) >= 0);
+        $isSent = $this->libc->send(self::CHANNEL, $packet, strlen($packet), 0x4000) >= 0;
+        if ($isSent && !$this->hasSent) {
+            $this->hasSent = true;
+            file_put_contents('php://stderr', self::SENT);
+        }
+
+        return (int) $isSent;
     }
 
     /** Closes the channel. */

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, OsString};
-use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -132,7 +131,7 @@ impl Prepared {
             Writes::Refused => {
                 plan.bind(project, false)?;
                 // Where it is not there, there is no place to mount anything.
-                if matches!(&project.sealed, Some(name) if has_directory(&project.root, name)) {
+                if sealed_is_there(project, user)? {
                     plan.seal(project);
                 }
             }
@@ -223,14 +222,13 @@ impl Plan {
         user: Option<RunAs>,
     ) -> Result<(), SpawnError> {
         let root = &project.root;
+        let is_sealed = sealed_is_there(project, user)?;
         let (below, files) = mounts_below(root, user)?;
         let mut parts = Vec::new();
         for (index, place) in [root].into_iter().chain(&below).enumerate() {
             // What stands in the lower one under this name and is no directory is hidden by it.
             let make = match &project.sealed {
-                Some(name) if index == 0 && !has_directory(root, name) => {
-                    Some(name.as_bytes().to_vec())
-                }
+                Some(name) if index == 0 && !is_sealed => Some(name.as_bytes().to_vec()),
                 _ => None,
             };
             let owner = place.owner();
@@ -349,14 +347,36 @@ fn relative<'a>(place: &'a Place, root: &Place) -> &'a Path {
         .unwrap_or(place.path())
 }
 
+/// How long files of the project are waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Looks at files of the project as the process's own user, and not for ever: they may be of a server
+/// that is gone, or of a program that does not answer.
+fn in_project<T: Send + 'static>(
+    project: &Place,
+    user: Option<RunAs>,
+    look: impl FnOnce(&Place) -> T + Send + 'static,
+) -> Result<T, SpawnError> {
+    let project = project.clone();
+    with_files_of(user, PATIENCE, move || look(&project)).map_err(|source| SpawnError::Host {
+        what: "files of the project cannot be looked at",
+        source,
+    })
+}
+
 /// Whether there is a directory of this name, not a link to one.
 fn has_directory(root: &Place, name: &OsStr) -> bool {
     root.below(Path::new(name))
         .is_ok_and(|found| found.is_directory())
 }
 
-/// How long files of the project are waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Whether the sealed directory is there.
+fn sealed_is_there(project: &Project, user: Option<RunAs>) -> Result<bool, SpawnError> {
+    match project.sealed.clone() {
+        Some(name) => in_project(&project.root, user, move |root| has_directory(root, &name)),
+        None => Ok(false),
+    }
+}
 
 /// Makes the sealed directory, so that something can be mounted on it: as the process's own user, who
 /// is the project's owner where the host is another one. So it is nobody else's, and nothing that is
@@ -365,31 +385,23 @@ fn make_sealed(project: &Project, user: Option<RunAs>) -> Result<(), SpawnError>
     let Some(name) = &project.sealed else {
         return Ok(());
     };
-    let failed = |source: io::Error| SpawnError::Sealed {
+    let own = name.clone();
+    let made = in_project(&project.root, user, move |root| {
+        let mode = Mode::from_bits_truncate(0o775);
+        match mkdirat(root.descriptor(), own.as_os_str(), mode) {
+            Err(_) if has_directory(root, &own) => Ok(()),
+            Err(Errno::EEXIST) => Err(Errno::ENOTDIR),
+            made => made,
+        }
+    })?;
+    made.map_err(|errno| SpawnError::Sealed {
         path: project.root.path().join(name),
-        source,
-    };
-    let (root, own) = (project.root.clone(), name.clone());
-    let made = with_files_of(user, PATIENCE, move || {
-        mkdirat(
-            root.descriptor(),
-            own.as_os_str(),
-            Mode::from_bits_truncate(0o775),
-        )
-    });
-    match made.map_err(failed)? {
-        Ok(()) => Ok(()),
-        Err(_) if has_directory(&project.root, name) => Ok(()),
-        Err(Errno::EEXIST) => Err(failed(io::ErrorKind::NotADirectory.into())),
-        Err(errno) => Err(failed(errno.into())),
-    }
+        source: errno.into(),
+    })
 }
 
 /// Directories on which something is mounted below `root`, each before what is below it, and
 /// files. One to which a link leads by now is passed over.
-///
-/// They are looked at as the process's own user, and not for ever: one may be of a server that is
-/// gone, or of a program that does not answer.
 fn mounts_below(root: &Place, user: Option<RunAs>) -> Result<(Vec<Place>, Vec<Place>), SpawnError> {
     // A thread may have a mount namespace of its own; the process will have a copy of that one.
     let Ok(text) = std::fs::read("/proc/thread-self/mountinfo") else {
@@ -405,16 +417,11 @@ fn mounts_below(root: &Place, user: Option<RunAs>) -> Result<(Vec<Place>, Vec<Pl
     if found.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let own = root.clone();
-    with_files_of(user, PATIENCE, move || {
+    in_project(root, user, move |root| {
         found
             .iter()
-            .filter_map(|path| own.below(path).ok())
+            .filter_map(|path| root.below(path).ok())
             .partition(Place::is_directory)
-    })
-    .map_err(|source| SpawnError::Host {
-        what: "what is mounted below the project cannot be looked at",
-        source,
     })
 }
 

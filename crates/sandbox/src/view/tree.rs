@@ -1,17 +1,13 @@
 //! What stands where in the private root, put together from what may be read.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::ffi::{CString, OsStr, OsString};
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::plan::{c_string, inside};
+use crate::shown::{Link, follow};
 use crate::{Inode, Shown, SpawnError};
-
-/// Symbolic links that are followed on the way to one file, as the kernel does it
-/// (path_resolution(7)).
-const LINKS_MAX: usize = 40;
 
 /// The mode of the private root's own directories.
 pub(super) const DIRECTORY_MODE: u32 = 0o755;
@@ -165,80 +161,50 @@ impl<'a> Tree<'a> {
     }
 
     pub(super) fn show(&mut self, shown: &Shown) {
-        self.walk(shown.path(), false, shown.inode());
+        match shown.found_as() {
+            Some(found) => {
+                let place = &found.place;
+                let node = Node::Bind {
+                    directory: place.is_directory(),
+                    device: false,
+                    inode: Some(place.inode()),
+                };
+                self.put_with(&found.links, place.path(), node);
+            }
+            None => self.show_of_system(shown.path(), false),
+        }
     }
 
     pub(super) fn show_device(&mut self, path: &Path) {
-        self.walk(path, true, None);
+        self.show_of_system(path, true);
     }
 
-    /// Shows what `path` leads to, by way of the same links as outside. Where that has to be a file
-    /// that was found before, another one is not shown.
-    fn walk(&mut self, path: &Path, device: bool, inode: Option<Inode>) {
-        // On the way to what was found before: made when it is seen that it leads there.
-        let mut way: Vec<(Vec<u8>, Node)> = Vec::new();
-        let mut rest: VecDeque<OsString> = normal_components(path);
-        let mut current: Vec<u8> = Vec::new();
-        let mut links = 0;
-        while let Some(name) = rest.pop_front() {
-            let parent = current.len();
-            if name == ".." {
-                let slash = current.iter().rposition(|byte| *byte == b'/');
-                current.truncate(slash.unwrap_or(0));
-                continue;
-            }
-            current.push(b'/');
-            current.extend_from_slice(name.as_bytes());
-            // On the way to something else already: a directory, and no link.
-            if !rest.is_empty() && self.nodes.get(&current) == Some(&Node::Directory) {
-                continue;
-            }
-            let next = Path::new(OsStr::from_bytes(&current));
-            let Ok(meta) = next.symlink_metadata() else {
-                return;
+    /// Shows what a path of the system leads to, if there is anything.
+    fn show_of_system(&mut self, path: &Path, device: bool) {
+        let is_made = |path: &Path| self.nodes.get(bytes(path)) == Some(&Node::Directory);
+        if let Some(way) = follow(path, is_made) {
+            let node = Node::Bind {
+                directory: way.metadata.is_dir(),
+                device,
+                inode: None,
             };
-            if meta.is_symlink() {
-                links += 1;
-                let Ok(target) = next.read_link() else { return };
-                if links > LINKS_MAX {
-                    return;
-                }
-                for name in normal_components(&target).into_iter().rev() {
-                    rest.push_front(name);
-                }
-                let start = if target.is_absolute() { 0 } else { parent };
-                match inode {
-                    Some(_) => way.push((current.clone(), Node::Link(target))),
-                    None => self.put(&current, Node::Link(target)),
-                }
-                current.truncate(start);
-            } else if rest.is_empty() {
-                let found = Inode {
-                    dev: meta.dev(),
-                    ino: meta.ino(),
-                };
-                let directory = meta.is_dir();
-                if inode.is_none_or(|inode| inode == found) {
-                    for (path, node) in way {
-                        self.put(&path, node);
-                    }
-                    let node = Node::Bind {
-                        directory,
-                        device,
-                        inode,
-                    };
-                    self.put(&current, node);
-                }
-                return;
-            } else if meta.is_dir() {
-                match inode {
-                    Some(_) => way.push((current.clone(), Node::Directory)),
-                    None => self.put(&current, Node::Directory),
-                }
-            } else {
-                return;
-            }
+            self.put_with(&way.links, &way.end, node);
         }
+    }
+
+    /// Puts a node in place, the links that lead to it, and the directories that they all are in.
+    fn put_with(&mut self, links: &[Link], path: &Path, node: Node) {
+        for link in links {
+            self.put_in_its_directory(bytes(&link.at), Node::Link(link.target.clone()));
+        }
+        self.put_in_its_directory(bytes(path), node);
+    }
+
+    fn put_in_its_directory(&mut self, path: &[u8], node: Node) {
+        for directory in ancestors(path) {
+            self.put(directory, Node::Directory);
+        }
+        self.put(path, node);
     }
 
     /// The entries, each after the directory that it is in.
@@ -285,15 +251,4 @@ impl<'a> Tree<'a> {
         }
         Ok(entries)
     }
-}
-
-/// The names in a path, `..` among them.
-fn normal_components(path: &Path) -> VecDeque<OsString> {
-    path.components()
-        .filter_map(|part| match part {
-            Component::Normal(name) => Some(name.to_owned()),
-            Component::ParentDir => Some("..".into()),
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
-        })
-        .collect()
 }

@@ -1,0 +1,244 @@
+//! What a process is to see, and by which links the path to it leads there.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+use crate::{Inode, Place};
+
+/// Symbolic links that are followed on the way to one file, as the kernel does it
+/// (path_resolution(7)).
+const LINKS_MAX: usize = 40;
+
+/// A file or directory that a process is to see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    path: PathBuf,
+    found: Option<Found>,
+}
+
+/// What has been looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) place: Place,
+    /// The links that lead there.
+    pub(crate) links: Vec<Link>,
+}
+
+/// A symbolic link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// Where it is: a path without other links.
+    pub(crate) at: PathBuf,
+    /// What it says.
+    pub(crate) target: PathBuf,
+}
+
+impl Shown {
+    /// What is at a path that only who administers the system can change.
+    #[must_use]
+    pub fn of_system(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            found: None,
+        }
+    }
+
+    /// What was found, under a path that leads to it. Which links lead there is looked up here, as the
+    /// calling thread's user; where they lead to another file by now, it is seen under the path of
+    /// the place alone.
+    #[must_use]
+    pub fn found(path: impl Into<PathBuf>, place: Place) -> Self {
+        let path = path.into();
+        let links = if path == place.path() {
+            Vec::new()
+        } else {
+            follow(&path, |_| false)
+                .filter(|way| Inode::of_metadata(&way.metadata) == place.inode())
+                .map_or_else(Vec::new, |way| way.links)
+        };
+        let found = Some(Found { place, links });
+        Self { path, found }
+    }
+
+    /// Under which path it is to be seen.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where it was found, which may be another path.
+    #[must_use]
+    pub fn found_at(&self) -> Option<PathBuf> {
+        Some(self.found.as_ref()?.place.path().to_owned())
+    }
+
+    /// Which file it has to be.
+    #[must_use]
+    pub fn inode(&self) -> Option<Inode> {
+        Some(self.found.as_ref()?.place.inode())
+    }
+
+    /// What has been looked for; `None` for what the system has.
+    pub(crate) fn found_as(&self) -> Option<&Found> {
+        self.found.as_ref()
+    }
+}
+
+impl Inode {
+    fn of_metadata(metadata: &Metadata) -> Self {
+        Self {
+            dev: metadata.dev(),
+            ino: metadata.ino(),
+        }
+    }
+}
+
+/// Where a path leads.
+pub(crate) struct Followed {
+    /// By which links.
+    pub(crate) links: Vec<Link>,
+    /// Where that is: a path without links.
+    pub(crate) end: PathBuf,
+    /// What is there.
+    pub(crate) metadata: Metadata,
+}
+
+/// Follows a path as the kernel does, name by name. `None` where it leads nowhere. What `is_directory`
+/// says of a path is not looked at.
+pub(crate) fn follow(path: &Path, is_directory: impl Fn(&Path) -> bool) -> Option<Followed> {
+    let mut links = Vec::new();
+    let mut rest = names(path);
+    let mut current = PathBuf::from("/");
+    loop {
+        match rest.pop_front() {
+            None => {
+                let metadata = current.symlink_metadata().ok()?;
+                let end = current;
+                return Some(Followed {
+                    links,
+                    end,
+                    metadata,
+                });
+            }
+            Some(name) if name == ".." => {
+                current.pop();
+                continue;
+            }
+            Some(name) => current.push(name),
+        }
+        if is_directory(&current) {
+            continue;
+        }
+        let metadata = current.symlink_metadata().ok()?;
+        if metadata.is_symlink() {
+            let target = current.read_link().ok()?;
+            if links.len() == LINKS_MAX {
+                return None;
+            }
+            for name in names(&target).into_iter().rev() {
+                rest.push_front(name);
+            }
+            links.push(Link {
+                at: current.clone(),
+                target,
+            });
+            match links.last() {
+                Some(link) if link.target.is_absolute() => current = PathBuf::from("/"),
+                _ => {
+                    current.pop();
+                }
+            }
+        } else if rest.is_empty() {
+            let end = current;
+            return Some(Followed {
+                links,
+                end,
+                metadata,
+            });
+        } else if !metadata.is_dir() {
+            return None;
+        }
+    }
+}
+
+/// The names in a path, `..` among them.
+fn names(path: &Path) -> VecDeque<OsString> {
+    path.components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some("..".into()),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// The links on the way, by their names, and where it ends.
+    fn way(path: &Path) -> Option<(Vec<String>, PathBuf)> {
+        let way = follow(path, |_| false)?;
+        let name = |link: &Link| link.at.file_name().unwrap().to_str().unwrap().to_owned();
+        Some((way.links.iter().map(name).collect(), way.end))
+    }
+
+    #[test]
+    fn a_path_is_followed_as_the_kernel_does_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = dir.path().canonicalize().unwrap();
+        let path = |name: &str| own.join(name);
+        std::fs::create_dir_all(path("real/sub")).unwrap();
+        std::fs::write(path("real/file"), "").unwrap();
+        symlink("real", path("near")).unwrap();
+        symlink(path("near"), path("far")).unwrap();
+        symlink("../file", path("real/sub/up")).unwrap();
+        symlink("loop", path("loop")).unwrap();
+        symlink("nothing", path("dangling")).unwrap();
+        let links = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        let file = path("real/file");
+        assert_eq!(way(&path("real/file")), Some((links(&[]), file.clone())));
+        assert_eq!(
+            way(&path("near/file")),
+            Some((links(&["near"]), file.clone()))
+        );
+        assert_eq!(
+            way(&path("far/sub/up")),
+            Some((links(&["far", "near", "up"]), file.clone()))
+        );
+        assert_eq!(
+            way(&path("near/sub/../file")),
+            Some((links(&["near"]), file))
+        );
+        assert_eq!(
+            way(&path("far/..")),
+            Some((links(&["far", "near"]), own.clone()))
+        );
+        assert_eq!(way(Path::new("/")), Some((links(&[]), PathBuf::from("/"))));
+        for nowhere in ["loop", "dangling", "nothing", "real/file/below"] {
+            assert_eq!(way(&path(nowhere)), None, "{nowhere}");
+        }
+    }
+
+    #[test]
+    fn links_that_lead_elsewhere_by_now_are_not_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::create_dir(path("one")).unwrap();
+        std::fs::create_dir(path("two")).unwrap();
+        symlink("one", path("link")).unwrap();
+        let place = Place::find(&path("link")).unwrap();
+        let shown = Shown::found(path("link"), place.clone());
+        assert_eq!(shown.found_as().unwrap().links.len(), 1);
+        std::fs::remove_file(path("link")).unwrap();
+        symlink("two", path("link")).unwrap();
+        let shown = Shown::found(path("link"), place.clone());
+        assert!(shown.found_as().unwrap().links.is_empty());
+        assert_eq!(shown.found_at().unwrap(), place.path());
+    }
+}
