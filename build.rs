@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 15] = [
     "src/zend/shim.c",
     "src/zend/child.c",
     "src/zend/snippet.c",
@@ -14,10 +14,11 @@ const SOURCES: [&str; 14] = [
     "src/zend/target.c",
     "src/zend/outside.c",
     "src/zend/blocked.c",
-    "src/zend/readonly.c",
-    "src/zend/readonly_mysqlnd.c",
-    "src/zend/readonly_pdo.c",
-    "src/zend/readonly_pgsql.c",
+    "src/zend/database.c",
+    "src/zend/database_mysqlnd.c",
+    "src/zend/database_libpq.c",
+    "src/zend/database_pdo.c",
+    "src/zend/interpose.c",
 ];
 
 fn main() {
@@ -27,7 +28,7 @@ fn main() {
     for header in [
         "src/zend/shim.h",
         "src/zend/confine.h",
-        "src/zend/readonly.h",
+        "src/zend/database.h",
     ] {
         println!("cargo:rerun-if-changed={header}");
     }

@@ -142,9 +142,8 @@ final class ReadOnlySessionsTest extends WarmTestCase
                 str_contains($message, '--writes') => Statements::NOT_SENT,
                 default => Statements::DATABASE,
             };
-            // The server does not take several statements from every client.
-            $isFit = $must === Statements::NOT_SENT || $came !== Statements::DATABASE
-                || preg_match('~read.?only~i', $message) === 1 || $must === Statements::WORKS;
+            $isFit = $came !== Statements::DATABASE
+                || preg_match('~read.?only|multiple commands|error in your SQL syntax~i', $message) === 1;
             if ($came !== $must || array_diff($wrote, ['ROLLBACK']) !== [] || !$isFit) {
                 $wrong[$sql] = [$must, $class, $message, $wrote];
             }
@@ -231,117 +230,117 @@ final class ReadOnlySessionsTest extends WarmTestCase
     }
 
     /**
-     * Ways around a statement, each with what it must come to.
+     * Ways around a statement.
      *
-     * @return iterable<string, array{class-string<SqlServer>, Client, string, bool}>
+     * @return iterable<string, array{class-string<SqlServer>, Client, string}>
      */
     public static function otherWays(): iterable
     {
         $maria = [MariaDb::class, Client::PdoExec];
         $init = 'new PDO($dsn, $user, $password, [PDO::MYSQL_ATTR_INIT_COMMAND => "%s"]);';
         yield 'an initial command that lifts' => [
-            ...$maria, sprintf($init, 'SET SESSION TRANSACTION READ WRITE'), true,
+            ...$maria, sprintf($init, 'SET SESSION TRANSACTION READ WRITE'),
         ];
         yield 'an initial command that writes' => [
-            ...$maria, sprintf($init, "INSERT INTO users VALUES (5,'i@x','I')"), false,
+            ...$maria, sprintf($init, "INSERT INTO users VALUES (5,'i@x','I')"),
         ];
         yield 'an initial command of mysqli' => [...$maria, '$m = mysqli_init(); $m->options(MYSQLI_INIT_COMMAND,'
-            . ' "SET tx_read_only = 0"); $m->real_connect("127.0.0.1", $user, $password, "shop", $port);', true];
+            . ' "SET tx_read_only = 0"); $m->real_connect("127.0.0.1", $user, $password, "shop", $port);'];
         $mysqli = '$m = new mysqli("127.0.0.1", $user, $password, "shop", $port);';
         yield 'a change of user' => [...$maria, $mysqli
-            . ' $m->change_user($user, $password, "shop"); $m->query($write);', false];
+            . ' $m->change_user($user, $password, "shop"); $m->query($write);'];
         yield 'a transaction of mysqli that writes' => [...$maria,
-            "$mysqli \$m->begin_transaction(MYSQLI_TRANS_START_READ_WRITE);", true];
-        yield 'a transaction of mysqli' => [...$maria, "$mysqli \$m->begin_transaction(); \$m->query(\$write);", false];
+            "$mysqli \$m->begin_transaction(MYSQLI_TRANS_START_READ_WRITE);"];
+        yield 'a transaction of mysqli' => [...$maria, "$mysqli \$m->begin_transaction(); \$m->query(\$write);"];
         yield 'a persistent connection that is used again' => [...$maria, '$m = new mysqli("p:127.0.0.1", $user,'
             . ' $password, "shop", $port); $m->close(); $m = new mysqli("p:127.0.0.1", $user, $password, "shop",'
-            . ' $port); $m->query($write);', false];
+            . ' $port); $m->query($write);'];
         yield 'a lift in a transaction, and another one' => [...$maria, "$mysqli \$m->query('BEGIN');"
-            . ' $m->query("SELECT lifts()"); $m->query("BEGIN"); $m->query($write); $m->query("COMMIT");', false];
+            . ' $m->query("SELECT lifts()"); $m->query("BEGIN"); $m->query($write); $m->query("COMMIT");'];
         yield 'a lift in a transaction, and a prepared one' => [...$maria, "$mysqli \$m->query('BEGIN');"
             . ' $m->query("SELECT lifts()"); $s = $m->prepare("BEGIN"); $s->execute(); $m->query($write);'
-            . ' $m->query("COMMIT");', false];
+            . ' $m->query("COMMIT");'];
         yield 'a lift, and a commit that chains' => [...$maria, "$mysqli \$m->query('BEGIN');"
             . ' $m->query("SELECT lifts()"); $m->query("COMMIT AND CHAIN"); $m->query($write);'
-            . ' $m->query("COMMIT");', false];
+            . ' $m->query("COMMIT");'];
         yield 'a lift without autocommit' => [...$maria, "$mysqli \$m->autocommit(false); \$m->query('SELECT lifts()');"
-            . ' $m->commit(); $m->query($write); $m->commit();', false];
-        yield 'flushing' => [...$maria, "$mysqli @\$m->refresh(MYSQLI_REFRESH_TABLES);", true];
-        yield 'killing' => [...$maria, "$mysqli @\$m->kill(1);", true];
+            . ' $m->commit(); $m->query($write); $m->commit();'];
+        yield 'flushing' => [...$maria, "$mysqli @\$m->refresh(MYSQLI_REFRESH_TABLES);"];
+        yield 'killing' => [...$maria, "$mysqli @\$m->kill(1);"];
         yield 'a class that extends PDO' => [...$maria, '$c = new class($dsn, $user, $password) extends PDO {};'
-            . ' $c->exec("SET tx_read_only = 0");', true];
+            . ' $c->exec("SET tx_read_only = 0");'];
         yield 'a constructor that is called later' => [...$maria, '$c = (new ReflectionClass("PDO"))'
-            . '->newInstanceWithoutConstructor(); $c->__construct($dsn, $user, $password); $c->exec($write);', false];
+            . '->newInstanceWithoutConstructor(); $c->__construct($dsn, $user, $password); $c->exec($write);'];
         $postgres = [PostgreSql::class, Client::PdoExec];
         $pdo = '$c = new PDO($dsn, $user, $password);';
-        yield 'a transaction of PDO' => [...$postgres, "$pdo \$c->beginTransaction(); \$c->exec(\$write);", false];
+        yield 'a transaction of PDO' => [...$postgres, "$pdo \$c->beginTransaction(); \$c->exec(\$write);"];
         yield 'a lift, and a transaction of PDO' => [...$postgres, "$pdo \$c->query('SELECT lifts()');"
-            . ' $c->beginTransaction(); $c->exec($write); $c->commit();', false];
+            . ' $c->beginTransaction(); $c->exec($write); $c->commit();'];
         yield 'a lift, and a statement from before' => [...$postgres, "$pdo \$s = \$c->prepare('SELECT writes()');"
-            . ' $c->query("SELECT lifts()"); $s->execute();', false];
-        yield 'copying' => [...$postgres, "$pdo \$c->pgsqlCopyFromArray('users', [\"5\tc@x\tC\"]);", true];
-        yield 'a large object' => [...$postgres, "$pdo \$c->beginTransaction(); \$c->pgsqlLOBCreate();", true];
+            . ' $c->query("SELECT lifts()"); $s->execute();'];
+        yield 'copying' => [...$postgres, "$pdo \$c->pgsqlCopyFromArray('users', [\"5\tc@x\tC\"]);"];
+        yield 'a large object' => [...$postgres, "$pdo \$c->beginTransaction(); \$c->pgsqlLOBCreate();"];
         yield 'a large object that is opened to write' => [...$postgres,
-            "$pdo \$c->beginTransaction(); \$c->pgsqlLOBOpen('1', 'w');", true];
+            "$pdo \$c->beginTransaction(); \$c->pgsqlLOBOpen('1', 'w');"];
         $pg = '$c = pg_connect("host=127.0.0.1 port=$port dbname=shop user=$user password=$password");';
         yield 'options of the connection' => [...$postgres, '$c = pg_connect("host=127.0.0.1 port=$port dbname=shop'
             . ' user=$user password=$password options=\'-c default_transaction_read_only=off\'");'
-            . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }', false];
+            . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }'];
         yield 'a connection that is reset' => [...$postgres, "$pg pg_query(\$c, 'SELECT 1'); pg_connection_reset(\$c);"
-            . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }', false];
+            . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }'];
         yield 'a function that inserts' => [...$postgres, $pg . ' if (!@pg_insert($c, "users",'
-            . ' ["id" => 5, "email" => "i@x", "name" => "I"])) { throw new Exception(pg_last_error($c)); }', false];
-        yield 'a large object of pgsql' => [...$postgres, "$pg pg_query(\$c, 'BEGIN'); pg_lo_create(\$c);", true];
+            . ' ["id" => 5, "email" => "i@x", "name" => "I"])) { throw new Exception(pg_last_error($c)); }'];
+        yield 'a large object of pgsql' => [...$postgres, "$pg pg_query(\$c, 'BEGIN'); pg_lo_create(\$c);"];
         yield 'a text that is another one each time' => [...$postgres, "$pg \$t = new class { public int \$n = 0;"
             . ' public function __toString(): string { return $this->n++ ? "SET default_transaction_read_only = off"'
             . ' : "SELECT 1"; } }; pg_query($c, $t);'
-            . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }', false];
+            . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }'];
         yield 'a copy to a program' => [...$postgres,
-            $pg . ' pg_copy_to($c, "(SELECT 1) TO PROGRAM \'true\' --");', true];
+            $pg . ' pg_copy_to($c, "(SELECT 1) TO PROGRAM \'true\' --");'];
         yield 'a copy of what writes, first of all' => [...$postgres, $pg
             . ' $done = @pg_copy_to($c, "(INSERT INTO users VALUES (9, \'x@x\', \'X\') RETURNING id)");'
-            . ' if (!$done) { throw new Exception(pg_last_error($c)); }', false];
+            . ' if (!$done) { throw new Exception(pg_last_error($c)); }'];
         yield 'a copy with more statements' => [...$postgres, $pg . ' pg_copy_to($c, "users TO STDOUT; SET SESSION'
-            . ' CHARACTERISTICS AS TRANSACTION READ WRITE; COMMIT; " . $write . " --");', true];
-        yield 'a copy from' => [...$postgres, "$pg pg_copy_from(\$c, 'users', [\"9\tx@x\tX\"]);", true];
+            . ' CHARACTERISTICS AS TRANSACTION READ WRITE; COMMIT; " . $write . " --");'];
+        yield 'a copy from' => [...$postgres, "$pg pg_copy_from(\$c, 'users', [\"9\tx@x\tX\"]);"];
         yield 'a copy to a program by PDO' => [...$postgres,
-            "$pdo \$c->pgsqlCopyToArray(\"(SELECT 1) TO PROGRAM 'true' --\");", true];
+            "$pdo \$c->pgsqlCopyToArray(\"(SELECT 1) TO PROGRAM 'true' --\");"];
         yield 'a copy of what writes by PDO' => [...$postgres,
-            "$pdo \$c->pgsqlCopyToArray(\"(INSERT INTO users VALUES (9, 'x@x', 'X') RETURNING id)\");", true];
+            "$pdo \$c->pgsqlCopyToArray(\"(INSERT INTO users VALUES (9, 'x@x', 'X') RETURNING id)\");"];
         yield 'an encoding' => [...$postgres, $pg . ' pg_set_client_encoding($c,'
-            . ' "UTF8\';SET default_transaction_read_only=off;COMMIT;DELETE FROM users;--");', true];
+            . ' "UTF8\';SET default_transaction_read_only=off;COMMIT;DELETE FROM users;--");'];
         yield 'values that are pasted' => [...$postgres, $pg . ' pg_select($c, "users", ["id" => "1; SET SESSION'
             . ' CHARACTERISTICS AS TRANSACTION READ WRITE; COMMIT; DELETE FROM users; --"], PGSQL_DML_NO_CONV'
-            . ' | PGSQL_DML_EXEC);', true];
+            . ' | PGSQL_DML_EXEC);'];
         yield 'a handler of errors' => [...$postgres, $pg . ' set_error_handler(function () use ($c, $write) {'
             . ' pg_query($c, "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE"); pg_query($c, $write);'
-            . ' return true; }); pg_query("SELECT 1"); pg_query($c, "SELECT nonsense");', true];
+            . ' return true; }); pg_query("SELECT 1"); pg_query($c, "SELECT nonsense");'];
         yield 'a fiber that is left in a handler' => [...$postgres, $pg . ' $f = new Fiber(function () {'
             . ' set_error_handler(fn () => Fiber::suspend()); pg_query("SELECT 1"); pg_query("SELECT nonsense"); });'
-            . ' $f->start(); if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }', false];
+            . ' $f->start(); if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }'];
         yield 'a constructor that throws when it is done' => [...$postgres, '$o = (new ReflectionClass("PDO"))'
             . '->newInstanceWithoutConstructor(); try { $o->__construct($dsn, $user, $password,'
             . ' [PDO::ATTR_ERRMODE => 99]); } catch (Throwable) { } $o->exec($write);'
-            . ' throw new Exception($o->errorInfo()[2] ?? "");', false];
+            . ' throw new Exception($o->errorInfo()[2] ?? "");'];
         yield 'results that nobody has taken' => [...$postgres, $pg . ' pg_send_query($c, "SELECT lifts()");'
-            . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }', false];
+            . ' if (!@pg_query($c, $write)) { throw new Exception(pg_last_error($c)); }'];
         yield 'the end of a transaction, and another' => [...$postgres, $pdo . ' $c->exec("BEGIN");'
-            . ' $c->query("SELECT lifts()"); $c->exec("COMMIT; BEGIN"); $c->exec($write); $c->exec("COMMIT");', true];
+            . ' $c->query("SELECT lifts()"); $c->exec("COMMIT; BEGIN"); $c->exec($write); $c->exec("COMMIT");'];
         yield 'the same in MariaDB' => [...$maria, '$c = new PDO($dsn, $user, $password); $c->exec("BEGIN");'
-            . ' $c->query("SELECT lifts()")->fetchAll(); $c->exec("COMMIT; BEGIN"); $c->exec($write);', true];
+            . ' $c->query("SELECT lifts()")->fetchAll(); $c->exec("COMMIT; BEGIN"); $c->exec($write);'];
         yield 'a look back, and a transaction' => [...$maria, '$c = new PDO($dsn, $user, $password);'
-            . ' $c->query("SELECT lifts()")->fetchAll(); $c->query("SHOW WARNINGS; BEGIN"); $c->exec($write);', true];
-        yield 'a function like a column' => [...$postgres, "$pdo \$c->query('SELECT (424242::oid).lo_create');", true];
-        yield 'a named argument' => [...$postgres, "$pg pg_query(query: 'RESET ALL', connection: \$c);", true];
-        yield 'the old name' => [...$postgres, "$pg pg_exec(\$c, 'RESET ALL');", true];
-        yield 'a first-class callable' => [...$postgres, "$pg (pg_query(...))(\$c, 'DISCARD ALL');", true];
+            . ' $c->query("SELECT lifts()")->fetchAll(); $c->query("SHOW WARNINGS; BEGIN"); $c->exec($write);'];
+        yield 'a function like a column' => [...$postgres, "$pdo \$c->query('SELECT (424242::oid).lo_create');"];
+        yield 'a named argument' => [...$postgres, "$pg pg_query(query: 'VACUUM', connection: \$c);"];
+        yield 'the old name' => [...$postgres, "$pg pg_exec(\$c, 'VACUUM');"];
+        yield 'a first-class callable' => [...$postgres, "$pg (pg_query(...))(\$c, 'CHECKPOINT');"];
     }
 
     /**
      * @param class-string<SqlServer> $class
      * @dataProvider otherWays
      */
-    public function testNoOtherWayLeadsToAWrite(string $class, Client $client, string $code, bool $isOurs): void
+    public function testNoOtherWayLeadsToAWrite(string $class, Client $client, string $code): void
     {
         $server = $this->server($class);
         $set = ['dsn' => $server->dsn(), 'user' => $server->user(), 'password' => $server->password(),
@@ -349,24 +348,33 @@ final class ReadOnlySessionsTest extends WarmTestCase
         $snippet = 'extract(' . var_export($set, true) . "); try { $code return 'nothing was said'; }"
             . ' catch (Throwable $e) { return $e->getMessage(); }';
         foreach (['cold', 'ask'] as $way) {
-            $said = self::returned($this->$way($snippet, services: [$server->address()]));
+            $result = $this->$way($snippet, services: [$server->address()]);
+            $said = self::returned($result);
             self::assertSame(SqlServer::ROWS, $server->rows());
-            self::assertStringContainsString($isOurs ? '--writes' : 'read', strtolower($said));
+            self::assertContains('--writes', array_column($result->diagnostics['blocked'] ?? [], 'lift'), $said);
         }
+    }
+
+    public function testSeveralStatementsToSqliteAreLookedAtOneByOne(): void
+    {
+        $database = $this->application()->path('shop.sqlite');
+        $this->fill($database);
+        $snippet = "\$p = new PDO('sqlite:$database'); \$said = []; foreach (['SELECT 1; PRAGMA query_only = 0; %1\$s',"
+            . " 'SELECT 1; %1\$s'] as \$sql) { try { \$p->exec(\$sql); } catch (PDOException \$e) {"
+            . ' $said[] = $e->getCode(); } } return [$said, $p->query("SELECT COUNT(*) FROM users")->fetchColumn()];';
+        $result = $this->ask(sprintf($snippet, 'DELETE FROM users'));
+        self::assertEquals([['25006', '25006'], 2], self::returned($result));
     }
 
     public function testAnInMemoryDatabaseMayBeFilled(): void
     {
         $snippet = '$p = new PDO("sqlite::memory:"); $p->exec("CREATE TABLE t (a)");'
             . ' $p->exec("INSERT INTO t VALUES (1)");'
-            . ' try { $p->exec("ATTACH \'x\' AS y"); } catch (Error $e) { return [$p->query("SELECT a FROM t")'
+            . ' try { $p->exec("ATTACH \'x\' AS y"); } catch (PDOException $e) { return [$p->query("SELECT a FROM t")'
             . '->fetchColumn(), $e->getMessage()]; }';
         [$value, $message] = self::returned($this->ask($snippet));
         self::assertSame(1, $value);
-        self::assertSame(
-            'ATTACH is refused in a confined run, whose database sessions are read-only; --writes allows it',
-            $message,
-        );
+        self::assertStringStartsWith('SQLSTATE[25006]: Read only sql transaction: 23 ATTACH is refused', $message);
     }
 
     public function testADatabaseThatIsCalledLikeOneInMemoryIsNone(): void

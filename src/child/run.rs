@@ -17,10 +17,10 @@ use altair_engine::secrets::is_secret;
 use super::link::Voice;
 use super::{boot, ending, guards, stop};
 use crate::zend::child::{self as engine, memory_peak};
+use crate::zend::database;
 use crate::zend::fresh;
 use crate::zend::node::ZvalNode;
 use crate::zend::process::leave;
-use crate::zend::readonly::read_only;
 
 /// The exit status of a run that could not take the last of its limits.
 const EXIT_UNLIMITED: i32 = 70;
@@ -47,9 +47,9 @@ pub fn boot_application(task: &Task, voice: &Voice) -> Result<(), Ending> {
     for (name, value) in OWN_INI {
         engine::set_ini(name, value.as_bytes());
     }
-    if task.restrictions.as_ref().is_some_and(|own| own.read_only) {
+    if let Some(mode) = task.restrictions.as_ref().and_then(|own| own.database) {
         // Also the connections that boot opens.
-        read_only();
+        database::watch(mode);
     }
     let container = boot::boot(task);
     // Also where it has failed: why may have a secret in it.

@@ -51,10 +51,21 @@ pub type FatalHook = extern "C" fn(
 );
 
 pub type RefusedHook = extern "C" fn(what: *const c_char, lift: *const c_char);
-pub type VetHook = extern "C" fn(
+pub type LookHook = extern "C" fn(
     dialect: c_int,
+    mode: c_int,
+    plain_backslash: bool,
+    whole_ascii: bool,
     text: *const c_char,
     len: usize,
+    what: *mut c_char,
+    size: usize,
+) -> c_int;
+pub type AuthorizeHook = extern "C" fn(
+    in_memory: bool,
+    action: c_int,
+    first: *const c_char,
+    second: *const c_char,
     what: *mut c_char,
     size: usize,
 ) -> bool;
@@ -189,7 +200,12 @@ unsafe extern "C" {
     pub fn altair_freshen() -> bool;
     pub fn altair_refuse(name: *const c_char, len: usize, snippet_only: bool, lift: *const c_char);
     pub fn altair_refuse_everywhere(root: *const c_char, len: usize);
-    pub fn altair_read_only(vet: VetHook);
+    pub fn altair_watch_databases(
+        mode: c_int,
+        name: *const c_char,
+        look: LookHook,
+        authorize: AuthorizeHook,
+    );
     pub fn altair_on_refusal(refused: RefusedHook, missed: MissedHook);
 
     /// `Zend/zend_API.h`.

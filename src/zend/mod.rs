@@ -9,6 +9,7 @@
 pub mod allocator;
 pub mod child;
 pub mod class;
+pub mod database;
 pub mod exception;
 pub mod ffi;
 pub mod frames;
@@ -19,7 +20,6 @@ pub mod node;
 pub mod object;
 pub mod params;
 pub mod process;
-pub mod readonly;
 pub mod refusals;
 pub mod startup;
 

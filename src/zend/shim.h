@@ -146,11 +146,16 @@ void altair_run_own(
 typedef void (*altair_variable_seen)(
 	void *context, const char *name, size_t name_len, const char *value, size_t value_len);
 void altair_each_variable(altair_variable_seen seen, void *context);
-/* Says whether a text of statements is refused in a read-only session, and in `what` why, as at
- * most `size` bytes with a NUL. `dialect` is one of readonly.h. */
-typedef bool (*altair_vet_hook)(int dialect, const char *text, size_t len, char *what, size_t size);
-/* Has database sessions read only, from now on: those that are opened from here on. */
-void altair_read_only(altair_vet_hook vet);
+/* Says what a text is to a session, as a number of database.h; where it is refused, `what` says why, in
+ * at most `size` bytes with a NUL. */
+typedef int (*altair_look_hook)(int dialect, int mode, bool plain_backslash, bool whole_ascii,
+	const char *text, size_t len, char *what, size_t size);
+/* Says whether SQLite may do something: an action code of its own and what comes with it. */
+typedef bool (*altair_authorize_hook)(
+	bool in_memory, int action, const char *first, const char *second, char *what, size_t size);
+#define ALTAIR_SECRET_NAME_BYTES 33
+/* Has the database sessions watched that are opened from here on. `name` cannot be guessed. */
+void altair_watch_databases(int mode, const char *name, altair_look_hook look, altair_authorize_hook authorize);
 /* Compiles the snippet; NULL with an exception pending where that fails. */
 zend_op_array *altair_compile_snippet(const char *code, size_t len);
 /* The text that names the file of all code that was written in the snippet: this very one. */

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::encode::EXCEPTION_MAX_BYTES;
 use crate::guards::Insisted;
 use crate::result::{Blocked, Location, Phase};
+use crate::sql::Mode;
 
 /// The descriptor under which the child finds its end.
 pub const DESCRIPTOR: i32 = 3;
@@ -157,8 +158,8 @@ pub struct Restrictions {
     pub ini: Vec<(String, String)>,
     /// Functions and who may not call them.
     pub functions: Vec<Restricted>,
-    /// Whether database sessions only read, those that boot opens included.
-    pub read_only: bool,
+    /// What database sessions may do, those that boot opens included; `None`: all.
+    pub database: Option<Mode>,
     /// Paths beside the project that PHP's own file functions may read, where there is no private
     /// root that shows nothing else.
     pub readable: Vec<Vec<u8>>,

@@ -4,6 +4,7 @@
 
 use crate::channel::{Restricted, Restrictions};
 use crate::request::EvalRequest;
+use crate::sql::Mode;
 
 /// Disabled in every confined run. The first four stand first, in this order: a public contract.
 pub const ALWAYS_DISABLED: &[&str] = &[
@@ -233,7 +234,7 @@ impl SecurityProfile {
         };
         Some(Restrictions {
             readable: Vec::new(),
-            read_only: !self.allow_writes,
+            database: (!self.allow_writes).then_some(Mode::ReadOnly),
             ini: self
                 .ini()
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))

@@ -57,20 +57,26 @@ final class Statements
             'SET SESSION TRANSACTION READ ONLY', 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
             'SELECT 1 INTO @a', 'SELECT lifts()', 'SELECT lifts_in_words()', 'SELECT * FROM lifting', 'DO lifts()',
             'SELECT lifts() INTO @a',
+            // It has no effect on what comes next.
+            'SET @a = 1, tx_read_only = (SELECT 0)', 'SET NAMES utf8mb4, tx_read_only = 0',
+            "SELECT '\\'; SET SESSION TRANSACTION READ WRITE; -- '", "SET sql_mode = 'MSSQL'",
         ]);
         yield from self::each(self::DATABASE, [
             'INSERT INTO users VALUES (9, \'x@x\', \'X\')',
             'UPDATE users SET name = \'X\'', 'DELETE FROM users', 'REPLACE INTO users VALUES (1, \'x@x\', \'X\')',
             'SELECT writes()', 'SELECT lifts_and_writes()',
             'SELECT * FROM users FOR UPDATE',
+            'SELECT 1; SET SESSION TRANSACTION READ WRITE', 'SELECT 1; INSERT INTO users VALUES (9, \'x@x\', \'X\')',
+            'SELECT lifts(); SELECT writes()',
+            "SELECT 1 -- x\n; SET SESSION TRANSACTION READ WRITE", "SELECT 1 # x\n; SET tx_read_only = 0",
         ]);
         yield from self::each(self::NOT_SENT, [
             'SET SESSION TRANSACTION READ WRITE', 'set session transaction read write',
             'SET/**/SESSION/* x */TRANSACTION' . "\t\n" . 'READ WRITE',
             'SET TRANSACTION READ WRITE', 'SET LOCAL TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ WRITE',
             'SET SESSION tx_read_only = 0', 'SET @@session.tx_read_only = OFF', 'SET @@tx_read_only := 0',
-            'SET tx_read_only = DEFAULT', 'SET @a = 1, tx_read_only = (SELECT 0)', 'SET `tx_read_only` = 0',
-            'SET transaction_read_only = 0', 'SET GLOBAL tx_read_only = 0', 'SET NAMES utf8mb4, tx_read_only = 0',
+            'SET tx_read_only = DEFAULT', 'SET `tx_read_only` = 0',
+            'SET transaction_read_only = 0', 'SET GLOBAL tx_read_only = 0',
             'SET STATEMENT tx_read_only = 0 FOR INSERT INTO users VALUES (9, \'x@x\', \'X\')',
             'SET STATEMENT max_statement_time = 1 FOR SET SESSION tx_read_only = 0',
             '/*!50000 SET SESSION TRANSACTION READ WRITE */', '/*M!100000 SET tx_read_only = 0 */',
@@ -93,10 +99,6 @@ final class Statements
             'ANALYZE TABLE users', 'OPTIMIZE TABLE users', 'XA START \'x\'', 'INSTALL SONAME \'x\'',
             'CHANGE MASTER TO MASTER_HOST = \'x\'', 'RESET MASTER', 'PURGE BINARY LOGS TO \'x\'',
             'HANDLER users OPEN',
-            'SELECT 1; SET SESSION TRANSACTION READ WRITE', 'SELECT 1; INSERT INTO users VALUES (9, \'x@x\', \'X\')',
-            'SELECT lifts(); SELECT writes()',
-            "SELECT '\\'; SET SESSION TRANSACTION READ WRITE; -- '",
-            "SELECT 1 -- x\n; SET SESSION TRANSACTION READ WRITE", "SELECT 1 # x\n; SET tx_read_only = 0",
         ]);
     }
 
@@ -117,11 +119,20 @@ final class Statements
             'SELECT set_config(\'search_path\', \'public\', false)',
             'SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY', 'SELECT $$SET $x$ y$$', 'SELECT lifts()',
             'SELECT * FROM lifting', 'EXPLAIN ANALYZE SELECT lifts()',
+            // The server tells of it, and it is set again before what comes next.
+            'RESET ALL', 'DISCARD ALL', 'SELECT set_config(\'default_transaction_read_only\', \'off\', false)',
+            'SELECT pg_catalog.set_config(\'default_\' || \'transaction_read_only\', \'off\', false)',
+            'SELECT "set_config"(E\'default\\x5ftransaction_read_only\', \'off\', false)',
+            'PREPARE s AS SELECT set_config(\'default_transaction_read_only\', \'off\', false)',
+            'EXPLAIN ANALYZE SELECT set_config(\'default_transaction_read_only\', \'off\', false)',
         ]);
         yield from self::each(self::DATABASE, [
             'INSERT INTO users VALUES (9, \'x@x\', \'X\')', 'UPDATE users SET name = \'X\'', 'DELETE FROM users',
             'WITH x AS (DELETE FROM users RETURNING 1) SELECT * FROM x', 'SELECT writes()',
             'SELECT * FROM users FOR UPDATE',
+            'SELECT 1; SET default_transaction_read_only = off',
+            'SELECT 1; INSERT INTO users VALUES (9, \'x@x\', \'X\')', 'SELECT lifts(); COMMIT; SELECT writes()',
+            'SELECT \'\\\'; SET default_transaction_read_only = off; --\'',
         ]);
         yield from self::each(self::NOT_SENT, [
             'SET default_transaction_read_only = off', 'set SESSION "default_transaction_read_only" to off',
@@ -130,10 +141,7 @@ final class Statements
             'SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE', 'SET TRANSACTION READ WRITE',
             'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ WRITE',
             'BEGIN READ WRITE', 'BEGIN TRANSACTION ISOLATION LEVEL SERIALIZABLE READ WRITE',
-            'START TRANSACTION READ WRITE', 'RESET default_transaction_read_only', 'RESET ALL', 'DISCARD ALL',
-            'SELECT set_config(\'default_transaction_read_only\', \'off\', false)',
-            'SELECT pg_catalog.set_config(\'default_\' || \'transaction_read_only\', \'off\', false)',
-            'SELECT "set_config"(E\'default\\x5ftransaction_read_only\', \'off\', false)',
+            'START TRANSACTION READ WRITE', 'RESET default_transaction_read_only',
             'DO $$ BEGIN COMMIT; SET TRANSACTION READ WRITE; INSERT INTO users VALUES (9, \'x@x\', \'X\'); END $$',
             'CALL tries()', 'call public.tries ()',
             'COPY users TO PROGRAM \'cat > ' . $file . '\'', 'COPY (SELECT 1) TO \'' . $file . '\'',
@@ -145,11 +153,7 @@ final class Statements
             'VACUUM', 'ANALYZE users', 'REINDEX TABLE users', 'CHECKPOINT', 'LOAD \'x\'', 'LOCK TABLE users',
             'CREATE TABLE t (a int)', 'DROP TABLE users', 'TRUNCATE users', 'ALTER TABLE users ADD x int',
             'CREATE ROLE mallory', 'GRANT ALL ON users TO shop', 'CREATE TEMP TABLE t (a int)',
-            'REFRESH MATERIALIZED VIEW x', 'SELECT 1; SET default_transaction_read_only = off',
-            'SELECT 1; INSERT INTO users VALUES (9, \'x@x\', \'X\')', 'SELECT lifts(); COMMIT; SELECT writes()',
-            'SELECT \'\\\'; SET default_transaction_read_only = off; --\'',
-            'PREPARE s AS SELECT set_config(\'default_transaction_read_only\', \'off\', false)',
-            'EXPLAIN ANALYZE SELECT set_config(\'default_transaction_read_only\', \'off\', false)',
+            'REFRESH MATERIALIZED VIEW x',
         ]);
     }
 
@@ -163,19 +167,19 @@ final class Statements
             'SELECT \'PRAGMA query_only = 0; ATTACH\' AS t', 'SELECT 1 -- PRAGMA query_only = 0',
             'PRAGMA table_info(users)', 'PRAGMA foreign_keys = ON', 'PRAGMA busy_timeout = 100', 'PRAGMA query_only',
             'PRAGMA query_only = 1', 'EXPLAIN QUERY PLAN SELECT * FROM users', 'PRAGMA journal_mode',
+            'REINDEX',
         ]);
         yield from self::each(self::DATABASE, [
             'INSERT INTO users VALUES (9, \'x@x\', \'X\')', 'UPDATE users SET name = \'X\'', 'DELETE FROM users',
-            'REPLACE INTO users VALUES (1, \'x@x\', \'X\')',
+            'REPLACE INTO users VALUES (1, \'x@x\', \'X\')', 'VACUUM', 'CREATE TABLE t (a)', 'DROP TABLE users',
+            'ALTER TABLE users ADD x', 'ANALYZE', 'CREATE TEMP TABLE t (a)',
         ]);
         yield from self::each(self::NOT_SENT, [
             'PRAGMA query_only = 0', 'pragma QUERY_ONLY=off', 'PRAGMA query_only(0)', 'PRAGMA main.query_only = false',
             'PRAGMA/**/query_only/* x */=/**/0', 'PRAGMA "query_only" = 0', 'PRAGMA [query_only] = 0',
             'PRAGMA `query_only`=0', 'PRAGMA writable_schema = 1', 'PRAGMA user_version = 7',
-            'ATTACH \'' . $file . '\' AS other', 'attach database \'' . $file . '\' as other', 'DETACH main',
-            'VACUUM', 'VACUUM INTO \'' . $file . '\'', 'CREATE TABLE t (a)', 'DROP TABLE users',
-            'ALTER TABLE users ADD x', 'REINDEX', 'ANALYZE', 'CREATE TEMP TABLE t (a)',
-            'SELECT 1; PRAGMA query_only = 0', 'SELECT 1; INSERT INTO users VALUES (9, \'x@x\', \'X\')',
+            'ATTACH \'' . $file . '\' AS other', 'attach database \'' . $file . '\' as other',
+            'VACUUM INTO \'' . $file . '\'',
         ]);
     }
 

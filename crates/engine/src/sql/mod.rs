@@ -1,38 +1,24 @@
-//! Which texts may go to a database whose session only reads.
+//! What a text is to a database session of a confined run, by what can be told without reading it as
+//! the server does.
 //!
-//! A confined run may reach its application's real database, in sessions that are put into the
-//! database's own read-only mode as they open. The server then refuses INSERT, UPDATE, DELETE and
-//! DDL by itself. What it does not refuse is looked for here, in the text of each statement before
-//! it is sent: what would lift the mode (`SET SESSION TRANSACTION READ WRITE`, `set_config()`,
-//! `PRAGMA query_only = 0`), and what does harm all the same (`INTO OUTFILE`, `COPY … TO PROGRAM`,
-//! `ATTACH`, `CALL`). Statements are known by their first keyword, and what is not on a list of those
-//! that only read, or that the server refuses, is refused.
-//!
-//! What a text means depends on settings that are not known here: whether a backslash escapes,
-//! whether `/*! … */` is executed, which bytes make a character. Every reading is looked at, and one
-//! that is refused is enough (`readings.rs`).
+//! The server decides: a session that only reads is in the database's own read-only mode, one that is
+//! rolled back is in a transaction that is never committed, and each takes one statement at a time.
+//! What neither of these stops is known here by its first words, and by names: `FLUSH`, `CALL`,
+//! `INTO OUTFILE`, `dblink()`. Where one of the names is in a text, and only there, the text is cut as
+//! the server cuts it, as the name may be in a string.
 //!
 //! What a text does not show stays unseen: what functions do that the application, an extension or a
-//! plugin has added to the database; what calls of the protocol do that have no text
-//! (`mysqli::change_user()`, PostgreSQL's large objects); and what is put into the text afterwards,
-//! as emulated prepared statements do: the text that is sent has to be looked at, not its template.
-//! Nor is there a reading for character sets that an administrator has added to a server.
+//! plugin has added to the database.
 
-mod comments;
+mod cut;
 mod mysql;
 mod postgresql;
-mod quotes;
-mod readings;
-mod several;
-mod sqlite;
-mod statement;
+pub mod sqlite;
 #[cfg(test)]
 mod tests;
-mod tokens;
+mod words;
 
-use readings::Reading;
-use statement::Effect;
-use tokens::Token;
+use serde::{Deserialize, Serialize};
 
 /// Whose SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,52 +27,66 @@ pub enum Dialect {
     MySql,
     /// PostgreSQL's.
     PostgreSql,
-    /// SQLite's, for a database in a file, whose session has `query_only`.
-    Sqlite,
-    /// SQLite's, for a database in memory. It may be written to, and not leave the memory.
-    SqliteInMemory,
 }
 
-/// Says what a text would do that a read-only session must not, in a few words for a person. `None`:
-/// it may go to the server, which refuses writes by itself.
+/// What a session may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Mode {
+    /// It only reads.
+    ReadOnly,
+    /// It may write, and all of it is rolled back.
+    Rollback,
+}
+
+/// How the server reads a text, as far as it tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// A backslash in a string is nothing but that (`NO_BACKSLASH_ESCAPES`,
+    /// `standard_conforming_strings`).
+    pub plain_backslash: bool,
+    /// Each byte below 128 is a character of its own. Not so in Shift JIS, Big5 and GBK.
+    pub whole_ascii: bool,
+}
+
+/// What a statement is, as far as that makes a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statement {
+    /// One that is sent as it is.
+    Plain,
+    /// One that is sent as it is, and writes, as far as its first words tell.
+    Writes,
+    /// It sets something.
+    Sets,
+    /// It begins a transaction.
+    Begin,
+    /// It commits one; with `AND CHAIN` the next begins at once.
+    Commit {
+        /// Whether it is with that.
+        chain: bool,
+    },
+    /// It rolls all of one back.
+    Rollback {
+        /// Whether it is with `AND CHAIN`.
+        chain: bool,
+    },
+    /// It turns MySQL's autocommit on or off.
+    Autocommit(bool),
+}
+
+/// Says what a text is.
 ///
 /// Takes time and memory in proportion to the text, and does not panic on any.
-#[must_use]
-pub fn refused(dialect: Dialect, text: &[u8]) -> Option<String> {
-    // Clients that hand over a C string end the text at a NUL, others send it.
-    let until_nul = text.split(|byte| *byte == 0).next().unwrap_or_default();
-    let cut = (until_nul.len() < text.len()).then_some(until_nul);
-    [Some(text), cut]
-        .into_iter()
-        .flatten()
-        .find_map(|text| vet(dialect, text).err())
-}
-
-/// Looks at a text in every reading.
-fn vet(dialect: Dialect, text: &[u8]) -> Result<(), String> {
-    let mut readings = readings::of(dialect, text)?.into_iter();
-    readings.try_for_each(|reading| vet_as(reading, text))
-}
-
-/// Looks at each statement of a text in one reading.
-fn vet_as(reading: Reading, text: &[u8]) -> Result<(), String> {
-    let tokens = tokens::of(reading, text)?;
-    let statements = tokens.split(|token| token.is_mark(b';'));
-    let mut all = Vec::new();
-    for statement in statements.filter(|tokens| !tokens.is_empty()) {
-        all.push((statement, vet_statement(reading.dialect, statement)?));
-    }
-    match all.len() {
-        0 | 1 => Ok(()),
-        _ => several::vet(reading.dialect, text, &all),
-    }
-}
-
-fn vet_statement(dialect: Dialect, statement: &[Token]) -> Result<Effect, String> {
+///
+/// # Errors
+/// In a few words for a person, what it would do that the session must not.
+pub fn statement(
+    dialect: Dialect,
+    mode: Mode,
+    reading: Reading,
+    text: &[u8],
+) -> Result<Statement, String> {
     match dialect {
-        Dialect::MySql => mysql::vet(statement),
-        Dialect::PostgreSql => postgresql::vet(statement),
-        Dialect::Sqlite => sqlite::vet(statement),
-        Dialect::SqliteInMemory => sqlite::vet_in_memory(statement),
+        Dialect::MySql => mysql::statement(mode, reading, text),
+        Dialect::PostgreSql => postgresql::statement(mode, reading, text),
     }
 }

@@ -1,140 +1,196 @@
-//! MySQL and MariaDB, in sessions after `SET SESSION TRANSACTION READ ONLY`.
+//! MySQL and MariaDB.
 //!
-//! The server refuses DML and DDL then, of temporary tables, too. It does not refuse `LOCK TABLES …
-//! READ`, `FLUSH`, `ANALYZE TABLE` or `KILL`, and `START TRANSACTION READ WRITE` as little as any
-//! form of `SET`.
+//! In a session that only reads, each statement comes after `SET SESSION TRANSACTION READ ONLY` or is in
+//! a transaction that the server calls read-only. The server refuses DML and DDL then, of temporary
+//! tables, too, functions that write, `FOR UPDATE`, and what is prepared or executed from a text. It does
+//! not refuse `CALL`, `FLUSH`, `KILL`, `LOCK TABLES … READ`, `ANALYZE TABLE`, `XA`, or what reaches beyond
+//! the session.
+//!
+//! One that is rolled back is in an XA transaction, in which the server refuses whatever would commit:
+//! `COMMIT`, DDL, `LOCK TABLES`, also within procedures.
 
-use super::statement::{
-    Effect, after, begins, has, has_any, is_on, opened, outside, shown, title, vet_access,
-};
-use super::tokens::Token;
+use super::cut::{Kind, pieces};
+use super::words::{Beginning, Versioned, anywhere, ends_with, has_word, is_one_of};
+use super::{Dialect, Mode, Reading, Statement};
 
 /// What reads, or is about transactions. `LOCK` is not here: it stops the application's writers.
 const READ: &str = "\
-    CHECKSUM COMMIT DESC DESCRIBE DO EXPLAIN HELP RELEASE ROLLBACK SAVEPOINT SELECT SHOW TABLE \
-    UNLOCK USE VALUES WITH";
+    BEGIN CHECKSUM COMMIT DESC DESCRIBE DO EXPLAIN GET HELP RELEASE ROLLBACK SAVEPOINT SELECT SET SHOW \
+    START TABLE UNLOCK USE VALUES WITH";
 
-/// What the server refuses.
+/// What the server refuses in a session that only reads.
 const WRITE: &str = "DELETE INSERT REPLACE UPDATE";
 
-/// What MariaDB's `ANALYZE` is followed by where it executes a statement; otherwise it is about a
-/// table, and writes.
-const ANALYZED: &str = "DELETE INSERT REPLACE SELECT UPDATE VALUES WITH";
+/// What can be rolled back beside these.
+const UNDONE: &str = "CALL LOAD";
 
-/// What `SET` is followed by where it is no assignment.
-const SPECIAL: &str = "CHAR CHARACTER CHARSET NAMES ROLE";
+/// What commits by itself.
+const COMMITS: &str = "\
+    ALTER ANALYZE CACHE CHECK CREATE DROP FLUSH GRANT INSTALL LOCK OPTIMIZE RENAME REPAIR RESET REVOKE \
+    START TRUNCATE UNINSTALL XA";
 
-/// Scopes beyond the session.
-const GLOBAL: &str = "global persist persist_only";
+/// What MariaDB's `ANALYZE` is followed by where it is about a table. Otherwise it is about a statement.
+const OF_TABLES: &str = "LOCAL NO_WRITE_TO_BINLOG TABLE TABLES";
 
-/// Beginnings of variables of a session that reach beyond it: into the binary log, replication, or
-/// the files that a debug build traces to.
-const REACHING: &str = "binlog_ debug gtid_ pseudo_ rbr_ sql_log_ wsrep_";
+/// Words of `SET` that reach beyond the session, and what writes the files that a debug build traces to.
+const REACHING: [&str; 5] = ["GLOBAL", "PERSIST", "PERSIST_ONLY", "DEBUG", "DEBUG_DBUG"];
 
 /// Looks at one statement.
-pub(super) fn vet(tokens: &[Token]) -> Result<Effect, String> {
-    if has(tokens, "INTO OUTFILE") || has(tokens, "INTO DUMPFILE") {
-        return Err("INTO OUTFILE".to_owned());
+pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Statement, String> {
+    writes_no_file(reading, text)?;
+    let executed = Beginning::of(Dialect::MySql, Versioned::Executed, text);
+    let statement = begun(mode, &executed, text)?;
+    // The server executes a comment for its version, or it does not.
+    let skipped = Beginning::of(Dialect::MySql, Versioned::Skipped, text);
+    if begun(mode, &skipped, text)? != statement && !skipped.is_empty() {
+        return Err(executed.title());
     }
-    let mut tokens = opened(tokens);
-    while begins(tokens, "SET STATEMENT") {
-        tokens = opened(set_statement(tokens)?);
+    Ok(statement)
+}
+
+fn begun(mode: Mode, first: &Beginning, text: &[u8]) -> Result<Statement, String> {
+    if first.is_empty() {
+        return Ok(Statement::Plain);
     }
-    let Some(first) = tokens.first() else {
-        return Ok(Effect::Reads);
-    };
-    vet_access(first, tokens)?;
-    if first.is_word("SET") {
-        return set(after(tokens, 1)).map(|()| Effect::Sets);
+    let chain = first.has("CHAIN") && !first.has("NO");
+    match first.word(0) {
+        "SET" => return set(mode, first, text),
+        // Anything else begins a block: `BEGIN NOT ATOMIC`, or any statement in Oracle's mode.
+        "BEGIN" if first.is_all && is_one_of_or_none(first.word(1), "WORK") => {
+            return Ok(Statement::Begin);
+        }
+        "BEGIN" => {}
+        "START" if first.word(1) == "TRANSACTION" => {
+            return match has_word(text, "WRITE") && mode == Mode::ReadOnly {
+                true => Err("START TRANSACTION READ WRITE".to_owned()),
+                false => Ok(Statement::Begin),
+            };
+        }
+        "START" => {}
+        "COMMIT" => return Ok(Statement::Commit { chain }),
+        "ROLLBACK" if !first.has("TO") => return Ok(Statement::Rollback { chain }),
+        "ANALYZE" if !is_one_of(first.word(1), OF_TABLES) => return Ok(with_write(text)),
+        "WITH" => return Ok(with_write(text)),
+        "CREATE" | "DROP" if mode == Mode::Rollback && is_temporary(first) => {
+            return Ok(Statement::Plain);
+        }
+        _ if first.is(READ) => return Ok(Statement::Plain),
+        _ if first.is(WRITE) || mode == Mode::Rollback && first.is(UNDONE) => {
+            return Ok(Statement::Writes);
+        }
+        _ => {}
     }
-    if !may_be_sent(first, after(tokens, 1)) {
-        return Err(title(tokens));
-    }
-    // A query may be part of what writes: `WITH … DELETE`, `EXPLAIN ANALYZE UPDATE`.
-    let is_query = first.is_any("SELECT SHOW");
-    Ok(if !is_query && has_any(tokens, WRITE) {
-        Effect::Writes
-    } else {
-        Effect::Reads
+    Err(match mode {
+        Mode::Rollback if first.is(COMMITS) => {
+            format!("{}, which commits by itself,", first.title())
+        }
+        _ => first.title(),
     })
 }
 
-fn may_be_sent(first: &Token, next: &[Token]) -> bool {
-    if first.is_word("START") {
-        begins(next, "TRANSACTION")
-    } else if first.is_word("BEGIN") {
-        // Anything else begins a block: `BEGIN NOT ATOMIC`, or any statement in Oracle's mode.
-        next.is_empty() || (next.len() == 1 && begins(next, "WORK"))
-    } else if first.is_word("ANALYZE") {
-        let is_format = begins(next, "FORMAT");
-        let analyzed = opened(after(next, if is_format { 3 } else { 0 }));
-        analyzed.first().is_some_and(|it| it.is_any(ANALYZED))
-    } else if first.is_any(WRITE) {
-        !begins(next, "DELAYED")
-    } else {
-        first.is_any(READ)
+/// What a statement is that may have another one in it.
+fn with_write(text: &[u8]) -> Statement {
+    match anywhere(text).any(|run| is_any(run, &["DELETE", "INSERT", "REPLACE", "UPDATE"])) {
+        true => Statement::Writes,
+        false => Statement::Plain,
     }
 }
 
-/// Looks at the settings of MariaDB's `SET STATEMENT … FOR …`, and gives what is after `FOR`.
-fn set_statement<'s, 'a>(tokens: &'s [Token<'a>]) -> Result<&'s [Token<'a>], String> {
-    let settings = after(tokens, 2);
-    let Some(end) = outside(settings, |token| token.is_word("FOR")) else {
-        return Err(title(tokens));
-    };
-    assignments(&settings[..end])?;
-    Ok(&settings[end + 1..])
+fn is_one_of_or_none(word: &str, words: &str) -> bool {
+    word.is_empty() || is_one_of(word, words)
 }
 
-/// Looks at what follows `SET`.
-fn set(tokens: &[Token]) -> Result<(), String> {
-    let is_of_session = tokens.first().is_some_and(|it| it.is_any("SESSION LOCAL"));
-    let is_list = tokens.iter().any(|token| token.is_mark(b'='));
-    if begins(after(tokens, usize::from(is_of_session)), "TRANSACTION") && !is_list {
+/// Whether what is made or dropped is a temporary table.
+fn is_temporary(first: &Beginning) -> bool {
+    let is_replaced = first.word(1) == "OR";
+    first.word(if is_replaced { 3 } else { 1 }) == "TEMPORARY"
+}
+
+/// Looks at `SET`. What lifts the mode has no effect, as it is set again, but is meant to have one.
+fn set(mode: Mode, first: &Beginning, text: &[u8]) -> Result<Statement, String> {
+    let name = |found: &str| format!("SET {}", found.to_ascii_lowercase());
+    if let Some(reaching) = REACHING.into_iter().find(|word| has_word(text, word)) {
+        return Err(name(reaching));
+    }
+    // They change accounts and the server.
+    if is_one_of(first.word(1), "DEFAULT PASSWORD RESOURCE") {
+        return Err(first.title());
+    }
+    if first.word(1) == "STATEMENT" {
+        return set_statement(text).map(|()| Statement::Plain);
+    }
+    if mode == Mode::Rollback {
+        return Ok(autocommit(text).map_or(Statement::Plain, Statement::Autocommit));
+    }
+    if first.has("TRANSACTION") && has_word(text, "WRITE") {
+        return Err("SET TRANSACTION READ WRITE".to_owned());
+    }
+    let set = anywhere(text)
+        .skip_while(|run| !ends_with(run, "SET"))
+        .skip(1)
+        .find(|run| !is_any(run, &["SESSION", "LOCAL"]))
+        .unwrap_or_default();
+    let is_own = text.contains(&b'@') && !text.windows(2).any(|at| at == b"@@");
+    let is_mode = is_any(set, &MODES) && !is_own;
+    let last = anywhere(text).last().unwrap_or_default();
+    match is_mode && !is_any(last, &["1", "ON", "TRUE"]) {
+        true => Err(name(&String::from_utf8_lossy(set))),
+        false => Ok(Statement::Plain),
+    }
+}
+
+/// The mode's names.
+const MODES: [&str; 2] = ["TX_READ_ONLY", "TRANSACTION_READ_ONLY"];
+
+/// Looks at MariaDB's `SET STATEMENT … FOR …`: what it sets holds for the statement after `FOR`.
+fn set_statement(text: &[u8]) -> Result<(), String> {
+    let runs: Vec<&[u8]> = anywhere(text).collect();
+    let mut statements = runs
+        .windows(2)
+        .filter(|pair| ends_with(pair[0], "FOR"))
+        .map(|pair| String::from_utf8_lossy(pair[1]).to_ascii_uppercase());
+    let is_sent = |word: &String| is_one_of(word, READ) && word != "SET" || is_one_of(word, WRITE);
+    // Names are found by a collation for which accents make no difference.
+    let sets_mode = runs.iter().any(|run| is_any(run, &MODES)) || !text.is_ascii();
+    match statements.all(|word| is_sent(&word)) && !sets_mode {
+        true => Ok(()),
+        false => Err("SET STATEMENT".to_owned()),
+    }
+}
+
+/// Whether a run is one of these words.
+fn is_any(run: &[u8], words: &[&str]) -> bool {
+    words
+        .iter()
+        .any(|word| run.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// What a `SET` of nothing but `autocommit` sets it to.
+fn autocommit(text: &[u8]) -> Option<bool> {
+    let mut runs = anywhere(text)
+        .skip(1)
+        .skip_while(|run| is_any(run, &["SESSION", "LOCAL"]));
+    let is_it = is_any(runs.next()?, &["AUTOCOMMIT"]);
+    let value = runs.next()?;
+    (is_it && runs.next().is_none()).then_some(!is_any(value, &["0", "OFF", "FALSE"]))
+}
+
+/// Refuses `INTO OUTFILE` and `INTO DUMPFILE`, which write files of the server's.
+fn writes_no_file(reading: Reading, text: &[u8]) -> Result<(), String> {
+    let names = ["OUTFILE", "DUMPFILE"];
+    if !anywhere(text).any(|run| names.iter().any(|name| ends_with(run, name))) {
         return Ok(());
     }
-    assignments(tokens)
-}
-
-fn assignments(tokens: &[Token]) -> Result<(), String> {
-    let mut tokens = tokens;
-    loop {
-        let end = outside(tokens, |token| token.is_mark(b','));
-        assignment(&tokens[..end.unwrap_or(tokens.len())])?;
-        let Some(end) = end else { return Ok(()) };
-        tokens = &tokens[end + 1..];
-    }
-}
-
-/// Looks at one of a list. A variable of the user's own may be anything.
-fn assignment(tokens: &[Token]) -> Result<(), String> {
-    let Some(equals) = tokens.iter().position(|token| token.is_mark(b'=')) else {
-        return match tokens.first() {
-            Some(first) if first.is_any(SPECIAL) => Ok(()),
-            _ => Err(format!("SET {}", title(tokens))),
-        };
+    let is_into = match pieces(Dialect::MySql, reading, text) {
+        None => true,
+        Some(pieces) => pieces.windows(2).any(|pair| {
+            pair[0].is_word("INTO")
+                && pair[1].kind == Kind::Word
+                && names.iter().any(|name| pair[1].is_word(name))
+        }),
     };
-    let (left, value) = (&tokens[..equals], &tokens[equals + 1..]);
-    match left {
-        [at, next, ..] if at.is_mark(b'@') && !next.is_mark(b'@') => return Ok(()),
-        [password, ..] if password.is_word("PASSWORD") => return Err("SET PASSWORD".to_owned()),
-        _ => {}
+    match is_into {
+        true => Err("INTO OUTFILE".to_owned()),
+        false => Ok(()),
     }
-    left.iter()
-        .filter(|token| token.is_name())
-        .try_for_each(|name| assigned(&name.lower(), value))
-}
-
-fn assigned(name: &str, value: &[Token]) -> Result<(), String> {
-    let is_refused = GLOBAL.split(' ').any(|scope| name == scope)
-        || REACHING.split(' ').any(|begin| name.starts_with(begin))
-        || (name.contains("read_only") && !is_on(value));
-    if is_refused {
-        return Err(format!("SET {}", shown(name)));
-    }
-    // A name is found by a collation for which accents make no difference.
-    if !name.is_ascii() {
-        return Err("SET of a name that is not ASCII".to_owned());
-    }
-    Ok(())
 }

@@ -1,29 +1,113 @@
-//! PostgreSQL, in sessions with `default_transaction_read_only`.
+//! PostgreSQL.
 //!
-//! The server refuses DML and DDL then, of temporary tables, too, and `nextval()`. It does not
-//! refuse `LOCK`, `NOTIFY`, `VACUUM`, `LOAD`, `PREPARE TRANSACTION` or `DO`, nor functions that write
-//! past tables, and lets every session lift the mode. `SET ROLE` and `SET SESSION AUTHORIZATION`
-//! change who asks, not the mode, and may pass.
+//! A session that only reads has `default_transaction_read_only`, of which the server tells each change,
+//! and takes one statement at a time, by the extended protocol. The server refuses DML and DDL then, of
+//! temporary tables, too, and a query cannot lift the mode of the transaction that it is in. It does not
+//! refuse `NOTIFY`, `VACUUM`, `LOAD`, `PREPARE TRANSACTION`, `CALL` and `DO`, which may commit and begin
+//! anew, nor functions that write past tables.
+//!
+//! One that is rolled back is in a transaction, in which the server refuses what cannot be rolled back,
+//! but for `PREPARE TRANSACTION`.
 
-use super::statement::{
-    Effect, after, begins, called, has_any, is_on, opened, outside, shown, title, vet_access,
-};
-use super::tokens::{Kind, Token};
+use super::cut::{Kind, Piece, pieces};
+use super::words::{Beginning, Versioned, anywhere, ends_with, has_word};
+use super::{Dialect, Mode, Reading, Statement};
 
 /// What reads, or is about transactions.
 const READ: &str = "\
-    BEGIN CLOSE DEALLOCATE DECLARE FETCH LISTEN MOVE RELEASE SAVEPOINT SELECT SHOW START TABLE \
-    UNLISTEN VALUES WITH";
+    ABORT BEGIN CLOSE COMMIT COPY DEALLOCATE DECLARE DISCARD END EXECUTE EXPLAIN FETCH LISTEN MOVE PREPARE \
+    RELEASE RESET ROLLBACK SAVEPOINT SELECT SET SHOW START TABLE UNLISTEN VALUES WITH";
 
-/// What the server refuses, and what has been looked at when it was prepared.
-const WRITE: &str = "DELETE EXECUTE INSERT MERGE UPDATE";
+/// What the server refuses in a session that only reads.
+const WRITE: &str = "DELETE INSERT MERGE UPDATE";
 
-/// Functions that a read-only transaction does not stop.
-const FUNCTIONS: [&str; 27] = [
-    // Large objects, up to version 15.
+/// What is rolled back beside these, or refused in a transaction.
+const UNDONE: &str = "\
+    ALTER ANALYZE CALL CLUSTER COMMENT CREATE DO DROP GRANT IMPORT LOCK NOTIFY REASSIGN REFRESH REINDEX \
+    REVOKE SECURITY TRUNCATE VACUUM";
+
+/// Functions that neither a read-only transaction stops nor a rollback undoes.
+const LASTING: [&str; 66] = [
+    // Other servers.
+    "dblink",
+    "dblink_build_sql_delete",
+    "dblink_build_sql_insert",
+    "dblink_build_sql_update",
+    "dblink_connect",
+    "dblink_connect_u",
+    "dblink_exec",
+    "dblink_fetch",
+    "dblink_open",
+    "dblink_send_query",
+    // Files of the server's.
+    "lo_export",
+    "pg_file_rename",
+    "pg_file_sync",
+    "pg_file_unlink",
+    "pg_file_write",
+    // The server, its other sessions, its log and its replication.
+    "pg_background_launch",
+    "pg_backup_start",
+    "pg_backup_stop",
+    "pg_cancel_backend",
+    "pg_copy_logical_replication_slot",
+    "pg_copy_physical_replication_slot",
+    "pg_create_logical_replication_slot",
+    "pg_create_physical_replication_slot",
+    "pg_create_restore_point",
+    "pg_drop_replication_slot",
+    "pg_log_backend_memory_contexts",
+    "pg_log_standby_snapshot",
+    "pg_logical_emit_message",
+    "pg_logical_slot_get_binary_changes",
+    "pg_logical_slot_get_changes",
+    "pg_promote",
+    "pg_reload_conf",
+    "pg_replication_origin_advance",
+    "pg_replication_origin_create",
+    "pg_replication_origin_drop",
+    "pg_replication_origin_session_setup",
+    "pg_replication_slot_advance",
+    "pg_rotate_logfile",
+    "pg_start_backup",
+    "pg_stop_backup",
+    "pg_switch_wal",
+    "pg_switch_xlog",
+    "pg_sync_replication_slots",
+    "pg_terminate_backend",
+    "pg_wal_replay_pause",
+    "pg_wal_replay_resume",
+    // Statistics.
+    "pg_clear_attribute_stats",
+    "pg_clear_relation_stats",
+    "pg_restore_attribute_stats",
+    "pg_restore_relation_stats",
+    "pg_stat_reset",
+    "pg_stat_reset_replication_slot",
+    "pg_stat_reset_shared",
+    "pg_stat_reset_single_function_counters",
+    "pg_stat_reset_single_table_counters",
+    "pg_stat_reset_slru",
+    "pg_stat_reset_subscription_stats",
+    "pg_stat_statements_reset",
+    // The catalogue, indexes and tables, from below.
+    "brin_desummarize_range",
+    "gin_clean_pending_list",
+    "heap_force_freeze",
+    "heap_force_kill",
+    "pg_buffercache_evict",
+    "pg_import_system_collations",
+    "pg_nextoid",
+    "pg_truncate_visibility_map",
+];
+
+/// Functions that a read-only transaction does not stop, and a rollback undoes: large objects up to
+/// version 15, and those that tell other sessions.
+const UNDOABLE: [&str; 13] = [
+    "brin_summarize_new_values",
+    "brin_summarize_range",
     "lo_creat",
     "lo_create",
-    "lo_export",
     "lo_from_bytea",
     "lo_import",
     "lo_open",
@@ -31,213 +115,190 @@ const FUNCTIONS: [&str; 27] = [
     "lo_truncate",
     "lo_truncate64",
     "lo_unlink",
-    "lo_write",
     "lowrite",
-    // Those that execute a text, in which `set_config()` may be.
+    "pg_notify",
+];
+
+/// Functions that execute a text, in which the others may be called.
+const EXECUTING: [&str; 11] = [
     "connectby",
+    "crosstab",
+    "crosstab2",
+    "crosstab3",
+    "crosstab4",
+    "query_to_xml",
+    "query_to_xml_and_xmlschema",
+    "query_to_xmlschema",
     "ts_rewrite",
     "ts_stat",
     "xpath_table",
-    // The server and its other sessions.
-    "pg_cancel_backend",
-    "pg_drop_replication_slot",
-    "pg_notify",
-    "pg_promote",
-    "pg_reload_conf",
-    "pg_start_backup",
-    "pg_stop_backup",
-    "pg_terminate_backend",
-    // The catalogue and indexes.
-    "gin_clean_pending_list",
-    "pg_import_system_collations",
-    "pg_nextoid",
-];
-
-/// Beginnings of more of them.
-const FAMILIES: [&str; 25] = [
-    // Those that execute a text.
-    "crosstab",
-    "dblink",
-    "query_to_xml",
-    // The server, its files, its log and its replication.
-    "pg_background_",
-    "pg_backup_",
-    "pg_copy_",
-    "pg_create_",
-    "pg_file_",
-    "pg_log_",
-    "pg_logical_",
-    "pg_replication_",
-    "pg_rotate_logfile",
-    "pg_switch_",
-    "pg_sync_",
-    "pg_wal_replay_",
-    "pg_xlog_replay_",
-    // Statistics.
-    "pg_clear_",
-    "pg_restore_",
-    "pg_stat_reset",
-    "pg_stat_statements_reset",
-    // Indexes and tables, from below.
-    "brin_desummarize_",
-    "brin_summarize_",
-    "heap_force_",
-    "pg_buffercache_evict",
-    "pg_truncate_",
 ];
 
 /// Looks at one statement.
-pub(super) fn vet(tokens: &[Token]) -> Result<Effect, String> {
-    calls(tokens)?;
-    // A rule makes it a call of `set_config()`.
-    let is_settings = |token: &Token| token.is_called("pg_settings");
-    if tokens.iter().any(is_settings) && has_any(tokens, WRITE) {
-        return Err("UPDATE of pg_settings".to_owned());
+pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Statement, String> {
+    calls(mode, reading, text)?;
+    let first = Beginning::of(Dialect::PostgreSql, Versioned::Skipped, text);
+    if first.is_empty() {
+        return Ok(Statement::Plain);
     }
-    let mut tokens = opened(tokens);
-    while let Some(inner) = inner(tokens) {
-        tokens = opened(inner);
+    let may_be_sent =
+        first.is(READ) || first.is(WRITE) || mode == Mode::Rollback && first.is(UNDONE);
+    let is_prepared = first.word(1) == "PREPARED";
+    if !may_be_sent || is_prepared || first.word(0) == "PREPARE" && first.word(1) == "TRANSACTION" {
+        return Err(first.title());
     }
-    match tokens.first() {
-        Some(first) => vet_plain(first, tokens),
-        None => Ok(Effect::Reads),
+    let chain = first.has("CHAIN") && !first.has("NO");
+    match first.word(0) {
+        "BEGIN" | "START" | "RESET" | "SET" if mode == Mode::ReadOnly => lifts(&first, text)?,
+        "COPY" => copies_to_client(reading, text)?,
+        _ => {}
     }
-}
-
-/// The statement that this one explains or prepares.
-fn inner<'s, 'a>(tokens: &'s [Token<'a>]) -> Option<&'s [Token<'a>]> {
-    let next = after(tokens, 1);
-    if begins(tokens, "PREPARE") {
-        let end = outside(next, |token| token.is_word("AS"))?;
-        return Some(&next[end + 1..]);
-    }
-    if !begins(tokens, "EXPLAIN") {
-        return None;
-    }
-    let is_option = |token: &Token| token.is_any("ANALYSE ANALYZE VERBOSE");
-    let next = &next[next.iter().position(|token| !is_option(token))?..];
-    let is_query = opened(next)
-        .first()
-        .is_some_and(|it| it.is_any("SELECT TABLE VALUES WITH"));
-    if is_query || !next.first()?.is_mark(b'(') {
-        return Some(next);
-    }
-    let end = next.iter().position(|token| token.is_mark(b')'))?;
-    Some(&next[end + 1..])
-}
-
-fn vet_plain(first: &Token, tokens: &[Token]) -> Result<Effect, String> {
-    vet_access(first, tokens)?;
-    let next = after(tokens, 1);
-    if first.is_word("SET") {
-        return set(next).map(|()| Effect::Reads);
-    }
-    if first.is_word("COPY") {
-        return copy(next);
-    }
-    if !may_be_sent(first, next) {
-        return Err(title(tokens));
-    }
-    let is_part = first.is_word("WITH") && has_any(next, WRITE);
-    Ok(if is_part || first.is_any(WRITE) {
-        Effect::Writes
-    } else {
-        Effect::Reads
+    Ok(match first.word(0) {
+        "BEGIN" | "START" => Statement::Begin,
+        "SET" => Statement::Sets,
+        "COMMIT" | "END" => Statement::Commit { chain },
+        "ABORT" | "ROLLBACK" if !first.has("TO") => Statement::Rollback { chain },
+        _ if first.is(WRITE) => Statement::Writes,
+        _ => Statement::Plain,
     })
 }
 
-fn may_be_sent(first: &Token, next: &[Token]) -> bool {
-    if first.is_any("ABORT COMMIT END ROLLBACK") {
-        // A prepared transaction is somebody else's.
-        !begins(next, "PREPARED")
-    } else if first.is_word("RESET") {
-        !begins(next, "ALL") && !next.iter().any(is_mode)
-    } else if first.is_word("DISCARD") {
-        // `ALL` resets the mode.
-        has_any(next, "PLANS SEQUENCES TEMP TEMPORARY")
-    } else {
-        first.is_any(READ) || first.is_any(WRITE)
+/// Refuses what is to lift the mode. It would have no effect, as the mode is set again.
+fn lifts(first: &Beginning, text: &[u8]) -> Result<(), String> {
+    if first.has("TRANSACTION") || first.is("BEGIN START") {
+        return match has_word(text, "WRITE") {
+            true => Err(format!("{} … READ WRITE", first.word(0))),
+            false => Ok(()),
+        };
     }
-}
-
-/// Whether a token names the mode: `default_transaction_read_only`, `transaction_read_only`.
-fn is_mode(token: &Token) -> bool {
-    token.is_name() && token.lower().contains("read_only")
-}
-
-/// Looks at what follows `SET`.
-fn set(tokens: &[Token]) -> Result<(), String> {
-    // Without one it is `SET ROLE x` and the like.
-    let is_between = |token: &Token| token.is_mark(b'=') || token.is_word("TO");
-    let Some(end) = tokens.iter().position(is_between) else {
-        return Ok(());
+    let is_mode = |run: &&[u8]| {
+        ends_with(run, "default_transaction_read_only") || ends_with(run, "transaction_read_only")
     };
-    match tokens[..end].iter().find(|token| is_mode(token)) {
-        Some(mode) if !is_on(&tokens[end + 1..]) => Err(format!("SET {}", shown(&mode.lower()))),
+    let last = anywhere(text).last().unwrap_or_default();
+    let turns_on = ["1", "on", "true", "yes"]
+        .iter()
+        .any(|on| last.eq_ignore_ascii_case(on.as_bytes()));
+    match anywhere(text).find(is_mode) {
+        Some(mode) if !turns_on => Err(format!(
+            "{} {}",
+            first.word(0),
+            String::from_utf8_lossy(mode).to_ascii_lowercase()
+        )),
         _ => Ok(()),
     }
 }
 
-/// Looks at what follows `COPY`.
-fn copy(tokens: &[Token]) -> Result<Effect, String> {
-    let end = outside(tokens, |token| token.is_any("FROM TO"));
-    let is_stream = end.is_some_and(|end| {
-        let target = tokens.get(end + 1);
-        target.is_some_and(|it| it.is_any("STDIN STDOUT"))
+/// Refuses `COPY` to or from a file or a program of the server's.
+fn copies_to_client(reading: Reading, text: &[u8]) -> Result<(), String> {
+    // What comes after it does not make it another.
+    let ends = ["STDIN", "STDOUT"].map(|end| {
+        text.windows(end.len())
+            .position(|window| window.eq_ignore_ascii_case(end.as_bytes()))
+            .map(|at| at + end.len())
     });
-    let Some(end) = end.filter(|_| is_stream) else {
-        return Err("COPY to or from a file or program".to_owned());
+    let is_stream = ends.into_iter().flatten().any(|end| {
+        let cut = pieces(Dialect::PostgreSql, reading, &text[..end]);
+        cut.is_some_and(|pieces| ends_in_stream(&pieces))
+    });
+    match is_stream {
+        true => Ok(()),
+        false => Err("COPY to or from a file or program".to_owned()),
+    }
+}
+
+/// Whether the first `FROM` or `TO` outside of parentheses is before the last piece.
+fn ends_in_stream(pieces: &[Piece]) -> bool {
+    let mut depth = 0_usize;
+    let first = pieces.iter().position(|piece| {
+        if piece.is_mark(b'(') {
+            depth += 1;
+        } else if piece.is_mark(b')') {
+            depth = depth.saturating_sub(1);
+        }
+        depth == 0 && (piece.is_word("FROM") || piece.is_word("TO"))
+    });
+    first.is_some_and(|at| at + 2 == pieces.len() && pieces[at + 1].kind == Kind::Word)
+}
+
+/// Whether a function must not be called.
+fn is_harmful(mode: Mode, name: &[u8]) -> bool {
+    let is = |other: &&str| ends_with(name, other);
+    LASTING.iter().any(is) || mode == Mode::ReadOnly && UNDOABLE.iter().any(is)
+}
+
+fn executes(name: &[u8]) -> bool {
+    EXECUTING.iter().any(|it| ends_with(name, it))
+}
+
+/// Refuses calls of functions that must not be called.
+fn calls(mode: Mode, reading: Reading, text: &[u8]) -> Result<(), String> {
+    let has_escaped = text.windows(3).any(|it| it.eq_ignore_ascii_case(b"U&\""));
+    if !has_escaped && !anywhere(text).any(|run| is_harmful(mode, run) || executes(run)) {
+        return Ok(());
+    }
+    let call = |name: &[u8]| format!("{}()", String::from_utf8_lossy(name).to_ascii_lowercase());
+    let Some(pieces) = pieces(Dialect::PostgreSql, reading, text) else {
+        let name = anywhere(text).find(|run| is_harmful(mode, run) || executes(run));
+        return Err(name.map_or_else(|| "a name with Unicode escapes".to_owned(), call));
     };
-    let is_read = tokens[end].is_word("TO") && !has_any(tokens, WRITE);
-    Ok(if is_read {
-        Effect::Reads
-    } else {
-        Effect::Writes
+    for (at, piece) in pieces.iter().enumerate() {
+        let (before, after) = (&pieces[..at], &pieces[at + 1..]);
+        if !matches!(piece.kind, Kind::Word | Kind::Name) {
+            continue;
+        }
+        if piece.kind == Kind::Name
+            && matches!(before, [.., u, and] if and.is_mark(b'&') && u.is_word("U"))
+        {
+            return Err("a name with Unicode escapes".to_owned());
+        }
+        // A function of one argument is called like a column of it, too: `(0).lo_creat`.
+        let is_call = after.first().is_some_and(|it| it.is_mark(b'('));
+        let is_column = before.last().is_some_and(|it| it.is_mark(b'.'));
+        let is_refused = is_harmful(mode, piece.text) && (is_call || is_column)
+            || executes(piece.text)
+                && (is_column && !is_call || is_call && !executes_known(mode, after));
+        if is_refused {
+            return Err(call(piece.text));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the arguments that begin here are nothing but values, in which no function is called that
+/// must not be.
+fn executes_known(mode: Mode, arguments: &[Piece]) -> bool {
+    let end = arguments
+        .iter()
+        .position(|piece| piece.is_mark(b')'))
+        .unwrap_or(arguments.len());
+    arguments[1..end].iter().all(|piece| match piece.kind {
+        Kind::Text => {
+            !piece.text.contains(&b'\\')
+                && !anywhere(piece.text).any(|run| is_harmful(mode, run) || executes(run))
+        }
+        Kind::Mark => piece.is_mark(b',') || piece.is_mark(b':'),
+        Kind::Word => piece.is_word("text") || piece.text.iter().all(u8::is_ascii_digit),
+        Kind::Name => false,
     })
 }
 
-/// Looks at the functions that are called.
-fn calls(tokens: &[Token]) -> Result<(), String> {
-    for (name, arguments) in called(tokens) {
-        let is_refused = if name.is_called("set_config") {
-            !is_harmless_setting(arguments)
-        } else {
-            is_refused_function(name)
-        };
-        if is_refused {
-            return Err(format!("{}()", shown(&name.lower())));
-        }
-    }
-    // A function of one argument is called like a column of it, too: `(0).lo_creat`.
-    // The dot after `$1` is read as its own.
-    let dotted = tokens
-        .windows(2)
-        .filter(|pair| pair[0].is_mark(b'.') || pair[0].text.ends_with(b"."));
-    match dotted
-        .map(|pair| &pair[1])
-        .find(|name| name.is_name() && is_refused_function(name))
-    {
-        Some(name) => Err(format!("{}()", shown(&name.lower()))),
-        None => Ok(()),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::super::words::is_one_of;
+    use super::*;
 
-fn is_refused_function(name: &Token) -> bool {
-    let is_of = |family: &str| {
-        let begin = name.text.get(..family.len());
-        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(family.as_bytes()))
-    };
-    FUNCTIONS.iter().any(|it| name.is_called(it)) || FAMILIES.iter().any(|it| is_of(it))
-}
-
-/// Whether the arguments of `set_config()` begin with the plain name of a setting other than the
-/// mode. Applications with row-level security have one for the tenant.
-fn is_harmless_setting(arguments: &[Token]) -> bool {
-    match arguments {
-        [name, comma, ..] if name.kind == Kind::Text && comma.is_mark(b',') => {
-            let is_escaped = name.text.iter().any(|byte| matches!(byte, b'\\' | b'\''));
-            !is_escaped && name.text.is_ascii() && !name.lower().contains("read_only")
+    #[test]
+    fn names_are_in_order_and_of_one_list() {
+        for list in [&LASTING[..], &UNDOABLE[..], &EXECUTING[..]] {
+            assert!(list.iter().all(|name| {
+                name.chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+            }));
         }
-        _ => false,
+        assert!(
+            !LASTING
+                .iter()
+                .any(|name| UNDOABLE.contains(name) || is_one_of(name, READ))
+        );
     }
 }

@@ -1,16 +1,19 @@
-//! SQLite, for files in sessions with `PRAGMA query_only = 1`.
+//! SQLite, which asks whether it may do what a statement is compiled to (`sqlite3_set_authorizer()`).
 //!
-//! The engine refuses what changes the file then, whatever the statement. It does not refuse to lift
-//! the mode, to check a log in (`wal_checkpoint`), or to attach another file.
+//! A database in a file has `PRAGMA query_only`: the engine refuses what changes the file, whatever the
+//! statement. It does not refuse to lift the mode, to check a log in, to attach another file or to load
+//! code. One in memory may do anything but reach for files.
 
-use super::statement::{Effect, after, begins, called, has_any, is_on, shown, title};
-use super::tokens::Token;
-
-/// What reads, or is about transactions.
-const READ: &str = "BEGIN COMMIT END RELEASE ROLLBACK SAVEPOINT SELECT VALUES WITH";
-
-/// What the engine refuses.
-const WRITE: &str = "DELETE INSERT REPLACE UPDATE";
+/// What SQLite is about to do, as far as it is looked at (`sqlite3.h`, "Authorizer Action Codes").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action<'a> {
+    /// A pragma, with its value.
+    Pragma(&'a str, Option<&'a str>),
+    /// Attaches a file, or what has no name.
+    Attach(&'a str),
+    /// Calls a function.
+    Function(&'a str),
+}
 
 /// Functions that load code.
 const FUNCTIONS: [&str; 2] = ["fts3_tokenizer", "load_extension"];
@@ -30,68 +33,81 @@ const WITH_VALUE: &str = "\
     reverse_unordered_selects short_column_names synchronous table_info table_list table_xinfo \
     temp_store threads wal_autocheckpoint";
 
-/// Looks at one statement.
-pub(super) fn vet(tokens: &[Token]) -> Result<Effect, String> {
-    let is_refused = |name: &&Token| FUNCTIONS.iter().any(|it| name.is_called(it));
-    if let Some(name) = called(tokens).map(|(name, _)| name).find(is_refused) {
-        return Err(format!("{}()", name.lower()));
+/// Says what a session that only reads must not do of that.
+///
+/// # Errors
+/// In a few words for a person, what it would do.
+pub fn authorize(is_in_memory: bool, action: Action) -> Result<(), String> {
+    let is_one_of =
+        |name: &str, names: &str| names.split(' ').any(|it| name.eq_ignore_ascii_case(it));
+    match action {
+        Action::Attach("" | ":memory:") => Ok(()),
+        Action::Attach(_) => Err("ATTACH".to_owned()),
+        Action::Function(name) if FUNCTIONS.iter().any(|it| name.eq_ignore_ascii_case(it)) => {
+            Err(format!("{}()", name.to_ascii_lowercase()))
+        }
+        Action::Pragma(name, value) if !is_in_memory => {
+            let is_fine = match value {
+                None => !is_one_of(name, ACTING),
+                Some(value) if name.eq_ignore_ascii_case("query_only") => {
+                    is_one_of(value, "1 on true yes")
+                }
+                Some(_) => is_one_of(name, WITH_VALUE),
+            };
+            match is_fine {
+                true => Ok(()),
+                false => Err(format!("PRAGMA {}", name.to_ascii_lowercase())),
+            }
+        }
+        Action::Function(_) | Action::Pragma(..) => Ok(()),
     }
-    let mut tokens = tokens;
-    // A pragma acts when it is compiled, explained or not.
-    while begins(tokens, "EXPLAIN") {
-        let is_plan = begins(tokens, "EXPLAIN QUERY PLAN");
-        tokens = after(tokens, if is_plan { 3 } else { 1 });
-    }
-    let Some(first) = tokens.first() else {
-        return Ok(Effect::Reads);
-    };
-    if first.is_word("PRAGMA") {
-        return pragma(after(tokens, 1)).map(|()| Effect::Reads);
-    }
-    let is_part = first.is_word("WITH") && has_any(tokens, WRITE);
-    if is_part || first.is_any(WRITE) {
-        return Ok(Effect::Writes);
-    }
-    if first.is_any(READ) {
-        return Ok(Effect::Reads);
-    }
-    Err(title(tokens))
 }
 
-/// Looks at one statement to a database in memory, which may do anything but reach for files.
-pub(super) fn vet_in_memory(tokens: &[Token]) -> Result<Effect, String> {
-    let is_refused = match tokens.first() {
-        Some(first) if first.is_word("VACUUM") => has_any(tokens, "INTO"),
-        Some(first) => first.is_any("ATTACH DETACH"),
-        None => false,
-    };
-    if is_refused {
-        return Err(title(tokens));
-    }
-    Ok(Effect::Reads)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Looks at what follows `PRAGMA`: `[schema.]name`, `… = value` or `… (value)`.
-fn pragma(tokens: &[Token]) -> Result<(), String> {
-    let (name, value) = match tokens {
-        [_, dot, name, value @ ..] if dot.is_mark(b'.') => (name, value),
-        [name, value @ ..] => (name, value),
-        [] => return Err("PRAGMA".to_owned()),
-    };
-    let name = name.lower();
-    let value = match value {
-        [] => None,
-        [equals, value @ ..] if equals.is_mark(b'=') => Some(value),
-        [open, value @ .., close] if open.is_mark(b'(') && close.is_mark(b')') => Some(value),
-        _ => return Err(format!("PRAGMA {}", shown(&name))),
-    };
-    let may_be_sent = match value {
-        None => !ACTING.split(' ').any(|it| it == name),
-        Some(value) if name == "query_only" => is_on(value),
-        Some(_) => WITH_VALUE.split(' ').any(|it| it == name),
-    };
-    if may_be_sent {
-        return Ok(());
+    #[test]
+    fn what_reaches_beyond_the_session_is_refused() {
+        for (action, what) in [
+            (Action::Pragma("query_only", Some("0")), "PRAGMA query_only"),
+            (
+                Action::Pragma("QUERY_ONLY", Some("off")),
+                "PRAGMA query_only",
+            ),
+            (
+                Action::Pragma("writable_schema", Some("1")),
+                "PRAGMA writable_schema",
+            ),
+            (
+                Action::Pragma("wal_checkpoint", None),
+                "PRAGMA wal_checkpoint",
+            ),
+            (Action::Attach("/tmp/x"), "ATTACH"),
+            (Action::Function("LOAD_EXTENSION"), "load_extension()"),
+        ] {
+            assert_eq!(authorize(false, action), Err(what.to_owned()));
+        }
+        for action in [
+            Action::Pragma("query_only", Some("1")),
+            Action::Pragma("query_only", None),
+            Action::Pragma("table_info", Some("users")),
+            Action::Pragma("journal_mode", Some("wal")),
+            Action::Attach(":memory:"),
+            Action::Attach(""),
+            Action::Function("count"),
+        ] {
+            assert_eq!(authorize(false, action), Ok(()));
+        }
     }
-    Err(format!("PRAGMA {}", shown(&name)))
+
+    #[test]
+    fn in_memory_only_files_are_refused() {
+        assert_eq!(
+            authorize(true, Action::Pragma("user_version", Some("7"))),
+            Ok(())
+        );
+        assert!(authorize(true, Action::Attach("/tmp/x")).is_err());
+        assert!(authorize(true, Action::Function("load_extension")).is_err());
+    }
 }

@@ -1,0 +1,107 @@
+/* Database sessions of a run that must not change what others see.
+ *
+ * The server decides: a session that only reads is in the database's own read-only mode, one that is
+ * rolled back in a transaction that is never committed, and each takes one statement at a time. What
+ * neither stops is known by its first words and by names (engine/sql). Here is where statements pass:
+ * mysqlnd for MySQL, libpq for PostgreSQL, PDO for SQLite and all else. */
+
+#include "database.h"
+#include "zend_exceptions.h"
+
+enum altair_mode altair_database_mode;
+
+static altair_look_hook look;
+static altair_authorize_hook authorize;
+static char secret_name[ALTAIR_SECRET_NAME_BYTES];
+
+void altair_refuse_database(const char *what, char *message)
+{
+	altair_blocked(what, "--writes");
+	if (altair_database_mode == ALTAIR_ROLLBACK) {
+		snprintf(message, ALTAIR_MESSAGE_BYTES,
+			"%s cannot be rolled back, as this run's database sessions are; --writes allows it", what);
+	} else {
+		snprintf(message, ALTAIR_MESSAGE_BYTES,
+			"%s is refused in a confined run, whose database sessions are read-only;"
+			" --rollback tries what can be undone, --writes allows it", what);
+	}
+}
+
+enum altair_statement altair_look_at(
+	enum altair_dialect dialect, altair_reading reading, const char *text, size_t len, char *message)
+{
+	char what[ALTAIR_WHAT_BYTES];
+	int statement = look((int) dialect, (int) altair_database_mode, reading.plain_backslash, reading.whole_ascii,
+		text, len, what, sizeof what);
+	if (statement == ALTAIR_REFUSED) {
+		altair_refuse_database(what, message);
+	}
+	return (enum altair_statement) statement;
+}
+
+bool altair_authorizes(bool in_memory, int action, const char *first, const char *second, char *what)
+{
+	return authorize(in_memory, action, first, second, what, ALTAIR_WHAT_BYTES);
+}
+
+void altair_note_write(void)
+{
+	altair_blocked("write to the database", "--writes");
+}
+
+const char *altair_secret_name(void)
+{
+	return secret_name;
+}
+
+void altair_refuse_unwatched(void)
+{
+	altair_blocked("a database session that cannot be watched", "--writes");
+	zend_throw_error(NULL, "The database session cannot be made read-only, as it has to be in a confined run;"
+		" --writes does without");
+}
+
+static ZEND_NAMED_FUNCTION(refuse_unwatched)
+{
+	(void) execute_data, (void) return_value;
+	altair_refuse_unwatched();
+}
+
+void altair_refuse_functions(const char *one, const char *other)
+{
+	altair_replace(one, strlen(one), refuse_unwatched);
+	altair_replace(other, strlen(other), refuse_unwatched);
+}
+
+void altair_refuse_constructor(const char *class_name)
+{
+	zend_class_entry *ce = zend_hash_str_find_ptr(CG(class_table), class_name, strlen(class_name));
+	if (ce != NULL && ce->constructor != NULL && ce->constructor->type == ZEND_INTERNAL_FUNCTION) {
+		ce->constructor->internal_function.handler = refuse_unwatched;
+	}
+}
+
+/* Clients of other libraries than those that are watched, each by what opens a session. */
+static void refuse_others(void)
+{
+	static const char *const openers[] = {
+		"odbc_connect", "odbc_pconnect", "sqlsrv_connect", "db2_connect", "db2_pconnect",
+		"oci_connect", "oci_pconnect", "oci_new_connect", "ibase_connect", "ibase_pconnect",
+		"fbird_connect", "fbird_pconnect", "cubrid_connect", "cubrid_pconnect",
+	};
+	for (size_t i = 0; i < sizeof openers / sizeof *openers; i++) {
+		altair_replace(openers[i], strlen(openers[i]), refuse_unwatched);
+	}
+}
+
+void altair_watch_databases(int mode, const char *name, altair_look_hook looks, altair_authorize_hook authorizes)
+{
+	altair_database_mode = (enum altair_mode) mode;
+	snprintf(secret_name, sizeof secret_name, "%s", name);
+	look = looks;
+	authorize = authorizes;
+	altair_watch_mysqlnd();
+	altair_watch_libpq();
+	altair_watch_pdo();
+	refuse_others();
+}

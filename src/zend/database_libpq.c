@@ -1,0 +1,661 @@
+/* Sessions of PostgreSQL: all of PHP's clients are libpq's, and whatever they say to a server passes a few
+ * functions of it, as it is sent. Those stand in the place of libpq's here.
+ *
+ * Every text goes by the extended protocol, which takes one statement. A text that is refused goes, too,
+ * as one that has the server say so: then the client's errors are the database's own.
+ *
+ * A session that only reads has `default_transaction_read_only`: the server tells of each change of it
+ * (from version 14 on), and it is set again before the next statement. A transaction of several statements
+ * is asked what it is before the first of them that is no `SET`; from that question on it stays so, as a
+ * mode is changed before the first query only.
+ *
+ * A session that is rolled back is in a transaction from its first statement to its end. The application's
+ * own transactions are savepoints in it, a statement outside of them is one by itself, and what clients are
+ * told of them is what they would be told without. */
+
+#define _GNU_SOURCE
+#include "database.h"
+#include <dlfcn.h>
+
+/* libpq-fe.h */
+#define CONNECTION_OK 0
+#define TRANSACTION_IDLE 0
+#define TRANSACTION_ACTIVE 1
+#define IN_TRANSACTION 2
+#define IN_ERROR 3
+#define COMMAND_OK 1
+#define TUPLES_OK 2
+#define COPY_OUT 3
+#define COPY_IN 4
+#define BAD_RESPONSE 5
+#define FATAL_ERROR 7
+#define COPY_BOTH 8
+/* postgres_ext.h */
+#define DIAG_SQLSTATE 'C'
+
+bool altair_libpq_is_watched;
+
+typedef void connection;
+typedef void result;
+
+static struct {
+	int (*status)(const connection *);
+	int (*transactionStatus)(const connection *);
+	const char *(*parameterStatus)(const connection *, const char *);
+	int (*serverVersion)(const connection *);
+	result *(*exec)(connection *, const char *);
+	result *(*execParams)(connection *, const char *, int, const unsigned *, const char *const *, const int *, const int *, int);
+	result *(*prepare)(connection *, const char *, const char *, int, const unsigned *);
+	result *(*execPrepared)(connection *, const char *, int, const char *const *, const int *, const int *, int);
+	int (*sendQueryParams)(connection *, const char *, int, const unsigned *, const char *const *, const int *, const int *, int);
+	int (*sendPrepare)(connection *, const char *, const char *, int, const unsigned *);
+	int (*sendQueryPrepared)(connection *, const char *, int, const char *const *, const int *, const int *, int);
+	result *(*getResult)(connection *);
+	int (*resultStatus)(const result *);
+	char *(*resultErrorField)(const result *, int);
+	char *(*getvalue)(const result *, int, int);
+	int (*setClientEncoding)(connection *, const char *);
+	void (*clear)(result *);
+	void (*finish)(connection *);
+	int (*setErrorContextVisibility)(connection *, int);
+	int (*lo_open)(connection *, unsigned, int);
+} pq;
+
+static const struct {
+	const char *name;
+	void *place;
+} needed[] = {
+	{"PQstatus", &pq.status}, {"PQtransactionStatus", &pq.transactionStatus},
+	{"PQparameterStatus", &pq.parameterStatus}, {"PQserverVersion", &pq.serverVersion},
+	{"PQexec", &pq.exec}, {"PQexecParams", &pq.execParams},
+	{"PQprepare", &pq.prepare}, {"PQexecPrepared", &pq.execPrepared}, {"PQsendQueryParams", &pq.sendQueryParams},
+	{"PQsendPrepare", &pq.sendPrepare}, {"PQsendQueryPrepared", &pq.sendQueryPrepared},
+	{"PQgetResult", &pq.getResult}, {"PQresultStatus", &pq.resultStatus},
+	{"PQresultErrorField", &pq.resultErrorField}, {"PQgetvalue", &pq.getvalue},
+	{"PQsetClientEncoding", &pq.setClientEncoding}, {"PQclear", &pq.clear}, {"PQfinish", &pq.finish},
+	{"PQsetErrorContextVisibility", &pq.setErrorContextVisibility}, {"lo_open", &pq.lo_open},
+};
+
+/* ---- what is known of a session ---- */
+
+/* A prepared statement that begins or ends a transaction. */
+typedef struct prepared {
+	struct prepared *next;
+	enum altair_statement statement;
+	char name[];
+} prepared;
+
+typedef struct session {
+	const connection *of;
+	struct session *next;
+	prepared *prepared;
+	bool is_plain;    /* where in the server's code an error was is not said */
+	int visibility;   /* what was said of that before */
+	bool is_checked;  /* reading: its transaction has been asked what it is */
+	bool is_open;     /* rollback: the transaction around all has begun */
+	bool has_begun;   /* rollback: the application is in one of its own */
+	bool has_point;   /* rollback: there is a savepoint for a statement */
+} session;
+
+static session *sessions;
+
+static session *session_of(const connection *server)
+{
+	for (session *one = sessions; one != NULL; one = one->next) {
+		if (one->of == server) {
+			return one;
+		}
+	}
+	session *new = calloc(1, sizeof *new);
+	if (new != NULL) {
+		new->of = server;
+		new->next = sessions;
+		sessions = new;
+	}
+	return new;
+}
+
+/* What a prepared statement is about, as far as it is about transactions. */
+static enum altair_statement statement_of(const session *session, const char *name)
+{
+	for (const prepared *one = session->prepared; one != NULL; one = one->next) {
+		if (strcmp(one->name, name) == 0) {
+			return one->statement;
+		}
+	}
+	return ALTAIR_SENT;
+}
+
+static void forget(session *session, const char *name)
+{
+	for (prepared **at = &session->prepared; *at != NULL;) {
+		prepared *one = *at;
+		if (name == NULL || strcmp(one->name, name) == 0) {
+			*at = one->next;
+			free(one);
+		} else {
+			at = &one->next;
+		}
+	}
+}
+
+/* False where there is no memory. */
+static bool remember(session *session, const char *name, enum altair_statement statement)
+{
+	forget(session, name);
+	if (statement == ALTAIR_SENT || statement == ALTAIR_WRITES) {
+		return true;
+	}
+	prepared *new = malloc(sizeof *new + strlen(name) + 1);
+	if (new != NULL) {
+		*new = (prepared) {session->prepared, statement};
+		strcpy(new->name, name);
+		session->prepared = new;
+	}
+	return new != NULL;
+}
+
+/* ---- statements of ours ---- */
+
+static bool say(connection *server, const char *text)
+{
+	result *said = pq.exec(server, text);
+	int status = pq.resultStatus(said);
+	pq.clear(said);
+	return status == COMMAND_OK || status == TUPLES_OK;
+}
+
+static bool say_named(connection *server, const char *format)
+{
+	char text[256];
+	const char *name = altair_secret_name();
+	snprintf(text, sizeof text, format, name, name);
+	return say(server, text);
+}
+
+/* What was sent before is not over: waited for, and left, as libpq does with results that nobody has
+ * taken. False where it is a copy. */
+static bool has_come_to_rest(connection *server)
+{
+	while (pq.transactionStatus(server) == TRANSACTION_ACTIVE) {
+		result *left = pq.getResult(server);
+		if (left == NULL) {
+			return pq.transactionStatus(server) != TRANSACTION_ACTIVE;
+		}
+		int status = pq.resultStatus(left);
+		pq.clear(left);
+		if (status == COPY_OUT || status == COPY_IN || status == COPY_BOTH) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ---- a session that only reads ---- */
+
+#define READ_ONLY "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
+
+/* Whether the server will take what comes next as something that only reads. Where not, `message` says
+ * why. */
+static bool only_reads(connection *server, session *session, enum altair_statement statement, char *message)
+{
+	int status = pq.transactionStatus(server);
+	if (status == TRANSACTION_IDLE) {
+		const char *on = pq.parameterStatus(server, "default_transaction_read_only");
+		session->is_checked = false;
+		if ((on != NULL && strcmp(on, "on") == 0) || say(server, READ_ONLY)) {
+			return true;
+		}
+		altair_refuse_database("a session that cannot be made read-only", message);
+		return false;
+	}
+	/* One that has failed does nothing but end. */
+	if (status != IN_TRANSACTION || session->is_checked || statement == ALTAIR_SETS) {
+		return true;
+	}
+	result *said = pq.exec(server, "SELECT current_setting('transaction_read_only')");
+	bool reads = pq.resultStatus(said) == TUPLES_OK && strcmp(pq.getvalue(said, 0, 0), "on") == 0;
+	pq.clear(said);
+	session->is_checked = reads;
+	if (!reads) {
+		altair_refuse_database("a transaction that may write", message);
+		say(server, "ROLLBACK");
+		say(server, READ_ONLY);
+	}
+	return reads;
+}
+
+/* ---- a session that is rolled back ---- */
+
+#define POINT "altair_%s"
+#define POINT_OF_ONE "altair_one_%s"
+
+/* Sees that the session can undo what comes next. */
+static bool can_be_undone(connection *server, session *session, char *message)
+{
+	int status = pq.transactionStatus(server);
+	if (status == TRANSACTION_IDLE) {
+		session->is_open = session->has_begun = session->has_point = false;
+		session->is_open = say(server, "BEGIN READ WRITE");
+	} else if (status == IN_ERROR && !session->has_begun) {
+		/* A statement by itself has failed. */
+		session->is_open = session->has_point && say_named(server, "ROLLBACK TO SAVEPOINT " POINT_OF_ONE);
+	}
+	if (!session->is_open) {
+		altair_refuse_database("a session that has ended its transaction", message);
+		return false;
+	}
+	if (session->has_begun) {
+		return true;
+	}
+	session->has_point = say_named(server, session->has_point
+		? "RELEASE SAVEPOINT " POINT_OF_ONE "; SAVEPOINT " POINT_OF_ONE : "SAVEPOINT " POINT_OF_ONE);
+	return session->has_point;
+}
+
+/* What is sent for a statement about transactions; NULL where that has failed. */
+static const char *instead(connection *server, session *session, enum altair_statement statement, char *room, size_t size)
+{
+	const char *name = altair_secret_name();
+	bool failed = pq.transactionStatus(server) == IN_ERROR;
+	const char *format = "SELECT WHERE false";
+	switch (statement) {
+		case ALTAIR_BEGIN:
+			if (!session->has_begun) {
+				session->has_begun = true;
+				format = "SAVEPOINT " POINT;
+			}
+			break;
+		case ALTAIR_COMMIT:
+		case ALTAIR_COMMIT_AND_CHAIN:
+			if (session->has_begun && (failed || !say(server, "SET CONSTRAINTS ALL IMMEDIATE"))) {
+				/* What has failed is rolled back by COMMIT, too. */
+				format = "ROLLBACK TO SAVEPOINT " POINT;
+			} else if (session->has_begun) {
+				format = "RELEASE SAVEPOINT " POINT;
+			}
+			session->has_begun = false;
+			break;
+		default:
+			if (session->has_begun) {
+				format = "ROLLBACK TO SAVEPOINT " POINT;
+			}
+			session->has_begun = false;
+			break;
+	}
+	snprintf(room, size, format, name);
+	if (statement == ALTAIR_COMMIT_AND_CHAIN || statement == ALTAIR_ROLLS_BACK_AND_CHAIN) {
+		say(server, room);
+		session->has_begun = true;
+		snprintf(room, size, "SAVEPOINT " POINT, name);
+	}
+	return room;
+}
+
+/* ---- a text ---- */
+
+/* What was sent last: whether there may be several statements in it, and whether it was refused here. */
+static bool was_several;
+static bool was_refused;
+
+/* Escaped as a string: quotes are doubled, whatever a backslash is. */
+static void quote(const char *text, char *room, size_t size)
+{
+	size_t at = 0;
+	for (; *text != '\0' && at + 3 < size; text++) {
+		room[at++] = *text == '\\' ? '/' : *text;
+		if (*text == '\'') {
+			room[at++] = '\'';
+		}
+	}
+	room[at] = '\0';
+}
+
+#define SENT_BYTES (2 * ALTAIR_MESSAGE_BYTES + 128)
+
+/* PQSHOW_CONTEXT_NEVER */
+#define NO_CONTEXT 0
+
+/* What has the server say that something is refused, in the words of `message`, and in no others. */
+static const char *refusal(connection *server, const char *message, char *room)
+{
+	char quoted[2 * ALTAIR_MESSAGE_BYTES];
+	session *session = session_of(server);
+	if (session != NULL && !session->is_plain) {
+		session->is_plain = true;
+		session->visibility = pq.setErrorContextVisibility(server, NO_CONTEXT);
+	}
+	was_refused = true;
+	quote(message, quoted, sizeof quoted);
+	snprintf(room, SENT_BYTES,
+		"DO LANGUAGE plpgsql 'BEGIN RAISE EXCEPTION USING ERRCODE = ''25006'', MESSAGE = ''%s''; END'", quoted);
+	return room;
+}
+
+static altair_reading reading_of(const connection *server)
+{
+	static const char *const shifting[] = {
+		"BIG5", "GBK", "GB18030", "JOHAB", "SJIS", "SHIFT_JIS_2004", "UHC",
+	};
+	const char *plain = pq.parameterStatus(server, "standard_conforming_strings");
+	const char *encoding = pq.parameterStatus(server, "client_encoding");
+	bool whole = encoding != NULL;
+	for (size_t i = 0; whole && i < sizeof shifting / sizeof *shifting; i++) {
+		whole = strcasecmp(encoding, shifting[i]) != 0;
+	}
+	return (altair_reading) {plain != NULL && strcmp(plain, "on") == 0, whole};
+}
+
+/* A session of which the server waits for the next statement; NULL where it is not known. */
+static session *at_rest(connection *server)
+{
+	session *session = session_of(server);
+	if (session == NULL || pq.status(server) != CONNECTION_OK || !has_come_to_rest(server)) {
+		return NULL;
+	}
+	was_refused = was_several = false;
+	if (session->is_plain) {
+		session->is_plain = false;
+		pq.setErrorContextVisibility(server, session->visibility);
+	}
+	return session;
+}
+
+/* What is sent for a statement with this text, or one that was prepared and has none here. */
+static const char *executed(
+	connection *server, session *session, const char *text, enum altair_statement statement, char *room)
+{
+	char message[ALTAIR_MESSAGE_BYTES];
+	bool is_plain = altair_is_plain(statement);
+	if (altair_database_mode == ALTAIR_READ_ONLY) {
+		if (!only_reads(server, session, statement, message)) {
+			return refusal(server, message, room);
+		}
+		/* The next transaction may be another one. */
+		session->is_checked = session->is_checked && is_plain;
+		return text;
+	}
+	if (!can_be_undone(server, session, message)) {
+		return refusal(server, message, room);
+	}
+	return is_plain ? text : instead(server, session, statement, room, SENT_BYTES);
+}
+
+/* The text that is sent for one of the application's, which is itself as a rule. */
+static const char *sent_for(connection *server, const char *text, char *room)
+{
+	char message[ALTAIR_MESSAGE_BYTES];
+	session *session = text == NULL ? NULL : at_rest(server);
+	if (session == NULL) {
+		return text;
+	}
+	was_several = strchr(text, ';') != NULL;
+	enum altair_statement statement =
+		altair_look_at(ALTAIR_POSTGRESQL, reading_of(server), text, strlen(text), message);
+	return statement == ALTAIR_REFUSED
+		? refusal(server, message, room) : executed(server, session, text, statement, room);
+}
+
+/* The same for one that is prepared: looked at now, and seen to as it is executed. */
+static const char *prepared_for(connection *server, const char *name, const char *text, char *room)
+{
+	char message[ALTAIR_MESSAGE_BYTES];
+	session *session = text == NULL || name == NULL ? NULL : at_rest(server);
+	if (session == NULL) {
+		return text;
+	}
+	was_several = strchr(text, ';') != NULL;
+	enum altair_statement statement =
+		altair_look_at(ALTAIR_POSTGRESQL, reading_of(server), text, strlen(text), message);
+	if (statement == ALTAIR_REFUSED || !remember(session, name, statement)) {
+		return refusal(server, message, room);
+	}
+	/* To prepare a statement is one, too: an error ends the transaction that it is in. */
+	return altair_database_mode == ALTAIR_ROLLBACK && !can_be_undone(server, session, message)
+		? refusal(server, message, room) : text;
+}
+
+/* What is sent for a prepared statement; NULL: itself. */
+static const char *sent_for_prepared(connection *server, const char *name, char *room)
+{
+	session *session = name == NULL ? NULL : at_rest(server);
+	return session == NULL ? NULL : executed(server, session, NULL, statement_of(session, name), room);
+}
+
+/* Notes what the server has refused. What was refused here is noted already. */
+static result *heard(result *answer)
+{
+	const char *state = answer == NULL ? NULL : pq.resultErrorField(answer, DIAG_SQLSTATE);
+	if (state != NULL && strcmp(state, "25006") == 0 && !was_refused) {
+		altair_note_write();
+	}
+	if (state != NULL && strcmp(state, "42601") == 0 && was_several) { /* syntax_error */
+		altair_blocked("several statements in one text", "--writes");
+	}
+	return answer;
+}
+
+/* ---- in the place of libpq's ---- */
+
+static result *one(connection *server, const char *text)
+{
+	return pq.execParams(server, text, 0, NULL, NULL, NULL, NULL, 0);
+}
+
+static int send_one(connection *server, const char *text)
+{
+	return pq.sendQueryParams(server, text, 0, NULL, NULL, NULL, NULL, 0);
+}
+
+static result *own_exec(connection *server, const char *text)
+{
+	char room[SENT_BYTES];
+	return heard(one(server, sent_for(server, text, room)));
+}
+
+static int own_sendQuery(connection *server, const char *text)
+{
+	char room[SENT_BYTES];
+	return send_one(server, sent_for(server, text, room));
+}
+
+static result *own_execParams(connection *server, const char *text, int count, const unsigned *types,
+	const char *const *values, const int *lengths, const int *formats, int format)
+{
+	char room[SENT_BYTES];
+	const char *sent = sent_for(server, text, room);
+	return heard(sent != text ? one(server, sent)
+		: pq.execParams(server, text, count, types, values, lengths, formats, format));
+}
+
+static int own_sendQueryParams(connection *server, const char *text, int count, const unsigned *types,
+	const char *const *values, const int *lengths, const int *formats, int format)
+{
+	char room[SENT_BYTES];
+	const char *sent = sent_for(server, text, room);
+	return sent != text ? send_one(server, sent)
+		: pq.sendQueryParams(server, text, count, types, values, lengths, formats, format);
+}
+
+static result *own_prepare(connection *server, const char *name, const char *text, int count, const unsigned *types)
+{
+	char room[SENT_BYTES];
+	const char *sent = prepared_for(server, name, text, room);
+	return heard(sent != text ? one(server, sent) : pq.prepare(server, name, text, count, types));
+}
+
+static int own_sendPrepare(connection *server, const char *name, const char *text, int count, const unsigned *types)
+{
+	char room[SENT_BYTES];
+	const char *sent = prepared_for(server, name, text, room);
+	return sent != text ? send_one(server, sent) : pq.sendPrepare(server, name, text, count, types);
+}
+
+static result *own_execPrepared(connection *server, const char *name, int count, const char *const *values,
+	const int *lengths, const int *formats, int format)
+{
+	char room[SENT_BYTES];
+	const char *sent = sent_for_prepared(server, name, room);
+	return heard(sent != NULL ? one(server, sent)
+		: pq.execPrepared(server, name, count, values, lengths, formats, format));
+}
+
+static int own_sendQueryPrepared(connection *server, const char *name, int count, const char *const *values,
+	const int *lengths, const int *formats, int format)
+{
+	char room[SENT_BYTES];
+	const char *sent = sent_for_prepared(server, name, room);
+	return sent != NULL ? send_one(server, sent)
+		: pq.sendQueryPrepared(server, name, count, values, lengths, formats, format);
+}
+
+static result *own_getResult(connection *server)
+{
+	return heard(pq.getResult(server));
+}
+
+/* What the application would be told without a transaction around all. */
+static int own_transactionStatus(const connection *server)
+{
+	int status = pq.transactionStatus(server);
+	if (altair_database_mode != ALTAIR_ROLLBACK || (status != IN_TRANSACTION && status != IN_ERROR)) {
+		return status;
+	}
+	const session *session = session_of(server);
+	return session != NULL && session->has_begun ? status : TRANSACTION_IDLE;
+}
+
+static void own_finish(connection *server)
+{
+	for (session **at = &sessions; *at != NULL; at = &(*at)->next) {
+		if ((*at)->of == server) {
+			session *gone = *at;
+			*at = gone->next;
+			forget(gone, NULL);
+			free(gone);
+			break;
+		}
+	}
+	pq.finish(server);
+}
+
+/* Refuses what is no statement: the server says so all the same. */
+static void refuse_call(connection *server, const char *what)
+{
+	char message[ALTAIR_MESSAGE_BYTES];
+	char room[SENT_BYTES];
+	altair_refuse_database(what, message);
+	pq.clear(one(server, refusal(server, message, room)));
+}
+
+/* libpq makes a statement of the name (fe-connect.c). */
+static int own_setClientEncoding(connection *server, const char *name)
+{
+	static const char of_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	if (name == NULL || strspn(name, of_names) == strlen(name)) {
+		return pq.setClientEncoding(server, name);
+	}
+	refuse_call(server, "an encoding of such a name");
+	return -1;
+}
+
+/* Between the statements of a pipeline nobody can look. */
+static int own_enterPipelineMode(connection *server)
+{
+	refuse_call(server, "the pipeline mode of PostgreSQL");
+	return 0;
+}
+
+static result *own_changePassword(connection *server, const char *user, const char *password)
+{
+	(void) user, (void) password;
+	refuse_call(server, "a change of the password");
+	return NULL;
+}
+
+/* Functions of the server that are called by number. */
+static result *own_fn(connection *server, int function, int *buffer, int *length, int is_int, const void *arguments, int count)
+{
+	(void) function, (void) buffer, (void) length, (void) is_int, (void) arguments, (void) count;
+	refuse_call(server, "PQfn()");
+	return NULL;
+}
+
+/* Large objects. A read-only transaction does not stop what writes them before version 16, and libpq calls
+ * the server's functions by number. */
+#define LARGE_OBJECT(name, arguments, passed, failed) \
+	static int (*next_##name) arguments; \
+	static int own_##name arguments \
+	{ \
+		char message[ALTAIR_MESSAGE_BYTES]; \
+		session *session = at_rest(server); \
+		bool undone = altair_database_mode == ALTAIR_ROLLBACK; \
+		if (session != NULL && (!undone || !can_be_undone(server, session, message))) { \
+			refuse_call(server, "writing a large object"); \
+			return failed; \
+		} \
+		return next_##name passed; \
+	}
+
+LARGE_OBJECT(lo_creat, (connection *server, int mode), (server, mode), 0)
+LARGE_OBJECT(lo_create, (connection *server, unsigned id), (server, id), 0)
+LARGE_OBJECT(lo_import, (connection *server, const char *file), (server, file), 0)
+LARGE_OBJECT(lo_import_with_oid, (connection *server, const char *file, unsigned id), (server, file, id), 0)
+LARGE_OBJECT(lo_unlink, (connection *server, unsigned id), (server, id), -1)
+LARGE_OBJECT(lo_write, (connection *server, int fd, const char *bytes, size_t len), (server, fd, bytes, len), -1)
+LARGE_OBJECT(lo_truncate, (connection *server, int fd, size_t len), (server, fd, len), -1)
+LARGE_OBJECT(lo_truncate64, (connection *server, int fd, int64_t len), (server, fd, len), -1)
+
+/* libpq/libpq-fs.h */
+#define INV_WRITE 0x20000
+
+static int own_lo_open(connection *server, unsigned id, int mode)
+{
+	if (altair_database_mode == ALTAIR_READ_ONLY && (mode & INV_WRITE) != 0) {
+		refuse_call(server, "opening a large object to write it");
+		return -1;
+	}
+	return pq.lo_open(server, id, mode);
+}
+
+/* ---- where libpq is ---- */
+
+#define OWN(name) {"PQ" #name, (void *) own_##name}
+#define OWN_LO(name) {#name, (void *) own_##name}
+
+static const altair_interposed interposed[] = {
+	OWN(exec), OWN(sendQuery), OWN(execParams), OWN(sendQueryParams), OWN(prepare), OWN(sendPrepare),
+	OWN(execPrepared), OWN(sendQueryPrepared), OWN(getResult), OWN(transactionStatus), OWN(finish),
+	OWN(setClientEncoding), OWN(enterPipelineMode), OWN(changePassword), OWN(fn),
+	OWN_LO(lo_creat), OWN_LO(lo_create), OWN_LO(lo_import), OWN_LO(lo_import_with_oid), OWN_LO(lo_unlink),
+	OWN_LO(lo_write), OWN_LO(lo_truncate), OWN_LO(lo_truncate64), OWN_LO(lo_open),
+};
+
+static bool find_library(void)
+{
+	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+		void *found = dlsym(RTLD_DEFAULT, needed[i].name);
+		if (found == NULL) {
+			return false;
+		}
+		*(void **) needed[i].place = found;
+	}
+	*(void **) &next_lo_creat = dlsym(RTLD_DEFAULT, "lo_creat");
+	*(void **) &next_lo_create = dlsym(RTLD_DEFAULT, "lo_create");
+	*(void **) &next_lo_import = dlsym(RTLD_DEFAULT, "lo_import");
+	*(void **) &next_lo_import_with_oid = dlsym(RTLD_DEFAULT, "lo_import_with_oid");
+	*(void **) &next_lo_unlink = dlsym(RTLD_DEFAULT, "lo_unlink");
+	*(void **) &next_lo_write = dlsym(RTLD_DEFAULT, "lo_write");
+	*(void **) &next_lo_truncate = dlsym(RTLD_DEFAULT, "lo_truncate");
+	*(void **) &next_lo_truncate64 = dlsym(RTLD_DEFAULT, "lo_truncate64");
+	return true;
+}
+
+void altair_watch_libpq(void)
+{
+	altair_libpq_is_watched = find_library()
+		&& altair_interpose((void *) pq.exec, interposed, sizeof interposed / sizeof *interposed) > 0;
+	if (!altair_libpq_is_watched) {
+		altair_refuse_functions("pg_connect", "pg_pconnect");
+	}
+}

@@ -1,0 +1,507 @@
+/* Sessions of MySQL and MariaDB: all of PHP's clients are mysqlnd's, and whatever they say to a server
+ * passes one function of it, as it is sent (mysqlnd_ext_plugin.h).
+ *
+ * A session that only reads. `SET SESSION TRANSACTION READ ONLY` follows each statement at once, and its
+ * answer is taken before the next one is sent: what a function has lifted in the server is set again, at
+ * no further round trip. In a transaction the server tells with each answer whether it only reads.
+ *
+ * A session that is rolled back is in an XA transaction from its beginning to its end, with a name that
+ * nobody can guess. In it the server refuses all that would commit, also within procedures and triggers; it
+ * rolls it back as the session ends. The application's own transactions are savepoints in it, and what it
+ * is told of them is what it would be told without. */
+
+#include "database.h"
+#include "zend_smart_str.h"
+
+#if __has_include("ext/mysqlnd/mysqlnd_ext_plugin.h")
+#include <dlfcn.h>
+#include "ext/mysqlnd/mysqlnd.h"
+#include "ext/mysqlnd/mysqlnd_structs.h"
+#include "ext/mysqlnd/mysqlnd_ext_plugin.h"
+#include "ext/mysqlnd/mysqlnd_wireprotocol.h"
+
+/* Each transaction that begins in the session goes by it, those of single statements included
+ * (MySQL 5.6.5, MariaDB 10.0). */
+#define READ_ONLY "SET SESSION TRANSACTION READ ONLY"
+
+/* Of a server's status, with each answer (mysql_com.h). */
+#define IN_READ_ONLY_TRANSACTION 8192
+
+/* Errors (mysqld_error.h). */
+#define ER_PARSE_ERROR 1064
+#define ER_SUBQUERY_NO_1_ROW 1242
+#define ER_LOCK_DEADLOCK 1213
+#define ER_UNSUPPORTED_PS 1295
+#define ER_XAER_RMFAIL 1399
+#define ER_XA_RBROLLBACK 1402
+#define ER_XA_RBTIMEOUT 1613
+#define ER_XA_RBDEADLOCK 1614
+#define ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION 1792
+/* read_only_sql_transaction */
+#define SQLSTATE "25006"
+
+bool altair_mysqlnd_is_watched;
+
+static MYSQLND_CLASS_METHODS_TYPE(mysqlnd_conn_data) next;
+static MYSQLND_CLASS_METHODS_TYPE(mysqlnd_stmt) next_stmt;
+static MYSQLND_CLASS_METHODS_TYPE(mysqlnd_protocol_payload_decoder_factory) next_protocol;
+
+/* ---- what is known of a session ---- */
+
+static unsigned int plugin;
+static struct st_mysqlnd_plugin__plugin_area_getters *areas;
+
+enum {
+	IS_OPEN = 1,     /* the application's own statements may be sent */
+	IS_PENDING = 2,  /* an answer to a statement of ours is to be taken */
+	IS_ITS_OWN = 4,  /* what is sent now is ours */
+	HAS_BEGUN = 8,   /* rollback: the application is in a transaction of its own */
+	IS_MANUAL = 16,  /* rollback: it has turned autocommit off */
+	IS_BROKEN = 32,  /* rollback: the server has rolled all back */
+	WAS_SEVERAL = 64, /* there may be several statements in the last text */
+};
+
+static uintptr_t *state_of(const MYSQLND_CONN_DATA *conn)
+{
+	return (uintptr_t *) areas->get_connection_data_area(conn, plugin);
+}
+
+static bool is(const MYSQLND_CONN_DATA *conn, uintptr_t what)
+{
+	return (*state_of(conn) & what) != 0;
+}
+
+static void set(const MYSQLND_CONN_DATA *conn, uintptr_t what, bool on)
+{
+	uintptr_t *state = state_of(conn);
+	*state = on ? *state | what : *state & ~what;
+}
+
+/* ---- statements of ours ---- */
+
+static void fail(MYSQLND_ERROR_INFO *error, unsigned int number, const char *state, const char *text)
+{
+	error->m->set_client_error(error, number, state, text);
+}
+
+/* Sends a statement, whatever the client waits for at the moment. */
+static bool send_own(MYSQLND_CONN_DATA *conn, const char *text, size_t len)
+{
+	MYSQLND_PFC_DATA *frames = conn->protocol_frame_codec->data;
+	zend_uchar number = frames->packet_no;
+	zend_uchar envelope = frames->compressed_envelope_packet_no;
+	MYSQLND_CONNECTION_STATE ready = conn->state;
+	MYSQLND_UPSERT_STATUS unused = *conn->upsert_status;
+	ready.state = CONN_READY;
+	bool is_sent = next_protocol.send_command(conn->payload_decoder_factory, COM_QUERY, (const zend_uchar *) text, len,
+		false, &ready, conn->error_info, &unused, conn->stats, conn->m->send_close, conn) == PASS;
+	if (!is_sent) {
+		conn->state.state = ready.state;
+	}
+	/* The client goes on where it was. */
+	frames->packet_no = number;
+	frames->compressed_envelope_packet_no = envelope;
+	set(conn, IS_PENDING, is_sent);
+	return is_sent;
+}
+
+/* Takes the answer to it. False where it has failed; conn->error_info says why. */
+static bool settle(MYSQLND_CONN_DATA *conn)
+{
+	if (!is(conn, IS_PENDING)) {
+		return true;
+	}
+	set(conn, IS_PENDING, false);
+	MYSQLND_PFC_DATA *frames = conn->protocol_frame_codec->data;
+	MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *protocol = conn->payload_decoder_factory;
+	MYSQLND_UPSERT_STATUS unused = *conn->upsert_status;
+	MYSQLND_STRING message = {NULL, 0};
+	frames->packet_no = 1;
+	frames->compressed_envelope_packet_no = 1;
+	return protocol->m.send_command_handle_response(
+		protocol, PROT_OK_PACKET, true, COM_QUERY, true, conn->error_info, &unused, &message) == PASS;
+}
+
+static bool say(MYSQLND_CONN_DATA *conn, const char *text)
+{
+	return send_own(conn, text, strlen(text)) && settle(conn);
+}
+
+/* ---- a session that only reads ---- */
+
+/* Before a statement: a transaction that may write is over. */
+static bool is_read_only(MYSQLND_CONN_DATA *conn, MYSQLND_ERROR_INFO *error)
+{
+	unsigned int status = conn->upsert_status->server_status;
+	if ((status & SERVER_STATUS_IN_TRANS) == 0 || (status & IN_READ_ONLY_TRANSACTION) != 0) {
+		return true;
+	}
+	char message[ALTAIR_MESSAGE_BYTES];
+	altair_refuse_database("a transaction that may write", message);
+	if (say(conn, "ROLLBACK") && say(conn, READ_ONLY)) {
+		conn->upsert_status->server_status &= ~(unsigned int) SERVER_STATUS_IN_TRANS;
+	}
+	fail(error, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, SQLSTATE, message);
+	return false;
+}
+
+/* ---- a session that is rolled back ---- */
+
+#define NAME_BYTES 96
+
+static bool say_named(MYSQLND_CONN_DATA *conn, const char *format)
+{
+	char text[NAME_BYTES + 64];
+	snprintf(text, sizeof text, format, altair_secret_name(), (unsigned long) conn->thread_id);
+	return say(conn, text);
+}
+
+static bool begin_all(MYSQLND_CONN_DATA *conn)
+{
+	return say_named(conn, "XA START 'altair-%s','%lu'");
+}
+
+/* The server has rolled back all there was. */
+static bool begin_anew(MYSQLND_CONN_DATA *conn)
+{
+	say_named(conn, "XA END 'altair-%s','%lu'");
+	say_named(conn, "XA ROLLBACK 'altair-%s','%lu'");
+	set(conn, HAS_BEGUN | IS_BROKEN, false);
+	return begin_all(conn);
+}
+
+#define SAVEPOINT "SAVEPOINT `altair-%s`"
+#define RELEASE "RELEASE SAVEPOINT `altair-%s`"
+#define BACK "ROLLBACK TO SAVEPOINT `altair-%s`"
+#define NOTHING "DO 0"
+
+/* Names of tables that a text may name: its words. */
+static smart_str words_of(const char *text, size_t len)
+{
+	smart_str words = {NULL, 0};
+	size_t count = 0;
+	for (const char *end = text + len; text < end && count < 1000;) {
+		const char *start = text;
+		while (text < end && (isalnum((unsigned char) *text) || *text == '_')) {
+			text++;
+		}
+		if (text > start && text - start <= 64) {
+			smart_str_appends(&words, count++ == 0 ? "'" : ",'");
+			smart_str_appendl(&words, start, (size_t) (text - start));
+			smart_str_appendc(&words, '\'');
+		}
+		text += text == start;
+	}
+	smart_str_0(&words);
+	return words;
+}
+
+/* Whether a statement names a table whose engine has no transactions: what is written there stays. The
+ * server is asked so that its answer is an error where there is one. */
+static bool stays(MYSQLND_CONN_DATA *conn, const char *text, size_t len)
+{
+	smart_str words = words_of(text, len);
+	if (words.s == NULL) {
+		return false;
+	}
+	smart_str ask = {NULL, 0};
+	smart_str_appends(&ask, "DO (SELECT 1 UNION ALL SELECT 1 FROM information_schema.tables t"
+		" JOIN information_schema.engines e ON e.engine = t.engine WHERE t.table_type = 'BASE TABLE'"
+		" AND COALESCE(e.transactions, 'NO') <> 'YES' AND t.table_schema NOT IN"
+		" ('mysql', 'sys', 'information_schema', 'performance_schema')"
+		" AND (t.table_name REGEXP '[^A-Za-z0-9_]' OR t.table_name IN (");
+	smart_str_append(&ask, words.s);
+	smart_str_appends(&ask, ")))");
+	smart_str_0(&ask);
+	bool is_fine = send_own(conn, ZSTR_VAL(ask.s), ZSTR_LEN(ask.s)) && settle(conn);
+	smart_str_free(&words);
+	smart_str_free(&ask);
+	return !is_fine && conn->error_info->error_no == ER_SUBQUERY_NO_1_ROW;
+}
+
+/* Does what there is to do for a statement, and gives what is sent in its place; NULL where that has
+ * failed, and conn->error_info says why. */
+static const char *instead(MYSQLND_CONN_DATA *conn, enum altair_statement statement, char *room)
+{
+	bool has_begun = is(conn, HAS_BEGUN);
+	const char *name = altair_secret_name();
+	const char *text = NULL;
+	switch (statement) {
+		case ALTAIR_BEGIN:
+			if (has_begun && !say_named(conn, RELEASE)) {
+				return NULL;
+			}
+			text = SAVEPOINT;
+			break;
+		case ALTAIR_COMMIT:
+		case ALTAIR_AUTOCOMMIT_ON:
+			text = has_begun ? RELEASE : NOTHING;
+			break;
+		case ALTAIR_ROLLS_BACK:
+			if (has_begun && !say_named(conn, BACK)) {
+				return NULL;
+			}
+			text = has_begun ? RELEASE : NOTHING;
+			break;
+		case ALTAIR_COMMIT_AND_CHAIN:
+			if (has_begun && !say_named(conn, RELEASE)) {
+				return NULL;
+			}
+			text = has_begun ? SAVEPOINT : NOTHING;
+			break;
+		case ALTAIR_ROLLS_BACK_AND_CHAIN:
+			text = has_begun ? BACK : NOTHING;
+			break;
+		default:
+			text = NOTHING;
+	}
+	bool begins = statement == ALTAIR_BEGIN
+		|| (has_begun && (statement == ALTAIR_COMMIT_AND_CHAIN || statement == ALTAIR_ROLLS_BACK_AND_CHAIN));
+	set(conn, HAS_BEGUN, begins);
+	if (statement == ALTAIR_AUTOCOMMIT_ON || statement == ALTAIR_AUTOCOMMIT_OFF) {
+		set(conn, IS_MANUAL, statement == ALTAIR_AUTOCOMMIT_OFF);
+	}
+	snprintf(room, NAME_BYTES, text, name);
+	return room;
+}
+
+/* What the application is told of the transaction that it is in. */
+static void tell(MYSQLND_CONN_DATA *conn)
+{
+	if (altair_database_mode != ALTAIR_ROLLBACK || !is(conn, IS_OPEN)) {
+		return;
+	}
+	unsigned int *status = &conn->upsert_status->server_status;
+	*status &= ~(unsigned int) (SERVER_STATUS_IN_TRANS | SERVER_STATUS_AUTOCOMMIT);
+	*status |= is(conn, HAS_BEGUN) ? SERVER_STATUS_IN_TRANS : 0;
+	*status |= is(conn, IS_MANUAL) ? 0 : SERVER_STATUS_AUTOCOMMIT;
+}
+
+/* ---- what is sent ---- */
+
+/* Has a command fail for what a statement of ours has failed for. */
+static enum_func_status fail_as(MYSQLND_CONN_DATA *conn, MYSQLND_ERROR_INFO *error)
+{
+	const MYSQLND_ERROR_INFO *why = conn->error_info;
+	if (error != why) {
+		fail(error, why->error_no, why->sqlstate, why->error);
+	}
+	return FAIL;
+}
+
+static altair_reading reading_of(const MYSQLND_CONN_DATA *conn)
+{
+	unsigned int status = conn->upsert_status->server_status;
+	const char *charset = conn->charset != NULL ? conn->charset->name : "";
+	bool shifts = strcmp(charset, "big5") == 0 || strcmp(charset, "gbk") == 0 || strcmp(charset, "gb18030") == 0
+		|| strcmp(charset, "sjis") == 0 || strcmp(charset, "cp932") == 0;
+	return (altair_reading) {(status & SERVER_STATUS_NO_BACKSLASH_ESCAPES) != 0, !shifts};
+}
+
+static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *protocol,
+	const enum php_mysqlnd_server_command command, const zend_uchar *const arg, const size_t arg_len, const bool silent,
+	MYSQLND_CONNECTION_STATE *connection_state, MYSQLND_ERROR_INFO *error, MYSQLND_UPSERT_STATUS *upsert_status,
+	MYSQLND_STATS *stats, func_mysqlnd_conn_data__send_close send_close, void *send_close_ctx)
+{
+	MYSQLND_CONN_DATA *conn = protocol->conn;
+	const char *text = (const char *) arg;
+	size_t len = arg_len;
+	char message[ALTAIR_MESSAGE_BYTES];
+	char room[NAME_BYTES];
+	bool executes = false;
+	/* Where the client is not ready, that is what it has to say. */
+	bool is_ready = connection_state->m->get(connection_state) == CONN_READY;
+	if (!is(conn, IS_OPEN) || !is_ready || command == COM_QUIT) {
+		return next_protocol.send_command(protocol, command, arg, arg_len, silent, connection_state, error,
+			upsert_status, stats, send_close, send_close_ctx);
+	}
+	if (!settle(conn) || (is(conn, IS_BROKEN) && !begin_anew(conn))) {
+		return fail_as(conn, error);
+	}
+	switch (command) {
+		case COM_QUERY:
+		case COM_STMT_PREPARE: {
+			enum altair_statement statement = altair_look_at(ALTAIR_MYSQL, reading_of(conn), text, len, message);
+			if (statement == ALTAIR_REFUSED) {
+				fail(error, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, SQLSTATE, message);
+				return FAIL;
+			}
+			set(conn, WAS_SEVERAL, memchr(text, ';', len) != NULL);
+			executes = command == COM_QUERY;
+			if (altair_database_mode != ALTAIR_ROLLBACK) {
+				break;
+			}
+			bool is_plain = altair_is_plain(statement);
+			if (!is_plain && !executes) {
+				/* Clients emulate what servers cannot prepare. */
+				fail(error, ER_UNSUPPORTED_PS, "HY000", "This is not prepared in a run that is rolled back.");
+				return FAIL;
+			}
+			if (statement == ALTAIR_WRITES && stays(conn, text, len)) {
+				altair_refuse_database("a statement on a table whose engine has no transactions", message);
+				fail(error, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, SQLSTATE, message);
+				return FAIL;
+			}
+			if (!is_plain) {
+				text = instead(conn, statement, room);
+				if (text == NULL) {
+					return fail_as(conn, error);
+				}
+				len = strlen(text);
+			}
+			break;
+		}
+		case COM_STMT_EXECUTE:
+			executes = true;
+			break;
+		case COM_INIT_DB: case COM_FIELD_LIST: case COM_STATISTICS: case COM_PING:
+		case COM_STMT_SEND_LONG_DATA: case COM_STMT_CLOSE: case COM_STMT_RESET: case COM_STMT_FETCH:
+			break;
+		default:
+			altair_refuse_database("a command of the protocol", message);
+			fail(error, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, SQLSTATE, message);
+			return FAIL;
+	}
+	bool reads = altair_database_mode == ALTAIR_READ_ONLY;
+	if (executes && reads && !is_read_only(conn, error)) {
+		return FAIL;
+	}
+	if (executes && !reads && is(conn, IS_MANUAL) && !is(conn, HAS_BEGUN) && text == (const char *) arg) {
+		if (!say_named(conn, SAVEPOINT)) {
+			return fail_as(conn, error);
+		}
+		set(conn, HAS_BEGUN, true);
+	}
+	enum_func_status sent = next_protocol.send_command(protocol, command, (const zend_uchar *) text, len, silent,
+		connection_state, error, upsert_status, stats, send_close, send_close_ctx);
+	if (sent == PASS && executes && reads && !send_own(conn, READ_ONLY, sizeof READ_ONLY - 1)) {
+		return fail_as(conn, error);
+	}
+	return sent;
+}
+
+/* ---- what is answered ---- */
+
+static void hear(MYSQLND_CONN_DATA *conn, const MYSQLND_ERROR_INFO *error)
+{
+	switch (error->error_no) {
+		case ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION:
+			altair_note_write();
+			break;
+		case ER_PARSE_ERROR:
+			if (is(conn, WAS_SEVERAL)) {
+				altair_blocked("several statements in one text", "--writes");
+			}
+			break;
+		case ER_XAER_RMFAIL:
+			altair_blocked("what would commit by itself", "--writes");
+			break;
+		case ER_LOCK_DEADLOCK: case ER_XA_RBROLLBACK: case ER_XA_RBTIMEOUT: case ER_XA_RBDEADLOCK:
+			set(conn, IS_BROKEN, altair_database_mode == ALTAIR_ROLLBACK);
+			break;
+		default:
+			break;
+	}
+}
+
+static enum_func_status query_read_result_set_header(MYSQLND_CONN_DATA *conn, MYSQLND_STMT *stmt)
+{
+	enum_func_status result = next.query_read_result_set_header(conn, stmt);
+	if (result != PASS) {
+		hear(conn, stmt != NULL && stmt->data != NULL ? stmt->data->error_info : conn->error_info);
+		hear(conn, conn->error_info);
+	}
+	tell(conn);
+	return result;
+}
+
+static enum_func_status prepare(MYSQLND_STMT *const stmt, const char *const query, const size_t len)
+{
+	enum_func_status result = next_stmt.prepare(stmt, query, len);
+	if (result != PASS && stmt->data != NULL && stmt->data->conn != NULL
+		&& stmt->data->error_info->error_no != ER_UNSUPPORTED_PS) {
+		hear(stmt->data->conn, stmt->data->error_info);
+	}
+	return result;
+}
+
+/* ---- a session's beginning ---- */
+
+/* One statement at a time: the server takes several only where the client has said that it may. */
+static unsigned int get_updated_connect_flags(MYSQLND_CONN_DATA *conn, unsigned int flags)
+{
+	return next.get_updated_connect_flags(conn, flags & ~(unsigned int) CLIENT_MULTI_STATEMENTS)
+		& ~(unsigned int) CLIENT_MULTI_STATEMENTS;
+}
+
+/* It stays as it is; a text with one statement is sent all the same. */
+static enum_func_status set_server_option(MYSQLND_CONN_DATA *const conn, enum_mysqlnd_server_option option)
+{
+	(void) conn, (void) option;
+	return PASS;
+}
+
+static bool open_session(MYSQLND_CONN_DATA *conn)
+{
+	if (!settle(conn)) {
+		return false;
+	}
+	*state_of(conn) = IS_OPEN;
+	return altair_database_mode == ALTAIR_READ_ONLY ? send_own(conn, READ_ONLY, sizeof READ_ONLY - 1) : begin_all(conn);
+}
+
+/* Before the commands that the application has for its beginning. */
+static enum_func_status execute_init_commands(MYSQLND_CONN_DATA *conn)
+{
+	return open_session(conn) ? next.execute_init_commands(conn) : FAIL;
+}
+
+/* The server resets what the session was. */
+static enum_func_status change_user(MYSQLND_CONN_DATA *const conn, const char *user, const char *password,
+	const char *database, bool silent, size_t password_len)
+{
+	if (!settle(conn)) {
+		return FAIL;
+	}
+	enum_func_status result = next.change_user(conn, user, password, database, silent, password_len);
+	return result == PASS && !open_session(conn) ? FAIL : result;
+}
+
+void altair_watch_mysqlnd(void)
+{
+	/* Not there where PHP was built without, or where the extension is not loaded. */
+	struct st_mysqlnd_plugin_methods_xetters *methods = dlsym(RTLD_DEFAULT, "mysqlnd_plugin_methods_xetters");
+	unsigned int (*new_plugin)(void) = (unsigned int (*)(void)) dlsym(RTLD_DEFAULT, "mysqlnd_plugin_register");
+	areas = dlsym(RTLD_DEFAULT, "mysqlnd_plugin_area_getters");
+	if (methods == NULL || new_plugin == NULL || areas == NULL) {
+		return;
+	}
+	plugin = new_plugin();
+	altair_mysqlnd_is_watched = true;
+	MYSQLND_CLASS_METHODS_TYPE(mysqlnd_conn_data) *conn = methods->connection_data.get();
+	MYSQLND_CLASS_METHODS_TYPE(mysqlnd_stmt) *stmt = methods->statement.get();
+	MYSQLND_CLASS_METHODS_TYPE(mysqlnd_protocol_payload_decoder_factory) *protocol = methods->protocol.get();
+	next = *conn;
+	next_stmt = *stmt;
+	next_protocol = *protocol;
+	conn->query_read_result_set_header = query_read_result_set_header;
+	conn->get_updated_connect_flags = get_updated_connect_flags;
+	conn->set_server_option = set_server_option;
+	conn->execute_init_commands = execute_init_commands;
+	conn->change_user = change_user;
+	stmt->prepare = prepare;
+	protocol->send_command = send_command;
+}
+
+#else
+
+bool altair_mysqlnd_is_watched;
+
+/* This was built for a PHP without mysqlnd: what has come since cannot be watched. */
+void altair_watch_mysqlnd(void)
+{
+	altair_refuse_functions("mysqli_connect", "mysqli_real_connect");
+	altair_refuse_constructor("mysqli");
+}
+
+#endif
