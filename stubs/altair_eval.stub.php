@@ -75,6 +75,12 @@ namespace Altair\Eval {
         public bool $redact;
 
         /**
+         * What database sessions may do: `read-only`, `rollback` or `write`; null: `write` where
+         * {@see $allowWrites} says so, else `read-only`.
+         */
+        public ?string $database;
+
+        /**
          * @param string $snippet PHP code; a leading `<?php` is accepted. The last `return` is the result, and a
          *     snippet that is one expression needs none. `container()` is the application's container.
          * @param string $projectRoot the directory of the application
@@ -89,6 +95,8 @@ namespace Altair\Eval {
          * @param list<string> $readablePaths absolute paths of files and directories that may be read, too
          * @param bool $redact replace the values of variables whose names look secret, in the answer and in the output
          *     as it is written, by `[redacted:NAME]`; `diagnostics.redacted` has the names
+         * @param string|null $database what database sessions may do: `read-only`; `rollback`, to write and have all of
+         *     it rolled back at the end; `write`; null: `write` with `$allowWrites`, else `read-only`
          */
         public function __construct(
             string $snippet,
@@ -102,6 +110,7 @@ namespace Altair\Eval {
             ?array $services = null,
             array $readablePaths = [],
             bool $redact = true,
+            ?string $database = null,
         ) {
         }
     }

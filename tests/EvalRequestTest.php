@@ -45,6 +45,7 @@ final class EvalRequestTest extends TestCase
     {
         $given = [
             'return 1;', '/srv/app', 700, 64, true, false, true, 'boot.php', ['db:3306'], ['/srv/shared'], false,
+            'rollback',
         ];
         $request = new EvalRequest(...$given);
 
@@ -53,6 +54,7 @@ final class EvalRequestTest extends TestCase
                 [
                     'snippet', 'projectRoot', 'timeoutMs', 'memoryLimitMb',
                     'allowWrites', 'allowNetwork', 'unsafe', 'bootstrap', 'services', 'readablePaths', 'redact',
+                    'database',
                 ],
                 $given,
             ),
@@ -63,7 +65,7 @@ final class EvalRequestTest extends TestCase
     public function testWhatIsLeftOutHasItsDefault(): void
     {
         self::assertEquals(
-            new EvalRequest('1', '/', 5000, 128, false, false, false, null, null, [], true),
+            new EvalRequest('1', '/', 5000, 128, false, false, false, null, null, [], true, null),
             new EvalRequest('1', '/'),
         );
     }

@@ -7,16 +7,16 @@ namespace Altair\Eval\Tests;
 use Altair\Eval\Tests\Support\Database\Client;
 use Altair\Eval\Tests\Support\Database\MariaDb;
 use Altair\Eval\Tests\Support\Database\PostgreSql;
+use Altair\Eval\Tests\Support\Database\SessionTestCase;
 use Altair\Eval\Tests\Support\Database\SqlServer;
 use Altair\Eval\Tests\Support\Database\Statements;
 use Altair\Eval\Tests\Support\TemporaryApplication;
-use Altair\Eval\Tests\Support\Warm\WarmTestCase;
 use PDO;
 
 /**
  * Database sessions of a run only read, through whichever client, unless it may write.
  */
-final class ReadOnlySessionsTest extends WarmTestCase
+final class ReadOnlySessionsTest extends SessionTestCase
 {
     /** Runs each statement on a connection of its own, and tries to write on it afterwards. */
     private const TRY_EACH = <<<'PHP'
@@ -50,19 +50,6 @@ final class ReadOnlySessionsTest extends WarmTestCase
         parent::setUp();
         $this->place = new TemporaryApplication();
         chmod($this->place->root, 0777);
-    }
-
-    /**
-     * @return iterable<string, array{class-string<SqlServer>, Client}>
-     */
-    public static function clients(): iterable
-    {
-        foreach (Client::OF_MARIADB as $client) {
-            yield "MariaDB by $client->value" => [MariaDb::class, $client];
-        }
-        foreach (Client::OF_POSTGRESQL as $client) {
-            yield "PostgreSQL by $client->value" => [PostgreSql::class, $client];
-        }
     }
 
     /**
@@ -101,23 +88,6 @@ final class ReadOnlySessionsTest extends WarmTestCase
     }
 
     /**
-     * @return iterable<string, array{Client}>
-     */
-    public static function sqliteClients(): iterable
-    {
-        foreach (Client::OF_SQLITE as $client) {
-            yield $client->value => [$client];
-        }
-    }
-
-    private function fill(string $database): void
-    {
-        $pdo = new PDO("sqlite:$database");
-        $pdo->exec('CREATE TABLE users (id INTEGER PRIMARY KEY, email TEXT, name TEXT)');
-        $pdo->exec("INSERT INTO users VALUES (1, 'ada@shop.example', 'Ada'), (2, 'grace@shop.example', 'Grace')");
-    }
-
-    /**
      * @param list<string> $statements
      */
     private static function tryEach(array $statements): string
@@ -149,17 +119,6 @@ final class ReadOnlySessionsTest extends WarmTestCase
             }
         }
         self::assertSame([], $wrong, $client->value);
-    }
-
-    /**
-     * @return iterable<string, array{class-string<SqlServer>, Client}>
-     */
-    public static function oneOfEach(): iterable
-    {
-        yield 'MariaDB by PDO' => [MariaDb::class, Client::PdoExec];
-        yield 'MariaDB by mysqli' => [MariaDb::class, Client::MysqliQuery];
-        yield 'PostgreSQL by PDO' => [PostgreSql::class, Client::PdoExec];
-        yield 'PostgreSQL by pgsql' => [PostgreSql::class, Client::PgQuery];
     }
 
     /**
@@ -408,22 +367,5 @@ final class ReadOnlySessionsTest extends WarmTestCase
             . ' return [$a, $connect()->query("SHOW default_transaction_read_only")->fetchColumn()];';
         self::assertEquals([1, 'on'], self::returned($this->ask($code, services: $services)));
         self::assertEquals([0, 'off'], self::returned($this->ask($code, services: $services, allowWrites: true)));
-    }
-
-    private function server(string $class): SqlServer
-    {
-        $missing = $class::whyMissing();
-        if ($missing !== null) {
-            self::markTestSkipped($missing);
-        }
-        $server = $class::shared();
-        $server->reset();
-        $administrator = $server->connect();
-        array_map(
-            $administrator->exec(...),
-            $class === MariaDb::class ? Statements::IN_MARIADB : Statements::IN_POSTGRESQL,
-        );
-
-        return $server;
     }
 }

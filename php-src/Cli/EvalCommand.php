@@ -58,6 +58,10 @@ final class EvalCommand
         int $memoryMb = EvalRequest::DEFAULT_MEMORY_MB,
         #[Option(description: 'Make writes to the project and its databases real', name: 'writes')]
         bool $writes = false,
+        #[Option(description: 'Let database sessions write, and roll all of it back', name: 'rollback')]
+        bool $rollback = false,
+        #[Option(description: 'What database sessions may do: read-only, rollback or write', name: 'database')]
+        ?string $database = null,
         #[Option(description: 'Open outbound connections', name: 'network')]
         bool $network = false,
         #[Option(description: 'Run without guards; audited', name: 'unsafe')]
@@ -78,6 +82,7 @@ final class EvalCommand
                 $network,
                 $unsafe,
                 $bootstrap,
+                database: $rollback ? 'rollback' : $database,
             );
             $result = $this->evaluate($request);
         } catch (EvalException $refused) {

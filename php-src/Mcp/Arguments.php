@@ -19,6 +19,7 @@ final class Arguments
         public readonly int $timeoutMs,
         public readonly bool $allowWrites,
         public readonly bool $allowNetwork,
+        public readonly ?string $database,
     ) {
     }
 
@@ -28,9 +29,10 @@ final class Arguments
      * @param array<array-key, mixed> $given as JSON was decoded
      * @param bool $writes whether calls may ask for real writes
      * @param bool $network whether calls may ask for connections
+     * @param bool $rollback whether calls may ask for database sessions that are rolled back
      * @throws InvalidArgumentException that says everything that is wrong, and what to do, for the agent to read
      */
-    public static function read(array $given, bool $writes, bool $network): self
+    public static function read(array $given, bool $writes, bool $network, bool $rollback): self
     {
         $wrong = [];
         $arguments = new self(
@@ -38,13 +40,14 @@ final class Arguments
             self::timeout($given, $wrong),
             self::permission($given, 'allow_writes', $writes, $wrong),
             self::permission($given, 'allow_network', $network, $wrong),
+            self::database($given, $writes, $rollback, $wrong),
         );
         foreach (array_keys(array_diff_key($given, ToolDescription::INPUT['properties'])) as $name) {
             $wrong[] = $name === 'unsafe'
                 ? 'There is no way to ask ' . ToolDescription::NAME . ' for an unsafe run. A person can make one with '
                     . '`altair eval --unsafe`.'
-                : "There is no argument `$name`; there are `snippet`, `timeout_ms`, `allow_writes` and "
-                    . '`allow_network`.';
+                : "There is no argument `$name`; there are `snippet`, `timeout_ms`, `allow_writes`, `allow_network` "
+                    . 'and `database`.';
         }
         if ($wrong !== []) {
             throw new InvalidArgumentException('Nothing was run. ' . implode(' ', $wrong));
@@ -113,6 +116,35 @@ final class Arguments
             : "`$name` must be true or false, not " . self::kind($value) . '.';
 
         return false;
+    }
+
+    /**
+     * @param array<array-key, mixed> $given
+     * @param list<string> $wrong
+     */
+    private static function database(array $given, bool $writes, bool $rollback, array &$wrong): ?string
+    {
+        if (!array_key_exists('database', $given)) {
+            return null;
+        }
+        $mode = $given['database'];
+        $modes = ToolDescription::INPUT['properties']['database']['enum'];
+        if (!in_array($mode, $modes, true)) {
+            $wrong[] = '`database` must be one of ' . implode(', ', $modes) . '.';
+
+            return null;
+        }
+        $flag = match (true) {
+            $mode === 'rollback' && !$rollback => '--allow-rollback',
+            $mode === 'write' && !$writes => '--allow-writes',
+            default => null,
+        };
+        if ($flag !== null) {
+            $wrong[] = "`database` \"$mode\" is not allowed by this server. Whoever runs it can start it with $flag; "
+                . 'leave `database` out otherwise.';
+        }
+
+        return $mode;
     }
 
     /** A JSON value's kind, in words. */

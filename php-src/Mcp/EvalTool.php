@@ -33,12 +33,14 @@ final class EvalTool implements ToolContract
      * @param string|null $projectRoot the directory of the application; null is the working directory of each call
      * @param bool $allowWrites whether calls may ask for real writes to the project
      * @param bool $allowNetwork whether calls may ask for outbound connections
+     * @param bool $allowRollback whether calls may ask for database sessions that write and are rolled back
      */
     public function __construct(
         ?Evaluator $evaluator = null,
         private readonly ?string $projectRoot = null,
         private readonly bool $allowWrites = false,
         private readonly bool $allowNetwork = false,
+        private readonly bool $allowRollback = false,
     ) {
         $this->evaluator = $evaluator ?? new Evaluator(warm: true);
     }
@@ -56,7 +58,7 @@ final class EvalTool implements ToolContract
     public function call(array $input): array
     {
         try {
-            $arguments = Arguments::read($input, $this->allowWrites, $this->allowNetwork);
+            $arguments = Arguments::read($input, $this->allowWrites, $this->allowNetwork, $this->allowRollback);
         } catch (InvalidArgumentException $refused) {
             return self::error($refused);
         }
@@ -66,6 +68,7 @@ final class EvalTool implements ToolContract
             $arguments->timeoutMs,
             allowWrites: $arguments->allowWrites,
             allowNetwork: $arguments->allowNetwork,
+            database: $arguments->database,
         );
         try {
             return $this->evaluator->evaluate($request)->toArray();
@@ -84,6 +87,7 @@ final class EvalTool implements ToolContract
      * @param int $timeout_ms Deadline of the run in milliseconds, boot included; from 100 to 60000.
      * @param bool $allow_writes Make writes to the project and its databases real. Only where the server permits it.
      * @param bool $allow_network Open outbound connections. Only where the server permits it.
+     * @param string|null $database What database sessions may do: read-only, rollback or write, as the server permits.
      * @return array<string, mixed> see {@see call()}
      */
     #[SdkTool(name: ToolDescription::NAME, description: ToolDescription::DESCRIPTION)]
@@ -92,8 +96,11 @@ final class EvalTool implements ToolContract
         int $timeout_ms = EvalRequest::DEFAULT_TIMEOUT_MS,
         bool $allow_writes = false,
         bool $allow_network = false,
+        ?string $database = null,
     ): array {
-        return $this->call(compact('snippet', 'timeout_ms', 'allow_writes', 'allow_network'));
+        $input = compact('snippet', 'timeout_ms', 'allow_writes', 'allow_network');
+
+        return $this->call($database === null ? $input : [...$input, 'database' => $database]);
     }
 
     /**

@@ -27,8 +27,9 @@ final class ToolDescription
         . 'project is thrown away and listed in `diagnostics.file_changes`, unless the server permits '
         . '`allow_writes`. There are no processes, and no connections but to the application\'s own services (its '
         . 'database, its cache), unless the server permits `allow_network`; database sessions are read-only '
-        . 'unless it permits `allow_writes`. What was refused is in `diagnostics.blocked`, with the switch that '
-        . 'lifts it. Output is cut at 16 KiB a stream, values at a depth of 3.';
+        . 'unless it permits `allow_writes`, or `database` with `rollback`: then they write, and all of it is '
+        . 'rolled back. What was refused is in `diagnostics.blocked`, with the switch '
+        . 'that lifts it. Output is cut at 16 KiB a stream, values at a depth of 3.';
 
     /** The schema of what it takes. */
     public const INPUT = [
@@ -56,6 +57,12 @@ final class ToolDescription
                 'type' => 'boolean',
                 'default' => false,
                 'description' => 'Open outbound connections. Only where the server was started with --allow-network.',
+            ],
+            'database' => [
+                'enum' => ['read-only', 'rollback', 'write'],
+                'description' => 'What database sessions may do; rollback: write, and all of it is rolled back. '
+                    . 'Only where the server was started with --allow-rollback; write with --allow-writes. '
+                    . 'By default they only read, or write with allow_writes.',
             ],
         ],
         'required' => ['snippet'],

@@ -47,9 +47,9 @@ pub fn boot_application(task: &Task, voice: &Voice) -> Result<(), Ending> {
     for (name, value) in OWN_INI {
         engine::set_ini(name, value.as_bytes());
     }
-    if let Some(mode) = task.restrictions.as_ref().and_then(|own| own.database) {
+    if let Some(watched) = task.restrictions.as_ref().and_then(|own| own.database) {
         // Also the connections that boot opens.
-        database::watch(mode);
+        database::watch(watched);
     }
     let container = boot::boot(task);
     // Also where it has failed: why may have a secret in it.

@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use altair_engine::{
-    DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, EvalError, EvalRequest, MAX_MEMORY_MB, MAX_TIMEOUT_MS,
-    MIN_MEMORY_MB, MIN_TIMEOUT_MS,
+    DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, EvalError, EvalRequest, MAX_MEMORY_MB,
+    MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS,
 };
 use ext_php_rs::types::{ZendObject, Zval};
 use ext_php_rs::zend::ExecuteData;
@@ -45,6 +45,7 @@ pub fn register() {
         .property("services", Type::ARRAY.or_null())
         .property("readablePaths", Type::ARRAY)
         .property("redact", Type::BOOL)
+        .property("database", Type::STRING.or_null())
         .constructor(
             construct,
             vec![
@@ -59,6 +60,7 @@ pub fn register() {
                 Param::optional("services", Type::ARRAY.or_null(), "null"),
                 Param::optional("readablePaths", Type::ARRAY, "[]"),
                 Param::optional("redact", Type::BOOL, "true"),
+                Param::optional("database", Type::STRING.or_null(), "null"),
             ],
         )
         .register(&CLASS);
@@ -73,6 +75,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         let mut bootstrap = None;
         let (mut services, mut readable) = (None, None);
         let mut redact = true;
+        let mut database = None;
         let mut args = [
             Arg::Bytes(&mut snippet),
             Arg::Bytes(&mut root),
@@ -85,6 +88,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
             Arg::ArrayOrNull(&mut services),
             Arg::Array(&mut readable),
             Arg::Bool(&mut redact),
+            Arg::BytesOrNull(&mut database),
         ];
         if !parse(ex, 2, &mut args) {
             return Ok(());
@@ -95,6 +99,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         let snippet = json::string(snippet)?;
         let root = json::string(root)?;
         let bootstrap = bootstrap.map_or_else(|| Ok(Zval::null()), json::string)?;
+        let database = database.map_or_else(|| Ok(Zval::null()), json::string)?;
         let readable = match readable {
             Some(paths) => paths.shallow_clone(),
             None => json::array(Vec::new())?,
@@ -116,6 +121,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         init(object, "services", services);
         init(object, "readablePaths", readable);
         init(object, "redact", boolean(redact));
+        init(object, "database", database);
         Ok(())
     });
 }
@@ -192,6 +198,17 @@ pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
         .filter(|value| value.is_array())
         .map(|_| services.iter().map(|text| lossy(text)).collect());
     read.redact = object::bool(request, "redact");
+    if let Some(name) = property(request, "database").and_then(|value| value.zend_str()) {
+        let name = lossy(name.as_bytes());
+        read.database = Database::named(&name);
+        if read.database.is_none() {
+            throw(&EvalError::InvalidRequest(format!(
+                "The database mode has to be {}, not \"{name}\".",
+                Database::ALL.map(Database::name).join(", ")
+            )));
+            return Ok(None);
+        }
+    }
     Ok(Some(read))
 }
 

@@ -9,6 +9,7 @@
 #include "zend_exceptions.h"
 
 enum altair_mode altair_database_mode;
+bool altair_keeps_sqlite;
 
 static altair_look_hook look;
 static altair_authorize_hook authorize;
@@ -94,9 +95,11 @@ static void refuse_others(void)
 	}
 }
 
-void altair_watch_databases(int mode, const char *name, altair_look_hook looks, altair_authorize_hook authorizes)
+void altair_watch_databases(
+	int mode, bool keeps_sqlite, const char *name, altair_look_hook looks, altair_authorize_hook authorizes)
 {
 	altair_database_mode = (enum altair_mode) mode;
+	altair_keeps_sqlite = keeps_sqlite;
 	snprintf(secret_name, sizeof secret_name, "%s", name);
 	look = looks;
 	authorize = authorizes;

@@ -38,6 +38,8 @@ typedef struct {
 } altair_reading;
 
 extern enum altair_mode altair_database_mode;
+/* Whether SQLite's sessions only read. Where they are rolled back, the project's layer does it. */
+extern bool altair_keeps_sqlite;
 
 /* What a refusal says, with the switches that allow what is refused. */
 #define ALTAIR_MESSAGE_BYTES 400

@@ -4,22 +4,24 @@
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::catch_unwind;
 
-use altair_engine::channel::Secret;
+use altair_engine::channel::{Secret, Watched};
 use altair_engine::sql::sqlite::{Action, authorize};
 use altair_engine::sql::{Dialect, Mode, Reading, Statement, statement};
 
 use super::ffi;
 
 /// Has database sessions that are opened from here on watched. Called once, before any is.
-pub fn watch(mode: Mode) {
+pub fn watch(watched: Watched) {
     // An empty one is refused by the servers that it is told to.
     let name = secret_name().unwrap_or_default();
-    let mode = match mode {
+    let mode = match watched.mode {
         Mode::ReadOnly => 0,
         Mode::Rollback => 1,
     };
     // SAFETY: registers functions, and copies the name; no code is running.
-    unsafe { ffi::altair_watch_databases(mode, name.as_ptr(), look, authorizes) };
+    unsafe {
+        ffi::altair_watch_databases(mode, watched.keeps_sqlite, name.as_ptr(), look, authorizes)
+    };
 }
 
 /// The dialects by their numbers on the C side (`enum altair_dialect`).

@@ -47,6 +47,7 @@ static struct {
 	result *(*execParams)(connection *, const char *, int, const unsigned *, const char *const *, const int *, const int *, int);
 	result *(*prepare)(connection *, const char *, const char *, int, const unsigned *);
 	result *(*execPrepared)(connection *, const char *, int, const char *const *, const int *, const int *, int);
+	int (*sendQuery)(connection *, const char *);
 	int (*sendQueryParams)(connection *, const char *, int, const unsigned *, const char *const *, const int *, const int *, int);
 	int (*sendPrepare)(connection *, const char *, const char *, int, const unsigned *);
 	int (*sendQueryPrepared)(connection *, const char *, int, const char *const *, const int *, const int *, int);
@@ -68,7 +69,8 @@ static const struct {
 	{"PQstatus", &pq.status}, {"PQtransactionStatus", &pq.transactionStatus},
 	{"PQparameterStatus", &pq.parameterStatus}, {"PQserverVersion", &pq.serverVersion},
 	{"PQexec", &pq.exec}, {"PQexecParams", &pq.execParams},
-	{"PQprepare", &pq.prepare}, {"PQexecPrepared", &pq.execPrepared}, {"PQsendQueryParams", &pq.sendQueryParams},
+	{"PQprepare", &pq.prepare}, {"PQexecPrepared", &pq.execPrepared}, {"PQsendQuery", &pq.sendQuery},
+	{"PQsendQueryParams", &pq.sendQueryParams},
 	{"PQsendPrepare", &pq.sendPrepare}, {"PQsendQueryPrepared", &pq.sendQueryPrepared},
 	{"PQgetResult", &pq.getResult}, {"PQresultStatus", &pq.resultStatus},
 	{"PQresultErrorField", &pq.resultErrorField}, {"PQgetvalue", &pq.getvalue},
@@ -294,18 +296,24 @@ static const char *instead(connection *server, session *session, enum altair_sta
 
 /* ---- a text ---- */
 
+/* Whether there is anything behind what may end a statement. */
+static bool may_be_several(const char *text)
+{
+	const char *end = strchr(text, ';');
+	return end != NULL && end[1 + strspn(end + 1, " \t\r\n")] != '\0';
+}
+
 /* What was sent last: whether there may be several statements in it, and whether it was refused here. */
 static bool was_several;
 static bool was_refused;
 
-/* Escaped as a string: quotes are doubled, whatever a backslash is. */
+/* As a string within a string: a quote is four of them. What a backslash is depends on a setting. */
 static void quote(const char *text, char *room, size_t size)
 {
 	size_t at = 0;
-	for (; *text != '\0' && at + 3 < size; text++) {
-		room[at++] = *text == '\\' ? '/' : *text;
-		if (*text == '\'') {
-			room[at++] = '\'';
+	for (; *text != '\0' && at + 5 < size; text++) {
+		for (int times = *text == '\'' ? 4 : 1; times > 0; times--) {
+			room[at++] = *text == '\\' ? '/' : *text;
 		}
 	}
 	room[at] = '\0';
@@ -321,6 +329,11 @@ static const char *refusal(connection *server, const char *message, char *room)
 {
 	char quoted[2 * ALTAIR_MESSAGE_BYTES];
 	session *session = session_of(server);
+	char unused[ALTAIR_MESSAGE_BYTES];
+	if (session != NULL && altair_database_mode == ALTAIR_ROLLBACK) {
+		/* As any statement that fails it ends no more than itself. */
+		can_be_undone(server, session, unused);
+	}
 	if (session != NULL && !session->is_plain) {
 		session->is_plain = true;
 		session->visibility = pq.setErrorContextVisibility(server, NO_CONTEXT);
@@ -389,7 +402,7 @@ static const char *sent_for(connection *server, const char *text, char *room)
 	if (session == NULL) {
 		return text;
 	}
-	was_several = strchr(text, ';') != NULL;
+	was_several = may_be_several(text);
 	enum altair_statement statement =
 		altair_look_at(ALTAIR_POSTGRESQL, reading_of(server), text, strlen(text), message);
 	return statement == ALTAIR_REFUSED
@@ -404,7 +417,7 @@ static const char *prepared_for(connection *server, const char *name, const char
 	if (session == NULL) {
 		return text;
 	}
-	was_several = strchr(text, ';') != NULL;
+	was_several = may_be_several(text);
 	enum altair_statement statement =
 		altair_look_at(ALTAIR_POSTGRESQL, reading_of(server), text, strlen(text), message);
 	if (statement == ALTAIR_REFUSED || !remember(session, name, statement)) {
@@ -432,19 +445,26 @@ static result *heard(result *answer)
 	if (state != NULL && strcmp(state, "42601") == 0 && was_several) { /* syntax_error */
 		altair_blocked("several statements in one text", "--writes");
 	}
+	/* active_sql_transaction, invalid_transaction_termination: it is the transaction around all. */
+	if (state != NULL && altair_database_mode == ALTAIR_ROLLBACK
+		&& (strcmp(state, "25001") == 0 || strcmp(state, "2D000") == 0)) {
+		altair_blocked("a statement that commits by itself", "--writes");
+	}
 	return answer;
 }
 
 /* ---- in the place of libpq's ---- */
 
+/* By the extended protocol, which takes one statement. A text in which none can end is one: it goes by the
+ * simple protocol, which is quicker. */
 static result *one(connection *server, const char *text)
 {
-	return pq.execParams(server, text, 0, NULL, NULL, NULL, NULL, 0);
+	return text != NULL && !may_be_several(text) ? pq.exec(server, text) : pq.execParams(server, text, 0, NULL, NULL, NULL, NULL, 0);
 }
 
 static int send_one(connection *server, const char *text)
 {
-	return pq.sendQueryParams(server, text, 0, NULL, NULL, NULL, NULL, 0);
+	return text != NULL && !may_be_several(text) ? pq.sendQuery(server, text) : pq.sendQueryParams(server, text, 0, NULL, NULL, NULL, NULL, 0);
 }
 
 static result *own_exec(connection *server, const char *text)

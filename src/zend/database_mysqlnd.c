@@ -31,7 +31,6 @@
 #define ER_PARSE_ERROR 1064
 #define ER_SUBQUERY_NO_1_ROW 1242
 #define ER_LOCK_DEADLOCK 1213
-#define ER_UNSUPPORTED_PS 1295
 #define ER_XAER_RMFAIL 1399
 #define ER_XA_RBROLLBACK 1402
 #define ER_XA_RBTIMEOUT 1613
@@ -205,7 +204,7 @@ static bool stays(MYSQLND_CONN_DATA *conn, const char *text, size_t len)
 		return false;
 	}
 	smart_str ask = {NULL, 0};
-	smart_str_appends(&ask, "DO (SELECT 1 UNION ALL SELECT 1 FROM information_schema.tables t"
+	smart_str_appends(&ask, "SET @altair = (SELECT 1 UNION ALL SELECT 1 FROM information_schema.tables t"
 		" JOIN information_schema.engines e ON e.engine = t.engine WHERE t.table_type = 'BASE TABLE'"
 		" AND COALESCE(e.transactions, 'NO') <> 'YES' AND t.table_schema NOT IN"
 		" ('mysql', 'sys', 'information_schema', 'performance_schema')"
@@ -266,15 +265,63 @@ static const char *instead(MYSQLND_CONN_DATA *conn, enum altair_statement statem
 }
 
 /* What the application is told of the transaction that it is in. */
-static void tell(MYSQLND_CONN_DATA *conn)
+static unsigned int get_server_status(const MYSQLND_CONN_DATA *const conn)
 {
+	unsigned int status = next.get_server_status(conn);
 	if (altair_database_mode != ALTAIR_ROLLBACK || !is(conn, IS_OPEN)) {
-		return;
+		return status;
 	}
-	unsigned int *status = &conn->upsert_status->server_status;
-	*status &= ~(unsigned int) (SERVER_STATUS_IN_TRANS | SERVER_STATUS_AUTOCOMMIT);
-	*status |= is(conn, HAS_BEGUN) ? SERVER_STATUS_IN_TRANS : 0;
-	*status |= is(conn, IS_MANUAL) ? 0 : SERVER_STATUS_AUTOCOMMIT;
+	status &= ~(unsigned int) (SERVER_STATUS_IN_TRANS | SERVER_STATUS_AUTOCOMMIT);
+	return status | (is(conn, HAS_BEGUN) ? SERVER_STATUS_IN_TRANS : 0)
+		| (is(conn, IS_MANUAL) ? 0 : SERVER_STATUS_AUTOCOMMIT);
+}
+
+/* Prepared statements that begin or end a transaction. What is prepared for them does nothing. */
+typedef struct prepared {
+	struct prepared *next;
+	const MYSQLND_CONN_DATA *conn;
+	uint32_t id;
+	enum altair_statement statement;
+} prepared;
+
+static prepared *all_prepared;
+/* What the text is that was prepared last. */
+static enum altair_statement preparing;
+
+static uint32_t id_of(const zend_uchar *command)
+{
+	return command[0] | (uint32_t) command[1] << 8 | (uint32_t) command[2] << 16 | (uint32_t) command[3] << 24;
+}
+
+static prepared **find_prepared(const MYSQLND_CONN_DATA *conn, uint32_t id)
+{
+	prepared **at = &all_prepared;
+	while (*at != NULL && ((*at)->conn != conn || (*at)->id != id)) {
+		at = &(*at)->next;
+	}
+	return at;
+}
+
+static void forget_prepared(const MYSQLND_CONN_DATA *conn, uint32_t id)
+{
+	prepared **at = find_prepared(conn, id);
+	prepared *gone = *at;
+	if (gone != NULL) {
+		*at = gone->next;
+		free(gone);
+	}
+}
+
+/* False where there is no memory. */
+static bool remember_prepared(const MYSQLND_CONN_DATA *conn, uint32_t id, enum altair_statement statement)
+{
+	forget_prepared(conn, id);
+	prepared *new = altair_is_plain(statement) ? NULL : malloc(sizeof *new);
+	if (new != NULL) {
+		*new = (prepared) {all_prepared, conn, id, statement};
+		all_prepared = new;
+	}
+	return new != NULL || altair_is_plain(statement);
 }
 
 /* ---- what is sent ---- */
@@ -309,6 +356,7 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 	char message[ALTAIR_MESSAGE_BYTES];
 	char room[NAME_BYTES];
 	bool executes = false;
+	bool is_application = altair_database_mode == ALTAIR_ROLLBACK; /* its own statement is sent as it is */
 	/* Where the client is not ready, that is what it has to say. */
 	bool is_ready = connection_state->m->get(connection_state) == CONN_READY;
 	if (!is(conn, IS_OPEN) || !is_ready || command == COM_QUIT) {
@@ -332,10 +380,11 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 				break;
 			}
 			bool is_plain = altair_is_plain(statement);
+			preparing = statement;
 			if (!is_plain && !executes) {
-				/* Clients emulate what servers cannot prepare. */
-				fail(error, ER_UNSUPPORTED_PS, "HY000", "This is not prepared in a run that is rolled back.");
-				return FAIL;
+				text = NOTHING;
+				len = strlen(text);
+				break;
 			}
 			if (statement == ALTAIR_WRITES && stays(conn, text, len)) {
 				altair_refuse_database("a statement on a table whose engine has no transactions", message);
@@ -343,6 +392,7 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 				return FAIL;
 			}
 			if (!is_plain) {
+				is_application = false;
 				text = instead(conn, statement, room);
 				if (text == NULL) {
 					return fail_as(conn, error);
@@ -351,11 +401,22 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 			}
 			break;
 		}
-		case COM_STMT_EXECUTE:
+		case COM_STMT_EXECUTE: {
+			const prepared *known = arg_len < 4 ? NULL : *find_prepared(conn, id_of(arg));
 			executes = true;
+			is_application = is_application && known == NULL;
+			if (known != NULL && (instead(conn, known->statement, room) == NULL || !say(conn, room))) {
+				return fail_as(conn, error);
+			}
 			break;
+		}
 		case COM_INIT_DB: case COM_FIELD_LIST: case COM_STATISTICS: case COM_PING:
-		case COM_STMT_SEND_LONG_DATA: case COM_STMT_CLOSE: case COM_STMT_RESET: case COM_STMT_FETCH:
+		case COM_STMT_SEND_LONG_DATA: case COM_STMT_RESET: case COM_STMT_FETCH:
+			break;
+		case COM_STMT_CLOSE:
+			if (arg_len >= 4) {
+				forget_prepared(conn, id_of(arg));
+			}
 			break;
 		default:
 			altair_refuse_database("a command of the protocol", message);
@@ -366,7 +427,7 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 	if (executes && reads && !is_read_only(conn, error)) {
 		return FAIL;
 	}
-	if (executes && !reads && is(conn, IS_MANUAL) && !is(conn, HAS_BEGUN) && text == (const char *) arg) {
+	if (executes && is_application && is(conn, IS_MANUAL) && !is(conn, HAS_BEGUN)) {
 		if (!say_named(conn, SAVEPOINT)) {
 			return fail_as(conn, error);
 		}
@@ -382,8 +443,9 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 
 /* ---- what is answered ---- */
 
-static void hear(MYSQLND_CONN_DATA *conn, const MYSQLND_ERROR_INFO *error)
+static void hear(MYSQLND_CONN_DATA *conn, MYSQLND_ERROR_INFO *error)
 {
+	char message[ALTAIR_MESSAGE_BYTES];
 	switch (error->error_no) {
 		case ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION:
 			altair_note_write();
@@ -394,7 +456,8 @@ static void hear(MYSQLND_CONN_DATA *conn, const MYSQLND_ERROR_INFO *error)
 			}
 			break;
 		case ER_XAER_RMFAIL:
-			altair_blocked("what would commit by itself", "--writes");
+			altair_refuse_database("a statement that commits by itself", message);
+			fail(error, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, SQLSTATE, message);
 			break;
 		case ER_LOCK_DEADLOCK: case ER_XA_RBROLLBACK: case ER_XA_RBTIMEOUT: case ER_XA_RBDEADLOCK:
 			set(conn, IS_BROKEN, altair_database_mode == ALTAIR_ROLLBACK);
@@ -408,19 +471,25 @@ static enum_func_status query_read_result_set_header(MYSQLND_CONN_DATA *conn, MY
 {
 	enum_func_status result = next.query_read_result_set_header(conn, stmt);
 	if (result != PASS) {
-		hear(conn, stmt != NULL && stmt->data != NULL ? stmt->data->error_info : conn->error_info);
 		hear(conn, conn->error_info);
+		if (stmt != NULL && stmt->data != NULL && stmt->data->error_info != conn->error_info) {
+			hear(conn, stmt->data->error_info);
+		}
 	}
-	tell(conn);
 	return result;
 }
 
 static enum_func_status prepare(MYSQLND_STMT *const stmt, const char *const query, const size_t len)
 {
+	preparing = ALTAIR_SENT;
 	enum_func_status result = next_stmt.prepare(stmt, query, len);
-	if (result != PASS && stmt->data != NULL && stmt->data->conn != NULL
-		&& stmt->data->error_info->error_no != ER_UNSUPPORTED_PS) {
+	if (stmt->data == NULL || stmt->data->conn == NULL) {
+		return result;
+	}
+	if (result != PASS) {
 		hear(stmt->data->conn, stmt->data->error_info);
+	} else if (!remember_prepared(stmt->data->conn, (uint32_t) stmt->data->stmt_id, preparing)) {
+		return FAIL;
 	}
 	return result;
 }
@@ -487,6 +556,7 @@ void altair_watch_mysqlnd(void)
 	conn->query_read_result_set_header = query_read_result_set_header;
 	conn->get_updated_connect_flags = get_updated_connect_flags;
 	conn->set_server_option = set_server_option;
+	conn->get_server_status = get_server_status;
 	conn->execute_init_commands = execute_init_commands;
 	conn->change_user = change_user;
 	stmt->prepare = prepare;

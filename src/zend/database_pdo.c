@@ -225,7 +225,7 @@ static void look_at(zend_object *object)
 	const char *name = dbh->driver->driver_name;
 	bool is_watched = (strcmp(name, "mysql") == 0 && altair_mysqlnd_is_watched)
 		|| (strcmp(name, "pgsql") == 0 && altair_libpq_is_watched)
-		|| (strcmp(name, "sqlite") == 0 && (altair_database_mode == ALTAIR_ROLLBACK || watch_sqlite(dbh)));
+		|| (strcmp(name, "sqlite") == 0 && (!altair_keeps_sqlite || watch_sqlite(dbh)));
 	if (!is_watched) {
 		refuse(dbh);
 	}

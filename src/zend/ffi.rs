@@ -202,6 +202,7 @@ unsafe extern "C" {
     pub fn altair_refuse_everywhere(root: *const c_char, len: usize);
     pub fn altair_watch_databases(
         mode: c_int,
+        keeps_sqlite: bool,
         name: *const c_char,
         look: LookHook,
         authorize: AuthorizeHook,

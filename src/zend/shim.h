@@ -155,7 +155,8 @@ typedef bool (*altair_authorize_hook)(
 	bool in_memory, int action, const char *first, const char *second, char *what, size_t size);
 #define ALTAIR_SECRET_NAME_BYTES 33
 /* Has the database sessions watched that are opened from here on. `name` cannot be guessed. */
-void altair_watch_databases(int mode, const char *name, altair_look_hook look, altair_authorize_hook authorize);
+void altair_watch_databases(
+	int mode, bool keeps_sqlite, const char *name, altair_look_hook look, altair_authorize_hook authorize);
 /* Compiles the snippet; NULL with an exception pending where that fails. */
 zend_op_array *altair_compile_snippet(const char *code, size_t len);
 /* The text that names the file of all code that was written in the snippet: this very one. */

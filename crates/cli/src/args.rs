@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use altair_engine::guards::GUARDS;
 use altair_engine::{
-    DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, MAX_MEMORY_MB, MAX_TIMEOUT_MS,
-    MIN_MEMORY_MB, MIN_TIMEOUT_MS,
+    DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, MAX_MEMORY_MB,
+    MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS,
 };
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -81,8 +81,8 @@ Examples:
   altair mcp:serve --transport=http --port=3737
   claude mcp add shop -- altair mcp:serve --root=/srv/shop
 
-One tool, framework__eval: it takes `snippet`, `timeout_ms`, `allow_writes` and `allow_network`, and
-gives what `altair eval --format=json` prints. Calls run side by side, one per core; the rest wait.
+One tool, framework__eval: it takes `snippet`, `timeout_ms`, `allow_writes`, `allow_network` and
+`database`, and gives what `altair eval --format=json` prints. Calls run side by side, one per core; the rest wait.
 There is no way to ask it for an unsafe run.
 
 Over HTTP the server is at /mcp, and every request has to bring `Authorization: Bearer <token>`. The
@@ -174,6 +174,14 @@ pub struct EvalArgs {
     /// Make writes to the project real, and let database sessions write.
     #[arg(long)]
     pub writes: bool,
+
+    /// Let database sessions write, and roll all of it back at the end.
+    #[arg(long, conflicts_with = "database")]
+    pub rollback: bool,
+
+    /// What database sessions may do [default: read-only, or write with --writes].
+    #[arg(long, value_name = "mode", value_parser = PossibleValuesParser::new(Database::ALL.map(Database::name)))]
+    pub database: Option<String>,
 
     /// Open outbound connections.
     #[arg(long)]
@@ -277,12 +285,16 @@ pub struct McpArgs {
     #[arg(long)]
     pub allow_writes: bool,
 
+    /// Let calls ask for database sessions that write and are rolled back.
+    #[arg(long)]
+    pub allow_rollback: bool,
+
     /// Let calls ask for outbound connections.
     #[arg(long)]
     pub allow_network: bool,
 
-    /// Let calls ask for neither, which is the default; not together with the two.
-    #[arg(long, conflicts_with_all = ["allow_writes", "allow_network"])]
+    /// Let calls ask for none of these, which is the default; not together with them.
+    #[arg(long, conflicts_with_all = ["allow_writes", "allow_rollback", "allow_network"])]
     pub readonly: bool,
 
     /// See [`EvalRequest::services`](altair_engine::EvalRequest::services).

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use altair_engine::audit::Actor;
 use altair_engine::guards::Selection;
-use altair_engine::{EvalError, EvalRequest, Evaluator};
+use altair_engine::{Database, EvalError, EvalRequest, Evaluator};
 
 use crate::args::{EvalArgs, Format, services};
 use crate::exit::Exit;
@@ -67,6 +67,11 @@ fn request(args: EvalArgs) -> Result<EvalRequest, Failure> {
         .with_memory_limit_mb(args.memory_mb);
     request.allow_writes = args.writes;
     request.allow_network = args.network;
+    request.database = match (args.rollback, args.database) {
+        (true, _) => Some(Database::Rollback),
+        (false, Some(name)) => Database::named(&name),
+        (false, None) => None,
+    };
     request.unconfined = args.unconfined;
     request.bootstrap = args.bootstrap;
     request.services = services(args.service);

@@ -35,6 +35,8 @@ pub struct Server {
     pub has_services: bool,
     /// Whether calls may ask for real writes.
     pub allow_writes: bool,
+    /// Whether calls may ask for database sessions that are rolled back.
+    pub allow_rollback: bool,
     /// Whether calls may ask for connections.
     pub allow_network: bool,
 }

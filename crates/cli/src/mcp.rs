@@ -48,6 +48,7 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
         root,
         services,
         allow_writes: args.allow_writes,
+        allow_rollback: args.allow_rollback,
         allow_network: args.allow_network,
     })
     .map_err(Failure::new)?;

@@ -13,6 +13,7 @@ pub fn serve(server: Server) -> Result<(), String> {
         services,
         has_services,
         allow_writes,
+        allow_rollback,
         allow_network,
     } = server;
     let mut generated = None;
@@ -39,9 +40,10 @@ pub fn serve(server: Server) -> Result<(), String> {
     };
     let may = |what, is| format!("{what} {}", if is { "may be asked for" } else { "refused" });
     let serving = format!(
-        "serving framework__eval for {}; {}, {}",
+        "serving framework__eval for {}; {}, {}, {}",
         root.display(),
         may("writes", allow_writes),
+        may("rollback", allow_rollback),
         may("network", allow_network),
     );
     if let Transport::Stdio = transport {
@@ -54,6 +56,7 @@ pub fn serve(server: Server) -> Result<(), String> {
         services,
         permits: Permits {
             writes: allow_writes,
+            rollback: allow_rollback,
             network: allow_network,
             services: has_services,
         },

@@ -159,10 +159,20 @@ pub struct Restrictions {
     /// Functions and who may not call them.
     pub functions: Vec<Restricted>,
     /// What database sessions may do, those that boot opens included; `None`: all.
-    pub database: Option<Mode>,
+    pub database: Option<Watched>,
     /// Paths beside the project that PHP's own file functions may read, where there is no private
     /// root that shows nothing else.
     pub readable: Vec<Vec<u8>>,
+}
+
+/// How database sessions are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watched {
+    /// What they may do.
+    pub mode: Mode,
+    /// Whether those of SQLite only read: where what is written to the project is thrown away, they
+    /// need not.
+    pub keeps_sqlite: bool,
 }
 
 /// A function that is refused.

@@ -39,7 +39,7 @@ pub use evaluation::{
     Evaluator, GRACE, OUTPUT_LIMIT, Observer, Prepared, STOP_SIGNAL_OFFSET, Silent, stop_signal,
 };
 pub use request::{
-    Bootstrap, DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, EvalRequest,
+    Bootstrap, DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, EvalRequest,
     MAX_MEMORY_MB, MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS, Target,
 };
 pub use result::{

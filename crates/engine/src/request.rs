@@ -8,6 +8,7 @@ use altair_sandbox::{Place, Shown, with_files_of};
 
 use crate::EvalError;
 use crate::confinement::{FILE_PATIENCE, run_as};
+use crate::sql::Mode;
 
 /// Default of [`EvalRequest::timeout_ms`], in milliseconds.
 pub const DEFAULT_TIMEOUT_MS: i64 = 5_000;
@@ -59,6 +60,50 @@ pub struct EvalRequest {
     pub readable_paths: Vec<PathBuf>,
     /// Whether secrets are replaced in the answer.
     pub redact: bool,
+    /// What database sessions may do; `None`: write where [`EvalRequest::allow_writes`] says so, else
+    /// only read.
+    pub database: Option<Database>,
+}
+
+/// What the database sessions of a run may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Database {
+    /// Read.
+    ReadOnly,
+    /// Write, and all of it is rolled back.
+    Rollback,
+    /// What the account may.
+    Write,
+}
+
+impl Database {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ReadOnly, Self::Rollback, Self::Write];
+
+    /// Its name, as options and arguments have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::Rollback => "rollback",
+            Self::Write => "write",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+
+    /// How sessions are watched for it; `None`: not at all.
+    pub(crate) fn mode(self) -> Option<Mode> {
+        match self {
+            Self::ReadOnly => Some(Mode::ReadOnly),
+            Self::Rollback => Some(Mode::Rollback),
+            Self::Write => None,
+        }
+    }
 }
 
 impl EvalRequest {
@@ -76,6 +121,7 @@ impl EvalRequest {
             services: None,
             readable_paths: Vec::new(),
             redact: true,
+            database: None,
         }
     }
 
@@ -100,6 +146,16 @@ impl EvalRequest {
         self.timeout_ms
     }
 
+    /// What database sessions may do.
+    #[must_use]
+    pub fn database(&self) -> Database {
+        match (self.database, self.allow_writes) {
+            (Some(database), _) => database,
+            (None, true) => Database::Write,
+            (None, false) => Database::ReadOnly,
+        }
+    }
+
     /// PHP's `memory_limit`, in MiB.
     #[must_use]
     pub fn memory_limit_mb(&self) -> u32 {
@@ -114,10 +170,19 @@ impl EvalRequest {
     ///
     /// [`EvalError::InvalidRequest`] for an empty snippet, a NUL byte in a path, a root that is
     /// missing or no directory, a bootstrap that is missing, no file, or outside the root, and a
-    /// readable path that is missing, relative, or more than may be shown.
+    /// readable path that is missing, relative, or more than may be shown, and an unsafe run whose
+    /// database sessions are to be guarded.
     pub fn resolve(&self, env_bootstrap: Option<OsString>) -> Result<Target, EvalError> {
         if is_blank(&self.snippet) {
             return Err(invalid("The snippet is empty: give some PHP to run."));
+        }
+        if let (true, Some(asked @ (Database::ReadOnly | Database::Rollback))) =
+            (self.unconfined, self.database)
+        {
+            return Err(invalid(format!(
+                "An unsafe run has no guards, and so none that keeps database sessions {}: leave out one of the two.",
+                asked.name()
+            )));
         }
         let root = resolve_root(&self.project_root)?;
         let path = root.path();

@@ -1,16 +1,18 @@
 //! What a call asks for, and whether it may.
 
-use altair_engine::{DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS};
+use altair_engine::{DEFAULT_TIMEOUT_MS, Database, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-use crate::tool::{NAME, NETWORK, SNIPPET, TIMEOUT_MS, WRITES};
+use crate::tool::{DATABASE, NAME, NETWORK, SNIPPET, TIMEOUT_MS, WRITES};
 
 /// What calls may ask for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Permits {
     /// Real writes to the project.
     pub writes: bool,
+    /// Database sessions that write and are rolled back.
+    pub rollback: bool,
     /// Outbound connections.
     pub network: bool,
     /// Connections to the application's services, which no call has to ask for.
@@ -28,6 +30,8 @@ pub struct Arguments {
     pub allow_writes: bool,
     /// Whether connections are to be open.
     pub allow_network: bool,
+    /// What database sessions may do.
+    pub database: Option<Database>,
 }
 
 impl Arguments {
@@ -80,13 +84,34 @@ impl Arguments {
         };
         let allow_writes = allowed(WRITES, permits.writes, "--allow-writes");
         let allow_network = allowed(NETWORK, permits.network, "--allow-network");
+        let database = given.remove(DATABASE).and_then(|value| {
+            let asked = value.as_str().and_then(Database::named);
+            let (permitted, flag) = match asked {
+                None => {
+                    wrong.push(format!(
+                        "`{DATABASE}` must be one of {}.",
+                        Database::ALL.map(Database::name).join(", ")
+                    ));
+                    return None;
+                }
+                Some(Database::ReadOnly) => (true, ""),
+                Some(Database::Rollback) => (permits.rollback, "--allow-rollback"),
+                Some(Database::Write) => (permits.writes, "--allow-writes"),
+            };
+            if !permitted {
+                wrong.push(format!(
+                    "`{DATABASE}` {value} is not allowed by this server. Whoever runs it can start it with {flag}; leave `{DATABASE}` out otherwise."
+                ));
+            }
+            asked
+        });
         for name in given.keys() {
             wrong.push(match name.as_str() {
                 "unsafe" => format!(
                     "There is no way to ask {NAME} for an unsafe run. A person can make one with `altair eval --unsafe`."
                 ),
                 _ => format!(
-                    "There is no argument `{name}`; there are `{SNIPPET}`, `{TIMEOUT_MS}`, `{WRITES}` and `{NETWORK}`."
+                    "There is no argument `{name}`; there are `{SNIPPET}`, `{TIMEOUT_MS}`, `{WRITES}`, `{NETWORK}` and `{DATABASE}`."
                 ),
             });
         }
@@ -96,6 +121,7 @@ impl Arguments {
                 timeout_ms,
                 allow_writes,
                 allow_network,
+                database,
             })
         } else {
             Err(format!("Nothing was run. {}", wrong.join(" ")))
@@ -144,6 +170,7 @@ mod tests {
     const ALL: Permits = Permits {
         services: true,
         writes: true,
+        rollback: true,
         network: true,
     };
 
@@ -158,6 +185,7 @@ mod tests {
             timeout_ms: DEFAULT_TIMEOUT_MS,
             allow_writes: false,
             allow_network: false,
+            database: None,
         };
         let given = json!({"snippet": "return 1;"});
         assert_eq!(read(given, Permits::default()), Ok(expected));
@@ -165,12 +193,13 @@ mod tests {
 
     #[test]
     fn what_is_permitted_may_be_asked_for() {
-        let given = json!({"snippet": "1", "timeout_ms": 250.0, "allow_writes": true, "allow_network": true});
+        let given = json!({"snippet": "1", "timeout_ms": 250.0, "allow_writes": true, "allow_network": true, "database": "rollback"});
         let expected = Arguments {
             snippet: "1".into(),
             timeout_ms: 250,
             allow_writes: true,
             allow_network: true,
+            database: Some(Database::Rollback),
         };
         assert_eq!(read(given, ALL), Ok(expected));
     }
@@ -188,6 +217,25 @@ mod tests {
                 "{why}"
             );
             assert!(read(json!({"snippet": "1", name: false}), Permits::default()).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_database_mode_needs_what_it_permits() {
+        for (mode, flag) in [
+            ("rollback", "--allow-rollback"),
+            ("write", "--allow-writes"),
+        ] {
+            let given = json!({"snippet": "1", "database": mode});
+            let why = read(given.clone(), Permits::default()).unwrap_err();
+            assert!(why.contains(flag), "{why}");
+            assert!(read(given, ALL).is_ok());
+        }
+        let given = json!({"snippet": "1", "database": "read-only"});
+        assert!(read(given, Permits::default()).is_ok());
+        for value in [json!("undo"), json!(1), json!(null)] {
+            let why = read(json!({"snippet": "1", "database": value}), ALL).unwrap_err();
+            assert!(why.contains("one of read-only, rollback, write"), "{why}");
         }
     }
 

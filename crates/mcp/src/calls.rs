@@ -102,6 +102,7 @@ impl Calls {
             .with_timeout_ms(arguments.timeout_ms);
         request.allow_writes = arguments.allow_writes;
         request.allow_network = arguments.allow_network;
+        request.database = arguments.database;
         request.services.clone_from(&self.services);
         let (evaluator, turns) = (self.evaluator.clone(), self.turns.clone());
         let ender = Ender(Arc::default());

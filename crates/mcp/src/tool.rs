@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use altair_engine::{DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS};
+use altair_engine::{DEFAULT_TIMEOUT_MS, Database, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
@@ -16,8 +16,9 @@ pub const SNIPPET: &str = "snippet";
 pub const TIMEOUT_MS: &str = "timeout_ms";
 pub const WRITES: &str = "allow_writes";
 pub const NETWORK: &str = "allow_network";
+pub const DATABASE: &str = "database";
 
-const DESCRIPTION: &str = "Runs a few lines of PHP against this application, booted as it is now, in a confined one-shot process, and tells what they return, print or throw. Use it to check a hypothesis about the code instead of guessing: what a method returns for an input, which exception is thrown, what a configuration value or a query is, whether a class autoloads.\n\nThe code is a function body: `return` gives the result; a single expression needs none. `container()` is the application's PSR-11 container, `container($id)` an entry of it. Nothing is kept between calls: each starts from the application as it is on disk, and what it writes to the project is thrown away and listed in `diagnostics.file_changes`, unless the server permits `allow_writes`. There are no processes, and no connections but to the application's own services (its database, its cache), unless the server permits `allow_network`; database sessions are read-only unless it permits `allow_writes`. What was refused is in `diagnostics.blocked`, with the switch that lifts it. Output is cut at 16 KiB a stream, values at a depth of 3.";
+const DESCRIPTION: &str = "Runs a few lines of PHP against this application, booted as it is now, in a confined one-shot process, and tells what they return, print or throw. Use it to check a hypothesis about the code instead of guessing: what a method returns for an input, which exception is thrown, what a configuration value or a query is, whether a class autoloads.\n\nThe code is a function body: `return` gives the result; a single expression needs none. `container()` is the application's PSR-11 container, `container($id)` an entry of it. Nothing is kept between calls: each starts from the application as it is on disk, and what it writes to the project is thrown away and listed in `diagnostics.file_changes`, unless the server permits `allow_writes`. There are no processes, and no connections but to the application's own services (its database, its cache), unless the server permits `allow_network`; database sessions are read-only unless it permits `allow_writes`, or `database` with `rollback`: then they write, and all of it is rolled back. What was refused is in `diagnostics.blocked`, with the switch that lifts it. Output is cut at 16 KiB a stream, values at a depth of 3.";
 
 /// The tool as a client is told of it.
 pub fn describe(permits: Permits) -> Tool {
@@ -25,7 +26,7 @@ pub fn describe(permits: Permits) -> Tool {
     // with it. With writes it may change or remove any file of the project, and code that it leaves
     // there is run by the next boot. What it may do to a service is the service's affair: only the
     // sessions of PHP's clients for databases are read-only.
-    let changes = permits.writes || permits.network || permits.services;
+    let changes = permits.writes || permits.rollback || permits.network || permits.services;
     let annotations = ToolAnnotations::from_raw(
         Some("Evaluate PHP in the application".into()),
         Some(!changes),
@@ -72,6 +73,10 @@ fn input() -> Value {
                 "type": "boolean",
                 "default": false,
                 "description": "Open outbound connections. Only where the server was started with --allow-network."
+            },
+            DATABASE: {
+                "enum": Database::ALL.map(Database::name),
+                "description": "What database sessions may do; rollback: write, and all of it is rolled back. Only where the server was started with --allow-rollback; write with --allow-writes. By default they only read, or write with allow_writes."
             }
         },
         "required": [SNIPPET],

@@ -62,6 +62,8 @@ final class EvalCommand extends Command
             ->addOption('timeout-ms', null, $takes, 'Deadline in milliseconds, boot included', $timeout)
             ->addOption('memory-mb', null, $takes, 'Memory limit in MiB', $memory)
             ->addOption('writes', null, $flag, 'Make writes to the project and its databases real')
+            ->addOption('rollback', null, $flag, 'Let database sessions write, and roll all of it back')
+            ->addOption('database', null, $takes, 'What database sessions may do: read-only, rollback or write')
             ->addOption('network', null, $flag, 'Open outbound connections')
             ->addOption('unsafe', null, $flag, 'Run without guards; audited')
             ->addOption('bootstrap', null, $takes, 'The file in the project that returns the container')
@@ -108,6 +110,7 @@ final class EvalCommand extends Command
                 (bool) $input->getOption('unsafe'),
                 self::text($input, 'bootstrap'),
                 self::services($input),
+                database: $input->getOption('rollback') ? 'rollback' : self::text($input, 'database'),
             );
             // Once is cheaper without a template.
             $evaluator = $this->evaluator ?? new Evaluator(warm: false);

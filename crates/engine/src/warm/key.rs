@@ -8,7 +8,7 @@ use altair_sandbox::Inode;
 use crate::asked::Asked;
 use crate::guards::Selection;
 use crate::launch;
-use crate::request::Bootstrap;
+use crate::request::{Bootstrap, Database};
 use crate::services::Services;
 
 /// All that a template is made from, but for the files.
@@ -25,6 +25,7 @@ pub(super) struct Key {
     environment: Vec<(OsString, OsString)>,
     allow_writes: bool,
     allow_network: bool,
+    database: Database,
     selection: Selection,
     readable: Vec<PathBuf>,
     services: Services,
@@ -57,6 +58,7 @@ impl Key {
             environment: launch::passed_on(environment, &evaluator.selection, request),
             allow_writes: request.allow_writes,
             allow_network: request.allow_network,
+            database: request.database(),
             selection: evaluator.selection.clone(),
             readable: request.readable_paths.clone(),
             services: services.clone(),

@@ -1,0 +1,217 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests;
+
+use Altair\Eval\Exception\InvalidRequestException;
+use Altair\Eval\Tests\Support\Database\Client;
+use Altair\Eval\Tests\Support\Database\MariaDb;
+use Altair\Eval\Tests\Support\Database\PostgreSql;
+use Altair\Eval\Tests\Support\Database\SessionTestCase;
+use Altair\Eval\Tests\Support\Database\SqlServer;
+use PDO;
+
+/**
+ * With `database: rollback` an application writes as ever, and nothing of it is there when the run has ended.
+ */
+final class RollbackTest extends SessionTestCase
+{
+    private const INSERT = "INSERT INTO users VALUES (42, 'w@x', 'W')";
+
+    /** Runs statements on one connection; each with what it said, and whether the client is in a transaction then. */
+    private const EACH = <<<'PHP'
+        $c = $connect();
+        foreach ($statements as $sql) {
+            try {
+                $run($c, $sql);
+                $said[] = [$sql, ''];
+            } catch (Throwable $e) {
+                $said[] = [$sql, $e->getMessage()];
+            }
+        }
+        return $said;
+        PHP;
+
+    /**
+     * @param class-string<SqlServer> $class
+     * @dataProvider clients
+     */
+    public function testWhatIsWrittenIsSeenAndRolledBack(string $class, Client $client): void
+    {
+        $server = $this->server($class);
+        // The same row cannot be there twice, and can be again when it is gone.
+        $statements = [
+            self::INSERT, self::INSERT, 'DELETE FROM users WHERE id = 42', self::INSERT,
+            'BEGIN', 'DELETE FROM users WHERE id = 42', 'ROLLBACK', self::INSERT,
+            'BEGIN', 'DELETE FROM users WHERE id = 42', 'SAVEPOINT x', self::INSERT, 'ROLLBACK TO SAVEPOINT x',
+            self::INSERT, 'COMMIT', self::INSERT,
+        ];
+        foreach (['cold', 'ask'] as $way) {
+            $said = $this->said($way, $server, $client, $statements);
+            $failed = array_keys(array_filter(array_column($said, 1)));
+            self::assertSame([1, 7, 15], $failed, json_encode($said, JSON_PRETTY_PRINT));
+            self::assertSame(SqlServer::ROWS, $server->rows());
+        }
+    }
+
+    /**
+     * @param class-string<SqlServer> $class
+     * @dataProvider clients
+     */
+    public function testWhatWouldStayIsRefused(string $class, Client $client): void
+    {
+        $server = $this->server($class);
+        $file = $this->application()->path('out');
+        $statements = $class === MariaDb::class
+            ? ['CREATE TABLE t (a INT)', 'TRUNCATE users', 'LOCK TABLES users WRITE', 'CALL tries()', "XA END 'x'",
+                'XA COMMIT \'x\'', 'BEGIN NOT ATOMIC INSERT INTO users VALUES (9, "x", "X"); COMMIT; END',
+                "EXECUTE IMMEDIATE 'COMMIT'", 'SET GLOBAL max_connections = 60', 'KILL 1', 'FLUSH TABLES',
+                'INSERT INTO isam VALUES (1)', 'SELECT 1 INTO OUTFILE "' . $file . '"',
+                'SELECT 1; COMMIT', 'ANALYZE TABLE users']
+            : ["PREPARE TRANSACTION 'x'", 'VACUUM', 'CREATE DATABASE x', 'DO $$ BEGIN COMMIT; END $$', 'CALL tries()',
+                "COPY users TO PROGRAM 'true'", 'ALTER SYSTEM SET work_mem = 1000', 'SELECT pg_reload_conf()',
+                "SELECT dblink_exec('dbname=shop', 'DELETE FROM users')", 'SELECT 1; COMMIT', 'CHECKPOINT'];
+        $said = $this->said('ask', $server, $client, [self::INSERT, ...$statements, self::INSERT]);
+        self::assertNotContains('', array_column(array_slice($said, 1), 1), json_encode($said, JSON_PRETTY_PRINT));
+        self::assertSame('', $said[0][1]);
+        self::assertStringContainsStringIgnoringCase('duplicate', end($said)[1], 'What was written before is there.');
+        self::assertSame(SqlServer::ROWS, $server->rows());
+        self::assertFileDoesNotExist($file);
+        if ($class === MariaDb::class) {
+            self::assertSame(0, (int) $server->connect()->query('SELECT COUNT(*) FROM isam')->fetchColumn());
+            self::assertSame([], $server->connect()->query('XA RECOVER')->fetchAll());
+        }
+    }
+
+    /**
+     * @return iterable<string, array{class-string<SqlServer>, Client, string}>
+     */
+    public static function ends(): iterable
+    {
+        $ends = [
+            'a value' => 'return 1;', 'an exception' => 'throw new Exception("x");', 'exit' => 'exit(3);',
+            'a fatal error' => 'function f(int $x) {} eval("x"); f();', 'no memory' => 'str_repeat("x", 1 << 30);',
+            'the deadline' => 'while (true) { usleep(1000); }', 'an open transaction' => '$run($c, "BEGIN"); $run($c,'
+                . ' "DELETE FROM users"); return 1;',
+        ];
+        foreach (self::oneOfEach() as $name => [$class, $client]) {
+            foreach ($ends as $end => $code) {
+                yield "$name: $end" => [$class, $client, $code];
+            }
+        }
+    }
+
+    /**
+     * @param class-string<SqlServer> $class
+     * @dataProvider ends
+     */
+    public function testHoweverItEndsAllIsRolledBack(string $class, Client $client, string $end): void
+    {
+        $server = $this->server($class);
+        $snippet = $client->code($server) . ' $c = $connect(); $run($c, ' . var_export(self::INSERT, true) . "); $end";
+        $options = ['services' => [$server->address()], 'database' => 'rollback', 'timeoutMs' => 1500];
+        $result = $this->ask($snippet, ...$options);
+        self::assertNotSame('boot_failed', $result->diagnostics['outcome']);
+        self::assertSame(SqlServer::ROWS, $server->rows());
+    }
+
+    public function testClientsAreToldOfTheirOwnTransactionsAlone(): void
+    {
+        foreach ([MariaDb::class, PostgreSql::class] as $class) {
+            $server = $this->server($class);
+            $snippet = Client::PdoExec->code($server) . ' $c = $connect(); $is = [$c->inTransaction()];'
+                . ' $c->query("SELECT 1")->fetchAll(); $is[] = $c->inTransaction(); $c->beginTransaction();'
+                . ' $c->exec("DELETE FROM users"); $is[] = $c->inTransaction(); $c->rollBack();'
+                . ' $is[] = $c->inTransaction(); $c->beginTransaction(); $c->exec("DELETE FROM users WHERE id = 1");'
+                . ' $c->commit(); $is[] = $c->inTransaction();'
+                . ' return [...$is, $c->query("SELECT id FROM users")->fetchAll(PDO::FETCH_COLUMN)];';
+            $result = $this->ask($snippet, services: [$server->address()], database: 'rollback');
+            self::assertEquals([false, false, true, false, false, [2]], self::returned($result), $class);
+            self::assertSame(SqlServer::ROWS, $server->rows());
+        }
+    }
+
+    public function testAutocommitIsTheApplicationsOwn(): void
+    {
+        $server = $this->server(MariaDb::class);
+        $snippet = Client::MysqliQuery->code($server) . ' $c = $connect(); $c->autocommit(false);'
+            . ' $c->query("DELETE FROM users"); $c->rollback(); $n[] = $c->query("SELECT * FROM users")->num_rows;'
+            . ' $c->query("DELETE FROM users WHERE id = 1"); $c->commit(); $c->rollback();'
+            . ' $n[] = $c->query("SELECT * FROM users")->num_rows; $c->autocommit(true);'
+            . ' $c->query("DELETE FROM users"); $c->rollback(); $n[] = $c->query("SELECT * FROM users")->num_rows;'
+            . ' return $n;';
+        $result = $this->ask($snippet, services: [$server->address()], database: 'rollback');
+        self::assertSame([2, 1, 0], self::returned($result));
+        self::assertSame(SqlServer::ROWS, $server->rows());
+    }
+
+    public function testWhatPostgreSqlCanUndoMayBeDone(): void
+    {
+        $server = $this->server(PostgreSql::class);
+        $said = $this->said('ask', $server, Client::PgQuery, [
+            'CREATE TABLE t (a int)', 'INSERT INTO t VALUES (1)', 'ALTER TABLE users ADD x int', 'TRUNCATE users',
+            'SELECT lo_creat(1)', 'DO $$ BEGIN DELETE FROM t; END $$', 'NOTIFY x', 'GRANT ALL ON users TO PUBLIC',
+        ]);
+        self::assertSame([], array_filter(array_column($said, 1)), json_encode($said));
+        self::assertSame(SqlServer::ROWS, $server->rows());
+        $tables = $server->connect()->query("SELECT COUNT(*) FROM pg_tables WHERE tablename = 't'")->fetchColumn();
+        self::assertSame(0, (int) $tables);
+    }
+
+    public function testTheProjectsLayerRollsSqliteBack(): void
+    {
+        $database = $this->application()->path('shop.sqlite');
+        $this->fill($database);
+        $snippet = "\$p = new PDO('sqlite:$database'); \$p->exec('DELETE FROM users');"
+            . ' return $p->query("SELECT COUNT(*) FROM users")->fetchColumn();';
+        self::assertEquals(0, self::returned($this->ask($snippet, database: 'rollback')));
+        self::assertSame(2, (int) (new PDO("sqlite:$database"))->query('SELECT COUNT(*) FROM users')->fetchColumn());
+        // Where writes to the project are real, there is no layer.
+        $result = $this->ask($snippet, database: 'rollback', allowWrites: true);
+        self::assertSame('PDOException', $result->exception['class'] ?? null);
+        self::assertSame(2, (int) (new PDO("sqlite:$database"))->query('SELECT COUNT(*) FROM users')->fetchColumn());
+    }
+
+    public function testWithoutItTheSameRequestOnlyReads(): void
+    {
+        $server = $this->server(PostgreSql::class);
+        $snippet = Client::PdoExec->code($server) . ' $run($connect(), ' . var_export(self::INSERT, true) . ');';
+        foreach ([[], ['database' => 'read-only'], ['database' => 'read-only', 'allowWrites' => true]] as $options) {
+            $result = $this->ask($snippet, ...['services' => [$server->address()]] + $options);
+            self::assertSame('25006', $result->exception['code'] ?? null, json_encode($options));
+        }
+        self::assertSame(SqlServer::ROWS, $server->rows());
+        $result = $this->ask($snippet, services: [$server->address()], database: 'write');
+        self::assertNull($result->exception);
+        self::assertContains([42, 'w@x', 'W'], $server->rows());
+    }
+
+    public function testAModeThatThereIsNotIsRefused(): void
+    {
+        $this->expectException(InvalidRequestException::class);
+        $this->expectExceptionMessage('read-only, rollback, write');
+        $this->ask('return 1;', database: 'undo');
+    }
+
+    public function testAnUnsafeRunCannotBeRolledBack(): void
+    {
+        $this->expectException(InvalidRequestException::class);
+        $this->expectExceptionMessage('unsafe');
+        $this->ask('return 1;', database: 'rollback', unsafe: true);
+    }
+
+    /**
+     * @param list<string> $statements
+     * @return list<array{string, string}>
+     */
+    private function said(string $way, SqlServer $server, Client $client, array $statements): array
+    {
+        if ($server instanceof MariaDb) {
+            $server->connect()->exec('CREATE TABLE IF NOT EXISTS shop.isam (a INT) ENGINE = MyISAM');
+        }
+        $snippet = $client->code($server) . "\n\$statements = " . var_export($statements, true) . ";\n" . self::EACH;
+
+        return self::returned($this->$way($snippet, services: [$server->address()], database: 'rollback'));
+    }
+}
