@@ -28,8 +28,8 @@ final class ServicesTest extends WarmTestCase
 
     /** @var list<string> */
     private const NAMES = [
-        'DATABASE_URL', 'DB_CONNECTION', 'DB_HOST', 'DB_PORT', 'DB_SOCKET', 'REDIS_URL', 'REDIS_HOST', 'REDIS_PORT',
-        'MEMCACHED_URL', 'MEMCACHED_HOST', 'MEMCACHED_SERVERS', 'MONGODB_URI', 'MONGODB_URL', 'AMQP_URL',
+        'DATABASE_URL', 'DB_CONNECTION', 'DB_HOST', 'DB_PORT', 'DB_SOCKET', 'DB_URL', 'REDIS_URL', 'REDIS_HOST',
+        'REDIS_PORT', 'MEMCACHED_URL', 'MEMCACHED_HOST', 'MEMCACHED_SERVERS', 'MONGODB_URI', 'MONGODB_URL', 'AMQP_URL',
     ];
 
     protected function setUp(): void
@@ -320,6 +320,58 @@ final class ServicesTest extends WarmTestCase
         $this->assertReached(0, "tcp://$database");
         $this->assertReached(1, "tcp://$cache");
         $this->assertRefused(2, "tcp://$mail", "--service=$mail");
+    }
+
+    /**
+     * What applications call their services. `A` is an address that listens, `P` its port.
+     *
+     * @return iterable<string, array{array<string, string>}>
+     */
+    public static function applications(): iterable
+    {
+        yield 'Laravel since 11' => [['DB_URL' => 'mysql://root:x@A/laravel']];
+        yield 'Laravel without a host' => [['DB_CONNECTION' => 'mysql', 'DB_PORT' => 'P']];
+        yield 'Laravel on PostgreSQL, without a host' => [['DB_CONNECTION' => 'pgsql', 'DB_PORT' => 'P']];
+        yield 'a port that is left of another database' => [
+            ['DB_CONNECTION' => 'pgsql', 'DB_HOST' => '127.0.0.1', 'DB_PORT' => 'P'],
+        ];
+        yield 'several hosts' => [['DB_HOST' => '127.0.0.9, 127.0.0.1', 'DB_PORT' => 'P']];
+        yield 'hosts to read from' => [['DB_READ_HOST' => '127.0.0.9,A', 'DB_WRITE_HOST' => '127.0.0.9']];
+        yield 'a second database' => [['SHOP_DB_HOST' => '127.0.0.1', 'SHOP_DB_PORT' => 'P']];
+        yield 'a second URL' => [['DATABASE_REPLICA_URL' => 'postgresql://shop@A/shop']];
+        yield 'WordPress' => [['WORDPRESS_DB_HOST' => 'A']];
+        yield 'MySQL' => [['MYSQL_HOST' => '127.0.0.1', 'MYSQL_PORT' => 'P']];
+        yield 'PostgreSQL' => [['PGHOST' => '127.0.0.1', 'PGPORT' => 'P']];
+        yield 'Redis over TLS' => [['REDIS_TLS_URL' => 'rediss://:x@A']];
+        yield 'a queue' => [['MESSENGER_TRANSPORT_DSN' => 'amqp://guest:guest@A/%2f/messages']];
+        yield 'a name of its own' => [['REPORTS' => 'sqlsrv://sa:x@A/reports']];
+        yield 'a host by its name' => [['DB_HOST' => 'localhost', 'DB_PORT' => 'P']];
+    }
+
+    /**
+     * @dataProvider applications
+     * @param array<string, string> $variables
+     */
+    public function testAServiceIsFoundByTheNameThatItsApplicationHas(array $variables): void
+    {
+        $address = $this->listen();
+        foreach ($variables as $name => $value) {
+            $this->setVariable($name, strtr($value, ['A' => $address, 'P' => self::port($address)]));
+        }
+
+        $this->assertReached(0, "tcp://$address");
+    }
+
+    public function testAUrlOfNoDatabaseIsNoService(): void
+    {
+        $address = $this->listen();
+        foreach (['APP_URL' => 'https', 'MAILER_DSN' => 'smtp', 'DOCKER_HOST' => 'tcp'] as $name => $scheme) {
+            $this->setVariable($name, "$scheme://$address");
+        }
+        $this->setVariable('DB_CONNECTION', 'sqlite');
+        $this->setVariable('DB_HOST', $address);
+
+        $this->assertRefused(0, "tcp://$address", "--service=$address");
     }
 
     public function testTheProjectsEnvFilesNameServicesTooAndTheEnvironmentGoesBeforeThem(): void

@@ -13,6 +13,7 @@ pub mod command;
 mod confinement;
 mod diagnosis;
 pub mod doctor;
+mod dotenv;
 pub mod encode;
 mod error;
 mod evaluation;

@@ -24,7 +24,7 @@ use crate::encode::TRUNCATED;
 use crate::result::{EvalResult, FileChanges};
 
 use crate::known::Variable;
-pub(crate) use name::{is_header_name, is_scheme, is_secret_name};
+pub(crate) use name::{is_header_name, is_scheme, is_secret_name, is_secret_variable};
 use spans::Finder;
 pub(crate) use stream::Redactor;
 pub(crate) use url::url_password;

@@ -439,11 +439,9 @@ fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
         names(project.path()),
         "Secrets([\"DB_PASSWORD\", \"TEST_SECRET\"])"
     );
-    let known = Known::of(&[], &Place::find(project.path()).unwrap(), PATIENCE).unwrap();
-    assert!(Arc::ptr_eq(
-        &known,
-        &Known::of(&[], &Place::find(project.path()).unwrap(), PATIENCE).unwrap()
-    ));
+    let known = || Known::of(&[], &Place::find(project.path()).unwrap(), PATIENCE).unwrap();
+    // Another test may have taken its place in between.
+    assert!((0..1000).any(|_| Arc::ptr_eq(&known(), &known())));
     // Not read, and not waited for.
     std::fs::remove_file(project.path().join(".env")).unwrap();
     nix::unistd::mkfifo(&project.path().join(".env"), nix::sys::stat::Mode::S_IRWXU).unwrap();

@@ -48,7 +48,7 @@ impl Declarations {
     pub(crate) const FILE: &str = MANIFEST;
 
     /// What the content of `composer.json` and the environment declare.
-    pub(crate) fn of(manifest: Option<&[u8]>, environment: &Variables<'_>) -> Self {
+    pub(crate) fn of(manifest: Option<&[u8]>, environment: &dyn Variables) -> Self {
         Self {
             manifest: manifest.and_then(of_manifest),
             environment: variables::services(environment),

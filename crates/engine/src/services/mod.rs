@@ -7,7 +7,9 @@
 
 mod address;
 mod found;
+mod kind;
 mod resolve;
+mod url;
 mod variables;
 
 use std::net::{IpAddr, SocketAddr};
@@ -20,6 +22,7 @@ pub(crate) use address::declared;
 pub(crate) use found::Declarations;
 pub use found::Found;
 pub(crate) use resolve::resolve;
+pub(crate) use variables::Variables;
 
 /// The most services that one run may have: what declares more is a mistake.
 pub const SERVICES_MAX: usize = 1000;

@@ -1,64 +1,17 @@
 //! Services that the application's environment names.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Found, Service};
+use super::kind::Kind;
+use super::{Found, Service, url};
 
-/// Looks up a variable: its value, and the file that it stands in; no file for the environment.
-pub(crate) type Variables<'a> = dyn Fn(&str) -> Option<(String, Option<String>)> + 'a;
-
-/// A URL whose host is a service.
-const URLS: &[&str] = &[
-    "DATABASE_URL",
-    "REDIS_URL",
-    "MEMCACHED_URL",
-    "MONGODB_URI",
-    "MONGODB_URL",
-    "AMQP_URL",
-];
-
-/// Ports where none is named, by the scheme of a URL, which may have a driver's name before or
-/// after it (`pdo-mysql`, `rediss`).
-const PORTS: &[(&str, u16)] = &[
-    ("mysql", 3306),
-    ("mysql2", 3306),
-    ("mysqli", 3306),
-    ("pdo-mysql", 3306),
-    ("mariadb", 3306),
-    ("postgres", POSTGRESQL),
-    ("postgresql", POSTGRESQL),
-    ("pgsql", POSTGRESQL),
-    ("pdo-pgsql", POSTGRESQL),
-    ("sqlsrv", 1433),
-    ("mssql", 1433),
-    ("pdo-sqlsrv", 1433),
-    ("redis", 6379),
-    ("rediss", 6379),
-    ("valkey", 6379),
-    ("valkeys", 6379),
-    ("tls", 6379),
-    ("tcp", 6379),
-    ("memcached", 11211),
-    ("mongodb", 27017),
-    ("amqp", 5672),
-    ("amqps", 5671),
-];
-
-const POSTGRESQL: u16 = 5432;
-
-/// Where MySQL's clients look for a server on `localhost`, which to them is a socket. What PHP was
-/// configured with, in the distributions.
-const MYSQL_SOCKETS: &[&str] = &[
-    "/var/run/mysqld/mysqld.sock",
-    "/run/mysqld/mysqld.sock",
-    "/run/mysql/mysql.sock",
-    "/var/lib/mysql/mysql.sock",
-    "/tmp/mysql.sock",
-];
-
-/// Where PostgreSQL's client looks for a server where no host is named (libpq, `unix_socket_directories`).
-const POSTGRESQL_DIRECTORIES: &[&str] = &["/var/run/postgresql", "/run/postgresql", "/tmp"];
+/// The variables of an application.
+pub(crate) trait Variables {
+    /// The value of one, and the file that it stands in; no file for the environment.
+    fn value(&self, name: &str) -> Option<(String, Option<String>)>;
+    /// All that there are, each once.
+    fn names(&self) -> Vec<&str>;
+}
 
 /// Services that an environment names at most: one with more is no application's.
 const FOUND_MAX: usize = 100;
@@ -66,33 +19,138 @@ const FOUND_MAX: usize = 100;
 /// Bytes of a value that are shown.
 const SHOWN_MAX: usize = 200;
 
+/// Words of a name that say which service it is about.
+const SUBJECTS: &[(&str, Option<Kind>)] = &[
+    // Of the kind that another variable says.
+    ("DB", None),
+    ("DATABASE", None),
+    ("MYSQL", Some(Kind::MySql)),
+    ("MARIADB", Some(Kind::MySql)),
+    ("PG", Some(Kind::PostgreSql)),
+    ("PGSQL", Some(Kind::PostgreSql)),
+    ("POSTGRES", Some(Kind::PostgreSql)),
+    ("POSTGRESQL", Some(Kind::PostgreSql)),
+    ("MSSQL", Some(Kind::SqlServer)),
+    ("REDIS", Some(Kind::Redis)),
+    ("VALKEY", Some(Kind::Redis)),
+    ("MEMCACHED", Some(Kind::Memcached)),
+    ("MONGO", Some(Kind::MongoDb)),
+    ("MONGODB", Some(Kind::MongoDb)),
+    ("AMQP", Some(Kind::Amqp)),
+    ("RABBITMQ", Some(Kind::Amqp)),
+];
+
+/// Words of a name that say which of several hosts: `DB_READ_HOST`, `DB_HOST_REPLICA`.
+const ROLES: &[&str] = &[
+    "READ", "WRITE", "READER", "WRITER", "PRIMARY", "REPLICA", "MASTER", "SLAVE",
+];
+
+/// Variables that say of which kind a database is: of Laravel's, and of other configurations.
+const KINDS: &[&str] = &["CONNECTION", "DRIVER"];
+
 /// The services that variables name. What cannot be read is passed over: how it is to be read is
 /// the application's affair.
-pub(super) fn services(variables: &Variables<'_>) -> Vec<Found> {
+pub(super) fn services(variables: &dyn Variables) -> Vec<Found> {
     let mut found = Finder {
         variables,
         found: Vec::new(),
     };
-    for name in URLS {
+    for name in variables.names() {
         found.url(name);
     }
-    found.database();
-    found.host("REDIS_HOST", "REDIS_PORT", 6379);
-    found.host("MEMCACHED_HOST", "MEMCACHED_PORT", 11211);
-    found.list("MEMCACHED_SERVERS", 11211);
+    let mut has_host = found
+        .text("DB_URL")
+        .or(found.text("DATABASE_URL"))
+        .is_some();
+    for name in variables.names() {
+        if let Some(host) = HostName::of(name) {
+            has_host |= host.is_plain_database();
+            found.host(name, &host);
+        }
+        if name.strip_suffix("DB_SOCKET").is_some_and(is_prefix) {
+            found.path(name);
+        }
+    }
+    if !has_host {
+        found.default_database();
+    }
+    found.list("MEMCACHED_SERVERS", Kind::Memcached);
     found.path("MEMCACHED_SOCKET");
     found.found
 }
 
+/// The name of a variable that holds a host, or several.
+#[derive(Debug, PartialEq, Eq)]
+struct HostName<'a> {
+    /// What stands before the subject: `SHOP_` of `SHOP_DB_HOST`.
+    prefix: &'a str,
+    /// `DB`, `MYSQL` and their like.
+    subject: &'a str,
+    kind: Option<Kind>,
+    /// The names of variables that may have its port, the first before the others.
+    ports: Vec<String>,
+}
+
+impl<'a> HostName<'a> {
+    /// What a name says: `DB_HOST`, `SHOP_DB_HOST`, `DB_READ_HOST`, `DB_HOST_2`, `PGHOST`.
+    fn of(name: &'a str) -> Option<Self> {
+        let (before, after) = name.rsplit_once("HOST")?;
+        let plural = ["NAME", "S"].iter().find_map(|it| after.strip_prefix(it));
+        let after = plural.unwrap_or(after);
+        let (prefix, subject, kind) = SUBJECTS.iter().find_map(|(subject, kind)| {
+            // `PGHOST`; else in words, one of which says which it is of several.
+            let words = before.strip_suffix('_').unwrap_or(before);
+            let words =
+                words.rsplit_once('_').map_or(
+                    words,
+                    |(first, last)| {
+                        if is_role(last) { first } else { words }
+                    },
+                );
+            let numbered = words.trim_end_matches(|c: char| c.is_ascii_digit());
+            let prefix = numbered.strip_suffix(subject)?;
+            is_prefix(prefix).then(|| (prefix, &words[prefix.len()..], *kind))
+        })?;
+        if !after.is_empty() && !after.strip_prefix('_').is_some_and(is_role) {
+            return None;
+        }
+        let joint = if before.ends_with('_') { "_" } else { "" };
+        let mut ports = vec![
+            format!("{before}PORT{after}"),
+            format!("{prefix}{subject}{joint}PORT"),
+        ];
+        ports.dedup();
+        Some(Self {
+            prefix,
+            subject,
+            kind,
+            ports,
+        })
+    }
+
+    /// Whether it is that of the database which is no other's.
+    fn is_plain_database(&self) -> bool {
+        self.prefix.is_empty() && ["DB", "DATABASE"].contains(&self.subject)
+    }
+}
+
+fn is_role(word: &str) -> bool {
+    ROLES.contains(&word) || (!word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn is_prefix(text: &str) -> bool {
+    text.is_empty() || text.ends_with('_')
+}
+
 struct Finder<'a> {
-    variables: &'a Variables<'a>,
+    variables: &'a dyn Variables,
     found: Vec<Found>,
 }
 
 impl Finder<'_> {
     /// A variable that says something.
     fn value(&self, name: &str) -> Option<(String, Option<String>)> {
-        let (value, file) = (self.variables)(name)?;
+        let (value, file) = self.variables.value(name)?;
         let value = value.trim().to_owned();
         (!value.is_empty() && value != "null").then_some((value, file))
     }
@@ -103,11 +161,15 @@ impl Finder<'_> {
 
     /// Notes what a variable has named.
     fn note(&mut self, name: &str, services: impl IntoIterator<Item = Service>) {
+        let mut services = services.into_iter().peekable();
+        if services.peek().is_none() {
+            return;
+        }
         let Some((value, file)) = self.value(name) else {
             return;
         };
         let place = file.map_or_else(String::new, |file| format!(" ({file})"));
-        let from: Arc<str> = format!("{name}={}{place}", shortened(shown(&value))).into();
+        let from: Arc<str> = format!("{name}={}{place}", shortened(url::shown(&value))).into();
         for service in services {
             if self.found.len() >= FOUND_MAX {
                 return;
@@ -121,43 +183,80 @@ impl Finder<'_> {
         }
     }
 
+    /// A variable of any name whose value is the URL of a database or the like.
     fn url(&mut self, name: &str) {
         if let Some(value) = self.text(name) {
-            self.note(name, of_url(&value));
+            let is_redis = ["REDIS", "VALKEY"].iter().any(|it| name.contains(it));
+            let plain = (is_redis && name.ends_with("_URL")).then_some(Kind::Redis);
+            self.note(name, url::services(&value, plain, FOUND_MAX));
         }
     }
 
-    /// `DB_HOST`, `DB_PORT`, `DB_SOCKET`, as Laravel's, WordPress' and others' configuration has them.
-    fn database(&mut self) {
-        let kind = self.text("DB_CONNECTION").unwrap_or_default();
-        if kind.contains("sqlite") {
+    /// Of which kind the databases are whose variables begin so, as far as variables say.
+    fn database(&self, before: &str) -> Option<String> {
+        KINDS
+            .iter()
+            .find_map(|last| self.text(&format!("{before}_{last}")))
+    }
+
+    fn host(&mut self, name: &str, host: &HostName<'_>) {
+        let Some(value) = self.text(name) else {
+            return;
+        };
+        let ports = host.ports.iter().find_map(|name| self.text(name));
+        let ports: Vec<Option<u16>> = ports
+            .iter()
+            .flat_map(|ports| ports.split(',').take(FOUND_MAX))
+            .map(|port| port.trim().parse().ok())
+            .collect();
+        let port = |at: usize| ports.get(at).or(ports.first()).copied().flatten();
+        let own = self.database(&format!("{}{}", host.prefix, host.subject));
+        if host.kind.is_none() && own.as_ref().is_some_and(|own| own.contains("sqlite")) {
             return;
         }
-        self.path("DB_SOCKET");
-        let port = default_port(&kind).unwrap_or(3306);
-        if let Some(host) = self.text("DB_HOST") {
-            let own_port = self.text("DB_PORT").and_then(|port| port.parse().ok());
-            let services = of_host(&host, own_port.unwrap_or(port), own_port.unwrap_or(port));
-            self.note("DB_HOST", services);
-        } else if port == POSTGRESQL {
-            self.note("DB_CONNECTION", postgresql_sockets(port));
-        }
+        let kind = host.kind.or_else(|| match host.prefix {
+            "WORDPRESS_" => Some(Kind::MySql),
+            _ => own
+                .and_then(|own| Kind::named(&own))
+                .or_else(|| port(0).and_then(Kind::of_database_at))
+                .or_else(|| Kind::named(&self.database("DB")?)),
+        });
+        let kind = kind.unwrap_or(Kind::MySql);
+        let hosts = value.split(',').map(str::trim).enumerate().take(FOUND_MAX);
+        let services = hosts
+            .filter(|(_, host)| !host.is_empty())
+            .flat_map(|(at, host)| kind.services(host, port(at).unwrap_or(kind.port())));
+        self.note(name, services.collect::<Vec<_>>());
     }
 
-    fn host(&mut self, host: &str, port: &str, default: u16) {
-        if let Some(value) = self.text(host) {
-            let port = self.text(port).and_then(|port| port.parse().ok());
-            self.note(host, of_host(&value, port.unwrap_or(default), default));
+    /// Where Laravel looks for a database of which only the kind is said.
+    fn default_database(&mut self) {
+        if self.text("DB_SOCKET").is_some() {
+            return;
         }
+        let Some(kind) = self
+            .text("DB_CONNECTION")
+            .and_then(|kind| Kind::named(&kind))
+        else {
+            return;
+        };
+        if !kind.is_database() {
+            return;
+        }
+        let port = self.text("DB_PORT").and_then(|port| port.parse().ok());
+        let port = port.unwrap_or(kind.port());
+        let mut services = kind.services("127.0.0.1", port);
+        services.extend(kind.sockets(port));
+        self.note("DB_CONNECTION", services);
     }
 
-    fn list(&mut self, name: &str, port: u16) {
+    fn list(&mut self, name: &str, kind: Kind) {
         if let Some(value) = self.text(name) {
             let services = value
                 .split([',', ' ', ';'])
                 .filter(|host| !host.is_empty())
                 .take(FOUND_MAX)
-                .flat_map(|host| of_host(host, port, port));
+                .flat_map(|host| kind.services(host, kind.port()));
             self.note(name, services.collect::<Vec<_>>());
         }
     }
@@ -173,166 +272,10 @@ fn is_socket(service: &Service) -> bool {
     matches!(service, Service::Socket(_))
 }
 
-/// The port that goes with a kind of database or the scheme of a URL.
-fn default_port(kind: &str) -> Option<u16> {
-    let kind = kind.to_ascii_lowercase().replace('_', "-");
-    let known = PORTS.iter().find(|(name, _)| *name == kind);
-    known.map(|(_, port)| *port)
-}
-
-/// What the host of a variable means: a name, an address, with or without a port, or a path.
-/// `database`: the port by which the kind is told.
-fn of_host(host: &str, port: u16, database: u16) -> Vec<Service> {
-    let host = host.trim();
-    let host = host.split_once("://").map_or(host, |(_, host)| host);
-    if let Some(path) = host
-        .strip_prefix("unix:")
-        .or(host.starts_with('/').then_some(host))
-    {
-        return of_path(path, port, database);
-    }
-    // WordPress': localhost:/run/mysqld/mysqld.sock
-    if let Some((_, path)) = host.split_once(":/") {
-        return of_path(&format!("/{path}"), port, database);
-    }
-    let with_port = match host.parse::<std::net::Ipv6Addr>() {
-        Ok(v6) => format!("[{v6}]:{port}"),
-        Err(_) => format!("{host}:{port}"),
-    };
-    let service = host.parse().or_else(|_| with_port.parse()).ok();
-    let mut services: Vec<Service> = service.into_iter().collect();
-    if host.split(':').next() == Some("localhost") && database == 3306 {
-        services.extend(first_socket(MYSQL_SOCKETS.iter().map(PathBuf::from)));
-    }
-    services
-}
-
-/// A socket's path; the directory of one, for PostgreSQL.
-fn of_path(path: &str, port: u16, database: u16) -> Vec<Service> {
-    let path = if database == POSTGRESQL && !path.contains(".s.PGSQL.") {
-        postgresql_socket(Path::new(path), port)
-    } else {
-        path.into()
-    };
-    let service = path.to_str().and_then(|path| path.parse().ok());
-    service.into_iter().collect()
-}
-
-fn postgresql_socket(directory: &Path, port: u16) -> PathBuf {
-    directory.join(format!(".s.PGSQL.{port}"))
-}
-
-fn postgresql_sockets(port: u16) -> Option<Service> {
-    let directories = POSTGRESQL_DIRECTORIES.iter().map(Path::new);
-    first_socket(directories.map(|directory| postgresql_socket(directory, port)))
-}
-
-fn first_socket(paths: impl Iterator<Item = PathBuf>) -> Option<Service> {
-    paths
-        .into_iter()
-        .find(|path| path.exists())
-        .map(Service::Socket)
-}
-
-/// The services of a URL, or of a DSN of PDO's. Several hosts are separated by commas.
-fn of_url(url: &str) -> Vec<Service> {
-    let Some((scheme, rest)) = url.split_once(':') else {
-        return Vec::new();
-    };
-    let Some(default) = default_port(scheme).or((scheme == "unix").then_some(6379)) else {
-        return Vec::new(); // sqlite, mongodb+srv, …
-    };
-    let Some(rest) = rest.strip_prefix("//") else {
-        return of_dsn(rest, default);
-    };
-    let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
-    // A password may have a slash in it, and so may a path have an `@`: it is seldom both.
-    let hosts = match before.rsplit_once('@') {
-        Some((_, hosts)) => hosts,
-        None => before,
-    };
-    let (hosts, path) = hosts.split_once('/').unwrap_or((hosts, ""));
-    let parameters = query.split('&').filter_map(|pair| pair.split_once('='));
-    let mut port = default;
-    let mut named = Vec::new();
-    for (name, value) in parameters {
-        let value = decoded(value);
-        match name {
-            "unix_socket" | "socket" => named.push(value),
-            "host" => named.push(value),
-            "port" => port = value.parse().unwrap_or(port),
-            _ => {}
-        }
-    }
-    let hosts = decoded(hosts);
-    let mut services: Vec<Service> = hosts
-        .split(',')
-        .filter(|host| !host.is_empty())
-        .take(FOUND_MAX)
-        .chain(named.iter().take(FOUND_MAX).map(String::as_str))
-        .flat_map(|host| of_host(host, port, default))
-        .collect();
-    if hosts.is_empty() && default == 6379 && !path.is_empty() {
-        services.extend(of_path(&format!("/{path}"), port, default));
-    }
-    if hosts.is_empty() && services.is_empty() && default == POSTGRESQL {
-        services.extend(postgresql_sockets(port));
-    }
-    services
-}
-
-/// The rest of a DSN of PDO's: `host=db;port=3306;dbname=shop`.
-fn of_dsn(rest: &str, default: u16) -> Vec<Service> {
-    let value = |wanted: &str| {
-        let mut pairs = rest
-            .split([';', ' '])
-            .filter_map(|pair| pair.split_once('='));
-        pairs
-            .find(|(name, _)| name.trim() == wanted)
-            .map(|(_, value)| value.trim())
-    };
-    let port = value("port").and_then(|port| port.parse().ok());
-    let socket = value("unix_socket").into_iter();
-    let hosts = value("host").into_iter();
-    let hosts = hosts.flat_map(|hosts| hosts.split(',').take(FOUND_MAX));
-    socket
-        .chain(hosts)
-        .flat_map(|host| of_host(host, port.unwrap_or(default), default))
-        .collect()
-}
-
-/// A value as it may be shown: a URL without its user and parameters, a DSN with what says where.
-fn shown(value: &str) -> String {
-    if let Some((scheme, rest)) = value.split_once("://") {
-        let before = rest.split_once('?').map_or(rest, |(before, _)| before);
-        return match before.rsplit_once('@') {
-            Some((_, hosts)) => format!("{scheme}://***@{hosts}"),
-            None => format!("{scheme}://{before}"),
-        };
-    }
-    match value.split_once(':') {
-        Some((scheme, rest)) if rest.contains('=') => {
-            let says_where = |pair: &&str| {
-                let name = pair.split('=').next().unwrap_or(pair).trim();
-                ["host", "port", "unix_socket", "dbname"].contains(&name)
-            };
-            let pairs: Vec<&str> = rest.split([';', ' ']).filter(says_where).collect();
-            format!("{scheme}:{}", pairs.join(";"))
-        }
-        _ => value.to_owned(),
-    }
-}
-
 fn shortened(mut text: String) -> String {
     if text.len() > SHOWN_MAX {
         text.truncate(text.floor_char_boundary(SHOWN_MAX));
         text.push('…');
     }
     text
-}
-
-fn decoded(text: &str) -> String {
-    percent_encoding::percent_decode_str(text)
-        .decode_utf8_lossy()
-        .into_owned()
 }

@@ -2,7 +2,10 @@
 //! the environment that the run is to have, from the `.env` files that its boot is about to read, and
 //! from `composer.json`.
 
-use std::collections::HashMap;
+mod effective;
+#[cfg(test)]
+mod tests;
+
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -16,8 +19,10 @@ use nix::libc;
 use nix::sys::stat::fstatat;
 
 use crate::confinement::{FILE_PATIENCE, run_as};
-use crate::secrets::{Secrets, is_secret};
+use crate::dotenv::{self, Entry, Names};
+use crate::secrets::{Secrets, is_secret, is_secret_variable};
 use crate::services::{Declarations, MANIFEST_MAX_BYTES};
+use effective::Effective;
 
 /// A variable's name and value.
 pub(crate) type Variable = (Vec<u8>, Vec<u8>);
@@ -100,16 +105,14 @@ impl Known {
         let inherited = environment
             .iter()
             .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
-        let variables = of_files(&read.variables, environment);
-        let of_files = variables
-            .iter()
-            .flat_map(|(_, variables)| variables.clone());
+        let entries = of_files(&read.variables, environment);
+        let of_files = entries.iter().flat_map(|(_, entries)| entries);
         let secret: Vec<Variable> = inherited
-            .chain(of_files)
+            .chain(of_files.flat_map(may_be_secret))
             .filter(|(name, value)| is_secret(name, value))
             .collect();
-        let effective = Effective::new(environment, &variables);
-        let services = Declarations::of(read.manifest.as_deref(), &|name| effective.variable(name));
+        let effective = Effective::new(environment, &entries);
+        let services = Declarations::of(read.manifest.as_deref(), &effective);
         let known = Arc::new(Self {
             environment: environment.to_vec(),
             root: root.inode(),
@@ -162,112 +165,63 @@ impl Read {
 fn of_files(
     read: &[(String, Vec<u8>)],
     environment: &[(OsString, OsString)],
-) -> Vec<(String, Vec<Variable>)> {
+) -> Vec<(String, Vec<Entry>)> {
+    let inherited = environment
+        .iter()
+        .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()))
+        .collect();
     let mut room = VARIABLES_MAX;
+    // What the first has, which is `.env`, the others may name.
+    let mut first = Names::new();
     read.iter()
         .map(|(name, text)| {
-            let variables = variables(&String::from_utf8_lossy(text), environment, &mut room);
-            (name.clone(), variables)
+            let entries = dotenv::entries(text, &inherited, &first, &mut room);
+            if first.is_empty() {
+                first = names(&entries);
+            }
+            (name.clone(), entries)
         })
         .collect()
 }
 
-/// What stands for a `$` until the lines are read: of a few short ones that name each other again and
-/// again, `dotenvy` would make values of any length.
-const NAMES: char = '\u{e000}';
-/// The same for one that is meant as such.
-const DOLLAR: char = '\u{e001}';
-
-/// The variables of a file, with those that they name put in as long as there is room.
-fn variables(text: &str, environment: &[(OsString, OsString)], room: &mut usize) -> Vec<Variable> {
-    let text = text.replace("\\$", &DOLLAR.to_string());
-    let text = text.replace('$', &NAMES.to_string());
-    let inherited = environment
-        .iter()
-        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
-    let mut known: HashMap<String, String> = inherited.collect();
-    let mut variables = Vec::new();
-    for (name, value) in dotenvy::from_read_iter(text.as_bytes()).flatten() {
-        let value = substituted(&value, &known, *room);
-        *room = room.saturating_sub(value.len());
-        // The environment's own goes before.
-        known.entry(name.clone()).or_insert_with(|| value.clone());
-        variables.push((name.into_bytes(), value.into_bytes()));
-    }
-    variables
-}
-
-/// A value with the variables that it names, `${NAME}` or `$NAME`, put in; as it is written, where it
-/// would become longer than there is room.
-fn substituted(value: &str, known: &HashMap<String, String>, room: usize) -> String {
-    let mut parts = value.split(NAMES);
-    let mut whole = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let (name, rest) = match part.strip_prefix('{').and_then(|part| part.split_once('}')) {
-            Some(named) => named,
-            None => part.split_at(part.find(|c| !is_name(c)).unwrap_or(part.len())),
-        };
-        let named = known.get(name).map_or("", String::as_str);
-        if whole.len() + named.len() + rest.len() > room {
-            return value.replace([NAMES, DOLLAR], "$");
+fn names(entries: &[Entry]) -> Names {
+    let mut names = Names::new();
+    for entry in entries {
+        if let Some(value) = entry.values.first() {
+            names
+                .entry(entry.name.clone())
+                .or_insert_with(|| value.clone());
         }
-        whole.push_str(named);
-        whole.push_str(rest);
     }
-    whole.replace(DOLLAR, "$")
+    names
 }
 
-/// The variables that hold: those of the environment before those of files.
-struct Effective<'a> {
-    environment: &'a [(OsString, OsString)],
-    /// The files that hold, the first of which decides.
-    files: Vec<(&'a str, &'a [Variable])>,
-}
-
-impl<'a> Effective<'a> {
-    fn new(environment: &'a [(OsString, OsString)], read: &'a [(String, Vec<Variable>)]) -> Self {
-        let file = |name: &str| {
-            let (own, variables) = read.iter().find(|(own, _)| own == name)?;
-            Some((own.as_str(), variables.as_slice()))
+/// What may be secret of a line: its values and, where its name says so, what is written there.
+fn may_be_secret(entry: &Entry) -> Vec<Variable> {
+    let mut texts: Vec<&[u8]> = entry.values.iter().map(Vec::as_slice).collect();
+    if is_secret_variable(&String::from_utf8_lossy(&entry.name)) {
+        let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'');
+        let raw = entry.raw.as_slice();
+        let first = raw.split_first().filter(|(first, _)| is_quote(first));
+        let unquoted = first.map_or(raw, |(_, rest)| rest);
+        // A value and what closes it show nothing more.
+        let is_all = |value: &&[u8]| {
+            let behind = unquoted.strip_prefix(*value);
+            let ends = |byte: &u8| is_quote(byte) || *byte == b'#' || byte.is_ascii_whitespace();
+            !value.is_empty() && behind.is_some_and(|rest| rest.first().is_none_or(ends))
         };
-        let without_environment: Vec<_> = [".env.local", ".env"]
-            .into_iter()
-            .filter_map(file)
-            .collect();
-        let plain = Self {
-            environment,
-            files: without_environment,
-        };
-        // What Symfony and Laravel take where nothing is said.
-        let of = match plain.variable("APP_ENV") {
-            Some((of, _)) => vec![of],
-            None => vec!["dev".to_owned(), "local".to_owned()],
-        };
-        let own = |suffix: &str| {
-            of.iter()
-                .filter_map(|of| file(&format!(".env.{of}{suffix}")))
-                .collect::<Vec<_>>()
-        };
-        let mut files = own(".local");
-        files.extend(file(".env.local"));
-        files.extend(own(""));
-        files.extend(file(".env"));
-        Self { environment, files }
-    }
-
-    /// The value of a variable, and the file that has it, where it is none of the environment's.
-    fn variable(&self, name: &str) -> Option<(String, Option<String>)> {
-        let inherited = self.environment.iter().find(|(own, _)| own == name);
-        if let Some((_, value)) = inherited {
-            return Some((value.to_str()?.to_owned(), None));
+        if !texts.iter().any(is_all) {
+            texts.push(raw);
+            if entry.values.is_empty() {
+                let last = unquoted.split_last().filter(|(last, _)| is_quote(last));
+                texts.push(last.map_or(unquoted, |(_, inner)| inner));
+            }
         }
-        self.files.iter().find_map(|(file, variables)| {
-            let (_, value) = variables.iter().find(|(own, _)| own == name.as_bytes())?;
-            let value = String::from_utf8(value.clone()).ok()?;
-            Some((value, Some((*file).to_owned())))
-        })
     }
+    let texts = texts.into_iter();
+    texts
+        .map(|text| (entry.name.clone(), text.to_vec()))
+        .collect()
 }
 
 /// The files of a project that are looked at, by name.
@@ -301,57 +255,4 @@ fn stamp(root: &Place, name: &str) -> Stamp {
         stat.st_ctime,
         stat.st_ctime_nsec,
     ))
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    fn of(text: &str) -> Vec<(String, String)> {
-        let environment = [("HOST".into(), "database.example".into())];
-        let files = [(".env".to_owned(), text.as_bytes().to_vec())];
-        let text = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).unwrap();
-        let mut read = of_files(&files, &environment);
-        let (_, variables) = read.remove(0);
-        variables.iter().map(|(a, b)| (text(a), text(b))).collect()
-    }
-
-    #[test]
-    fn variables_that_name_each_other_again_and_again_take_no_more_than_their_files() {
-        // Each line is ten of the line before, in all the ways that names are written.
-        let ways: [fn(usize) -> (String, String); 4] = [
-            |line| (format!("A{line}"), format!("${{A{line}}}")),
-            |line| (format!("A{line}"), format!("$A{line}-")),
-            |line| (format!("A.{line}"), format!("${{A.{line}}}")),
-            |line| (format!("export\tA{line}"), format!("${{A{line}}}")),
-        ];
-        for way in ways {
-            let mut text = format!("{}=0123456789\n", way(0).0);
-            for line in 1..20 {
-                let before = way(line - 1).1.repeat(10);
-                text.push_str(&format!("{}=\"{before}\"\n", way(line).0));
-            }
-            let sum: usize = of(&text).iter().map(|(_, value)| value.len()).sum();
-            assert!(sum <= VARIABLES_MAX + text.len(), "{sum}");
-        }
-    }
-
-    #[test]
-    fn a_variable_is_put_in_where_that_is_not_too_much() {
-        let text =
-            "DB=db\nURL=mysql://${DB}:$PORT/shop\nAT=\"$HOST:1\"\nPLAIN=\"\\$DB\"\nBROKEN=${DB\n";
-        let found = of(text);
-        let value = |name: &str| {
-            found
-                .iter()
-                .find(|(own, _)| own == name)
-                .unwrap()
-                .1
-                .as_str()
-        };
-        assert_eq!(value("URL"), "mysql://db:/shop");
-        assert_eq!(value("AT"), "database.example:1");
-        assert_eq!(value("PLAIN"), "$DB");
-    }
 }

@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
+use variables::Environment;
+
+mod variables;
 
 fn parse(text: &str) -> Result<String, String> {
     text.parse::<Service>().map(|service| service.to_string())
@@ -104,184 +107,10 @@ proptest! {
             prop_assert_eq!(service.to_string().parse::<Service>().unwrap(), service);
         }
     }
-
-    #[test]
-    fn no_variable_panics(value in ".{0,80}|(mysql|pgsql|redis|unix|tls):(//)?[a-z@:/?,%=&.;\\[\\]0-9]{0,60}") {
-        for name in ["DATABASE_URL", "DB_HOST", "REDIS_HOST", "MEMCACHED_SERVERS", "DB_SOCKET"] {
-            found(&[(name, &value)]);
-        }
-    }
-}
-
-/// What an environment says: the services, and where each was found.
-fn found(variables: &[(&str, &str)]) -> Vec<(String, String)> {
-    let variables: HashMap<&str, &str> = variables.iter().copied().collect();
-    let lookup = |name: &str| Some(((*variables.get(name)?).to_owned(), None));
-    let declarations = Declarations::of(None, &lookup);
-    let services = declarations.environment.into_iter();
-    services
-        .map(|found| (found.service.to_string(), found.from.to_string()))
-        .collect()
-}
-
-fn services(variables: &[(&str, &str)]) -> Vec<String> {
-    found(variables)
-        .into_iter()
-        .map(|(service, _)| service)
-        .collect()
-}
-
-#[test]
-fn urls_name_a_service_with_the_port_of_their_kind() {
-    for (name, url, expected) in [
-        ("DATABASE_URL", "mysql://shop:s3cret@db/shop", "db:3306"),
-        (
-            "DATABASE_URL",
-            "mysql://shop:s3cret@db:33060/shop?charset=utf8mb4",
-            "db:33060",
-        ),
-        ("DATABASE_URL", "mysql://shop:p@ss/w:rd@db/shop", "db:3306"),
-        (
-            "DATABASE_URL",
-            "postgresql://app:x@10.0.0.5/app?serverVersion=15",
-            "10.0.0.5:5432",
-        ),
-        ("DATABASE_URL", "postgres://[::1]/app", "[::1]:5432"),
-        ("DATABASE_URL", "pdo_pgsql://db", "db:5432"),
-        (
-            "DATABASE_URL",
-            "mariadb://root@db/x?unix_socket=/srv/db.sock",
-            "db:3306 /srv/db.sock",
-        ),
-        (
-            "DATABASE_URL",
-            "mysql://root@/x?unix_socket=/srv/db.sock",
-            "/srv/db.sock",
-        ),
-        (
-            "DATABASE_URL",
-            "pgsql:///app?host=/srv/pg&port=5433",
-            "/srv/pg/.s.PGSQL.5433",
-        ),
-        (
-            "DATABASE_URL",
-            "postgres://u@%2Fsrv%2Fpg/app",
-            "/srv/pg/.s.PGSQL.5432",
-        ),
-        (
-            "DATABASE_URL",
-            "mysql:host=db;port=3307;dbname=shop",
-            "db:3307",
-        ),
-        (
-            "DATABASE_URL",
-            "mysql:unix_socket=/srv/db.sock;dbname=shop",
-            "/srv/db.sock",
-        ),
-        ("DATABASE_URL", "pgsql:host=a,b port=5433", "a:5433 b:5433"),
-        (
-            "DATABASE_URL",
-            "sqlite:///%kernel.project_dir%/var/data.db",
-            "",
-        ),
-        ("DATABASE_URL", "sqlite::memory:", ""),
-        ("DATABASE_URL", "no URL at all", ""),
-        ("REDIS_URL", "redis://cache", "cache:6379"),
-        ("REDIS_URL", "rediss://:s3cret@cache:6380/1", "cache:6380"),
-        ("REDIS_URL", "redis:///srv/redis.sock", "/srv/redis.sock"),
-        ("REDIS_URL", "unix:///srv/redis.sock", "/srv/redis.sock"),
-        ("MEMCACHED_URL", "memcached://mc", "mc:11211"),
-        (
-            "MONGODB_URI",
-            "mongodb://u:p@m1,m2:27018/db?replicaSet=r",
-            "m1:27017 m2:27018",
-        ),
-        ("MONGODB_URL", "mongodb+srv://cluster.example/db", ""),
-        ("AMQP_URL", "amqp://guest:guest@mq/%2f", "mq:5672"),
-        ("AMQP_URL", "amqps://mq", "mq:5671"),
-        ("MAILER_DSN", "smtp://mail:25", ""),
-        ("MAILER_URL", "smtp://mail:25", ""),
-    ] {
-        assert_eq!(services(&[(name, url)]).join(" "), expected, "{url}");
-    }
-}
-
-#[test]
-fn hosts_and_ports_of_their_own_variables_name_services() {
-    for (variables, expected) in [
-        (vec![("DB_HOST", "db")], "db:3306"),
-        (vec![("DB_HOST", "db"), ("DB_PORT", "3307")], "db:3307"),
-        (
-            vec![("DB_HOST", "db"), ("DB_CONNECTION", "pgsql")],
-            "db:5432",
-        ),
-        (vec![("DB_HOST", "::1")], "[::1]:3306"),
-        (vec![("DB_HOST", "db:3308")], "db:3308"),
-        (
-            vec![("DB_HOST", "127.0.0.1"), ("DB_CONNECTION", "sqlite")],
-            "",
-        ),
-        (vec![("DB_HOST", "x:/srv/db.sock")], "/srv/db.sock"),
-        (
-            vec![("DB_HOST", "/srv/pg"), ("DB_CONNECTION", "pgsql")],
-            "/srv/pg/.s.PGSQL.5432",
-        ),
-        (vec![("DB_SOCKET", "/srv/db.sock")], "/srv/db.sock"),
-        (vec![("DB_SOCKET", "db.sock")], ""),
-        (vec![("DB_HOST", ""), ("DB_SOCKET", "null")], ""),
-        (vec![("REDIS_HOST", "cache")], "cache:6379"),
-        (
-            vec![("REDIS_HOST", "tls://cache"), ("REDIS_PORT", "6380")],
-            "cache:6380",
-        ),
-        (vec![("REDIS_HOST", "/srv/redis.sock")], "/srv/redis.sock"),
-        (vec![("REDIS_PORT", "6380")], ""),
-        (
-            vec![("MEMCACHED_HOST", "mc"), ("MEMCACHED_PORT", "1")],
-            "mc:1",
-        ),
-        (vec![("MEMCACHED_SERVERS", "a:1, b")], "a:1 b:11211"),
-        (
-            vec![
-                ("DATABASE_URL", "mysql://db/x"),
-                ("DB_HOST", "db"),
-                ("REDIS_URL", "redis://r"),
-            ],
-            "db:3306 r:6379",
-        ),
-    ] {
-        assert_eq!(services(&variables).join(" "), expected, "{variables:?}");
-    }
-}
-
-#[test]
-fn where_a_service_was_found_is_said_without_a_password() {
-    for (name, value, from) in [
-        (
-            "DATABASE_URL",
-            "mysql://shop:s3/c@ret@db/shop?p=s3cret",
-            "mysql://***@db/shop",
-        ),
-        (
-            "REDIS_URL",
-            "redis://s3cret@cache:6380",
-            "redis://***@cache:6380",
-        ),
-        (
-            "DATABASE_URL",
-            "mysql:host=db;password=s3cret;port=1",
-            "mysql:host=db;port=1",
-        ),
-        ("DB_HOST", "db", "db"),
-        ("AMQP_URL", "amqp://mq", "amqp://mq"),
-    ] {
-        let (_, said) = found(&[(name, value)]).swap_remove(0);
-        assert_eq!(said, format!("{name}={from}"));
-    }
 }
 
 fn of_manifest(text: &str) -> Option<Result<String, String>> {
-    let declarations = Declarations::of(Some(text.as_bytes()), &|_| None);
+    let declarations = Declarations::of(Some(text.as_bytes()), &Environment(&[]));
     let texts = |services: Vec<Service>| {
         let texts: Vec<String> = services.iter().map(ToString::to_string).collect();
         texts.join(" ")
@@ -319,7 +148,7 @@ fn composer_json_declares_a_list_or_nothing() {
         );
     }
     // What it declares takes the environment's place, also where that is nothing.
-    let environment = |_: &str| Some(("mysql://db/x".to_owned(), None));
+    let environment = Environment(&[("DATABASE_URL", "mysql://db/x")]);
     let none = extra(r#"{"services": []}"#);
     let declarations = Declarations::of(Some(none.as_bytes()), &environment);
     assert_eq!(declarations.services(), Ok(Vec::new()));

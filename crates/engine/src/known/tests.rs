@@ -1,0 +1,97 @@
+//! What is known of files.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::services::Variables;
+
+fn of(text: &str) -> Vec<(String, String)> {
+    let environment = [("HOST".into(), "database.example".into())];
+    let files = [(".env".to_owned(), text.as_bytes().to_vec())];
+    let text = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).unwrap();
+    let (_, entries) = of_files(&files, &environment).remove(0);
+    let values = entries
+        .iter()
+        .flat_map(|entry| entry.values.iter().map(|value| (&entry.name, value)));
+    values.map(|(a, b)| (text(a), text(b))).collect()
+}
+
+#[test]
+fn variables_that_name_each_other_again_and_again_take_no_more_than_their_files() {
+    // Each line is ten of the line before, in all the ways that names are written.
+    let ways: [fn(usize) -> (String, String); 4] = [
+        |line| (format!("A{line}"), format!("${{A{line}}}")),
+        |line| (format!("A{line}"), format!("$A{line}-")),
+        |line| (format!("A.{line}"), format!("${{A.{line}}}")),
+        |line| (format!("export\tA{line}"), format!("${{A{line}}}")),
+    ];
+    for way in ways {
+        let mut text = format!("{}=0123456789\n", way(0).0);
+        for line in 1..20 {
+            let before = way(line - 1).1.repeat(10);
+            text.push_str(&format!("{}=\"{before}\"\n", way(line).0));
+        }
+        let sum: usize = of(&text).iter().map(|(_, value)| value.len()).sum();
+        assert!(sum <= VARIABLES_MAX + 2 * text.len(), "{sum}");
+    }
+}
+
+#[test]
+fn what_is_written_is_secret_too_where_it_says_more_than_the_value() {
+    let texts = |line: &str| {
+        let files = [(".env".to_owned(), line.as_bytes().to_vec())];
+        let (_, entries) = of_files(&files, &[]).remove(0);
+        let all = entries.iter().flat_map(may_be_secret);
+        all.map(|(_, value)| String::from_utf8(value).unwrap())
+            .collect::<Vec<_>>()
+    };
+    for (line, expected) in [
+        ("A_TOKEN=abc123", vec!["abc123"]),
+        ("A_TOKEN=\"abc123\" # mine", vec!["abc123"]),
+        ("A_TOKEN='abc123'", vec!["abc123"]),
+        ("A_TOKEN=pa$word123", vec!["pa", "pa$word123"]),
+        ("A_TOKEN=\"ab\\\"c123\"", vec!["ab\"c123", "\"ab\\\"c123\""]),
+        ("A_TOKEN='Bob's 123'", vec!["'Bob's 123'", "Bob's 123"]),
+        ("A_TOKEN=two words", vec!["two words", "two words"]),
+        ("A_TOKEN=", vec!["", ""]),
+        // Of another name only what it means is looked into.
+        ("A_URL='Bob's'", vec![]),
+        ("A_URL=\"ab\\\"c\"", vec!["ab\"c"]),
+    ] {
+        assert_eq!(texts(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn a_later_file_may_name_what_the_first_has() {
+    let files = [
+        (".env", "DB=one\n"),
+        (".env.local", "URL=mysql://${DB}/x\n"),
+    ];
+    let files = files.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
+    let read = of_files(&files, &[]);
+    let effective = Effective::new(&[], &read);
+    let (value, file) = effective.value("URL").unwrap();
+    assert_eq!(
+        (value.as_str(), file.as_deref()),
+        ("mysql://one/x", Some(".env.local"))
+    );
+    assert_eq!(effective.names(), ["URL", "DB"]);
+}
+
+#[test]
+fn a_variable_is_put_in_where_that_is_not_too_much() {
+    let text =
+        "DB=db\nURL=mysql://${DB}:$PORT/shop\nAT=\"$HOST:1\"\nPLAIN=\"\\$DB\"\nBROKEN=${DB\n";
+    let found = of(text);
+    let value = |name: &str| {
+        found
+            .iter()
+            .find(|(own, _)| own == name)
+            .unwrap()
+            .1
+            .as_str()
+    };
+    assert_eq!(value("URL"), "mysql://db:/shop");
+    assert_eq!(value("AT"), "database.example:1");
+    assert_eq!(value("PLAIN"), "$DB");
+}

@@ -1,0 +1,150 @@
+//! Kinds of services: what they are called, and where they are where nothing is said.
+
+use std::path::{Path, PathBuf};
+
+use super::Service;
+
+/// A kind of service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    MySql,
+    PostgreSql,
+    SqlServer,
+    Redis,
+    Memcached,
+    MongoDb,
+    Amqp,
+    /// AMQP over TLS.
+    Amqps,
+}
+
+/// Names of kinds: schemes of URLs, drivers of DSNs, and what `DB_CONNECTION` and its like say.
+const NAMES: &[(&str, Kind)] = &[
+    ("mysql", Kind::MySql),
+    ("mysql2", Kind::MySql),
+    ("mysqli", Kind::MySql),
+    ("pdo-mysql", Kind::MySql),
+    ("mariadb", Kind::MySql),
+    ("postgres", Kind::PostgreSql),
+    ("postgresql", Kind::PostgreSql),
+    ("pgsql", Kind::PostgreSql),
+    ("pdo-pgsql", Kind::PostgreSql),
+    ("sqlsrv", Kind::SqlServer),
+    ("mssql", Kind::SqlServer),
+    ("pdo-sqlsrv", Kind::SqlServer),
+    ("redis", Kind::Redis),
+    ("rediss", Kind::Redis),
+    ("valkey", Kind::Redis),
+    ("valkeys", Kind::Redis),
+    ("memcached", Kind::Memcached),
+    ("mongodb", Kind::MongoDb),
+    ("amqp", Kind::Amqp),
+    ("amqps", Kind::Amqps),
+];
+
+/// Where MySQL's clients look for a server on `localhost`, which to them is a socket. What PHP was
+/// configured with, in the distributions.
+const MYSQL_SOCKETS: &[&str] = &[
+    "/var/run/mysqld/mysqld.sock",
+    "/run/mysqld/mysqld.sock",
+    "/run/mysql/mysql.sock",
+    "/var/lib/mysql/mysql.sock",
+    "/tmp/mysql.sock",
+];
+
+/// Where PostgreSQL's client looks for a server where no host is named (libpq, `unix_socket_directories`).
+const POSTGRESQL_DIRECTORIES: &[&str] = &["/var/run/postgresql", "/run/postgresql", "/tmp"];
+
+impl Kind {
+    /// The kind that a name stands for.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let name = name.trim().to_ascii_lowercase().replace('_', "-");
+        let known = NAMES.iter().find(|(own, _)| *own == name);
+        known.map(|(_, kind)| *kind)
+    }
+
+    /// The port where none is named.
+    pub(super) fn port(self) -> u16 {
+        match self {
+            Self::MySql => 3306,
+            Self::PostgreSql => 5432,
+            Self::SqlServer => 1433,
+            Self::Redis => 6379,
+            Self::Memcached => 11211,
+            Self::MongoDb => 27017,
+            Self::Amqp => 5672,
+            Self::Amqps => 5671,
+        }
+    }
+
+    /// The kind of database that usually has a port.
+    pub(super) fn of_database_at(port: u16) -> Option<Self> {
+        let databases = [Self::MySql, Self::PostgreSql, Self::SqlServer];
+        databases.into_iter().find(|kind| kind.port() == port)
+    }
+
+    /// Whether it is one of SQL's.
+    pub(super) fn is_database(self) -> bool {
+        Self::of_database_at(self.port()).is_some()
+    }
+
+    /// What the host of a variable means: a name, an address, with or without a port, or a path. MySQL's
+    /// clients take `localhost` for a socket, whatever the port, unless they are told to use TCP: it is
+    /// both.
+    pub(super) fn services(self, host: &str, port: u16) -> Vec<Service> {
+        let host = host.trim();
+        let host = host.split_once("://").map_or(host, |(_, host)| host);
+        if let Some(path) = host
+            .strip_prefix("unix:")
+            .or(host.starts_with('/').then_some(host))
+        {
+            return self.of_path(path, port);
+        }
+        // WordPress': localhost:/run/mysqld/mysqld.sock
+        if let Some((_, path)) = host.split_once(":/") {
+            return self.of_path(&format!("/{path}"), port);
+        }
+        let with_port = match host.parse::<std::net::Ipv6Addr>() {
+            Ok(v6) => format!("[{v6}]:{port}"),
+            Err(_) => format!("{host}:{port}"),
+        };
+        let service = host.parse().or_else(|_| with_port.parse()).ok();
+        let mut services: Vec<Service> = service.into_iter().collect();
+        let name = host.split(':').next().unwrap_or(host);
+        if self == Self::MySql && name.eq_ignore_ascii_case("localhost") {
+            services.extend(first_socket(MYSQL_SOCKETS.iter().map(PathBuf::from)));
+        }
+        services
+    }
+
+    /// A socket's path; the directory of one, for PostgreSQL.
+    pub(super) fn of_path(self, path: &str, port: u16) -> Vec<Service> {
+        let path = if self == Self::PostgreSql && !path.contains(".s.PGSQL.") {
+            postgresql_socket(Path::new(path), port)
+        } else {
+            path.into()
+        };
+        let service = path.to_str().and_then(|path| path.parse().ok());
+        service.into_iter().collect()
+    }
+
+    /// Where a client looks that is told no host.
+    pub(super) fn sockets(self, port: u16) -> Option<Service> {
+        let directories = POSTGRESQL_DIRECTORIES.iter().map(Path::new);
+        let paths = directories.map(|directory| postgresql_socket(directory, port));
+        (self == Self::PostgreSql)
+            .then(|| first_socket(paths))
+            .flatten()
+    }
+}
+
+fn postgresql_socket(directory: &Path, port: u16) -> PathBuf {
+    directory.join(format!(".s.PGSQL.{port}"))
+}
+
+fn first_socket(paths: impl Iterator<Item = PathBuf>) -> Option<Service> {
+    paths
+        .into_iter()
+        .find(|path| path.exists())
+        .map(Service::Socket)
+}
