@@ -30,7 +30,7 @@ final class HostHealthTest extends TestCase
 
     private const HOST_MEMORY = '128M';
 
-    private const SECRET = 'aaaaaa';
+    private const SECRET = '______';
 
     /** A long one: it stands for the secret. */
     private const SECRET_NAME = 'APP_SECRET_OF_WHICH_THE_NAME_IS_LONGER_THAN_ITS_VALUE';
@@ -256,7 +256,7 @@ final class HostHealthTest extends TestCase
      */
     private static function keys(int $count, int $lengths): string
     {
-        $row = 'str_repeat("a", 6 + intdiv($i, $lengths ** %d) %% $lengths)';
+        $row = 'str_repeat("_", 6 + intdiv($i, $lengths ** %d) %% $lengths)';
         $rows = implode(' . "-" . ', array_map(static fn (int $of): string => sprintf($row, $of), [0, 1, 2]));
 
         return "\$lengths = $lengths; for (\$i = 0; \$i < $count; \$i++) { \$keys[] = $rows; }";

@@ -66,9 +66,10 @@ for temporary files only, and nothing of it is left.
 
 With --format=json an object: ok, user {uid, name}, php {path, version, sapi, thread_safe, debug,
 problem}, extension {path, version, problem}, kernel {release, architecture, container}, problems,
-services, guards. Each service: service, from, addresses, problem. Each guard: name, state (in_force, degraded, missing, unknown), detail, version, remedies
-[{because, how}], self_test {verdict (passed, failed, not_tried), reason, attacks [{tried, seen,
-without, held}]}. What is not known is null.
+warnings, services, guards. Each service: service, from, addresses, problem. Each guard: name, state
+(in_force, degraded, missing, unknown), detail, version, remedies [{because, how}], self_test {verdict
+(passed, failed, not_tried), reason, attacks [{tried, seen, without, held}]}. What is not known is
+null.
 
 Exit codes:
   0  every guard is in force, and none gave way

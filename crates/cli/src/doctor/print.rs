@@ -21,6 +21,13 @@ pub fn render(report: &Report, theme: Theme) -> String {
             &theme.bad(&format!("✗ {}", escape::line(problem.trim()))),
         );
     }
+    for warning in &report.warnings {
+        line(
+            &mut out,
+            0,
+            &theme.notice(&format!("! {}", escape::line(warning))),
+        );
+    }
     line(&mut out, 0, "");
     for guard in &report.guards {
         row(&mut out, guard, theme);

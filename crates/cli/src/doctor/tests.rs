@@ -72,6 +72,7 @@ fn report(ok: bool, guards: Vec<GuardReport>) -> Report {
             container: None,
         },
         problems: Vec::new(),
+        warnings: Vec::new(),
         services: Vec::new(),
         guards,
     }
@@ -204,6 +205,18 @@ fn without_php_there_is_a_line_that_says_so() {
 }
 
 #[test]
+fn a_warning_is_a_line_and_no_fault() {
+    let mut report = report(true, Vec::new());
+    report.warnings = vec!["The secret in A\u{1b}[2J protects nothing.".into()];
+    let text = plain(&report);
+    assert!(
+        text.contains("\n! The secret in A\\x1b[2J protects nothing.\n"),
+        "{text}"
+    );
+    assert!(text.ends_with("Every guard is in force and held when it was attacked.\n"));
+}
+
+#[test]
 fn colour_is_there_only_when_asked_for() {
     let report = report(true, vec![landlock()]);
     assert!(!plain(&report).contains('\u{1b}'));
@@ -223,6 +236,7 @@ fn the_shape_for_programs_is_stable() {
             "extension": {"path": "/usr/lib/php/altair_eval.so", "version": "0.1.0", "problem": null},
             "kernel": {"release": "6.18.0", "architecture": "x86_64", "container": null},
             "problems": [],
+            "warnings": [],
             "services": [],
             "guards": [
                 {"name": "landlock", "state": "in_force", "detail": null, "version": "ABI 7",

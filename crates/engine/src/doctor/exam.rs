@@ -85,6 +85,7 @@ pub(super) fn examine(
             container: machine.container,
         },
         problems,
+        warnings: Vec::new(),
         services: Vec::new(),
         guards,
     }

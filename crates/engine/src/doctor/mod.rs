@@ -11,9 +11,9 @@ mod interpreter;
 mod judge;
 mod lab;
 mod machine;
+mod project;
 mod report;
 mod scratch;
-mod services;
 #[cfg(test)]
 mod tests;
 mod versions;
@@ -55,7 +55,7 @@ impl Doctor {
         }
     }
 
-    /// Sets the project whose services are looked at.
+    /// Sets the project whose services and secrets are looked at.
     #[must_use]
     pub fn with_root(mut self, root: PathBuf) -> Self {
         self.root = Some(root);
@@ -67,14 +67,11 @@ impl Doctor {
     /// Takes about as long as a dozen evaluations, some at a time. Nothing of it is left.
     pub fn examine(&self, progress: &mut dyn FnMut(Progress)) -> Report {
         let mut report = exam::examine(&self.php, self.extension.as_deref(), progress);
-        if let Some(root) = &self.root {
-            match services::of(root) {
-                Ok(services) => report.services = services,
-                Err(problem) => {
-                    report.ok = false;
-                    report.problems.push(problem);
-                }
-            }
+        if let Some(root) = &self.root
+            && let Err(problem) = project::look(root, &mut report)
+        {
+            report.ok = false;
+            report.problems.push(problem);
         }
         report
     }

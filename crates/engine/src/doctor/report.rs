@@ -18,6 +18,7 @@ use serde::Serialize;
 ///     "extension": {"path": "/usr/lib/php/altair_eval.so", "version": "0.1.0", "problem": null},
 ///     "kernel": {"release": "6.18.44", "architecture": "x86_64", "container": "docker"},
 ///     "problems": [],
+///     "warnings": [],
 ///     "services": [
 ///         {"service": "db:3306", "from": "DATABASE_URL=mysql://***@db:3306/shop (.env)",
 ///          "addresses": ["172.18.0.2:3306"], "problem": null}
@@ -52,6 +53,8 @@ pub struct Report {
     pub kernel: Kernel,
     /// What kept the examination from going on, each in a sentence.
     pub problems: Vec<String>,
+    /// What is no fault of the machine's and protects less than it seems to, each in a sentence.
+    pub warnings: Vec<String>,
     /// What a run in the project may connect to while the network is off, where a project was named.
     pub services: Vec<ServiceReport>,
     /// Every guard, outermost first.

@@ -4,6 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
+use super::escapes::{Html, Json};
+
 /// What `urlencode()` leaves as it is.
 const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 /// What `rawurlencode()` leaves as it is: RFC 3986, section 2.3.
@@ -16,78 +18,63 @@ const COMPONENT: &AsciiSet = &RAW
     .remove(b')')
     .remove(b'*');
 
-/// All forms of a value, each once, the value itself first.
-pub(super) fn of(value: &[u8]) -> Vec<Vec<u8>> {
+/// The usual forms of a value, the value itself first. Some may be the same.
+pub(super) fn usual(value: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = vec![value.to_vec()];
+    let text = String::from_utf8_lossy(value);
     // As it looks where what is no UTF-8 was replaced.
-    forms.push(String::from_utf8_lossy(value).into_owned().into_bytes());
-    forms.extend(json(value));
+    forms.push(text.as_bytes().to_vec());
+    forms.extend(Json::usual().map(|json| json.escaped(&text).into_bytes()));
     forms.extend(url(value));
     forms.extend(base64(value));
     forms.extend(literals(value));
-    let mut distinct: Vec<Vec<u8>> = Vec::with_capacity(forms.len());
-    for form in forms {
-        if !distinct.contains(&form) {
-            distinct.push(form);
-        }
-    }
-    distinct
+    forms.extend(Html::usual().map(|html| html.escaped(value)));
+    forms
 }
 
-/// As in a JSON string: with slashes and what is not ASCII escaped, as `json_encode()` does, or not.
-fn json(value: &[u8]) -> Vec<Vec<u8>> {
-    let text = String::from_utf8_lossy(value);
-    let Ok(quoted) = serde_json::to_string(&*text) else {
-        return Vec::new();
-    };
-    let plain = quoted[1..quoted.len() - 1].to_owned();
-    let ascii = |text: &str| {
-        let mut out = String::with_capacity(text.len());
-        for c in text.chars() {
-            match c {
-                c if c.is_ascii() => out.push(c),
-                c => c
-                    .encode_utf16(&mut [0; 2])
-                    .iter()
-                    .for_each(|unit| out.push_str(&format!("\\u{unit:04x}"))),
-            }
-        }
-        out
-    };
-    let slashed = plain.replace('/', "\\/");
-    [ascii(&plain), ascii(&slashed), plain, slashed]
-        .map(String::into_bytes)
-        .into()
+/// Forms that a value with certain characters has besides: in JSON for HTML, in JSON inside of JSON, in
+/// HTML by other entities. They are many, and mostly the same as others.
+pub(super) fn rare(value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let text = String::from_utf8_lossy(value).into_owned();
+    let is_plain = |c: char| c.is_ascii_graphic() && !"<>&'\"/\\".contains(c);
+    let has_some = !text.chars().all(is_plain);
+    let own = text.clone();
+    let once = Json::all(&text).map(move |json| json.escaped(&own).into_bytes());
+    let own = text.clone();
+    let twice = Json::usual().into_iter().chain(Json::for_html());
+    let twice = twice.flat_map(move |inner| {
+        let text = inner.escaped(&own);
+        let outer = [inner, inner.with_plain_slashes()];
+        outer.map(|outer| outer.escaped(&text).into_bytes())
+    });
+    let in_html = Json::usual()
+        .into_iter()
+        .map(move |json| Html::default().escaped(json.escaped(&text).as_bytes()));
+    let html = Html::all(value).map({
+        let value = value.to_vec();
+        move |html| html.escaped(&value)
+    });
+    let all = once.chain(twice).chain(in_html).chain(html);
+    all.take(if has_some { usize::MAX } else { 0 })
 }
 
-/// As in PHP's literals, which `var_export()` and `addslashes()` write, and in HTML.
-fn literals(value: &[u8]) -> Vec<Vec<u8>> {
-    let escaped = |special: &[(u8, &str)]| {
+/// As in PHP's literals, which `var_export()` and `addslashes()` write.
+fn literals(value: &[u8]) -> [Vec<u8>; 2] {
+    let escaped = |special: &[u8]| {
         let mut out = Vec::with_capacity(value.len());
         for byte in value {
-            match special.iter().find(|(of, _)| of == byte) {
-                Some((_, text)) => out.extend_from_slice(text.as_bytes()),
-                None => out.push(*byte),
+            if special.contains(byte) {
+                out.push(b'\\');
             }
+            out.push(*byte);
         }
         out
     };
-    let (amp, lt, gt, quot) = (
-        (b'&', "&amp;"),
-        (b'<', "&lt;"),
-        (b'>', "&gt;"),
-        (b'"', "&quot;"),
-    );
-    vec![
-        escaped(&[(b'\\', "\\\\"), (b'\'', "\\'")]),
-        escaped(&[(b'\\', "\\\\"), (b'\'', "\\'"), (b'"', "\\\"")]),
-        escaped(&[amp, lt, gt, quot, (b'\'', "&#039;")]),
-        escaped(&[amp, lt, gt, quot]),
-    ]
+    [escaped(b"\\'"), escaped(b"\\'\"")]
 }
 
 /// As in a URL, with digits of either case.
-fn url(value: &[u8]) -> Vec<Vec<u8>> {
+pub(super) fn url(value: &[u8]) -> Vec<Vec<u8>> {
     let encoded = |set| percent_encode(value, set).to_string();
     let upper = [
         encoded(RAW),

@@ -4,40 +4,52 @@
 //! This keeps a password out of a log or an agent's context. It is no guard: a snippet that means to
 //! can write a secret in a form that nobody looks for.
 
+mod escapes;
 mod forms;
 mod name;
+mod places;
 mod spans;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod url;
+mod value;
 mod variables;
+mod weak;
 
-use std::collections::{BTreeSet, HashMap};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-
-use serde_json::{Map, Value};
 
 use crate::encode::TRUNCATED;
 use crate::result::{EvalResult, FileChanges};
 
 use crate::known::Variable;
 pub(crate) use name::{is_header_name, is_scheme, is_secret_name, is_secret_variable};
+use places::Places;
 use spans::Finder;
 pub(crate) use stream::Redactor;
 pub(crate) use url::url_password;
 pub use variables::is_secret;
+pub(crate) use variables::weak;
 
-/// Bytes of the shortest value that is looked for: a shorter one would be found in many a word.
+/// Bytes of the shortest value that is looked for everywhere: a shorter one would be found in many a word.
 pub const SHORTEST: usize = 6;
+
+/// A part of a text, and the secret that is there.
+type Span = (Range<usize>, usize);
 
 /// What is secret in a run.
 pub struct Secrets {
     /// Name and value, each value once.
     values: Vec<(String, Vec<u8>)>,
+    /// Finds those that stand for nothing else.
     finder: Finder,
+    /// Finds those that are words, where they stand as passwords.
+    places: Places,
 }
 
 /// What stands for a text that could not be searched in time.
@@ -66,19 +78,6 @@ impl Used {
     }
 }
 
-/// Parts of an encoded value that are none of the snippet's.
-const SHAPE: [&str; 9] = [
-    "type",
-    "encoding",
-    "is_list",
-    "count",
-    "length",
-    "id",
-    "truncated",
-    "size_hint",
-    "exhausted",
-];
-
 /// The last that were made. Most runs of a host have the same, and making the finder takes longer
 /// than a short answer does to be searched.
 static LAST: Mutex<Option<Arc<Secrets>>> = Mutex::new(None);
@@ -97,8 +96,17 @@ impl Secrets {
         {
             return Some(Arc::clone(last));
         }
-        let finder = Finder::new(values.iter().map(|(_, value)| value.as_slice()));
-        let secrets = Arc::new(Self { values, finder });
+        let numbered = values.iter().enumerate();
+        let (weak, strong): (Vec<_>, Vec<_>) = numbered
+            .map(|(of, (_, value))| (of, value.as_slice()))
+            .partition(|(_, value)| weak::is_weak(value));
+        let finder = Finder::new(strong.into_iter());
+        let places = Places::new(weak.into_iter());
+        let secrets = Arc::new(Self {
+            values,
+            finder,
+            places,
+        });
         if let Some(last) = last.as_deref_mut() {
             *last = Some(Arc::clone(&secrets));
         }
@@ -167,7 +175,7 @@ impl Secrets {
             None => (text.as_str(), ""),
         };
         let is_cut = is_cut || !mark.is_empty();
-        let Some(spans) = self.finder.spans_until(kept.as_bytes(), is_cut, used.until) else {
+        let Some(spans) = self.spans(b"", kept.as_bytes(), is_cut, used.until) else {
             *text = UNSEARCHED.to_owned();
             return true;
         };
@@ -198,75 +206,55 @@ impl Secrets {
         self.values.get(of).map_or("", |(name, _)| name)
     }
 
-    /// Replaces the secrets in an encoded value: in its texts, its numbers, and its keys.
-    fn json(&self, value: &mut Value, used: &mut Used) {
-        match value {
-            Value::String(text) => {
-                self.text(text, false, used);
-            }
-            Value::Number(number) => {
-                let text = number.to_string();
-                // A longer number that has one inside is another number.
-                let spans = self.finder.spans_until(text.as_bytes(), false, used.until);
-                match spans.as_deref() {
-                    None => *value = UNSEARCHED.into(),
-                    Some([(span, of)]) if *span == (0..text.len()) => {
-                        used.secrets.insert(*of);
-                        *value = self.replacement(*of).into();
-                    }
-                    Some(_) => {}
-                }
-            }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.json(item, used)),
-            Value::Object(map) => {
-                let is_cut = map.get("truncated") == Some(&Value::Bool(true));
-                let is_encoded = map.get("type").is_some_and(Value::is_string);
-                for (key, item) in map.iter_mut() {
-                    match (key.as_str(), item) {
-                        // The shape is ours, and a secret may equal a word of it.
-                        (key, _) if is_encoded && SHAPE.contains(&key) => {}
-                        // What is shown as base64 has no mark where it is cut.
-                        ("value", Value::String(text)) if is_cut => {
-                            self.text(text, true, used);
-                        }
-                        ("value" | "properties", Value::Object(entries)) if is_encoded => {
-                            entries
-                                .values_mut()
-                                .for_each(|entry| self.json(entry, used));
-                            self.keys(entries, used);
-                        }
-                        (_, item) => self.json(item, used),
-                    }
-                }
-            }
-            Value::Null | Value::Bool(_) => {}
+    /// Where secrets are in a text that stands behind another one, in order and apart, each with the secret
+    /// that begins there. `None`: that was not all, and there was no time left.
+    fn spans(
+        &self,
+        before: &[u8],
+        text: &[u8],
+        is_cut: bool,
+        until: Option<Instant>,
+    ) -> Option<Vec<Span>> {
+        let mut spans = self.finder.spans(text, is_cut, until)?;
+        if self.places.is_empty() {
+            return Some(spans);
         }
+        let whole = behind(before, text);
+        let places = self.places.spans(&whole, is_cut).into_iter();
+        let places = places.filter_map(|(span, of)| {
+            let start = span.start.checked_sub(before.len())?;
+            Some((start..span.end - before.len(), of))
+        });
+        spans.extend(places);
+        spans.sort_by_key(|(span, _)| span.start);
+        let mut apart: Vec<Span> = Vec::with_capacity(spans.len());
+        for (span, of) in spans {
+            match apart.last_mut() {
+                Some((last, _)) if span.start < last.end => last.end = last.end.max(span.end),
+                _ => apart.push((span, of)),
+            }
+        }
+        Some(apart)
     }
 
-    /// Replaces the secrets in keys. Two that become the same are told apart.
-    fn keys(&self, map: &mut Map<String, Value>, used: &mut Used) {
-        let until = used.until;
-        let is_clean = |key: &String| {
-            let spans = self.finder.spans_until(key.as_bytes(), false, until);
-            spans.is_some_and(|spans| spans.is_empty())
-        };
-        if map.keys().all(is_clean) {
-            return;
+    /// Where at the end of a text that stands behind another one a secret begins that may go on behind it.
+    fn head_at_end(&self, before: &[u8], text: &[u8]) -> Option<usize> {
+        let head = self.finder.head_at_end(text, 1).map(|(start, _)| start);
+        if self.places.is_empty() {
+            return head;
         }
-        let mut clean = Map::new();
-        let mut numbers: HashMap<String, usize> = HashMap::new();
-        for (mut key, item) in std::mem::take(map) {
-            self.text(&mut key, false, used);
-            let mut distinct = key.clone();
-            while clean.contains_key(&distinct) {
-                // From where the last one so called has come to.
-                let number = numbers.entry(key.clone()).or_insert(1);
-                *number += 1;
-                distinct = format!("{key} ({number})");
-            }
-            clean.insert(distinct, item);
-        }
-        *map = clean;
+        let place = self.places.head_at_end(&behind(before, text));
+        // What was passed on is not held any more.
+        let place = place.map(|(start, _)| start.saturating_sub(before.len()));
+        head.into_iter().chain(place).min()
+    }
+}
+
+/// A text with another one before it.
+fn behind<'a>(before: &[u8], text: &'a [u8]) -> Cow<'a, [u8]> {
+    match before {
+        [] => Cow::Borrowed(text),
+        before => Cow::Owned([before, text].concat()),
     }
 }
 

@@ -41,11 +41,27 @@ const HEADERS: [&str; 4] = ["authorization", "proxyauthorization", "cookie", "se
 const SCHEMES: [&str; 6] = ["bearer", "basic", "digest", "token", "apikey", "negotiate"];
 
 /// Ends that make a variable's name secret besides: `STRIPE_KEY`, but not `MONKEY`; `DB_PWD`, but not
-/// the working directory's `PWD` and `OLDPWD`.
-const VARIABLE_ENDS: [&str; 7] = ["_key", "_keys", "_salt", "_pwd", "_pw", "_auth", "pass"];
+/// the working directory's `PWD` and `OLDPWD`; `GITHUB_PAT`, a personal access token.
+const VARIABLE_ENDS: [&str; 8] = [
+    "_key", "_keys", "_salt", "_pwd", "_pw", "_auth", "_pat", "pass",
+];
+
+/// What makes a variable's name secret wherever it stands: who has the address may call there.
+const VARIABLE_PART: &str = "webhook";
+
+/// Names of variables that end as those of keys do, and are of databases and routers.
+const OTHER_KEYS: [&str; 7] = [
+    "foreign_key",
+    "hash_key",
+    "partition_key",
+    "primary_key",
+    "range_key",
+    "route_key",
+    "sort_key",
+];
 
 /// Ends of names of variables that tell something about a secret, or where it is.
-const ABOUT: [&str; 15] = [
+const ABOUT: [&str; 26] = [
     "_file",
     "_path",
     "_dir",
@@ -61,6 +77,17 @@ const ABOUT: [&str; 15] = [
     "_tokens",
     "public_key",
     "_cookie",
+    "_timeout",
+    "_domain",
+    "_endpoint",
+    "_token_url",
+    "_token_uri",
+    "_driver",
+    "_provider",
+    "_prefix",
+    "_header",
+    "_table",
+    "_broker",
 ];
 
 /// Whether the value of something called `name` is to be masked.
@@ -74,7 +101,10 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
 pub(crate) fn is_secret_variable(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let ends = |list: &[&str]| list.iter().any(|end| lower.ends_with(end));
-    (has_secret_part(&plain(name)) || ends(&VARIABLE_ENDS)) && !ends(&ABOUT)
+    let is_so = has_secret_part(&plain(name)) || ends(&VARIABLE_ENDS);
+    (is_so || lower.contains(VARIABLE_PART))
+        && !ends(&ABOUT)
+        && !OTHER_KEYS.contains(&lower.as_str())
 }
 
 fn has_secret_part(plain: &str) -> bool {

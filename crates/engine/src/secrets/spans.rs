@@ -12,10 +12,15 @@ use super::{SHORTEST, forms};
 
 /// Bytes of a secret's beginning that are taken for it where a text is cut: fewer are found at the
 /// end of many a text.
-const HEAD_MIN: usize = 3;
+pub(super) const HEAD_MIN: usize = 3;
 
 /// The filter has two to the power of this bits: 32 KiB, which a processor's fastest cache holds.
 const FILTER_BITS: u32 = 18;
+
+/// Bytes that rare forms of all secrets may have, with [`RARE_COST`] for each: there are some hundreds of
+/// a value with every special character.
+const RARE_MAX: usize = 4 << 20;
+const RARE_COST: usize = 128;
 
 /// Places of a text after which the clock is looked at.
 const LOOK_AFTER: usize = 4096;
@@ -41,12 +46,24 @@ struct Form {
 }
 
 impl Finder {
-    /// A finder for these values, each of [`SHORTEST`] bytes at least.
-    pub(super) fn new<'a>(values: impl Iterator<Item = &'a [u8]>) -> Self {
-        let mut sorted: Vec<(Vec<u8>, usize)> = values
-            .enumerate()
-            .flat_map(|(of, value)| forms::of(value).into_iter().map(move |form| (form, of)))
-            .collect();
+    /// A finder for these values, each with its secret, and of [`SHORTEST`] bytes at least.
+    pub(super) fn new<'a>(values: impl Iterator<Item = (usize, &'a [u8])>) -> Self {
+        let mut sorted: Vec<(Vec<u8>, usize)> = Vec::new();
+        let mut room = RARE_MAX;
+        for (of, value) in values {
+            let mut forms = forms::usual(value);
+            for form in forms::rare(value) {
+                let cost = form.len() + RARE_COST;
+                if cost > room {
+                    break;
+                }
+                if !forms.contains(&form) {
+                    room -= cost;
+                    forms.push(form);
+                }
+            }
+            sorted.extend(forms.into_iter().map(|form| (form, of)));
+        }
         sorted.sort();
         sorted.dedup_by(|later, first| later.0 == first.0);
         let longest = sorted.iter().map(|(text, _)| text.len()).max().unwrap_or(0);
@@ -77,13 +94,8 @@ impl Finder {
     }
 
     /// Where secrets are, in order and apart, each with the secret that begins there. In a text that
-    /// is cut the beginning of one may stand at its end.
-    pub(super) fn spans(&self, text: &[u8], is_cut: bool) -> Vec<(Range<usize>, usize)> {
-        self.spans_until(text, is_cut, None).unwrap_or_default()
-    }
-
-    /// The same as far as it is found `until` then; `None` where that was not all.
-    pub(super) fn spans_until(
+    /// is cut the beginning of one may stand at its end. `None` where that was not all `until` then.
+    pub(super) fn spans(
         &self,
         text: &[u8],
         is_cut: bool,
@@ -92,6 +104,9 @@ impl Finder {
         let is_over = || until.is_some_and(|until| Instant::now() >= until);
         if is_over() {
             return None;
+        }
+        if self.forms.is_empty() {
+            return Some(Vec::new());
         }
         let mut apart: Vec<(Range<usize>, usize)> = Vec::new();
         let mut add = |span: Range<usize>, of| match apart.last_mut() {
@@ -119,6 +134,12 @@ impl Finder {
             add(head..text.len(), of);
         }
         Some(apart)
+    }
+
+    /// Bytes of each form.
+    #[cfg(test)]
+    pub(super) fn sizes(&self) -> impl Iterator<Item = usize> {
+        self.forms.iter().map(|form| form.text.len())
     }
 
     /// The longest form that a text begins with.

@@ -8,6 +8,7 @@ use std::time::Instant;
 use altair_sandbox::Stream;
 
 use super::Secrets;
+use super::places::BEFORE_MAX;
 use crate::evaluation::{OUTPUT_LIMIT, Observer};
 use crate::known::{Known, Variable};
 use crate::result::EvalResult;
@@ -25,6 +26,8 @@ struct Redacting {
     held: Vec<u8>,
     /// How much of it belongs to a secret that was replaced already.
     told: usize,
+    /// The end of what stood before it: it may say that what follows is a password.
+    before: Vec<u8>,
 }
 
 impl Redacting {
@@ -32,10 +35,8 @@ impl Redacting {
     fn push(&mut self, secrets: &Arc<Secrets>, chunk: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(chunk);
         let text = std::mem::take(&mut self.held);
-        let keep_from = secrets
-            .finder
-            .head_at_end(&text, 1)
-            .map_or(text.len(), |(start, _)| start);
+        let keep_from = secrets.head_at_end(&self.before, &text);
+        let keep_from = keep_from.unwrap_or(text.len());
         let (out, told) = self.pass_on(secrets, &text, keep_from);
         self.held = text[keep_from..].to_vec();
         self.told = told;
@@ -53,7 +54,8 @@ impl Redacting {
         let mut out = Vec::with_capacity(text.len());
         // What was replaced before is not shown again.
         let mut at = std::mem::take(&mut self.told);
-        for (span, of) in secrets.finder.spans(text, false) {
+        let spans = secrets.spans(&self.before, text, false, None);
+        for (span, of) in spans.unwrap_or_default() {
             if span.start >= end {
                 break;
             }
@@ -62,6 +64,9 @@ impl Redacting {
             at = at.max(span.end);
         }
         out.extend_from_slice(text.get(at..end).unwrap_or_default());
+        self.before.extend_from_slice(&text[..end]);
+        let old = self.before.len().saturating_sub(BEFORE_MAX);
+        self.before.drain(..old);
         (out, at.saturating_sub(end))
     }
 }

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode;
 use serde_json::Value;
 
+use super::weak::{is_known_default, is_weak};
 use super::{SHORTEST, Variable, is_secret_variable, url_password};
 
 /// Characters of a variable's name that are shown; a host's environment may hold any bytes.
@@ -24,7 +25,18 @@ const PARAMETERS: [&str; 3] = ["pass", "pwd", "auth"];
 /// Whether a variable may hold a secret: by its name, or because its value may have one inside.
 #[must_use]
 pub fn is_secret(name: &[u8], value: &[u8]) -> bool {
-    value.len() >= SHORTEST && (is_named_so(name) || !inside(value).is_empty())
+    (is_named_so(name) && counts(value)) || inside(value).iter().any(|part| counts(part))
+}
+
+/// Whether a value is looked for at all.
+fn counts(value: &[u8]) -> bool {
+    value.len() >= SHORTEST || is_known_default(value)
+}
+
+/// Whether something called `name` in a text, `name=value`, is a password or the like.
+pub(super) fn is_parameter(name: &str) -> bool {
+    let name = name.trim();
+    is_secret_variable(name) || PARAMETERS.iter().any(|it| name.eq_ignore_ascii_case(it))
 }
 
 fn is_named_so(name: &[u8]) -> bool {
@@ -35,40 +47,76 @@ fn is_named_so(name: &[u8]) -> bool {
 const SECRETS_MAX: usize = 1000;
 const SECRETS_MAX_BYTES: usize = 256 << 10;
 
-/// The secrets in variables, each with the first name that has it; the first [`SECRETS_MAX`].
+/// The secrets in variables, each with the first name that has it; the first [`SECRETS_MAX`]. Lines of
+/// those that have several come last.
 pub(super) fn secrets(variables: &[Variable]) -> Vec<(String, Vec<u8>)> {
     let mut known = HashSet::new();
     let mut secrets = Vec::new();
     let mut room = SECRETS_MAX_BYTES;
+    let mut add = |name: &[u8], value: &[u8]| {
+        if secrets.len() < SECRETS_MAX && value.len() <= room && known.insert(value.to_vec()) {
+            room -= value.len();
+            secrets.push((shown(name), value.to_vec()));
+        }
+        secrets.len() < SECRETS_MAX
+    };
     for (name, value) in variables {
         let own = is_named_so(name).then(|| spellings(value));
         for value in own.into_iter().flatten().chain(inside(value)) {
             // One place of a text is compared with so much at most.
-            for part in parts(&value) {
-                if secrets.len() == SECRETS_MAX {
-                    return secrets;
-                }
-                if part.len() > room {
-                    continue;
-                }
-                if known.insert(part.to_vec()) {
-                    room -= part.len();
-                    secrets.push((shown(name), part.to_vec()));
-                }
+            if !parts(&value).all(|part| add(name, part)) {
+                return secrets;
+            }
+        }
+    }
+    for (name, value) in variables.iter().filter(|(name, _)| is_named_so(name)) {
+        for value in spellings(value) {
+            if !lines(&value).all(|line| add(name, line)) {
+                return secrets;
             }
         }
     }
     secrets
 }
 
+/// The variables whose own value, or the password in it, is a word that protects nothing: their names.
+pub(crate) fn weak(variables: &[Variable]) -> Vec<String> {
+    let mut names = Vec::new();
+    for (name, value) in variables {
+        let own = is_named_so(name).then(|| value.clone());
+        let mut values = own.into_iter().chain(inside(value));
+        let name = shown(name);
+        if values.any(|value| counts(&value) && is_weak(&value)) && !names.contains(&name) {
+            names.push(name);
+        }
+        if names.len() == WEAK_MAX {
+            break;
+        }
+    }
+    names
+}
+
+/// Names of variables with weak secrets that are told.
+const WEAK_MAX: usize = 20;
+
 /// A value in pieces of [`LONGEST`] bytes; nothing where it is too short to be looked for.
 fn parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = (value.len() < LONGEST + SHORTEST).then_some(value);
     let pieces = value.chunks(LONGEST).filter(move |_| whole.is_none());
-    whole
-        .into_iter()
-        .chain(pieces)
-        .filter(|part| part.len() >= SHORTEST)
+    whole.into_iter().chain(pieces).filter(|part| counts(part))
+}
+
+/// The lines of a value that are secrets by themselves: those of a key, and not what stands around it.
+fn lines(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let has_several = value.trim_ascii().contains(&b'\n');
+    // The texts in JSON are known already.
+    let is_json = matches!(value.trim_ascii_start().first(), Some(b'{' | b'['));
+    let lines = value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    lines
+        .filter(move |_| has_several && !is_json)
+        .filter(|line| line.len() >= SHORTEST && !line.starts_with(b"-----"))
+        .filter(|line| !line.iter().any(u8::is_ascii_whitespace) && !is_weak(line))
+        .flat_map(parts)
 }
 
 /// A value as it stands in its variable, and as applications use it.
@@ -166,19 +214,19 @@ fn inside(value: &[u8]) -> Vec<Vec<u8>> {
             }
         }
         // A token in the place of the user, as GitHub's; a password without one, as Redis'.
+        let is_redis = ["redis", "rediss"]
+            .iter()
+            .any(|it| text[..at].ends_with(it));
         if let Some((user, _)) = authority.rsplit_once('@')
             && !user.contains(':')
-            && (user.len() >= TOKEN_MIN || text[..at].ends_with("redis"))
+            && (user.len() >= TOKEN_MIN || is_redis)
         {
             add(user);
         }
     }
     for pair in text.split([';', '&', '?', ',', ' ', '\t', '\n']) {
         if let Some((name, secret)) = pair.split_once('=')
-            && (is_named_so(name.trim().as_bytes())
-                || PARAMETERS
-                    .iter()
-                    .any(|it| name.trim().eq_ignore_ascii_case(it)))
+            && is_parameter(name)
         {
             add(secret.trim_matches(['"', '\'']));
         }

@@ -265,18 +265,18 @@ fn the_end_is_recorded_though_the_log_has_vanished() {
 #[test]
 fn secrets_that_are_known_stand_in_no_line() {
     let root = project();
-    let variables = [("SHOP_WORD", "nothing"), ("SHOP_TOKEN", "abcdefgh")];
+    let variables = [("SHOP_WORD", "nothing"), ("SHOP_TOKEN", "abcdef6h")];
     let secrets = Secrets::of(&variables.map(|(name, value)| (name.into(), value.into())));
     let run = Run::begin(
         &found(root.path()),
         Actor::Cli,
         None,
-        &request(b"f('abcdefgh', 'nothing');"),
+        &request(b"f('abcdef6h', 'nothing');"),
         secrets,
     )
     .unwrap();
     let ending = Ending {
-        error: Some("cannot connect with abcdefgh".into()),
+        error: Some("cannot connect with abcdef6h".into()),
         ..Ending::from(&result(Outcome::Fatal, 255))
     };
     run.end(ending).unwrap();

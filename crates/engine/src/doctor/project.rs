@@ -1,24 +1,26 @@
-//! The services of a project, as an evaluation without `services` of its own would have them.
+//! A project: its services, as an evaluation without `services` of its own would have them, and secrets
+//! that are none.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use altair_sandbox::Place;
 
-use super::report::ServiceReport;
+use super::report::{Report, ServiceReport};
 use crate::confinement::run_as;
 use crate::known::Known;
 use crate::request::reason;
+use crate::secrets;
 use crate::services::resolve;
 
 /// How long names are looked up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The services of the project at `root`.
+/// Looks at the project at `root`.
 ///
 /// # Errors
 /// What is wrong with what the project declares, in a sentence.
-pub(super) fn of(root: &Path) -> Result<Vec<ServiceReport>, String> {
+pub(super) fn look(root: &Path, report: &mut Report) -> Result<(), String> {
     let environment: Vec<_> = std::env::vars_os().collect();
     let unseen = |e: std::io::Error| {
         format!(
@@ -30,9 +32,15 @@ pub(super) fn of(root: &Path) -> Result<Vec<ServiceReport>, String> {
     let place = Place::find(root).map_err(unseen)?;
     let user = run_as(&place);
     let known = Known::of(&environment, &place, PATIENCE).map_err(unseen)?;
+    let weak = secrets::weak(&known.variables).into_iter();
+    report.warnings.extend(weak.map(|name| {
+        format!(
+            "The secret in {name} is a word, a known default or too short: it protects nothing, and in answers it is replaced only where it stands as a password."
+        )
+    }));
     let found = known.services.found()?;
     let until = Instant::now() + PATIENCE;
-    Ok(found
+    report.services = found
         .into_iter()
         .map(|found| {
             let resolved = resolve(std::slice::from_ref(&found.service), true, user, until);
@@ -53,5 +61,6 @@ pub(super) fn of(root: &Path) -> Result<Vec<ServiceReport>, String> {
                 problem,
             }
         })
-        .collect())
+        .collect();
+    Ok(())
 }
