@@ -175,22 +175,19 @@ static bool say_named(connection *server, const char *format)
 	return say(server, text);
 }
 
-/* What was sent before is not over: waited for, and left, as libpq does with results that nobody has
- * taken. False where it is a copy. */
-static bool has_come_to_rest(connection *server)
+/* What was sent before is not over: waited for, and left, as libpq does with results that nobody has taken,
+ * and with copies. */
+static void come_to_rest(connection *server)
 {
 	while (pq.transactionStatus(server) == TRANSACTION_ACTIVE) {
 		result *left = pq.getResult(server);
-		if (left == NULL) {
-			return pq.transactionStatus(server) != TRANSACTION_ACTIVE;
-		}
-		int status = pq.resultStatus(left);
+		int status = left == NULL ? COPY_OUT : pq.resultStatus(left);
 		pq.clear(left);
 		if (status == COPY_OUT || status == COPY_IN || status == COPY_BOTH) {
-			return false;
+			say(server, "");
+			return;
 		}
 	}
-	return true;
 }
 
 /* ---- a session that only reads ---- */
@@ -359,19 +356,32 @@ static altair_reading reading_of(const connection *server)
 	return (altair_reading) {plain != NULL && strcmp(plain, "on") == 0, whole};
 }
 
-/* A session of which the server waits for the next statement; NULL where it is not known. */
+/* A session of which the server waits for the next statement; NULL where there is none any more, and
+ * nothing is sent, or no memory for it. */
 static session *at_rest(connection *server)
 {
-	session *session = session_of(server);
-	if (session == NULL || pq.status(server) != CONNECTION_OK || !has_come_to_rest(server)) {
+	session *session = pq.status(server) == CONNECTION_OK ? session_of(server) : NULL;
+	if (session == NULL) {
 		return NULL;
 	}
+	come_to_rest(server);
 	was_refused = was_several = false;
 	if (session->is_plain) {
 		session->is_plain = false;
 		pq.setErrorContextVisibility(server, session->visibility);
 	}
 	return session;
+}
+
+/* What is sent where there is no session: nothing, as a rule. */
+static const char *without_session(connection *server, const char *text, char *room)
+{
+	char message[ALTAIR_MESSAGE_BYTES];
+	if (text == NULL || pq.status(server) != CONNECTION_OK) {
+		return text;
+	}
+	altair_refuse_database("a session for which there is no memory", message);
+	return refusal(server, message, room);
 }
 
 /* What is sent for a statement with this text, or one that was prepared and has none here. */
@@ -400,7 +410,7 @@ static const char *sent_for(connection *server, const char *text, char *room)
 	char message[ALTAIR_MESSAGE_BYTES];
 	session *session = text == NULL ? NULL : at_rest(server);
 	if (session == NULL) {
-		return text;
+		return without_session(server, text, room);
 	}
 	was_several = may_be_several(text);
 	enum altair_statement statement =
@@ -415,7 +425,7 @@ static const char *prepared_for(connection *server, const char *name, const char
 	char message[ALTAIR_MESSAGE_BYTES];
 	session *session = text == NULL || name == NULL ? NULL : at_rest(server);
 	if (session == NULL) {
-		return text;
+		return without_session(server, text, room);
 	}
 	was_several = may_be_several(text);
 	enum altair_statement statement =
@@ -431,8 +441,12 @@ static const char *prepared_for(connection *server, const char *name, const char
 /* What is sent for a prepared statement; NULL: itself. */
 static const char *sent_for_prepared(connection *server, const char *name, char *room)
 {
-	session *session = name == NULL ? NULL : at_rest(server);
-	return session == NULL ? NULL : executed(server, session, NULL, statement_of(session, name), room);
+	session *session = at_rest(server);
+	if (session == NULL) {
+		return without_session(server, pq.status(server) == CONNECTION_OK ? "" : NULL, room);
+	}
+	return executed(server, session, NULL,
+		statement_of(session, name == NULL ? "" : name), room);
 }
 
 /* Notes what the server has refused. What was refused here is noted already. */
@@ -610,7 +624,7 @@ static result *own_fn(connection *server, int function, int *buffer, int *length
 		char message[ALTAIR_MESSAGE_BYTES]; \
 		session *session = at_rest(server); \
 		bool undone = altair_database_mode == ALTAIR_ROLLBACK; \
-		if (session != NULL && (!undone || !can_be_undone(server, session, message))) { \
+		if (session == NULL || !undone || !can_be_undone(server, session, message)) { \
 			refuse_call(server, "writing a large object"); \
 			return failed; \
 		} \
