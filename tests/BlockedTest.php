@@ -54,6 +54,7 @@ final class BlockedTest extends EvaluationTestCase
         yield ['fsockopen()', 'fsockopen(new stdClass(), [])'];
         yield ['stream_socket_client()', 'stream_socket_client("")'];
         yield ['open a data: URL', 'file_get_contents("data:text/plain,x")'];
+        yield from self::databases();
         if (extension_loaded('sockets')) {
             yield ['connect to 127.0.0.1:8443', 'socket_connect(null, "127.0.0.1", 8443)'];
             yield ['connect to /run/x.sock', 'socket_connect(null, "/run/x.sock")'];
@@ -68,6 +69,59 @@ final class BlockedTest extends EvaluationTestCase
             yield ['curl_exec()', 'curl_exec(curl_init())'];
             yield ['curl_exec()', 'curl_exec(null)'];
         }
+    }
+
+    /** Clients that make connections of their own. */
+    private static function databases(): iterable
+    {
+        if (extension_loaded('pdo_mysql')) {
+            yield ['connect to 127.0.0.1:3399', 'new PDO("mysql:host=127.0.0.1;port=3399", "u", "p")'];
+            yield ['connect to db:3306', 'new PDO("mysql:host=db", "u", "p")'];
+            yield ['connect to /srv/db.sock', 'new PDO("mysql:unix_socket=/srv/db.sock", "u", "p")'];
+        }
+        if (extension_loaded('mysqli')) {
+            yield ['connect to 127.0.0.1:3399', 'mysqli_connect("127.0.0.1", "u", "p", "d", 3399)'];
+            yield ['connect to [::1]:3399', 'new mysqli("[::1]", "u", "p", "d", 3399)'];
+        }
+        if (extension_loaded('pdo_pgsql')) {
+            yield ['connect to 127.0.0.1:5499', 'new PDO("pgsql:host=127.0.0.1;port=5499", "u", "p")'];
+            yield ['connect to db:5432', 'new PDO("pgsql:dbname=x;host=db", "u", "p")'];
+            yield ['connect to /srv/pg/.s.PGSQL.5433', 'new PDO("pgsql:host=/srv/pg port=5433", "u", "p")'];
+            yield ['connect to db:5432', 'new class("pgsql:host=db") extends PDO { }'];
+        }
+        if (extension_loaded('pgsql')) {
+            yield ['connect to db:5432', '@pg_connect("host=\'db\' password=secret")'];
+            yield ['connect to db:5499', '@pg_pconnect("postgresql://u:secret@db:5499/x")'];
+        }
+        if (extension_loaded('redis')) {
+            yield ['connect to 127.0.0.1:6399', '(new Redis())->connect("127.0.0.1", 6399)'];
+            yield ['connect to cache:6379', '(new Redis())->pconnect("tls://cache")'];
+            yield ['connect to /srv/redis.sock', '(new Redis())->connect("/srv/redis.sock")'];
+        }
+    }
+
+    public function testEachHostOfAListIsTold(): void
+    {
+        if (!extension_loaded('pdo_pgsql')) {
+            self::markTestSkipped('There is no pdo_pgsql.');
+        }
+        $each = array_map(static fn (string $place): array => ["connect to $place", "--service=$place"], [
+            'a:5432', 'b:5432', '/srv/pg/.s.PGSQL.5432',
+        ]);
+        $this->assertBlocked($each, 'new PDO("pgsql:host=a,b,/srv/pg")');
+    }
+
+    public function testAClientFailsAsItDoesWhereNobodyAnswers(): void
+    {
+        if (!extension_loaded('pdo_pgsql') || !extension_loaded('pdo_mysql')) {
+            self::markTestSkipped('There is no pdo_pgsql or no pdo_mysql.');
+        }
+        $connect = 'try { new PDO("%s:host=127.0.0.1;port=3399"); }'
+            . ' catch (PDOException $e) { return $e->getMessage(); }';
+        $told = $this->value(sprintf($connect, 'pgsql'));
+        self::assertStringStartsWith('SQLSTATE[08006] [7] ', $told);
+        self::assertStringContainsString('--service=127.0.0.1:3399 allows it', $told);
+        self::assertStringStartsWith('SQLSTATE[HY000] [2002] ', $this->value(sprintf($connect, 'mysql')));
     }
 
     /**

@@ -1,5 +1,5 @@
 /* What the C side of confinement shares within itself: refuse.c, compile.c, target.c, outside.c,
- * blocked.c. What Rust calls stands in shim.h. */
+ * connect.c, blocked.c. What Rust calls stands in shim.h. */
 #ifndef ALTAIR_CONFINE_H
 #define ALTAIR_CONFINE_H
 
@@ -14,8 +14,11 @@ bool altair_from_snippet(const zend_execute_data *ex);
 /* Puts `with` in the place of a built-in function's handler, in closures that exist already, too
  * (once altair_refuse_everywhere() is called). NULL where there is no such function. */
 zif_handler altair_replace(const char *name, size_t len, zif_handler with);
+/* The same for a method of one class: built-in classes have copies of what they inherit. `was` gets what
+ * was there, where there is such a method. */
+void altair_replace_method(const zend_class_entry *ce, const char *name, zif_handler *was, zif_handler is);
 
-/* ---- compile.c, target.c, outside.c ---- */
+/* ---- compile.c, target.c, connect.c, outside.c ---- */
 
 /* From now on, refuses code in the snippet that is compiled from something else than a file. */
 void altair_refuse_strings(void);
@@ -29,6 +32,10 @@ void altair_note_outside(const char *root, size_t len);
  * function's name. At most ALTAIR_WHAT_BYTES, the final NUL included. */
 #define ALTAIR_WHAT_BYTES 256
 void altair_describe(zend_execute_data *call, char *what);
+/* Writes what is done to an address or a URL, in as many bytes; false where it says no place. */
+bool altair_describe_place(char *what, const char *verb, const char *text, size_t len, zend_long port);
+/* From now on, tells of connections that clients of PHP's would make, and has them fail. */
+void altair_refuse_connections(void);
 /* The flag that declares what was described as a service, in as many bytes; false where it is no
  * connection to one, as there is no port, for one. */
 bool altair_service(const char *what, char *flag);

@@ -278,16 +278,6 @@ static ZEND_NAMED_FUNCTION(keep_authorizer)
 	zend_throw_error(NULL, "%s", refused);
 }
 
-/* Built-in classes have copies of what they inherit. */
-static void replace_method(const zend_class_entry *ce, const char *name, zif_handler *was, zif_handler is)
-{
-	zend_function *method = zend_hash_str_find_ptr(&ce->function_table, name, strlen(name));
-	if (method != NULL && method->type == ZEND_INTERNAL_FUNCTION && method->internal_function.handler != is) {
-		*was = method->internal_function.handler;
-		method->internal_function.handler = is;
-	}
-}
-
 void altair_watch_pdo(void)
 {
 	const zend_class_entry *pdo = zend_hash_str_find_ptr(CG(class_table), ZEND_STRL("pdo"));
@@ -298,9 +288,9 @@ void altair_watch_pdo(void)
 	zend_class_entry *ce;
 	ZEND_HASH_FOREACH_PTR(CG(class_table), ce) {
 		if (ce->type == ZEND_INTERNAL_CLASS && instanceof_function(ce, pdo)) {
-			replace_method(ce, "__construct", &next_construct, pdo_construct);
-			replace_method(ce, "connect", &next_connect, pdo_connect);
-			replace_method(ce, "setauthorizer", &unused, keep_authorizer);
+			altair_replace_method(ce, "__construct", &next_construct, pdo_construct);
+			altair_replace_method(ce, "connect", &next_connect, pdo_connect);
+			altair_replace_method(ce, "setauthorizer", &unused, keep_authorizer);
 		}
 	} ZEND_HASH_FOREACH_END();
 }

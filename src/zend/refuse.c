@@ -64,6 +64,15 @@ zif_handler altair_replace(const char *name, size_t len, zif_handler with)
 	return replace(zend_hash_str_find_ptr(EG(function_table), name, len), with);
 }
 
+void altair_replace_method(const zend_class_entry *ce, const char *name, zif_handler *was, zif_handler is)
+{
+	zend_function *method = zend_hash_str_find_ptr(&ce->function_table, name, strlen(name));
+	if (method != NULL && method->type == ZEND_INTERNAL_FUNCTION && method->internal_function.handler != is) {
+		*was = method->internal_function.handler;
+		method->internal_function.handler = is;
+	}
+}
+
 /* A closure as Zend/zend_closures.c has it, which keeps it to itself; the same from 8.0 to 8.5. */
 typedef struct {
 	zend_object std;
@@ -223,6 +232,10 @@ void altair_refuse_everywhere(const char *root, size_t len)
 	altair_refuse_strings();
 	altair_note_urls();
 	altair_note_outside(root, len);
+	/* What connects is refused where there is neither a service nor the network. */
+	if (find_refused(ZEND_STRL("stream_socket_client"), NULL) != NULL) {
+		altair_refuse_connections();
+	}
 	for (uint32_t i = 1; i < EG(objects_store).top; i++) {
 		zend_object *object = EG(objects_store).object_buckets[i];
 		if (IS_OBJ_VALID(object) && object->ce == zend_ce_closure

@@ -76,8 +76,7 @@ static void only_the_place(const char **text, size_t *len)
 	*len = (size_t) (end - at);
 }
 
-/* Writes what is done to an address; false where there is none. */
-static bool describe(char *what, const char *verb, const char *text, size_t len, zend_long port)
+bool altair_describe_place(char *what, const char *verb, const char *text, size_t len, zend_long port)
 {
 	only_the_place(&text, &len);
 	if (len == 0) {
@@ -116,7 +115,7 @@ static bool describe_transfer(char *what, const zend_execute_data *call)
 	ZVAL_LONG(&arguments[1], effective_url);
 	ZVAL_UNDEF(&url);
 	zend_call_known_function(ask, NULL, NULL, &url, 2, arguments, NULL);
-	bool told = Z_TYPE(url) == IS_STRING && describe(what, "connect to", Z_STRVAL(url), Z_STRLEN(url), 0);
+	bool told = Z_TYPE(url) == IS_STRING && altair_describe_place(what, "connect to", Z_STRVAL(url), Z_STRLEN(url), 0);
 	zval_ptr_dtor(&url);
 	return told;
 }
@@ -141,7 +140,7 @@ static bool describe_target(char *what, const zend_execute_data *call, const cha
 			return false;
 		}
 		const char *verb = is_of_datagrams(Z_STRVAL_P(address)) ? "send to" : targets[i].verb;
-		return describe(what, verb, Z_STRVAL_P(address), Z_STRLEN_P(address),
+		return altair_describe_place(what, verb, Z_STRVAL_P(address), Z_STRLEN_P(address),
 			port != NULL && Z_TYPE_P(port) <= IS_STRING ? zval_get_long((zval *) port) : 0);
 	}
 	return false;
@@ -213,7 +212,7 @@ static void on_error(int type, zend_string *file, uint32_t line, zend_string *me
 	char what[ALTAIR_WHAT_BYTES];
 	const zval *url = url_argument(EG(current_execute_data), scheme, len);
 	bool connects = len != 4 || strncasecmp(scheme, "data", 4) != 0;
-	if (!connects || url == NULL || !describe(what, "connect to", Z_STRVAL_P(url), Z_STRLEN_P(url), 0)) {
+	if (!connects || url == NULL || !altair_describe_place(what, "connect to", Z_STRVAL_P(url), Z_STRLEN_P(url), 0)) {
 		snprintf(what, sizeof what, "open a %.*s: URL", len > 32 ? 32 : (int) len, scheme);
 	}
 	char service[ALTAIR_WHAT_BYTES];
