@@ -14,6 +14,7 @@ namespace Altair\Eval\Benches;
 
 use Altair\Eval\Benches\Rows\Cold;
 use Altair\Eval\Benches\Rows\Commands;
+use Altair\Eval\Benches\Rows\Databases;
 use Altair\Eval\Benches\Rows\Freshness;
 use Altair\Eval\Benches\Rows\Guards;
 use Altair\Eval\Benches\Rows\LongRuns;
@@ -46,6 +47,7 @@ Freshness::measure($setting, $table);
 Mcp::measure($setting, $table);
 Redaction::measure($setting, $table);
 Services::measure($setting, $table);
+Databases::measure($setting, $table);
 Throughput::measure($setting, $table);
 LongRuns::measure($setting, $table);
 

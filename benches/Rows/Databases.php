@@ -1,0 +1,77 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Benches\Rows;
+
+use Altair\Eval\Benches\Support\Comparison;
+use Altair\Eval\Benches\Support\Setting;
+use Altair\Eval\Benches\Support\Table;
+use Altair\Eval\EvalRequest;
+use Altair\Eval\Evaluator;
+use Altair\Eval\Tests\Support\Database\MariaDb;
+use Altair\Eval\Tests\Support\Database\PostgreSql;
+use Altair\Eval\Tests\Support\Database\SqlServer;
+use RuntimeException;
+
+/**
+ * What a database session that only reads costs a query over TCP.
+ */
+final class Databases
+{
+    /** Milliseconds of each of so many queries, as the snippet itself takes them. */
+    private const QUERY = <<<'PHP'
+        $connection = new PDO('%s', '%s', '%s');
+        $connection->query('SELECT 1')->fetchAll();
+        for ($taken = []; count($taken) < %d;) {
+            $began = hrtime(true);
+            $connection->query('SELECT * FROM users WHERE id = 1')->fetchAll();
+            $taken[] = (hrtime(true) - $began) / 1e6;
+        }
+        return $taken;
+        PHP;
+
+    /** The server, and how many times as long a query may take. */
+    private const LIMITS = ['MariaDB' => [MariaDb::class, 2.0], 'PostgreSQL' => [PostgreSql::class, 1.1]];
+
+    public static function measure(Setting $setting, Table $table): void
+    {
+        foreach (self::LIMITS as $name => [$class, $limit]) {
+            $row = "a query of $name by TCP in a session that only reads / in one that writes";
+            $missing = $class::whyMissing();
+            if ($missing !== null) {
+                $table->skip($row, $missing);
+                continue;
+            }
+            $server = $class::shared();
+            $server->reset();
+            $guarded = self::queries($setting, $server, 'read-only');
+            $other = self::queries($setting, $server, 'write');
+            $seen = Comparison::ofBlocks($guarded, $other, max(4, intdiv($setting->rounds, 10)), 500);
+            $table->ratio($row, $seen, $limit);
+        }
+    }
+
+    /**
+     * @return \Closure(int): list<float>
+     */
+    private static function queries(Setting $setting, SqlServer $server, string $database): \Closure
+    {
+        $evaluator = new Evaluator(warm: true);
+
+        return static function (int $times) use ($evaluator, $setting, $server, $database): array {
+            $snippet = sprintf(self::QUERY, $server->dsn(), $server->user(), $server->password(), $times);
+            $request = new EvalRequest(
+                $snippet,
+                $setting->application->root,
+                60000,
+                services: [$server->address()],
+                database: $database,
+            );
+            $result = $evaluator->evaluate($request);
+            $result->ok() || throw new RuntimeException(json_encode($result->toArray()) ?: 'It failed.');
+
+            return array_map(static fn (array $taken): float => (float) $taken['value'], $result->result['value']);
+        };
+    }
+}
