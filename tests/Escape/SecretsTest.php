@@ -238,9 +238,12 @@ final class SecretsTest extends EvaluationTestCase
             $streamed[$type] .= $chunk;
         };
         $result = $evaluator->evaluate($request, $onOutput);
+        $answer = $result->toArray();
+        // Digits of theirs may be those of the secret.
+        unset($answer['diagnostics']['timings_ms']);
 
         return [implode("\n", [
-            json_encode($result->toArray(), JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_THROW_ON_ERROR),
+            json_encode($answer, JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_THROW_ON_ERROR),
             \Altair\Eval\Support\HumanOutput::render($result),
             ...array_values($streamed),
         ]), $result];
