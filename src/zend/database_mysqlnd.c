@@ -13,6 +13,15 @@
 #include "database.h"
 #include "zend_smart_str.h"
 
+bool altair_mysqlnd_is_watched;
+
+/* What cannot be watched opens nothing: mysqlnd has changed, or has come since this was built. */
+static void refuse_mysqli(void)
+{
+	altair_refuse_functions("mysqli_connect", "mysqli_real_connect");
+	altair_refuse_constructor("mysqli");
+}
+
 #if __has_include("ext/mysqlnd/mysqlnd_ext_plugin.h")
 #include <dlfcn.h>
 #include "ext/mysqlnd/mysqlnd.h"
@@ -38,8 +47,6 @@
 #define ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION 1792
 /* read_only_sql_transaction */
 #define SQLSTATE "25006"
-
-bool altair_mysqlnd_is_watched;
 
 static MYSQLND_CLASS_METHODS_TYPE(mysqlnd_conn_data) next;
 static MYSQLND_CLASS_METHODS_TYPE(mysqlnd_stmt) next_stmt;
@@ -543,6 +550,7 @@ void altair_watch_mysqlnd(void)
 	unsigned int (*new_plugin)(void) = (unsigned int (*)(void)) dlsym(RTLD_DEFAULT, "mysqlnd_plugin_register");
 	areas = dlsym(RTLD_DEFAULT, "mysqlnd_plugin_area_getters");
 	if (methods == NULL || new_plugin == NULL || areas == NULL) {
+		refuse_mysqli();
 		return;
 	}
 	plugin = new_plugin();
@@ -565,13 +573,9 @@ void altair_watch_mysqlnd(void)
 
 #else
 
-bool altair_mysqlnd_is_watched;
-
-/* This was built for a PHP without mysqlnd: what has come since cannot be watched. */
 void altair_watch_mysqlnd(void)
 {
-	altair_refuse_functions("mysqli_connect", "mysqli_real_connect");
-	altair_refuse_constructor("mysqli");
+	refuse_mysqli();
 }
 
 #endif
