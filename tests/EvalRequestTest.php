@@ -237,9 +237,9 @@ final class EvalRequestTest extends TestCase
         );
         $this->assertRefused(
             ArgumentCountError::class,
-            'at most 11 arguments, 12 given',
+            'at most 12 arguments, 13 given',
             // @phpstan-ignore-next-line
-            static fn () => new EvalRequest('1', '/', 1, 1, false, false, false, null, null, [], true, 1),
+            static fn () => new EvalRequest('1', '/', 1, 1, false, false, false, null, null, [], true, null, 1),
         );
     }
 

@@ -65,6 +65,8 @@ final class EvalCommandTest extends TestCase
                 'timeoutMs' => ['int', 'timeout-ms', 5000],
                 'memoryMb' => ['int', 'memory-mb', 128],
                 'writes' => ['bool', 'writes', false],
+                'rollback' => ['bool', 'rollback', false],
+                'database' => ['?string', 'database', null],
                 'network' => ['bool', 'network', false],
                 'unsafe' => ['bool', 'unsafe', false],
                 'bootstrap' => ['?string', 'bootstrap', null],

@@ -36,7 +36,9 @@ final class NativeProcessEscapeTest extends EscapeTestCase
         'clone3' => '$args = pack("P11", 0, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0);'
             . ' if (sys("clone3", $args, strlen($args)) === 0) { ' . self::LINGER . ' }',
         'clone as vfork does, and exec' => self::ARGUMENTS
-            . 'if (sys("clone", 0x4000 | 17, 0, 0, 0, 0) === 0) { raw("execve", $s->program, $argv, 0); }',
+            . '$pid = sys("clone", 0x4000 | 17, 0, 0, 0, 0); if ($pid === 0) { raw("execve", $s->program, $argv, 0); }'
+            // Until it has stopped (WUNTRACED): the run ends with who has made it.
+            . ' elseif ($pid > 0) { raw("wait4", $pid, 0, 2, 0); }',
         'two forks and a session of its own' => 'if (sys("clone", 17, 0, 0, 0, 0) === 0) { raw("setsid");'
             . ' if (raw("clone", 17, 0, 0, 0, 0) === 0) { ' . self::LINGER . ' } raw("exit_group", 0); }',
         'a fork that blocks every signal and closes everything' => 'if (sys("clone", 17, 0, 0, 0, 0) === 0) {'
