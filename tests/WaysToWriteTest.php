@@ -102,6 +102,15 @@ final class WaysToWriteTest extends SessionTestCase
             "$pg @pg_copy_to(\$c, 'users', ',', \"x' ) TO PROGRAM 'touch FILE' --\"); @pg_query(\$c, 'VACUUM');",
         ];
         yield 'pg_copy_to, dollars' => ["$pg @pg_copy_to(\$c, \"$table NULL AS \$\$\", ',', '\$\$');"];
+        $lift = "@pg_query(\$c, 'SET transaction_read_only = off /* on */');";
+        $insert = var_export(self::INSERT, true);
+        yield 'a commit under a name' => ["$pg pg_prepare(\$c, 'k', 'COMMIT AND CHAIN'); pg_query(\$c, 'BEGIN');"
+            . " pg_query(\$c, 'SELECT 1'); @pg_query(\$c, 'EXECUTE k'); $lift @pg_query(\$c, $insert);"
+            . " @pg_query(\$c, 'COMMIT'); @pg_query(\$c, $insert);"];
+        yield 'a name for two' => ["$pg pg_prepare(\$c, 'i', $insert); @pg_prepare(\$c, 'i', 'SET work_mem = 1000');"
+            . " pg_prepare(\$c, 'k', 'COMMIT'); @pg_prepare(\$c, 'k', 'SET work_mem = 1000'); pg_query(\$c, 'BEGIN');"
+            . " $lift @pg_execute(\$c, 'i', []); @pg_execute(\$c, 'k', []); @pg_query(\$c, 'COMMIT');"
+            . " @pg_query(\$c, $insert);"];
         $pdo = '$c = new PDO($dsn, $user, $password, [PDO::ATTR_ERRMODE => PDO::ERRMODE_SILENT]);';
         $attributes = ['', ', [PDO::ATTR_EMULATE_PREPARES => true]', ', [PDO::PGSQL_ATTR_DISABLE_PREPARES => true]'];
         foreach ($attributes as $i => $as) {
@@ -129,6 +138,30 @@ final class WaysToWriteTest extends SessionTestCase
         self::returned($result);
         $this->assertUnchanged($server, $file);
         self::assertContains('--writes', array_column($result->diagnostics['blocked'] ?? [], 'lift'));
+    }
+
+    public function testAChangeOfUserThatFailsLeavesNothingOpen(): void
+    {
+        $server = $this->prepared(MariaDb::class);
+        $snippet = Client::MysqliQuery->code($server) . ' $c = $connect(); $c->query("SELECT 1");'
+            . ' try { $c->change_user("shop", "wrong", "shop"); } catch (Throwable) { }'
+            . ' try { $c->query(' . var_export(self::INSERT, true) . '); return "written"; }'
+            . ' catch (Throwable $e) { return $e->getMessage(); }';
+        foreach (['read-only', 'rollback'] as $database) {
+            $this->ask($snippet, services: [$server->address()], database: $database);
+            $this->assertUnchanged($server, '/nowhere');
+        }
+    }
+
+    public function testACommitUnderANameIsRolledBackToo(): void
+    {
+        $server = $this->prepared(PostgreSql::class);
+        $snippet = Client::PgQuery->code($server) . ' $c = $connect(); pg_prepare($c, "k", "COMMIT");'
+            . ' pg_prepare($c, "j", "COMMIT"); @pg_prepare($c, "j", "SELECT 1"); $run($c, '
+            . var_export(self::INSERT, true) . '); @pg_query($c, "EXECUTE k"); @pg_execute($c, "k", []);'
+            . ' @pg_execute($c, "j", []); return 1;';
+        self::assertSame(1, self::returned($this->ask($snippet, services: [$server->address()], database: 'rollback')));
+        $this->assertUnchanged($server, '/nowhere');
     }
 
     /**

@@ -123,7 +123,8 @@ fn action_of<'a>(
     let name = first.unwrap_or_default();
     Some(match code {
         19 => Action::Pragma(name, second),
-        24 => Action::Attach(name),
+        // Of a name that is an expression nothing is told.
+        24 => Action::Attach(first.unwrap_or("an expression")),
         31 => Action::Function(second.unwrap_or_default()),
         _ => return None,
     })

@@ -80,10 +80,12 @@ static const struct {
 
 /* ---- what is known of a session ---- */
 
-/* A prepared statement that begins or ends a transaction. */
+/* A statement that begins or ends a transaction, or sets something, under the name that it was prepared
+ * with. The server has another one under it, which does nothing. */
 typedef struct prepared {
 	struct prepared *next;
 	enum altair_statement statement;
+	const char *text; /* behind the name */
 	char name[];
 } prepared;
 
@@ -117,15 +119,13 @@ static session *session_of(const connection *server)
 	return new;
 }
 
-/* What a prepared statement is about, as far as it is about transactions. */
-static enum altair_statement statement_of(const session *session, const char *name)
+static const prepared *find_prepared(const session *session, const char *name)
 {
-	for (const prepared *one = session->prepared; one != NULL; one = one->next) {
-		if (strcmp(one->name, name) == 0) {
-			return one->statement;
-		}
+	const prepared *one = session->prepared;
+	while (one != NULL && strcmp(one->name, name) != 0) {
+		one = one->next;
 	}
-	return ALTAIR_SENT;
+	return one;
 }
 
 static void forget(session *session, const char *name)
@@ -142,16 +142,20 @@ static void forget(session *session, const char *name)
 }
 
 /* False where there is no memory. */
-static bool remember(session *session, const char *name, enum altair_statement statement)
+static bool remember(session *session, const char *name, const char *text, enum altair_statement statement)
 {
 	forget(session, name);
 	if (statement == ALTAIR_SENT || statement == ALTAIR_WRITES) {
 		return true;
 	}
-	prepared *new = malloc(sizeof *new + strlen(name) + 1);
+	size_t name_bytes = strlen(name) + 1;
+	prepared *new = malloc(sizeof *new + name_bytes + strlen(text) + 1);
 	if (new != NULL) {
-		*new = (prepared) {session->prepared, statement};
-		strcpy(new->name, name);
+		new->next = session->prepared;
+		new->statement = statement;
+		new->text = new->name + name_bytes;
+		memcpy(new->name, name, name_bytes);
+		strcpy(new->name + name_bytes, text);
 		session->prepared = new;
 	}
 	return new != NULL;
@@ -212,7 +216,7 @@ static bool only_reads(connection *server, session *session, enum altair_stateme
 	if (status != IN_TRANSACTION || session->is_checked || statement == ALTAIR_SETS) {
 		return true;
 	}
-	result *said = pq.exec(server, "SELECT current_setting('transaction_read_only')");
+	result *said = pq.exec(server, "SELECT pg_catalog.current_setting('transaction_read_only')");
 	bool reads = pq.resultStatus(said) == TUPLES_OK && strcmp(pq.getvalue(said, 0, 0), "on") == 0;
 	pq.clear(said);
 	session->is_checked = reads;
@@ -225,6 +229,8 @@ static bool only_reads(connection *server, session *session, enum altair_stateme
 }
 
 /* ---- a session that is rolled back ---- */
+
+#define NOTHING "SELECT WHERE false"
 
 #define POINT "altair_%s"
 #define POINT_OF_ONE "altair_one_%s"
@@ -257,7 +263,7 @@ static const char *instead(connection *server, session *session, enum altair_sta
 {
 	const char *name = altair_secret_name();
 	bool failed = pq.transactionStatus(server) == IN_ERROR;
-	const char *format = "SELECT WHERE false";
+	const char *format = NOTHING;
 	switch (statement) {
 		case ALTAIR_BEGIN:
 			if (!session->has_begun) {
@@ -361,11 +367,11 @@ static altair_reading reading_of(const connection *server)
 static session *at_rest(connection *server)
 {
 	session *session = pq.status(server) == CONNECTION_OK ? session_of(server) : NULL;
+	was_refused = was_several = false;
 	if (session == NULL) {
 		return NULL;
 	}
 	come_to_rest(server);
-	was_refused = was_several = false;
 	if (session->is_plain) {
 		session->is_plain = false;
 		pq.setErrorContextVisibility(server, session->visibility);
@@ -430,12 +436,14 @@ static const char *prepared_for(connection *server, const char *name, const char
 	was_several = may_be_several(text);
 	enum altair_statement statement =
 		altair_look_at(ALTAIR_POSTGRESQL, reading_of(server), text, strlen(text), message);
-	if (statement == ALTAIR_REFUSED || !remember(session, name, statement)) {
+	if (statement == ALTAIR_REFUSED || !remember(session, name, text, statement)) {
 		return refusal(server, message, room);
 	}
 	/* To prepare a statement is one, too: an error ends the transaction that it is in. */
-	return altair_database_mode == ALTAIR_ROLLBACK && !can_be_undone(server, session, message)
-		? refusal(server, message, room) : text;
+	if (altair_database_mode == ALTAIR_ROLLBACK && !can_be_undone(server, session, message)) {
+		return refusal(server, message, room);
+	}
+	return find_prepared(session, name) == NULL ? text : NOTHING;
 }
 
 /* What is sent for a prepared statement; NULL: itself. */
@@ -445,8 +453,9 @@ static const char *sent_for_prepared(connection *server, const char *name, char 
 	if (session == NULL) {
 		return without_session(server, pq.status(server) == CONNECTION_OK ? "" : NULL, room);
 	}
-	return executed(server, session, NULL,
-		statement_of(session, name == NULL ? "" : name), room);
+	const prepared *known = find_prepared(session, name == NULL ? "" : name);
+	return executed(server, session, known == NULL ? NULL : known->text,
+		known == NULL ? ALTAIR_SENT : known->statement, room);
 }
 
 /* Notes what the server has refused. What was refused here is noted already. */
@@ -515,14 +524,14 @@ static result *own_prepare(connection *server, const char *name, const char *tex
 {
 	char room[SENT_BYTES];
 	const char *sent = prepared_for(server, name, text, room);
-	return heard(sent != text ? one(server, sent) : pq.prepare(server, name, text, count, types));
+	return heard(was_refused ? one(server, sent) : pq.prepare(server, name, sent, count, types));
 }
 
 static int own_sendPrepare(connection *server, const char *name, const char *text, int count, const unsigned *types)
 {
 	char room[SENT_BYTES];
 	const char *sent = prepared_for(server, name, text, room);
-	return sent != text ? send_one(server, sent) : pq.sendPrepare(server, name, text, count, types);
+	return was_refused ? send_one(server, sent) : pq.sendPrepare(server, name, sent, count, types);
 }
 
 static result *own_execPrepared(connection *server, const char *name, int count, const char *const *values,

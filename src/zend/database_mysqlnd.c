@@ -38,7 +38,6 @@ static void refuse_mysqli(void)
 
 /* Errors (mysqld_error.h). */
 #define ER_PARSE_ERROR 1064
-#define ER_SUBQUERY_NO_1_ROW 1242
 #define ER_LOCK_DEADLOCK 1213
 #define ER_XAER_RMFAIL 1399
 #define ER_XA_RBROLLBACK 1402
@@ -60,11 +59,11 @@ static struct st_mysqlnd_plugin__plugin_area_getters *areas;
 enum {
 	IS_OPEN = 1,     /* the application's own statements may be sent */
 	IS_PENDING = 2,  /* an answer to a statement of ours is to be taken */
-	IS_ITS_OWN = 4,  /* what is sent now is ours */
 	HAS_BEGUN = 8,   /* rollback: the application is in a transaction of its own */
 	IS_MANUAL = 16,  /* rollback: it has turned autocommit off */
-	IS_BROKEN = 32,  /* rollback: the server has rolled all back */
+	IS_BROKEN = 32,  /* the session is not what it has to be: it is set up before the next command */
 	WAS_SEVERAL = 64, /* there may be several statements in the last text */
+	MAY_SHIFT = 128,  /* a statement has set a character set in which ASCII may be part of a character */
 };
 
 static uintptr_t *state_of(const MYSQLND_CONN_DATA *conn)
@@ -124,8 +123,11 @@ static bool settle(MYSQLND_CONN_DATA *conn)
 	MYSQLND_STRING message = {NULL, 0};
 	frames->packet_no = 1;
 	frames->compressed_envelope_packet_no = 1;
-	return protocol->m.send_command_handle_response(
+	bool is_fine = protocol->m.send_command_handle_response(
 		protocol, PROT_OK_PACKET, true, COM_QUERY, true, conn->error_info, &unused, &message) == PASS;
+	/* What it was to do is to be done before anything else. */
+	set(conn, IS_BROKEN, !is_fine || is(conn, IS_BROKEN));
+	return is_fine;
 }
 
 static bool say(MYSQLND_CONN_DATA *conn, const char *text)
@@ -172,13 +174,21 @@ static bool begin_anew(MYSQLND_CONN_DATA *conn)
 {
 	say_named(conn, "XA END 'altair-%s','%lu'");
 	say_named(conn, "XA ROLLBACK 'altair-%s','%lu'");
-	set(conn, HAS_BEGUN | IS_BROKEN, false);
+	set(conn, HAS_BEGUN, false);
 	return begin_all(conn);
 }
 
-#define SAVEPOINT "SAVEPOINT `altair-%s`"
-#define RELEASE "RELEASE SAVEPOINT `altair-%s`"
-#define BACK "ROLLBACK TO SAVEPOINT `altair-%s`"
+/* Sees that a session that is not what it has to be becomes so. */
+static bool mend(MYSQLND_CONN_DATA *conn)
+{
+	bool is_mended = altair_database_mode == ALTAIR_READ_ONLY ? say(conn, READ_ONLY) : begin_anew(conn);
+	set(conn, IS_BROKEN, !is_mended);
+	return is_mended;
+}
+
+#define SAVEPOINT "SAVEPOINT `altair`"
+#define RELEASE "RELEASE SAVEPOINT `altair`"
+#define BACK "ROLLBACK TO SAVEPOINT `altair`"
 #define NOTHING "DO 0"
 
 /* Names of tables that a text may name: its words. */
@@ -186,7 +196,7 @@ static smart_str words_of(const char *text, size_t len)
 {
 	smart_str words = {NULL, 0};
 	size_t count = 0;
-	for (const char *end = text + len; text < end && count < 1000;) {
+	for (const char *end = text + len; text < end;) {
 		const char *start = text;
 		while (text < end && (isalnum((unsigned char) *text) || *text == '_')) {
 			text++;
@@ -222,7 +232,9 @@ static bool stays(MYSQLND_CONN_DATA *conn, const char *text, size_t len)
 	bool is_fine = send_own(conn, ZSTR_VAL(ask.s), ZSTR_LEN(ask.s)) && settle(conn);
 	smart_str_free(&words);
 	smart_str_free(&ask);
-	return !is_fine && conn->error_info->error_no == ER_SUBQUERY_NO_1_ROW;
+	/* That it fails is an answer. */
+	set(conn, IS_BROKEN, false);
+	return !is_fine;
 }
 
 /* Does what there is to do for a statement, and gives what is sent in its place; NULL where that has
@@ -230,11 +242,10 @@ static bool stays(MYSQLND_CONN_DATA *conn, const char *text, size_t len)
 static const char *instead(MYSQLND_CONN_DATA *conn, enum altair_statement statement, char *room)
 {
 	bool has_begun = is(conn, HAS_BEGUN);
-	const char *name = altair_secret_name();
 	const char *text = NULL;
 	switch (statement) {
 		case ALTAIR_BEGIN:
-			if (has_begun && !say_named(conn, RELEASE)) {
+			if (has_begun && !say(conn, RELEASE)) {
 				return NULL;
 			}
 			text = SAVEPOINT;
@@ -244,13 +255,13 @@ static const char *instead(MYSQLND_CONN_DATA *conn, enum altair_statement statem
 			text = has_begun ? RELEASE : NOTHING;
 			break;
 		case ALTAIR_ROLLS_BACK:
-			if (has_begun && !say_named(conn, BACK)) {
+			if (has_begun && !say(conn, BACK)) {
 				return NULL;
 			}
 			text = has_begun ? RELEASE : NOTHING;
 			break;
 		case ALTAIR_COMMIT_AND_CHAIN:
-			if (has_begun && !say_named(conn, RELEASE)) {
+			if (has_begun && !say(conn, RELEASE)) {
 				return NULL;
 			}
 			text = has_begun ? SAVEPOINT : NOTHING;
@@ -267,7 +278,7 @@ static const char *instead(MYSQLND_CONN_DATA *conn, enum altair_statement statem
 	if (statement == ALTAIR_AUTOCOMMIT_ON || statement == ALTAIR_AUTOCOMMIT_OFF) {
 		set(conn, IS_MANUAL, statement == ALTAIR_AUTOCOMMIT_OFF);
 	}
-	snprintf(room, NAME_BYTES, text, name);
+	snprintf(room, NAME_BYTES, "%s", text);
 	return room;
 }
 
@@ -343,13 +354,21 @@ static enum_func_status fail_as(MYSQLND_CONN_DATA *conn, MYSQLND_ERROR_INFO *err
 	return FAIL;
 }
 
+/* Whether a SET may set a character set of which that is so. */
+static bool sets_charset(const char *text, size_t len)
+{
+	bool is_about = php_memnistr(text, "names", 5, text + len) != NULL
+		|| php_memnistr(text, "char", 4, text + len) != NULL;
+	return is_about && php_memnistr(text, "utf8", 4, text + len) == NULL;
+}
+
 static altair_reading reading_of(const MYSQLND_CONN_DATA *conn)
 {
 	unsigned int status = conn->upsert_status->server_status;
 	const char *charset = conn->charset != NULL ? conn->charset->name : "";
 	bool shifts = strcmp(charset, "big5") == 0 || strcmp(charset, "gbk") == 0 || strcmp(charset, "gb18030") == 0
 		|| strcmp(charset, "sjis") == 0 || strcmp(charset, "cp932") == 0;
-	return (altair_reading) {(status & SERVER_STATUS_NO_BACKSLASH_ESCAPES) != 0, !shifts};
+	return (altair_reading) {(status & SERVER_STATUS_NO_BACKSLASH_ESCAPES) != 0, !shifts && !is(conn, MAY_SHIFT)};
 }
 
 static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *protocol,
@@ -370,7 +389,7 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 		return next_protocol.send_command(protocol, command, arg, arg_len, silent, connection_state, error,
 			upsert_status, stats, send_close, send_close_ctx);
 	}
-	if (!settle(conn) || (is(conn, IS_BROKEN) && !begin_anew(conn))) {
+	if (!settle(conn) || (is(conn, IS_BROKEN) && !mend(conn))) {
 		return fail_as(conn, error);
 	}
 	switch (command) {
@@ -380,6 +399,9 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 			if (statement == ALTAIR_REFUSED) {
 				fail(error, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, SQLSTATE, message);
 				return FAIL;
+			}
+			if (statement == ALTAIR_SETS && sets_charset(text, len)) {
+				set(conn, MAY_SHIFT, true);
 			}
 			set(conn, WAS_SEVERAL, memchr(text, ';', len) != NULL);
 			executes = command == COM_QUERY;
@@ -435,7 +457,7 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 		return FAIL;
 	}
 	if (executes && is_application && is(conn, IS_MANUAL) && !is(conn, HAS_BEGUN)) {
-		if (!say_named(conn, SAVEPOINT)) {
+		if (!say(conn, SAVEPOINT)) {
 			return fail_as(conn, error);
 		}
 		set(conn, HAS_BEGUN, true);
@@ -479,9 +501,6 @@ static enum_func_status query_read_result_set_header(MYSQLND_CONN_DATA *conn, MY
 	enum_func_status result = next.query_read_result_set_header(conn, stmt);
 	if (result != PASS) {
 		hear(conn, conn->error_info);
-		if (stmt != NULL && stmt->data != NULL && stmt->data->error_info != conn->error_info) {
-			hear(conn, stmt->data->error_info);
-		}
 	}
 	return result;
 }
@@ -519,11 +538,8 @@ static enum_func_status set_server_option(MYSQLND_CONN_DATA *const conn, enum_my
 
 static bool open_session(MYSQLND_CONN_DATA *conn)
 {
-	if (!settle(conn)) {
-		return false;
-	}
-	*state_of(conn) = IS_OPEN;
-	return altair_database_mode == ALTAIR_READ_ONLY ? send_own(conn, READ_ONLY, sizeof READ_ONLY - 1) : begin_all(conn);
+	*state_of(conn) = IS_OPEN | IS_BROKEN;
+	return mend(conn);
 }
 
 /* Before the commands that the application has for its beginning. */
@@ -539,6 +555,8 @@ static enum_func_status change_user(MYSQLND_CONN_DATA *const conn, const char *u
 	if (!settle(conn)) {
 		return FAIL;
 	}
+	/* Also where that fails: MariaDB has reset the session by then, and keeps it. */
+	set(conn, IS_BROKEN, true);
 	enum_func_status result = next.change_user(conn, user, password, database, silent, password_len);
 	return result == PASS && !open_session(conn) ? FAIL : result;
 }

@@ -38,6 +38,9 @@ const REACHING: [&str; 5] = ["GLOBAL", "PERSIST", "PERSIST_ONLY", "DEBUG", "DEBU
 /// Looks at one statement.
 pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Statement, String> {
     writes_no_file(reading, text)?;
+    if hides_its_beginning(text) {
+        return Err("a statement behind comments for versions".to_owned());
+    }
     let executed = Beginning::of(Dialect::MySql, Versioned::Executed, text);
     let statement = begun(mode, &executed, text)?;
     // The server executes a comment for its version, or it does not.
@@ -46,6 +49,16 @@ pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Sta
         return Err(executed.title());
     }
     Ok(statement)
+}
+
+/// Whether there is more before the first word than one comment that the server executes or not: of several
+/// it may execute some, and they may be in each other.
+fn hides_its_beginning(text: &[u8]) -> bool {
+    let first = text
+        .iter()
+        .find(|byte| **byte > b' ' && !matches!(byte, b'(' | b';'));
+    let has = |mark: &[u8]| text.windows(mark.len()).filter(|at| *at == mark).count();
+    matches!(first, Some(b'/' | b'-' | b'#')) && has(b"/*!") + has(b"/*M!") > 0 && has(b"/*") > 1
 }
 
 fn begun(mode: Mode, first: &Beginning, text: &[u8]) -> Result<Statement, String> {
@@ -117,10 +130,10 @@ fn set(mode: Mode, first: &Beginning, text: &[u8]) -> Result<Statement, String> 
         return Err(first.title());
     }
     if first.word(1) == "STATEMENT" {
-        return set_statement(text).map(|()| Statement::Plain);
+        return set_statement(text).map(|()| with_write(text));
     }
     if mode == Mode::Rollback {
-        return Ok(autocommit(text).map_or(Statement::Plain, Statement::Autocommit));
+        return Ok(autocommit(text).map_or(Statement::Sets, Statement::Autocommit));
     }
     if first.has("TRANSACTION") && has_word(text, "WRITE") {
         return Err("SET TRANSACTION READ WRITE".to_owned());
@@ -135,7 +148,7 @@ fn set(mode: Mode, first: &Beginning, text: &[u8]) -> Result<Statement, String> 
     let last = anywhere(text).last().unwrap_or_default();
     match is_mode && !is_any(last, &["1", "ON", "TRUE"]) {
         true => Err(name(&String::from_utf8_lossy(set))),
-        false => Ok(Statement::Plain),
+        false => Ok(Statement::Sets),
     }
 }
 
@@ -151,7 +164,10 @@ fn set_statement(text: &[u8]) -> Result<(), String> {
         .map(|pair| String::from_utf8_lossy(pair[1]).to_ascii_uppercase());
     let is_sent = |word: &String| is_one_of(word, READ) && word != "SET" || is_one_of(word, WRITE);
     // Names are found by a collation for which accents make no difference.
-    let sets_mode = runs.iter().any(|run| is_any(run, &MODES)) || !text.is_ascii();
+    // A comment may hide what is after `FOR`.
+    let has = |mark: &[u8]| text.windows(mark.len()).any(|at| at == mark);
+    let is_hidden = has(b"/*") || has(b"--") || has(b"#");
+    let sets_mode = is_hidden || runs.iter().any(|run| is_any(run, &MODES)) || !text.is_ascii();
     match statements.all(|word| is_sent(&word)) && !sets_mode {
         true => Ok(()),
         false => Err("SET STATEMENT".to_owned()),

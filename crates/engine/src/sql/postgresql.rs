@@ -27,7 +27,7 @@ const UNDONE: &str = "\
     REVOKE SECURITY TRUNCATE VACUUM";
 
 /// Functions that neither a read-only transaction stops nor a rollback undoes.
-const LASTING: [&str; 66] = [
+const LASTING: &[&str] = &[
     // Other servers.
     "dblink",
     "dblink_build_sql_delete",
@@ -68,6 +68,7 @@ const LASTING: [&str; 66] = [
     "pg_replication_origin_drop",
     "pg_replication_origin_session_setup",
     "pg_replication_slot_advance",
+    "pg_logfile_rotate",
     "pg_rotate_logfile",
     "pg_start_backup",
     "pg_stop_backup",
@@ -83,6 +84,7 @@ const LASTING: [&str; 66] = [
     "pg_restore_attribute_stats",
     "pg_restore_relation_stats",
     "pg_stat_reset",
+    "pg_stat_reset_backend_stats",
     "pg_stat_reset_replication_slot",
     "pg_stat_reset_shared",
     "pg_stat_reset_single_function_counters",
@@ -95,7 +97,10 @@ const LASTING: [&str; 66] = [
     "gin_clean_pending_list",
     "heap_force_freeze",
     "heap_force_kill",
+    "autoprewarm_dump_now",
     "pg_buffercache_evict",
+    "pg_buffercache_evict_all",
+    "pg_buffercache_evict_relation",
     "pg_import_system_collations",
     "pg_nextoid",
     "pg_truncate_visibility_map",
@@ -143,9 +148,17 @@ pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Sta
     }
     let may_be_sent =
         first.is(READ) || first.is(WRITE) || mode == Mode::Rollback && first.is(UNDONE);
-    let is_prepared = first.word(1) == "PREPARED";
+    let is_prepared = first.is("COMMIT ROLLBACK") && first.word(1) == "PREPARED";
     if !may_be_sent || is_prepared || first.word(0) == "PREPARE" && first.word(1) == "TRANSACTION" {
         return Err(first.title());
+    }
+    // What is in the code of a function or a block is not cut.
+    let is_lasting = |run: &[u8]| {
+        LASTING.iter().any(|it| ends_with(run, it)) || run.eq_ignore_ascii_case(b"PROGRAM")
+    };
+    if let Some(name) = anywhere(text).find(|run| first.is("CREATE DO") && is_lasting(run)) {
+        let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+        return Err(format!("{} with {name}", first.word(0)));
     }
     let chain = first.has("CHAIN") && !first.has("NO");
     match first.word(0) {
@@ -217,7 +230,10 @@ fn ends_in_stream(pieces: &[Piece]) -> bool {
         }
         depth == 0 && (piece.is_word("FROM") || piece.is_word("TO"))
     });
-    first.is_some_and(|at| at + 2 == pieces.len() && pieces[at + 1].kind == Kind::Word)
+    first.is_some_and(|at| {
+        at + 2 == pieces.len()
+            && (pieces[at + 1].is_word("STDIN") || pieces[at + 1].is_word("STDOUT"))
+    })
 }
 
 /// Whether a function must not be called.
@@ -230,10 +246,15 @@ fn executes(name: &[u8]) -> bool {
     EXECUTING.iter().any(|it| ends_with(name, it))
 }
 
+/// Whether there may be a name with Unicode escapes in a text.
+fn has_escaped_name(text: &[u8]) -> bool {
+    text.windows(3).any(|it| it.eq_ignore_ascii_case(b"U&\""))
+}
+
 /// Refuses calls of functions that must not be called.
 fn calls(mode: Mode, reading: Reading, text: &[u8]) -> Result<(), String> {
-    let has_escaped = text.windows(3).any(|it| it.eq_ignore_ascii_case(b"U&\""));
-    if !has_escaped && !anywhere(text).any(|run| is_harmful(mode, run) || executes(run)) {
+    if !has_escaped_name(text) && !anywhere(text).any(|run| is_harmful(mode, run) || executes(run))
+    {
         return Ok(());
     }
     let call = |name: &[u8]| format!("{}()", String::from_utf8_lossy(name).to_ascii_lowercase());
@@ -274,6 +295,7 @@ fn executes_known(mode: Mode, arguments: &[Piece]) -> bool {
     arguments[1..end].iter().all(|piece| match piece.kind {
         Kind::Text => {
             !piece.text.contains(&b'\\')
+                && !has_escaped_name(piece.text)
                 && !anywhere(piece.text).any(|run| is_harmful(mode, run) || executes(run))
         }
         Kind::Mark => piece.is_mark(b',') || piece.is_mark(b':'),
@@ -289,7 +311,7 @@ mod tests {
 
     #[test]
     fn names_are_in_order_and_of_one_list() {
-        for list in [&LASTING[..], &UNDOABLE[..], &EXECUTING[..]] {
+        for list in [LASTING, &UNDOABLE[..], &EXECUTING[..]] {
             assert!(list.iter().all(|name| {
                 name.chars()
                     .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')

@@ -150,7 +150,7 @@ pub(super) fn comment(dialect: Dialect, text: &[u8]) -> Option<Comment<'_>> {
             Some(Comment::Plain(after_nested(inside)))
         }
         // With a space after it; else it is two signs.
-        (Dialect::MySql, [b'-', b'-', next, ..]) if *next > b' ' => None,
+        (Dialect::MySql, [b'-', b'-', next, ..]) if *next > b' ' && *next != 0x7f => None,
         (_, [b'-', b'-', line @ ..]) | (Dialect::MySql, [b'#', line @ ..]) => {
             // It goes on to the end of the line; MySQL reads on at a NUL, too.
             let other = match dialect {

@@ -77,7 +77,7 @@ fn what_is_about_transactions_is_known() {
         ("savepoint x", Statement::Plain),
         ("set autocommit=0", Statement::Autocommit(false)),
         ("SET @@session.autocommit = ON", Statement::Autocommit(true)),
-        ("set autocommit=0, names='x'", Statement::Plain),
+        ("set autocommit=0, names='x'", Statement::Sets),
         ("create temporary table t (a int)", Statement::Plain),
         ("drop temporary table t", Statement::Plain),
         ("call tries()", Statement::Writes),
@@ -368,6 +368,13 @@ const REFUSED: &[&str] = &[
     "select 1 -- \r '\n into outfile '/tmp/x' -- '",
     "select 1--1 into outfile '/tmp/x'",
     "select 1 /*/ */ into outfile '/tmp/x' /* */",
+    // Behind comments.
+    "/*!99999 SELECT */ /*!50000 CALL tries() */",
+    "/*!99999 SELECT /* /* */ */ CALL tries()",
+    "/*M! SELECT /* */ CALL tries()",
+    "-- x\n/*!99999 SELECT */ /*!50000 CALL tries() */",
+    "set statement max_statement_time = 1 for /* select */ call tries()",
+    "select 1 --\u{7f}'\ninto outfile '/tmp/x' -- '",
     // Everything else.
     "begin not atomic set tx_read_only = 0; end",
     "begin set tx_read_only = 0; end",

@@ -346,6 +346,8 @@ const REFUSED: &[&str] = &[
     "select 1 -- '\r, lo_creat(1) -- '",
     "select /* /* ' */ ' */ 1, lo_creat(1) -- '",
     "select 1E'\\'', lo_creat(1) --'",
+    "copy (select 1) to program /* stdout */ 'touch /tmp/x'",
+    "select query_to_xml('select U&\"!006co_create\" uescape ''!'' (0)', 't', 't', '')",
     // Everything else.
     "prepare transaction 'x'",
     "commit prepared 'x'",
