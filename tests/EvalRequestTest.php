@@ -182,7 +182,7 @@ final class EvalRequestTest extends TestCase
         var_dump($request);
         $dump = (string) ob_get_clean();
 
-        self::assertStringContainsString('(11) {', $dump);
+        self::assertStringContainsString('(12) {', $dump);
         self::assertMatchesRegularExpression('/\["snippet"\]=>\s+string\(11\) "return \'x\';"/', $dump);
         self::assertMatchesRegularExpression('/\["unsafe"\]=>\s+bool\(true\)/', $dump);
         self::assertMatchesRegularExpression('/\["bootstrap"\]=>\s+NULL/', $dump);
