@@ -23,7 +23,7 @@ class Conversation:
             self.assertEqual(TOOL, tool.name)
             self.assertEqual(["snippet"], tool.input_schema["required"])
             self.assertFalse(tool.input_schema["additionalProperties"])
-            names = ["snippet", "timeout_ms", "allow_writes", "allow_network"]
+            names = ["snippet", "timeout_ms", "allow_writes", "allow_network", "database"]
             self.assertEqual(names, list(tool.input_schema["properties"]))
             self.assertIn("diagnostics", tool.output_schema["required"])
 
