@@ -159,6 +159,35 @@ final class RollbackTest extends SessionTestCase
         self::assertSame(0, (int) $tables);
     }
 
+    public function testWhatIsDeferredToTheEndOfATransactionIsSeenToAtItsEnd(): void
+    {
+        $server = $this->server(PostgreSql::class);
+        $tables = ['CREATE TABLE parent (id int PRIMARY KEY)', 'CREATE TABLE child (parent int REFERENCES parent'
+            . ' DEFERRABLE INITIALLY DEFERRED)', 'BEGIN', 'INSERT INTO child VALUES (1)'];
+        // The second transaction can defer its constraints, as the first did.
+        $fine = ['INSERT INTO parent VALUES (1)', 'COMMIT', 'BEGIN', 'INSERT INTO child VALUES (2)',
+            'INSERT INTO parent VALUES (2)', 'COMMIT', 'SELECT 1 / (COUNT(*) - 1) FROM child'];
+        $broken = ['COMMIT', 'SELECT 1 / (1 - COUNT(*)) FROM child'];
+        foreach ([Client::PdoExec, Client::PgQuery] as $client) {
+            $said = $this->said('ask', $server, $client, [...$tables, ...$fine]);
+            self::assertSame([], array_filter(array_column($said, 1)), json_encode($said));
+            $said = array_column($this->said('ask', $server, $client, [...$tables, ...$broken]), 1);
+            self::assertStringContainsString('violates foreign key constraint', $said[4]);
+            self::assertSame([4], array_keys(array_filter($said)), 'What it wrote is gone with it.');
+        }
+    }
+
+    public function testALargeInsertIsSent(): void
+    {
+        $server = $this->server(MariaDb::class);
+        $server->connect()->exec('CREATE TABLE IF NOT EXISTS shop.isam (a INT) ENGINE = MyISAM');
+        $snippet = Client::PdoExec->code($server) . ' $c = $connect();'
+            . ' $c->exec("CREATE TEMPORARY TABLE n (a INT, b TEXT)");'
+            . ' return $c->exec("INSERT INTO n VALUES " . implode(",", array_map('
+            . 'fn ($i) => "($i, \'some words of a text\')", range(1, 5000))));';
+        self::assertSame(5000, self::returned($this->ask($snippet, services: [$server->address()], database: 'rollback')));
+    }
+
     public function testTheProjectsLayerRollsSqliteBack(): void
     {
         $database = $this->application()->path('shop.sqlite');

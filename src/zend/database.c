@@ -40,6 +40,15 @@ enum altair_statement altair_look_at(
 	return (enum altair_statement) statement;
 }
 
+bool altair_may_be_several(const char *text, size_t len)
+{
+	const char *end = text + len;
+	const char *at = memchr(text, ';', len);
+	while (at != NULL && ++at < end && isspace((unsigned char) *at)) {
+	}
+	return at != NULL && at < end;
+}
+
 bool altair_authorizes(bool in_memory, int action, const char *first, const char *second, char *what)
 {
 	return authorize(in_memory, action, first, second, what, ALTAIR_WHAT_BYTES);

@@ -60,6 +60,8 @@ void altair_note_write(void);
 /* Whether SQLite may do something (sqlite3_set_authorizer()); where not, what it would have done, in
  * ALTAIR_WHAT_BYTES. */
 bool altair_authorizes(bool in_memory, int action, const char *first, const char *second, char *what);
+/* Whether there is anything behind what may end a statement. */
+bool altair_may_be_several(const char *text, size_t len);
 /* Text that nobody can guess: letters and digits, the same as long as the process lives. */
 const char *altair_secret_name(void);
 

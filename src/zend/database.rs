@@ -12,7 +12,7 @@ use super::ffi;
 
 /// Has database sessions that are opened from here on watched. Called once, before any is.
 pub fn watch(watched: Watched) {
-    // An empty one is refused by the servers that it is told to.
+    // The run's own secret was made of the same numbers: they are there.
     let name = secret_name().unwrap_or_default();
     let mode = match watched.mode {
         Mode::ReadOnly => 0,

@@ -1,8 +1,8 @@
 /* Sessions of PostgreSQL: all of PHP's clients are libpq's, and whatever they say to a server passes a few
  * functions of it, as it is sent. Those stand in the place of libpq's here.
  *
- * Every text goes by the extended protocol, which takes one statement. A text that is refused goes, too,
- * as one that has the server say so: then the client's errors are the database's own.
+ * A text in which there may be several statements goes by the extended protocol, which takes one. A text
+ * that is refused goes, too, as one that has the server say so: the client's errors are the database's own.
  *
  * A session that only reads has `default_transaction_read_only`: the server tells of each change of it
  * (from version 14 on), and it is set again before the next statement. A transaction of several statements
@@ -27,8 +27,6 @@
 #define TUPLES_OK 2
 #define COPY_OUT 3
 #define COPY_IN 4
-#define BAD_RESPONSE 5
-#define FATAL_ERROR 7
 #define COPY_BOTH 8
 /* postgres_ext.h */
 #define DIAG_SQLSTATE 'C'
@@ -42,7 +40,6 @@ static struct {
 	int (*status)(const connection *);
 	int (*transactionStatus)(const connection *);
 	const char *(*parameterStatus)(const connection *, const char *);
-	int (*serverVersion)(const connection *);
 	result *(*exec)(connection *, const char *);
 	result *(*execParams)(connection *, const char *, int, const unsigned *, const char *const *, const int *, const int *, int);
 	result *(*prepare)(connection *, const char *, const char *, int, const unsigned *);
@@ -60,6 +57,14 @@ static struct {
 	void (*finish)(connection *);
 	int (*setErrorContextVisibility)(connection *, int);
 	int (*lo_open)(connection *, unsigned, int);
+	int (*lo_creat)(connection *, int);
+	int (*lo_create)(connection *, unsigned);
+	int (*lo_import)(connection *, const char *);
+	int (*lo_import_with_oid)(connection *, const char *, unsigned);
+	int (*lo_unlink)(connection *, unsigned);
+	int (*lo_write)(connection *, int, const char *, size_t);
+	int (*lo_truncate)(connection *, int, size_t);
+	int (*lo_truncate64)(connection *, int, int64_t);
 } pq;
 
 static const struct {
@@ -67,7 +72,7 @@ static const struct {
 	void *place;
 } needed[] = {
 	{"PQstatus", &pq.status}, {"PQtransactionStatus", &pq.transactionStatus},
-	{"PQparameterStatus", &pq.parameterStatus}, {"PQserverVersion", &pq.serverVersion},
+	{"PQparameterStatus", &pq.parameterStatus},
 	{"PQexec", &pq.exec}, {"PQexecParams", &pq.execParams},
 	{"PQprepare", &pq.prepare}, {"PQexecPrepared", &pq.execPrepared}, {"PQsendQuery", &pq.sendQuery},
 	{"PQsendQueryParams", &pq.sendQueryParams},
@@ -76,6 +81,9 @@ static const struct {
 	{"PQresultErrorField", &pq.resultErrorField}, {"PQgetvalue", &pq.getvalue},
 	{"PQsetClientEncoding", &pq.setClientEncoding}, {"PQclear", &pq.clear}, {"PQfinish", &pq.finish},
 	{"PQsetErrorContextVisibility", &pq.setErrorContextVisibility}, {"lo_open", &pq.lo_open},
+	{"lo_creat", &pq.lo_creat}, {"lo_create", &pq.lo_create}, {"lo_import", &pq.lo_import},
+	{"lo_import_with_oid", &pq.lo_import_with_oid}, {"lo_unlink", &pq.lo_unlink}, {"lo_write", &pq.lo_write},
+	{"lo_truncate", &pq.lo_truncate}, {"lo_truncate64", &pq.lo_truncate64},
 };
 
 /* ---- what is known of a session ---- */
@@ -171,14 +179,6 @@ static bool say(connection *server, const char *text)
 	return status == COMMAND_OK || status == TUPLES_OK;
 }
 
-static bool say_named(connection *server, const char *format)
-{
-	char text[256];
-	const char *name = altair_secret_name();
-	snprintf(text, sizeof text, format, name, name);
-	return say(server, text);
-}
-
 /* What was sent before is not over: waited for, and left, as libpq does with results that nobody has taken,
  * and with copies. */
 static void come_to_rest(connection *server)
@@ -232,8 +232,10 @@ static bool only_reads(connection *server, session *session, enum altair_stateme
 
 #define NOTHING "SELECT WHERE false"
 
-#define POINT "altair_%s"
-#define POINT_OF_ONE "altair_one_%s"
+/* Savepoints: of the application's transaction, of a statement by itself, and for a look at constraints. */
+#define POINT "altair_transaction"
+#define POINT_OF_ONE "altair_statement"
+#define POINT_OF_LOOK "altair_constraints"
 
 /* Sees that the session can undo what comes next. */
 static bool can_be_undone(connection *server, session *session, char *message)
@@ -241,10 +243,11 @@ static bool can_be_undone(connection *server, session *session, char *message)
 	int status = pq.transactionStatus(server);
 	if (status == TRANSACTION_IDLE) {
 		session->is_open = session->has_begun = session->has_point = false;
-		session->is_open = say(server, "BEGIN READ WRITE");
+		/* A standby only reads, and says so of what writes. */
+		session->is_open = say(server, "BEGIN READ WRITE") || say(server, "BEGIN");
 	} else if (status == IN_ERROR && !session->has_begun) {
 		/* A statement by itself has failed. */
-		session->is_open = session->has_point && say_named(server, "ROLLBACK TO SAVEPOINT " POINT_OF_ONE);
+		session->is_open = session->has_point && say(server, "ROLLBACK TO SAVEPOINT " POINT_OF_ONE);
 	}
 	if (!session->is_open) {
 		altair_refuse_database("a session that has ended its transaction", message);
@@ -253,58 +256,50 @@ static bool can_be_undone(connection *server, session *session, char *message)
 	if (session->has_begun) {
 		return true;
 	}
-	session->has_point = say_named(server, session->has_point
+	session->has_point = say(server, session->has_point
 		? "RELEASE SAVEPOINT " POINT_OF_ONE "; SAVEPOINT " POINT_OF_ONE : "SAVEPOINT " POINT_OF_ONE);
 	return session->has_point;
 }
 
-/* What is sent for a statement about transactions; NULL where that has failed. */
-static const char *instead(connection *server, session *session, enum altair_statement statement, char *room, size_t size)
+#define CHECK_CONSTRAINTS "SET CONSTRAINTS ALL IMMEDIATE"
+
+/* Whether what was deferred to the end of the transaction holds. It stays deferred. */
+static bool holds(connection *server)
 {
-	const char *name = altair_secret_name();
-	bool failed = pq.transactionStatus(server) == IN_ERROR;
-	const char *format = NOTHING;
-	switch (statement) {
-		case ALTAIR_BEGIN:
-			if (!session->has_begun) {
-				session->has_begun = true;
-				format = "SAVEPOINT " POINT;
-			}
-			break;
-		case ALTAIR_COMMIT:
-		case ALTAIR_COMMIT_AND_CHAIN:
-			if (session->has_begun && (failed || !say(server, "SET CONSTRAINTS ALL IMMEDIATE"))) {
-				/* What has failed is rolled back by COMMIT, too. */
-				format = "ROLLBACK TO SAVEPOINT " POINT;
-			} else if (session->has_begun) {
-				format = "RELEASE SAVEPOINT " POINT;
-			}
-			session->has_begun = false;
-			break;
-		default:
-			if (session->has_begun) {
-				format = "ROLLBACK TO SAVEPOINT " POINT;
-			}
-			session->has_begun = false;
-			break;
-	}
-	snprintf(room, size, format, name);
-	if (statement == ALTAIR_COMMIT_AND_CHAIN || statement == ALTAIR_ROLLS_BACK_AND_CHAIN) {
-		say(server, room);
+	bool holds = say(server, "SAVEPOINT " POINT_OF_LOOK) && say(server, CHECK_CONSTRAINTS);
+	return say(server, "ROLLBACK TO SAVEPOINT " POINT_OF_LOOK) && holds;
+}
+
+/* What is sent for a statement about transactions. */
+static const char *instead(connection *server, session *session, enum altair_statement statement)
+{
+	bool chains = statement == ALTAIR_COMMIT_AND_CHAIN || statement == ALTAIR_ROLLS_BACK_AND_CHAIN;
+	bool commits = statement == ALTAIR_COMMIT || statement == ALTAIR_COMMIT_AND_CHAIN;
+	bool had_begun = session->has_begun;
+	if (statement == ALTAIR_BEGIN) {
 		session->has_begun = true;
-		snprintf(room, size, "SAVEPOINT " POINT, name);
+		return had_begun ? NOTHING : "SAVEPOINT " POINT;
 	}
-	return room;
+	if (!had_begun) {
+		return NOTHING;
+	}
+	session->has_begun = false;
+	/* What has failed is rolled back by COMMIT, too. */
+	const char *text = "ROLLBACK TO SAVEPOINT " POINT;
+	if (commits && pq.transactionStatus(server) != IN_ERROR) {
+		if (!holds(server)) {
+			return CHECK_CONSTRAINTS; /* it fails once more, as COMMIT would */
+		}
+		text = "RELEASE SAVEPOINT " POINT;
+	}
+	if (chains) {
+		session->has_begun = say(server, text);
+		text = "SAVEPOINT " POINT;
+	}
+	return text;
 }
 
 /* ---- a text ---- */
-
-/* Whether there is anything behind what may end a statement. */
-static bool may_be_several(const char *text)
-{
-	const char *end = strchr(text, ';');
-	return end != NULL && end[1 + strspn(end + 1, " \t\r\n")] != '\0';
-}
 
 /* What was sent last: whether there may be several statements in it, and whether it was refused here. */
 static bool was_several;
@@ -407,7 +402,7 @@ static const char *executed(
 	if (!can_be_undone(server, session, message)) {
 		return refusal(server, message, room);
 	}
-	return is_plain ? text : instead(server, session, statement, room, SENT_BYTES);
+	return is_plain ? text : instead(server, session, statement);
 }
 
 /* The text that is sent for one of the application's, which is itself as a rule. */
@@ -418,7 +413,7 @@ static const char *sent_for(connection *server, const char *text, char *room)
 	if (session == NULL) {
 		return without_session(server, text, room);
 	}
-	was_several = may_be_several(text);
+	was_several = altair_may_be_several(text, strlen(text));
 	enum altair_statement statement =
 		altair_look_at(ALTAIR_POSTGRESQL, reading_of(server), text, strlen(text), message);
 	return statement == ALTAIR_REFUSED
@@ -433,7 +428,7 @@ static const char *prepared_for(connection *server, const char *name, const char
 	if (session == NULL) {
 		return without_session(server, text, room);
 	}
-	was_several = may_be_several(text);
+	was_several = altair_may_be_several(text, strlen(text));
 	enum altair_statement statement =
 		altair_look_at(ALTAIR_POSTGRESQL, reading_of(server), text, strlen(text), message);
 	if (statement == ALTAIR_REFUSED || !remember(session, name, text, statement)) {
@@ -482,12 +477,14 @@ static result *heard(result *answer)
  * simple protocol, which is quicker. */
 static result *one(connection *server, const char *text)
 {
-	return text != NULL && !may_be_several(text) ? pq.exec(server, text) : pq.execParams(server, text, 0, NULL, NULL, NULL, NULL, 0);
+	return text != NULL && !altair_may_be_several(text, strlen(text))
+		? pq.exec(server, text) : pq.execParams(server, text, 0, NULL, NULL, NULL, NULL, 0);
 }
 
 static int send_one(connection *server, const char *text)
 {
-	return text != NULL && !may_be_several(text) ? pq.sendQuery(server, text) : pq.sendQueryParams(server, text, 0, NULL, NULL, NULL, NULL, 0);
+	return text != NULL && !altair_may_be_several(text, strlen(text))
+		? pq.sendQuery(server, text) : pq.sendQueryParams(server, text, 0, NULL, NULL, NULL, NULL, 0);
 }
 
 static result *own_exec(connection *server, const char *text)
@@ -627,7 +624,6 @@ static result *own_fn(connection *server, int function, int *buffer, int *length
 /* Large objects. A read-only transaction does not stop what writes them before version 16, and libpq calls
  * the server's functions by number. */
 #define LARGE_OBJECT(name, arguments, passed, failed) \
-	static int (*next_##name) arguments; \
 	static int own_##name arguments \
 	{ \
 		char message[ALTAIR_MESSAGE_BYTES]; \
@@ -637,7 +633,7 @@ static result *own_fn(connection *server, int function, int *buffer, int *length
 			refuse_call(server, "writing a large object"); \
 			return failed; \
 		} \
-		return next_##name passed; \
+		return pq.name passed; \
 	}
 
 LARGE_OBJECT(lo_creat, (connection *server, int mode), (server, mode), 0)
@@ -683,14 +679,6 @@ static bool find_library(void)
 		}
 		*(void **) needed[i].place = found;
 	}
-	*(void **) &next_lo_creat = dlsym(RTLD_DEFAULT, "lo_creat");
-	*(void **) &next_lo_create = dlsym(RTLD_DEFAULT, "lo_create");
-	*(void **) &next_lo_import = dlsym(RTLD_DEFAULT, "lo_import");
-	*(void **) &next_lo_import_with_oid = dlsym(RTLD_DEFAULT, "lo_import_with_oid");
-	*(void **) &next_lo_unlink = dlsym(RTLD_DEFAULT, "lo_unlink");
-	*(void **) &next_lo_write = dlsym(RTLD_DEFAULT, "lo_write");
-	*(void **) &next_lo_truncate = dlsym(RTLD_DEFAULT, "lo_truncate");
-	*(void **) &next_lo_truncate64 = dlsym(RTLD_DEFAULT, "lo_truncate64");
 	return true;
 }
 

@@ -5,9 +5,9 @@
  * answer is taken before the next one is sent: what a function has lifted in the server is set again, at
  * no further round trip. In a transaction the server tells with each answer whether it only reads.
  *
- * A session that is rolled back is in an XA transaction from its beginning to its end, with a name that
- * nobody can guess. In it the server refuses all that would commit, also within procedures and triggers; it
- * rolls it back as the session ends. The application's own transactions are savepoints in it, and what it
+ * A session that is rolled back is in an XA transaction from its beginning to its end. Its name is
+ * known only here, and without the name nothing ends it. In it the server refuses all that would commit, also
+ * within procedures and triggers. It is rolled back as the session ends. The application's own transactions are savepoints in it, and what it
  * is told of them is what it would be told without. */
 
 #include "database.h"
@@ -59,11 +59,11 @@ static struct st_mysqlnd_plugin__plugin_area_getters *areas;
 enum {
 	IS_OPEN = 1,     /* the application's own statements may be sent */
 	IS_PENDING = 2,  /* an answer to a statement of ours is to be taken */
-	HAS_BEGUN = 8,   /* rollback: the application is in a transaction of its own */
-	IS_MANUAL = 16,  /* rollback: it has turned autocommit off */
-	IS_BROKEN = 32,  /* the session is not what it has to be: it is set up before the next command */
-	WAS_SEVERAL = 64, /* there may be several statements in the last text */
-	MAY_SHIFT = 128,  /* a statement has set a character set in which ASCII may be part of a character */
+	HAS_BEGUN = 4,   /* rollback: the application is in a transaction of its own */
+	IS_MANUAL = 8,   /* rollback: it has turned autocommit off */
+	IS_BROKEN = 16,  /* the session is not what it has to be: it is set up before the next command */
+	WAS_SEVERAL = 32, /* there may be several statements in the last text */
+	MAY_SHIFT = 64,  /* a statement has set a character set in which ASCII may be part of a character */
 };
 
 static uintptr_t *state_of(const MYSQLND_CONN_DATA *conn)
@@ -191,43 +191,57 @@ static bool mend(MYSQLND_CONN_DATA *conn)
 #define BACK "ROLLBACK TO SAVEPOINT `altair`"
 #define NOTHING "DO 0"
 
-/* Names of tables that a text may name: its words. */
-static smart_str words_of(const char *text, size_t len)
+/* Words of a text, each once, among which names of tables are looked for. */
+#define WORDS_MAX 1000
+/* Characters of a table's name (MySQL's "Identifier Length Limits"). */
+#define NAME_MAX_CHARACTERS 64
+
+/* The words of a text that may name a table, as a list of strings. Empty where there are too many. */
+static void words_of(const char *text, size_t len, smart_str *list)
 {
-	smart_str words = {NULL, 0};
-	size_t count = 0;
-	for (const char *end = text + len; text < end;) {
+	HashTable words;
+	zend_hash_init(&words, 64, NULL, NULL, false);
+	for (const char *end = text + len; text < end && zend_hash_num_elements(&words) <= WORDS_MAX;) {
 		const char *start = text;
-		while (text < end && (isalnum((unsigned char) *text) || *text == '_')) {
-			text++;
+		bool is_number = true;
+		for (; text < end && (isalnum((unsigned char) *text) || *text == '_'); text++) {
+			is_number = is_number && isdigit((unsigned char) *text);
 		}
-		if (text > start && text - start <= 64) {
-			smart_str_appends(&words, count++ == 0 ? "'" : ",'");
-			smart_str_appendl(&words, start, (size_t) (text - start));
-			smart_str_appendc(&words, '\'');
+		size_t word = (size_t) (text - start);
+		if (!is_number && word <= NAME_MAX_CHARACTERS) {
+			zend_hash_str_add_empty_element(&words, start, word);
 		}
-		text += text == start;
+		text += word == 0;
 	}
-	smart_str_0(&words);
-	return words;
+	zend_string *word;
+	if (zend_hash_num_elements(&words) <= WORDS_MAX) {
+		ZEND_HASH_FOREACH_STR_KEY(&words, word) {
+			smart_str_appends(list, list->s == NULL ? "'" : ",'");
+			smart_str_append(list, word);
+			smart_str_appendc(list, '\'');
+		} ZEND_HASH_FOREACH_END();
+	}
+	zend_hash_destroy(&words);
 }
 
-/* Whether a statement names a table whose engine has no transactions: what is written there stays. The
- * server is asked so that its answer is an error where there is one. */
+/* Whether a statement may name a table whose engine has no transactions: what is written there stays. The
+ * server is asked so that its answer is an error where there is one. A name that is no word, or a number,
+ * is taken for named. */
 static bool stays(MYSQLND_CONN_DATA *conn, const char *text, size_t len)
 {
-	smart_str words = words_of(text, len);
-	if (words.s == NULL) {
-		return false;
-	}
+	smart_str words = {NULL, 0};
 	smart_str ask = {NULL, 0};
+	words_of(text, len, &words);
 	smart_str_appends(&ask, "SET @altair = (SELECT 1 UNION ALL SELECT 1 FROM information_schema.tables t"
 		" JOIN information_schema.engines e ON e.engine = t.engine WHERE t.table_type = 'BASE TABLE'"
 		" AND COALESCE(e.transactions, 'NO') <> 'YES' AND t.table_schema NOT IN"
-		" ('mysql', 'sys', 'information_schema', 'performance_schema')"
-		" AND (t.table_name REGEXP '[^A-Za-z0-9_]' OR t.table_name IN (");
-	smart_str_append(&ask, words.s);
-	smart_str_appends(&ask, ")))");
+		" ('mysql', 'sys', 'information_schema', 'performance_schema')");
+	if (words.s != NULL) {
+		smart_str_appends(&ask, " AND (t.table_name REGEXP '[^A-Za-z0-9_]|^[0-9]+$' OR t.table_name IN (");
+		smart_str_append_smart_str(&ask, &words);
+		smart_str_appends(&ask, "))");
+	}
+	smart_str_appendc(&ask, ')');
 	smart_str_0(&ask);
 	bool is_fine = send_own(conn, ZSTR_VAL(ask.s), ZSTR_LEN(ask.s)) && settle(conn);
 	smart_str_free(&words);
@@ -303,7 +317,7 @@ typedef struct prepared {
 } prepared;
 
 static prepared *all_prepared;
-/* What the text is that was prepared last. */
+/* What the text is that is prepared, as far as that makes a difference. */
 static enum altair_statement preparing;
 
 static uint32_t id_of(const zend_uchar *command)
@@ -397,13 +411,14 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 		case COM_STMT_PREPARE: {
 			enum altair_statement statement = altair_look_at(ALTAIR_MYSQL, reading_of(conn), text, len, message);
 			if (statement == ALTAIR_REFUSED) {
+				preparing = ALTAIR_REFUSED;
 				fail(error, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, SQLSTATE, message);
 				return FAIL;
 			}
 			if (statement == ALTAIR_SETS && sets_charset(text, len)) {
 				set(conn, MAY_SHIFT, true);
 			}
-			set(conn, WAS_SEVERAL, memchr(text, ';', len) != NULL);
+			set(conn, WAS_SEVERAL, altair_may_be_several(text, len));
 			executes = command == COM_QUERY;
 			if (altair_database_mode != ALTAIR_ROLLBACK) {
 				break;
@@ -512,9 +527,9 @@ static enum_func_status prepare(MYSQLND_STMT *const stmt, const char *const quer
 	if (stmt->data == NULL || stmt->data->conn == NULL) {
 		return result;
 	}
-	if (result != PASS) {
+	if (result != PASS && preparing != ALTAIR_REFUSED) {
 		hear(stmt->data->conn, stmt->data->error_info);
-	} else if (!remember_prepared(stmt->data->conn, (uint32_t) stmt->data->stmt_id, preparing)) {
+	} else if (result == PASS && !remember_prepared(stmt->data->conn, (uint32_t) stmt->data->stmt_id, preparing)) {
 		return FAIL;
 	}
 	return result;

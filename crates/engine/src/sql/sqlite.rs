@@ -25,13 +25,14 @@ const ACTING: &str = "incremental_vacuum optimize wal_checkpoint";
 /// `journal_mode` changes two bytes of the file's header where it changes to or from WAL, but it is
 /// what applications set as they connect.
 const WITH_VALUE: &str = "\
-    analysis_limit automatic_index busy_timeout cache_size cache_spill case_sensitive_like \
-    cell_size_check checkpoint_fullfsync collation_list compile_options database_list \
-    defer_foreign_keys encoding foreign_key_check foreign_key_list foreign_keys full_column_names \
-    fullfsync function_list index_info index_list index_xinfo integrity_check journal_mode \
-    journal_size_limit locking_mode mmap_size quick_check read_uncommitted recursive_triggers \
-    reverse_unordered_selects short_column_names synchronous table_info table_list table_xinfo \
-    temp_store threads wal_autocheckpoint";
+    analysis_limit auto_vacuum automatic_index busy_timeout cache_size cache_spill \
+    case_sensitive_like cell_size_check checkpoint_fullfsync collation_list compile_options \
+    database_list defer_foreign_keys encoding foreign_key_check foreign_key_list foreign_keys \
+    full_column_names fullfsync function_list index_info index_list index_xinfo integrity_check \
+    journal_mode journal_size_limit legacy_alter_table locking_mode mmap_size page_size \
+    quick_check read_uncommitted recursive_triggers reverse_unordered_selects secure_delete \
+    short_column_names synchronous table_info table_list table_xinfo temp_store threads \
+    trusted_schema wal_autocheckpoint";
 
 /// Says what a session that only reads must not do of that.
 ///
