@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 18] = [
     "src/zend/shim.c",
     "src/zend/child.c",
     "src/zend/snippet.c",
@@ -19,6 +19,8 @@ const SOURCES: [&str; 16] = [
     "src/zend/database_mysqlnd.c",
     "src/zend/database_libpq.c",
     "src/zend/database_pdo.c",
+    "src/zend/database_sqlite.c",
+    "src/zend/queries.c",
     "src/zend/interpose.c",
 ];
 

@@ -81,6 +81,12 @@ namespace Altair\Eval {
         public ?string $database;
 
         /**
+         * Whether statements of databases are told of in `diagnostics.queries`. Those of a run that is rolled back
+         * always are.
+         */
+        public bool $queries;
+
+        /**
          * @param string $snippet PHP code; a leading `<?php` is accepted. The last `return` is the result, and a
          *     snippet that is one expression needs none. `container()` is the application's container.
          * @param string $projectRoot the directory of the application
@@ -97,6 +103,8 @@ namespace Altair\Eval {
          *     as it is written, by `[redacted:NAME]`; `diagnostics.redacted` has the names
          * @param string|null $database what database sessions may do: `read-only`; `rollback`, to write and have all of
          *     it rolled back at the end; `write`; null: `write` with `$allowWrites`, else `read-only`
+         * @param bool $queries tell in `diagnostics.queries` what databases were asked, each statement with how often,
+         *     its rows, its milliseconds and the line that asks, and in `diagnostics.database_changes` what they changed
          */
         public function __construct(
             string $snippet,
@@ -111,6 +119,7 @@ namespace Altair\Eval {
             array $readablePaths = [],
             bool $redact = true,
             ?string $database = null,
+            bool $queries = false,
         ) {
         }
     }

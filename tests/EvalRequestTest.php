@@ -45,7 +45,7 @@ final class EvalRequestTest extends TestCase
     {
         $given = [
             'return 1;', '/srv/app', 700, 64, true, false, true, 'boot.php', ['db:3306'], ['/srv/shared'], false,
-            'rollback',
+            'rollback', true,
         ];
         $request = new EvalRequest(...$given);
 
@@ -54,7 +54,7 @@ final class EvalRequestTest extends TestCase
                 [
                     'snippet', 'projectRoot', 'timeoutMs', 'memoryLimitMb',
                     'allowWrites', 'allowNetwork', 'unsafe', 'bootstrap', 'services', 'readablePaths', 'redact',
-                    'database',
+                    'database', 'queries',
                 ],
                 $given,
             ),
@@ -65,7 +65,7 @@ final class EvalRequestTest extends TestCase
     public function testWhatIsLeftOutHasItsDefault(): void
     {
         self::assertEquals(
-            new EvalRequest('1', '/', 5000, 128, false, false, false, null, null, [], true, null),
+            new EvalRequest('1', '/', 5000, 128, false, false, false, null, null, [], true, null, false),
             new EvalRequest('1', '/'),
         );
     }
@@ -182,7 +182,7 @@ final class EvalRequestTest extends TestCase
         var_dump($request);
         $dump = (string) ob_get_clean();
 
-        self::assertStringContainsString('(12) {', $dump);
+        self::assertStringContainsString('(13) {', $dump);
         self::assertMatchesRegularExpression('/\["snippet"\]=>\s+string\(11\) "return \'x\';"/', $dump);
         self::assertMatchesRegularExpression('/\["unsafe"\]=>\s+bool\(true\)/', $dump);
         self::assertMatchesRegularExpression('/\["bootstrap"\]=>\s+NULL/', $dump);
@@ -237,9 +237,9 @@ final class EvalRequestTest extends TestCase
         );
         $this->assertRefused(
             ArgumentCountError::class,
-            'at most 12 arguments, 13 given',
+            'at most 13 arguments, 14 given',
             // @phpstan-ignore-next-line
-            static fn () => new EvalRequest('1', '/', 1, 1, false, false, false, null, null, [], true, null, 1),
+            static fn () => new EvalRequest('1', '/', 1, 1, false, false, false, null, null, [], true, null, false, 1),
         );
     }
 

@@ -62,6 +62,8 @@ final class EvalCommand
         bool $rollback = false,
         #[Option(description: 'What database sessions may do: read-only, rollback or write', name: 'database')]
         ?string $database = null,
+        #[Option(description: 'Tell what databases were asked, and from where', name: 'queries')]
+        bool $queries = false,
         #[Option(description: 'Open outbound connections', name: 'network')]
         bool $network = false,
         #[Option(description: 'Run without guards; audited', name: 'unsafe')]
@@ -83,6 +85,7 @@ final class EvalCommand
                 $unsafe,
                 $bootstrap,
                 database: $rollback ? 'rollback' : $database,
+                queries: $queries,
             );
             $result = $this->evaluate($request);
         } catch (EvalException $refused) {

@@ -20,6 +20,7 @@ final class Arguments
         public readonly bool $allowWrites,
         public readonly bool $allowNetwork,
         public readonly ?string $database,
+        public readonly bool $queries,
     ) {
     }
 
@@ -41,13 +42,14 @@ final class Arguments
             self::permission($given, 'allow_writes', $writes, $wrong),
             self::permission($given, 'allow_network', $network, $wrong),
             self::database($given, $writes, $rollback, $wrong),
+            self::permission($given, 'queries', true, $wrong),
         );
         foreach (array_keys(array_diff_key($given, ToolDescription::INPUT['properties'])) as $name) {
             $wrong[] = $name === 'unsafe'
                 ? 'There is no way to ask ' . ToolDescription::NAME . ' for an unsafe run. A person can make one with '
                     . '`altair eval --unsafe`.'
-                : "There is no argument `$name`; there are `snippet`, `timeout_ms`, `allow_writes`, `allow_network` "
-                    . 'and `database`.';
+                : "There is no argument `$name`; there are `snippet`, `timeout_ms`, `allow_writes`, `allow_network`, "
+                    . '`database` and `queries`.';
         }
         if ($wrong !== []) {
             throw new InvalidArgumentException('Nothing was run. ' . implode(' ', $wrong));

@@ -69,6 +69,7 @@ final class EvalTool implements ToolContract
             allowWrites: $arguments->allowWrites,
             allowNetwork: $arguments->allowNetwork,
             database: $arguments->database,
+            queries: $arguments->queries,
         );
         try {
             return $this->evaluator->evaluate($request)->toArray();
@@ -88,6 +89,7 @@ final class EvalTool implements ToolContract
      * @param bool $allow_writes Make writes to the project and its databases real. Only where the server permits it.
      * @param bool $allow_network Open outbound connections. Only where the server permits it.
      * @param string|null $database What database sessions may do: read-only, rollback or write, as the server permits.
+     * @param bool $queries Tell which statements databases were asked, and what they changed.
      * @return array<string, mixed> see {@see call()}
      */
     #[SdkTool(name: ToolDescription::NAME, description: ToolDescription::DESCRIPTION)]
@@ -97,8 +99,9 @@ final class EvalTool implements ToolContract
         bool $allow_writes = false,
         bool $allow_network = false,
         ?string $database = null,
+        bool $queries = false,
     ): array {
-        $input = compact('snippet', 'timeout_ms', 'allow_writes', 'allow_network');
+        $input = compact('snippet', 'timeout_ms', 'allow_writes', 'allow_network', 'queries');
 
         return $this->call($database === null ? $input : [...$input, 'database' => $database]);
     }

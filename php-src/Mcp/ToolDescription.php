@@ -64,6 +64,13 @@ final class ToolDescription
                     . 'Only where the server was started with --allow-rollback; write with --allow-writes. '
                     . 'By default they only read, or write with allow_writes.',
             ],
+            'queries' => [
+                'type' => 'boolean',
+                'default' => false,
+                'description' => 'Tell in `diagnostics.queries` which statements databases were asked: how often, '
+                    . 'rows, time, and the line that asks; and in `diagnostics.database_changes` what they changed. '
+                    . 'Always told with rollback.',
+            ],
         ],
         'required' => ['snippet'],
         'additionalProperties' => false,
@@ -203,6 +210,41 @@ final class ToolDescription
                             'incomplete' => ['type' => 'boolean'],
                         ],
                         'required' => ['created', 'modified', 'deleted'],
+                    ],
+                    'queries' => [
+                        'type' => 'array',
+                        'items' => [
+                            'type' => 'object',
+                            'properties' => [
+                                'sql' => ['type' => 'string'],
+                                'times' => self::COUNT,
+                                'rows' => self::COUNT,
+                                'ms' => self::MILLISECONDS,
+                                'at' => ['type' => 'string'],
+                            ],
+                            'required' => ['sql', 'times', 'rows', 'ms'],
+                        ],
+                    ],
+                    'queries_more' => [
+                        'type' => 'object',
+                        'properties' => [
+                            'times' => self::COUNT,
+                            'rows' => self::COUNT,
+                            'ms' => self::MILLISECONDS,
+                        ],
+                        'required' => ['times', 'rows', 'ms'],
+                    ],
+                    'database_changes' => [
+                        'type' => 'object',
+                        'additionalProperties' => [
+                            'type' => 'object',
+                            'properties' => [
+                                'inserted' => self::COUNT,
+                                'updated' => self::COUNT,
+                                'deleted' => self::COUNT,
+                            ],
+                            'required' => ['inserted', 'updated', 'deleted'],
+                        ],
                     ],
                     'output_truncated' => [
                         'type' => 'object',

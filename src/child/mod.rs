@@ -5,6 +5,7 @@ mod boot;
 mod ending;
 mod guards;
 mod link;
+mod queries;
 mod refusals;
 mod run;
 mod stop;
@@ -96,6 +97,7 @@ fn begin(task: &Task, link: Link) -> &'static Voice {
 fn finish(report: Report, voice: &Voice) -> i32 {
     stop::note_phase(report.phase);
     let status = exit_status(&report.ending);
+    crate::zend::queries::tell_all();
     voice.send(&Message::Report(report));
     status
 }

@@ -15,7 +15,7 @@ use altair_engine::encode::encode_value;
 use altair_engine::secrets::is_secret;
 
 use super::link::Voice;
-use super::{boot, ending, guards, stop};
+use super::{boot, ending, guards, queries, stop};
 use crate::zend::child::{self as engine, memory_peak};
 use crate::zend::database;
 use crate::zend::fresh;
@@ -47,7 +47,7 @@ pub fn boot_application(task: &Task, voice: &Voice) -> Result<(), Ending> {
     for (name, value) in OWN_INI {
         engine::set_ini(name, value.as_bytes());
     }
-    if let Some(watched) = task.restrictions.as_ref().and_then(|own| own.database) {
+    if let Some(watched) = task.watched {
         // Also the connections that boot opens.
         database::watch(watched);
     }
@@ -172,6 +172,7 @@ impl Going {
         if run.guards.limit_descriptors().is_err() {
             leave(EXIT_UNLIMITED);
         }
+        queries::report_to(voice, task, run);
         self.enter(Phase::Snippet);
         let ending = self.snippet(run);
         Ok(self.shut_down(ending))

@@ -46,6 +46,7 @@ pub fn register() {
         .property("readablePaths", Type::ARRAY)
         .property("redact", Type::BOOL)
         .property("database", Type::STRING.or_null())
+        .property("queries", Type::BOOL)
         .constructor(
             construct,
             vec![
@@ -61,6 +62,7 @@ pub fn register() {
                 Param::optional("readablePaths", Type::ARRAY, "[]"),
                 Param::optional("redact", Type::BOOL, "true"),
                 Param::optional("database", Type::STRING.or_null(), "null"),
+                Param::optional("queries", Type::BOOL, "false"),
             ],
         )
         .register(&CLASS);
@@ -76,6 +78,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         let (mut services, mut readable) = (None, None);
         let mut redact = true;
         let mut database = None;
+        let mut queries = false;
         let mut args = [
             Arg::Bytes(&mut snippet),
             Arg::Bytes(&mut root),
@@ -89,6 +92,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
             Arg::Array(&mut readable),
             Arg::Bool(&mut redact),
             Arg::BytesOrNull(&mut database),
+            Arg::Bool(&mut queries),
         ];
         if !parse(ex, 2, &mut args) {
             return Ok(());
@@ -122,6 +126,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         init(object, "readablePaths", readable);
         init(object, "redact", boolean(redact));
         init(object, "database", database);
+        init(object, "queries", boolean(queries));
         Ok(())
     });
 }
@@ -170,7 +175,7 @@ fn lossy(text: &[u8]) -> String {
 /// The request that an object describes; an exception is pending where it was never constructed, or
 /// where it asks for what there is not.
 pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
-    if property(request, "redact").is_none() {
+    if property(request, "queries").is_none() {
         throw_error("The EvalRequest was never constructed");
         return Ok(None);
     }
@@ -198,6 +203,7 @@ pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
         .filter(|value| value.is_array())
         .map(|_| services.iter().map(|text| lossy(text)).collect());
     read.redact = object::bool(request, "redact");
+    read.queries = object::bool(request, "queries");
     if let Some(name) = property(request, "database").and_then(|value| value.zend_str()) {
         let name = lossy(name.as_bytes());
         read.database = Database::named(&name);

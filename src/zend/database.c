@@ -79,12 +79,18 @@ static ZEND_NAMED_FUNCTION(refuse_unwatched)
 
 void altair_refuse_functions(const char *one, const char *other)
 {
+	if (altair_database_mode == ALTAIR_WRITE) {
+		return;
+	}
 	altair_replace(one, strlen(one), refuse_unwatched);
 	altair_replace(other, strlen(other), refuse_unwatched);
 }
 
 void altair_refuse_constructor(const char *class_name)
 {
+	if (altair_database_mode == ALTAIR_WRITE) {
+		return;
+	}
 	zend_class_entry *ce = zend_hash_str_find_ptr(CG(class_table), class_name, strlen(class_name));
 	if (ce != NULL && ce->constructor != NULL && ce->constructor->type == ZEND_INTERNAL_FUNCTION) {
 		ce->constructor->internal_function.handler = refuse_unwatched;
@@ -114,6 +120,9 @@ void altair_watch_databases(
 	authorize = authorizes;
 	altair_watch_mysqlnd();
 	altair_watch_libpq();
-	altair_watch_pdo();
-	refuse_others();
+	altair_watch_sqlite();
+	if (altair_database_mode != ALTAIR_WRITE) {
+		altair_watch_pdo();
+		refuse_others();
+	}
 }

@@ -8,12 +8,14 @@
 enum altair_dialect {
 	ALTAIR_MYSQL,
 	ALTAIR_POSTGRESQL,
+	ALTAIR_SQLITE,
 };
 
 /* What sessions may do; the same numbers as in database.rs. */
 enum altair_mode {
 	ALTAIR_READ_ONLY,
 	ALTAIR_ROLLBACK,
+	ALTAIR_WRITE, /* all that the account may; statements are recorded */
 };
 
 /* What a text is; the same numbers as in database.rs. */
@@ -79,6 +81,35 @@ extern bool altair_libpq_is_watched;
 void altair_watch_mysqlnd(void);
 void altair_watch_libpq(void);
 void altair_watch_pdo(void);
+
+/* ---- queries.c ---- */
+
+/* What is known of a text; 0 where nothing is recorded. */
+typedef uint64_t altair_text;
+
+/* A statement that is under way in a session. Zeros for none. */
+typedef struct {
+	altair_text text;
+	uint64_t since; /* when the time began that is not told yet, in nanoseconds; 0 for none */
+	bool is_answered;
+} altair_query;
+
+altair_text altair_text_of(enum altair_dialect dialect, altair_reading reading, const char *text, size_t len);
+/* It is sent. */
+void altair_query_begins(altair_query *query, altair_text text);
+/* An answer is there, or a part of it: so many rows that were read or changed. */
+void altair_query_answers(altair_query *query, const void *session, uint64_t rows);
+/* Rows that the application has taken from an answer as they came, which is no time of the server's. */
+void altair_query_gives(altair_query *query, const void *session, uint64_t rows);
+void altair_query_fails(altair_query *query, const void *session);
+/* A transaction was rolled back, and may have been to be committed. Before the answer. */
+void altair_query_undoes(const altair_query *query, const void *session);
+/* What the server itself counts of a session, table by table: it takes the place of what was known. */
+void altair_query_counted(const void *session, bool is_first, const char *table, uint64_t inserted,
+	uint64_t updated, uint64_t deleted);
+void altair_session_ends(const void *session);
+/* Has SQLite tell of statements, in databases that are opened from now on. */
+void altair_watch_sqlite(void);
 
 /* ---- interpose.c ---- */
 

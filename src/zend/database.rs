@@ -15,8 +15,9 @@ pub fn watch(watched: Watched) {
     // The run's own secret was made of the same numbers: they are there.
     let name = secret_name().unwrap_or_default();
     let mode = match watched.mode {
-        Mode::ReadOnly => 0,
-        Mode::Rollback => 1,
+        Some(Mode::ReadOnly) => 0,
+        Some(Mode::Rollback) => 1,
+        None => 2,
     };
     // SAFETY: registers functions, and copies the name; no code is running.
     unsafe {

@@ -28,6 +28,7 @@
 #define COPY_OUT 3
 #define COPY_IN 4
 #define COPY_BOTH 8
+#define SINGLE_TUPLE 9
 /* postgres_ext.h */
 #define DIAG_SQLSTATE 'C'
 
@@ -51,6 +52,9 @@ static struct {
 	result *(*getResult)(connection *);
 	int (*resultStatus)(const result *);
 	char *(*resultErrorField)(const result *, int);
+	const char *(*cmdStatus)(result *);
+	const char *(*cmdTuples)(result *);
+	int (*ntuples)(const result *);
 	char *(*getvalue)(const result *, int, int);
 	int (*setClientEncoding)(connection *, const char *);
 	void (*clear)(result *);
@@ -79,6 +83,7 @@ static const struct {
 	{"PQsendPrepare", &pq.sendPrepare}, {"PQsendQueryPrepared", &pq.sendQueryPrepared},
 	{"PQgetResult", &pq.getResult}, {"PQresultStatus", &pq.resultStatus},
 	{"PQresultErrorField", &pq.resultErrorField}, {"PQgetvalue", &pq.getvalue},
+	{"PQcmdStatus", &pq.cmdStatus}, {"PQcmdTuples", &pq.cmdTuples}, {"PQntuples", &pq.ntuples},
 	{"PQsetClientEncoding", &pq.setClientEncoding}, {"PQclear", &pq.clear}, {"PQfinish", &pq.finish},
 	{"PQsetErrorContextVisibility", &pq.setErrorContextVisibility}, {"lo_open", &pq.lo_open},
 	{"lo_creat", &pq.lo_creat}, {"lo_create", &pq.lo_create}, {"lo_import", &pq.lo_import},
@@ -88,19 +93,20 @@ static const struct {
 
 /* ---- what is known of a session ---- */
 
-/* A statement that begins or ends a transaction, or sets something, under the name that it was prepared
- * with. The server has another one under it, which does nothing. */
+/* What is known of a statement under the name that it was prepared with. */
 typedef struct prepared {
-	struct prepared *next;
+	altair_text asked;
 	enum altair_statement statement;
-	const char *text; /* behind the name */
-	char name[];
+	/* Of one that begins or ends a transaction, or sets something. The server has another one under the name,
+	 * which does nothing. */
+	char text[];
 } prepared;
 
 typedef struct session {
 	const connection *of;
 	struct session *next;
-	prepared *prepared;
+	HashTable prepared; /* by name */
+	altair_query query;
 	bool is_plain;    /* where in the server's code an error was is not said */
 	int visibility;   /* what was said of that before */
 	bool is_checked;  /* reading: its transaction has been asked what it is */
@@ -110,6 +116,11 @@ typedef struct session {
 } session;
 
 static session *sessions;
+
+static void free_prepared(zval *entry)
+{
+	free(Z_PTR_P(entry));
+}
 
 static session *session_of(const connection *server)
 {
@@ -122,6 +133,7 @@ static session *session_of(const connection *server)
 	if (new != NULL) {
 		new->of = server;
 		new->next = sessions;
+		zend_hash_init(&new->prepared, 8, NULL, free_prepared, true);
 		sessions = new;
 	}
 	return new;
@@ -129,42 +141,30 @@ static session *session_of(const connection *server)
 
 static const prepared *find_prepared(const session *session, const char *name)
 {
-	const prepared *one = session->prepared;
-	while (one != NULL && strcmp(one->name, name) != 0) {
-		one = one->next;
-	}
-	return one;
+	return zend_hash_str_find_ptr(&session->prepared, name, strlen(name));
 }
 
-static void forget(session *session, const char *name)
+/* Whether another statement is sent than the application's. */
+static bool is_replaced(const prepared *known)
 {
-	for (prepared **at = &session->prepared; *at != NULL;) {
-		prepared *one = *at;
-		if (name == NULL || strcmp(one->name, name) == 0) {
-			*at = one->next;
-			free(one);
-		} else {
-			at = &one->next;
-		}
-	}
+	return known != NULL && known->statement != ALTAIR_SENT && known->statement != ALTAIR_WRITES;
 }
 
 /* False where there is no memory. */
-static bool remember(session *session, const char *name, const char *text, enum altair_statement statement)
+static bool remember(
+	session *session, const char *name, const char *text, altair_text asked, enum altair_statement statement)
 {
-	forget(session, name);
-	if (statement == ALTAIR_SENT || statement == ALTAIR_WRITES) {
+	prepared about = {asked, statement};
+	size_t bytes = is_replaced(&about) ? strlen(text) + 1 : 0;
+	zend_hash_str_del(&session->prepared, name, strlen(name));
+	if (asked == 0 && bytes == 0) {
 		return true;
 	}
-	size_t name_bytes = strlen(name) + 1;
-	prepared *new = malloc(sizeof *new + name_bytes + strlen(text) + 1);
+	prepared *new = malloc(sizeof *new + bytes);
 	if (new != NULL) {
-		new->next = session->prepared;
-		new->statement = statement;
-		new->text = new->name + name_bytes;
-		memcpy(new->name, name, name_bytes);
-		strcpy(new->name + name_bytes, text);
-		session->prepared = new;
+		*new = about;
+		memcpy(new->text, text, bytes);
+		zend_hash_str_add_ptr(&session->prepared, name, strlen(name), new);
 	}
 	return new != NULL;
 }
@@ -363,8 +363,8 @@ static session *at_rest(connection *server)
 {
 	session *session = pq.status(server) == CONNECTION_OK ? session_of(server) : NULL;
 	was_refused = was_several = false;
-	if (session == NULL) {
-		return NULL;
+	if (session == NULL || altair_database_mode == ALTAIR_WRITE) {
+		return session;
 	}
 	come_to_rest(server);
 	if (session->is_plain) {
@@ -391,6 +391,9 @@ static const char *executed(
 {
 	char message[ALTAIR_MESSAGE_BYTES];
 	bool is_plain = altair_is_plain(statement);
+	if (altair_database_mode == ALTAIR_WRITE) {
+		return text;
+	}
 	if (altair_database_mode == ALTAIR_READ_ONLY) {
 		if (!only_reads(server, session, statement, message)) {
 			return refusal(server, message, room);
@@ -405,40 +408,55 @@ static const char *executed(
 	return is_plain ? text : instead(server, session, statement);
 }
 
+/* Looks at a text of a session at rest. Where it is refused, `message` says why. */
+static enum altair_statement look_at(
+	connection *server, const char *text, altair_text *asked, char *message)
+{
+	size_t len = strlen(text);
+	altair_reading reading = reading_of(server);
+	*asked = altair_text_of(ALTAIR_POSTGRESQL, reading, text, len);
+	if (altair_database_mode == ALTAIR_WRITE) {
+		return ALTAIR_SENT;
+	}
+	was_several = altair_may_be_several(text, len);
+	return altair_look_at(ALTAIR_POSTGRESQL, reading, text, len, message);
+}
+
 /* The text that is sent for one of the application's, which is itself as a rule. */
 static const char *sent_for(connection *server, const char *text, char *room)
 {
 	char message[ALTAIR_MESSAGE_BYTES];
+	altair_text asked;
 	session *session = text == NULL ? NULL : at_rest(server);
 	if (session == NULL) {
 		return without_session(server, text, room);
 	}
-	was_several = altair_may_be_several(text, strlen(text));
-	enum altair_statement statement =
-		altair_look_at(ALTAIR_POSTGRESQL, reading_of(server), text, strlen(text), message);
-	return statement == ALTAIR_REFUSED
+	enum altair_statement statement = look_at(server, text, &asked, message);
+	const char *sent = statement == ALTAIR_REFUSED
 		? refusal(server, message, room) : executed(server, session, text, statement, room);
+	altair_query_begins(&session->query, was_refused ? 0 : asked);
+	return sent;
 }
 
 /* The same for one that is prepared: looked at now, and seen to as it is executed. */
 static const char *prepared_for(connection *server, const char *name, const char *text, char *room)
 {
 	char message[ALTAIR_MESSAGE_BYTES];
+	altair_text asked;
 	session *session = text == NULL || name == NULL ? NULL : at_rest(server);
 	if (session == NULL) {
 		return without_session(server, text, room);
 	}
-	was_several = altair_may_be_several(text, strlen(text));
-	enum altair_statement statement =
-		altair_look_at(ALTAIR_POSTGRESQL, reading_of(server), text, strlen(text), message);
-	if (statement == ALTAIR_REFUSED || !remember(session, name, text, statement)) {
+	session->query = (altair_query) {0};
+	enum altair_statement statement = look_at(server, text, &asked, message);
+	if (statement == ALTAIR_REFUSED || !remember(session, name, text, asked, statement)) {
 		return refusal(server, message, room);
 	}
 	/* To prepare a statement is one, too: an error ends the transaction that it is in. */
 	if (altair_database_mode == ALTAIR_ROLLBACK && !can_be_undone(server, session, message)) {
 		return refusal(server, message, room);
 	}
-	return find_prepared(session, name) == NULL ? text : NOTHING;
+	return is_replaced(find_prepared(session, name)) ? NOTHING : text;
 }
 
 /* What is sent for a prepared statement; NULL: itself. */
@@ -449,23 +467,55 @@ static const char *sent_for_prepared(connection *server, const char *name, char 
 		return without_session(server, pq.status(server) == CONNECTION_OK ? "" : NULL, room);
 	}
 	const prepared *known = find_prepared(session, name == NULL ? "" : name);
-	return executed(server, session, known == NULL ? NULL : known->text,
+	const char *sent = executed(server, session, is_replaced(known) ? known->text : NULL,
 		known == NULL ? ALTAIR_SENT : known->statement, room);
+	altair_query_begins(&session->query, known == NULL || was_refused ? 0 : known->asked);
+	return sent;
+}
+
+/* Notes what has come of a statement. */
+static void note(connection *server, result *answer, bool has_failed)
+{
+	session *session = session_of(server);
+	altair_query *query = session == NULL ? NULL : &session->query;
+	int status = pq.resultStatus(answer);
+	if (query == NULL || query->text == 0 || status == COPY_IN || status == COPY_OUT || status == COPY_BOTH) {
+		return;
+	}
+	if (has_failed) {
+		altair_query_fails(query, server);
+		return;
+	}
+	const char *changed = pq.cmdTuples(answer);
+	uint64_t rows = changed != NULL && *changed != '\0' ? strtoull(changed, NULL, 10) : (uint64_t) pq.ntuples(answer);
+	if (status == SINGLE_TUPLE && query->is_answered) {
+		altair_query_gives(query, server, rows);
+		return;
+	}
+	if (strcmp(pq.cmdStatus(answer), "ROLLBACK") == 0) {
+		altair_query_undoes(query, server);
+	}
+	altair_query_answers(query, server, rows);
 }
 
 /* Notes what the server has refused. What was refused here is noted already. */
-static result *heard(result *answer)
+static result *heard(connection *server, result *answer)
 {
 	const char *state = answer == NULL ? NULL : pq.resultErrorField(answer, DIAG_SQLSTATE);
-	if (state != NULL && strcmp(state, "25006") == 0 && !was_refused) {
+	if (answer != NULL) {
+		note(server, answer, state != NULL);
+	}
+	if (state == NULL || altair_database_mode == ALTAIR_WRITE) {
+		return answer;
+	}
+	if (strcmp(state, "25006") == 0 && !was_refused) {
 		altair_note_write();
 	}
-	if (state != NULL && strcmp(state, "42601") == 0 && was_several) { /* syntax_error */
+	if (strcmp(state, "42601") == 0 && was_several) { /* syntax_error */
 		altair_blocked("several statements in one text", "--writes");
 	}
 	/* active_sql_transaction, invalid_transaction_termination: it is the transaction around all. */
-	if (state != NULL && altair_database_mode == ALTAIR_ROLLBACK
-		&& (strcmp(state, "25001") == 0 || strcmp(state, "2D000") == 0)) {
+	if (altair_database_mode == ALTAIR_ROLLBACK && (strcmp(state, "25001") == 0 || strcmp(state, "2D000") == 0)) {
 		altair_blocked("a statement that commits by itself", "--writes");
 	}
 	return answer;
@@ -475,22 +525,25 @@ static result *heard(result *answer)
 
 /* By the extended protocol, which takes one statement. A text in which none can end is one: it goes by the
  * simple protocol, which is quicker. */
+static bool goes_plainly(const char *text)
+{
+	return altair_database_mode == ALTAIR_WRITE || (text != NULL && !altair_may_be_several(text, strlen(text)));
+}
+
 static result *one(connection *server, const char *text)
 {
-	return text != NULL && !altair_may_be_several(text, strlen(text))
-		? pq.exec(server, text) : pq.execParams(server, text, 0, NULL, NULL, NULL, NULL, 0);
+	return goes_plainly(text) ? pq.exec(server, text) : pq.execParams(server, text, 0, NULL, NULL, NULL, NULL, 0);
 }
 
 static int send_one(connection *server, const char *text)
 {
-	return text != NULL && !altair_may_be_several(text, strlen(text))
-		? pq.sendQuery(server, text) : pq.sendQueryParams(server, text, 0, NULL, NULL, NULL, NULL, 0);
+	return goes_plainly(text) ? pq.sendQuery(server, text) : pq.sendQueryParams(server, text, 0, NULL, NULL, NULL, NULL, 0);
 }
 
 static result *own_exec(connection *server, const char *text)
 {
 	char room[SENT_BYTES];
-	return heard(one(server, sent_for(server, text, room)));
+	return heard(server, one(server, sent_for(server, text, room)));
 }
 
 static int own_sendQuery(connection *server, const char *text)
@@ -504,7 +557,7 @@ static result *own_execParams(connection *server, const char *text, int count, c
 {
 	char room[SENT_BYTES];
 	const char *sent = sent_for(server, text, room);
-	return heard(sent != text ? one(server, sent)
+	return heard(server, sent != text ? one(server, sent)
 		: pq.execParams(server, text, count, types, values, lengths, formats, format));
 }
 
@@ -521,7 +574,7 @@ static result *own_prepare(connection *server, const char *name, const char *tex
 {
 	char room[SENT_BYTES];
 	const char *sent = prepared_for(server, name, text, room);
-	return heard(was_refused ? one(server, sent) : pq.prepare(server, name, sent, count, types));
+	return heard(server, was_refused ? one(server, sent) : pq.prepare(server, name, sent, count, types));
 }
 
 static int own_sendPrepare(connection *server, const char *name, const char *text, int count, const unsigned *types)
@@ -536,7 +589,7 @@ static result *own_execPrepared(connection *server, const char *name, int count,
 {
 	char room[SENT_BYTES];
 	const char *sent = sent_for_prepared(server, name, room);
-	return heard(sent != NULL ? one(server, sent)
+	return heard(server, sent != NULL ? one(server, sent)
 		: pq.execPrepared(server, name, count, values, lengths, formats, format));
 }
 
@@ -551,7 +604,7 @@ static int own_sendQueryPrepared(connection *server, const char *name, int count
 
 static result *own_getResult(connection *server)
 {
-	return heard(pq.getResult(server));
+	return heard(server, pq.getResult(server));
 }
 
 /* What the application would be told without a transaction around all. */
@@ -565,13 +618,44 @@ static int own_transactionStatus(const connection *server)
 	return session != NULL && session->has_begun ? status : TRANSACTION_IDLE;
 }
 
+/* Has the server tell what the transaction around all has changed, triggers and functions included
+ * (monitoring-stats, "pg_stat_xact_user_tables"). */
+static void count(const session *session)
+{
+	connection *server = (connection *) session->of;
+	if (altair_database_mode != ALTAIR_ROLLBACK || !session->is_open
+		|| pq.transactionStatus(server) != IN_TRANSACTION) {
+		return;
+	}
+	result *said = pq.exec(server, "SELECT CASE schemaname WHEN 'public' THEN '' ELSE schemaname || '.' END || relname,"
+		" n_tup_ins, n_tup_upd, n_tup_del FROM pg_catalog.pg_stat_xact_user_tables"
+		" WHERE n_tup_ins + n_tup_upd + n_tup_del > 0 ORDER BY 1 LIMIT 1000");
+	for (int row = 0; row < pq.ntuples(said); row++) {
+		uint64_t rows[3];
+		for (int column = 0; column < 3; column++) {
+			rows[column] = strtoull(pq.getvalue(said, row, column + 1), NULL, 10);
+		}
+		altair_query_counted(server, row == 0, pq.getvalue(said, row, 0), rows[0], rows[1], rows[2]);
+	}
+	pq.clear(said);
+}
+
+void altair_count_changes(void)
+{
+	for (const session *one = sessions; one != NULL; one = one->next) {
+		count(one);
+	}
+}
+
 static void own_finish(connection *server)
 {
 	for (session **at = &sessions; *at != NULL; at = &(*at)->next) {
 		if ((*at)->of == server) {
 			session *gone = *at;
+			count(gone);
+			altair_session_ends(server);
 			*at = gone->next;
-			forget(gone, NULL);
+			zend_hash_destroy(&gone->prepared);
 			free(gone);
 			break;
 		}
@@ -662,10 +746,13 @@ static int own_lo_open(connection *server, unsigned id, int mode)
 #define OWN(name) {"PQ" #name, (void *) own_##name}
 #define OWN_LO(name) {#name, (void *) own_##name}
 
+/* The first are those of statements, which are all that is seen where nothing is guarded. */
+#define OF_STATEMENTS 10
+
 static const altair_interposed interposed[] = {
 	OWN(exec), OWN(sendQuery), OWN(execParams), OWN(sendQueryParams), OWN(prepare), OWN(sendPrepare),
-	OWN(execPrepared), OWN(sendQueryPrepared), OWN(getResult), OWN(transactionStatus), OWN(finish),
-	OWN(setClientEncoding), OWN(enterPipelineMode), OWN(changePassword), OWN(fn),
+	OWN(execPrepared), OWN(sendQueryPrepared), OWN(getResult), OWN(finish),
+	OWN(transactionStatus), OWN(setClientEncoding), OWN(enterPipelineMode), OWN(changePassword), OWN(fn),
 	OWN_LO(lo_creat), OWN_LO(lo_create), OWN_LO(lo_import), OWN_LO(lo_import_with_oid), OWN_LO(lo_unlink),
 	OWN_LO(lo_write), OWN_LO(lo_truncate), OWN_LO(lo_truncate64), OWN_LO(lo_open),
 };
@@ -684,8 +771,8 @@ static bool find_library(void)
 
 void altair_watch_libpq(void)
 {
-	altair_libpq_is_watched = find_library()
-		&& altair_interpose((void *) pq.exec, interposed, sizeof interposed / sizeof *interposed) > 0;
+	size_t count = altair_database_mode == ALTAIR_WRITE ? OF_STATEMENTS : sizeof interposed / sizeof *interposed;
+	altair_libpq_is_watched = find_library() && altair_interpose((void *) pq.exec, interposed, count) > 0;
 	if (!altair_libpq_is_watched) {
 		altair_refuse_functions("pg_connect", "pg_pconnect");
 	}

@@ -49,6 +49,7 @@ static void refuse_mysqli(void)
 
 static MYSQLND_CLASS_METHODS_TYPE(mysqlnd_conn_data) next;
 static MYSQLND_CLASS_METHODS_TYPE(mysqlnd_stmt) next_stmt;
+static MYSQLND_CLASS_METHODS_TYPE(mysqlnd_res) next_result;
 static MYSQLND_CLASS_METHODS_TYPE(mysqlnd_protocol_payload_decoder_factory) next_protocol;
 
 /* ---- what is known of a session ---- */
@@ -66,20 +67,30 @@ enum {
 	MAY_SHIFT = 64,  /* a statement has set a character set in which ASCII may be part of a character */
 };
 
-static uintptr_t *state_of(const MYSQLND_CONN_DATA *conn)
+typedef struct {
+	unsigned state;
+	altair_text next; /* of the prepared statement that is executed */
+	altair_query query;
+} session;
+
+static session *session_of(const MYSQLND_CONN_DATA *conn)
 {
-	return (uintptr_t *) areas->get_connection_data_area(conn, plugin);
+	session **area = (session **) areas->get_connection_data_area(conn, plugin);
+	if (*area == NULL) {
+		*area = pecalloc(1, sizeof **area, true);
+	}
+	return *area;
 }
 
-static bool is(const MYSQLND_CONN_DATA *conn, uintptr_t what)
+static bool is(const MYSQLND_CONN_DATA *conn, unsigned what)
 {
-	return (*state_of(conn) & what) != 0;
+	return (session_of(conn)->state & what) != 0;
 }
 
-static void set(const MYSQLND_CONN_DATA *conn, uintptr_t what, bool on)
+static void set(const MYSQLND_CONN_DATA *conn, unsigned what, bool on)
 {
-	uintptr_t *state = state_of(conn);
-	*state = on ? *state | what : *state & ~what;
+	session *session = session_of(conn);
+	session->state = on ? session->state | what : session->state & ~what;
 }
 
 /* ---- statements of ours ---- */
@@ -181,7 +192,8 @@ static bool begin_anew(MYSQLND_CONN_DATA *conn)
 /* Sees that a session that is not what it has to be becomes so. */
 static bool mend(MYSQLND_CONN_DATA *conn)
 {
-	bool is_mended = altair_database_mode == ALTAIR_READ_ONLY ? say(conn, READ_ONLY) : begin_anew(conn);
+	bool is_mended = altair_database_mode == ALTAIR_WRITE
+		|| (altair_database_mode == ALTAIR_READ_ONLY ? say(conn, READ_ONLY) : begin_anew(conn));
 	set(conn, IS_BROKEN, !is_mended);
 	return is_mended;
 }
@@ -319,6 +331,14 @@ typedef struct prepared {
 static prepared *all_prepared;
 /* What the text is that is prepared, as far as that makes a difference. */
 static enum altair_statement preparing;
+static altair_text preparing_text;
+
+/* Kept with the statement, in the place of a pointer. */
+static altair_text *text_of(const MYSQLND_STMT *stmt)
+{
+	_Static_assert(sizeof(altair_text) <= sizeof(void *), "a text is as long as a pointer");
+	return (altair_text *) areas->get_stmt_area(stmt, plugin);
+}
 
 static uint32_t id_of(const zend_uchar *command)
 {
@@ -399,6 +419,8 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 	bool is_application = altair_database_mode == ALTAIR_ROLLBACK; /* its own statement is sent as it is */
 	/* Where the client is not ready, that is what it has to say. */
 	bool is_ready = connection_state->m->get(connection_state) == CONN_READY;
+	session *session = session_of(conn);
+	altair_text known = 0;
 	if (!is(conn, IS_OPEN) || !is_ready || command == COM_QUIT) {
 		return next_protocol.send_command(protocol, command, arg, arg_len, silent, connection_state, error,
 			upsert_status, stats, send_close, send_close_ctx);
@@ -409,6 +431,12 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 	switch (command) {
 		case COM_QUERY:
 		case COM_STMT_PREPARE: {
+			known = altair_text_of(ALTAIR_MYSQL, reading_of(conn), text, len);
+			preparing_text = known;
+			executes = command == COM_QUERY;
+			if (altair_database_mode == ALTAIR_WRITE) {
+				break;
+			}
 			enum altair_statement statement = altair_look_at(ALTAIR_MYSQL, reading_of(conn), text, len, message);
 			if (statement == ALTAIR_REFUSED) {
 				preparing = ALTAIR_REFUSED;
@@ -419,7 +447,6 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 				set(conn, MAY_SHIFT, true);
 			}
 			set(conn, WAS_SEVERAL, altair_may_be_several(text, len));
-			executes = command == COM_QUERY;
 			if (altair_database_mode != ALTAIR_ROLLBACK) {
 				break;
 			}
@@ -446,10 +473,11 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 			break;
 		}
 		case COM_STMT_EXECUTE: {
-			const prepared *known = arg_len < 4 ? NULL : *find_prepared(conn, id_of(arg));
+			const prepared *own = arg_len < 4 ? NULL : *find_prepared(conn, id_of(arg));
 			executes = true;
-			is_application = is_application && known == NULL;
-			if (known != NULL && (instead(conn, known->statement, room) == NULL || !say(conn, room))) {
+			known = session->next;
+			is_application = is_application && own == NULL;
+			if (own != NULL && (instead(conn, own->statement, room) == NULL || !say(conn, room))) {
 				return fail_as(conn, error);
 			}
 			break;
@@ -463,6 +491,9 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 			}
 			break;
 		default:
+			if (altair_database_mode == ALTAIR_WRITE) {
+				break;
+			}
 			altair_refuse_database("a command of the protocol", message);
 			fail(error, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, SQLSTATE, message);
 			return FAIL;
@@ -477,8 +508,14 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 		}
 		set(conn, HAS_BEGUN, true);
 	}
+	if (executes) {
+		altair_query_begins(&session->query, known);
+	}
 	enum_func_status sent = next_protocol.send_command(protocol, command, (const zend_uchar *) text, len, silent,
 		connection_state, error, upsert_status, stats, send_close, send_close_ctx);
+	if (sent != PASS && executes) {
+		altair_query_fails(&session->query, conn);
+	}
 	if (sent == PASS && executes && reads && !send_own(conn, READ_ONLY, sizeof READ_ONLY - 1)) {
 		return fail_as(conn, error);
 	}
@@ -490,6 +527,9 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 static void hear(MYSQLND_CONN_DATA *conn, MYSQLND_ERROR_INFO *error)
 {
 	char message[ALTAIR_MESSAGE_BYTES];
+	if (altair_database_mode == ALTAIR_WRITE) {
+		return;
+	}
 	switch (error->error_no) {
 		case ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION:
 			altair_note_write();
@@ -514,19 +554,71 @@ static void hear(MYSQLND_CONN_DATA *conn, MYSQLND_ERROR_INFO *error)
 static enum_func_status query_read_result_set_header(MYSQLND_CONN_DATA *conn, MYSQLND_STMT *stmt)
 {
 	enum_func_status result = next.query_read_result_set_header(conn, stmt);
+	altair_query *query = &session_of(conn)->query;
 	if (result != PASS) {
+		altair_query_fails(query, conn);
 		hear(conn, conn->error_info);
+	} else {
+		/* Rows that are read come behind it. */
+		bool gives_rows = conn->last_query_type == QUERY_SELECT;
+		altair_query_answers(query, conn, gives_rows ? 0 : conn->upsert_status->affected_rows);
 	}
 	return result;
+}
+
+/* Rows that have come at once. */
+static MYSQLND_RES *stored(MYSQLND_CONN_DATA *conn, MYSQLND_RES *result)
+{
+	if (result != NULL && result->stored_data != NULL) {
+		altair_query_answers(&session_of(conn)->query, conn, result->stored_data->row_count);
+	}
+	return result;
+}
+
+static MYSQLND_RES *store_result(MYSQLND_CONN_DATA *const conn)
+{
+	return stored(conn, next.store_result(conn));
+}
+
+static MYSQLND_RES *stmt_store_result(MYSQLND_STMT *const stmt)
+{
+	MYSQLND_RES *result = next_stmt.store_result(stmt);
+	return result == NULL ? NULL : stored(stmt->data->conn, result);
+}
+
+static MYSQLND_RES *stmt_get_result(MYSQLND_STMT *const stmt)
+{
+	MYSQLND_RES *result = next_stmt.get_result(stmt);
+	return result == NULL ? NULL : stored(stmt->data->conn, result);
+}
+
+/* Those that have come one by one, up to here. */
+static void free_result_buffers(MYSQLND_RES *result)
+{
+	if (result->unbuf != NULL && result->conn != NULL) {
+		altair_query_gives(&session_of(result->conn)->query, result->conn, result->unbuf->row_count);
+	}
+	next_result.free_result_buffers(result);
+}
+
+static enum_func_status send_execute(
+	MYSQLND_STMT *const stmt, const enum_mysqlnd_send_execute_type type, zval *read_cb, zval *err_cb)
+{
+	if (stmt->data != NULL && stmt->data->conn != NULL) {
+		session_of(stmt->data->conn)->next = *text_of(stmt);
+	}
+	return next_stmt.send_execute(stmt, type, read_cb, err_cb);
 }
 
 static enum_func_status prepare(MYSQLND_STMT *const stmt, const char *const query, const size_t len)
 {
 	preparing = ALTAIR_SENT;
+	preparing_text = 0;
 	enum_func_status result = next_stmt.prepare(stmt, query, len);
 	if (stmt->data == NULL || stmt->data->conn == NULL) {
 		return result;
 	}
+	*text_of(stmt) = preparing_text;
 	if (result != PASS && preparing != ALTAIR_REFUSED) {
 		hear(stmt->data->conn, stmt->data->error_info);
 	} else if (result == PASS && !remember_prepared(stmt->data->conn, (uint32_t) stmt->data->stmt_id, preparing)) {
@@ -540,20 +632,19 @@ static enum_func_status prepare(MYSQLND_STMT *const stmt, const char *const quer
 /* One statement at a time: the server takes several only where the client has said that it may. */
 static unsigned int get_updated_connect_flags(MYSQLND_CONN_DATA *conn, unsigned int flags)
 {
-	return next.get_updated_connect_flags(conn, flags & ~(unsigned int) CLIENT_MULTI_STATEMENTS)
-		& ~(unsigned int) CLIENT_MULTI_STATEMENTS;
+	unsigned int without = altair_database_mode == ALTAIR_WRITE ? ~0U : ~(unsigned int) CLIENT_MULTI_STATEMENTS;
+	return next.get_updated_connect_flags(conn, flags & without) & without;
 }
 
 /* It stays as it is; a text with one statement is sent all the same. */
 static enum_func_status set_server_option(MYSQLND_CONN_DATA *const conn, enum_mysqlnd_server_option option)
 {
-	(void) conn, (void) option;
-	return PASS;
+	return altair_database_mode == ALTAIR_WRITE ? next.set_server_option(conn, option) : PASS;
 }
 
 static bool open_session(MYSQLND_CONN_DATA *conn)
 {
-	*state_of(conn) = IS_OPEN | IS_BROKEN;
+	session_of(conn)->state = IS_OPEN | IS_BROKEN;
 	return mend(conn);
 }
 
@@ -576,6 +667,14 @@ static enum_func_status change_user(MYSQLND_CONN_DATA *const conn, const char *u
 	return result == PASS && !open_session(conn) ? FAIL : result;
 }
 
+static void dtor(MYSQLND_CONN_DATA *conn)
+{
+	session *gone = session_of(conn);
+	altair_session_ends(conn);
+	next.dtor(conn);
+	pefree(gone, true);
+}
+
 void altair_watch_mysqlnd(void)
 {
 	/* Not there where PHP was built without, or where the extension is not loaded. */
@@ -591,7 +690,9 @@ void altair_watch_mysqlnd(void)
 	MYSQLND_CLASS_METHODS_TYPE(mysqlnd_conn_data) *conn = methods->connection_data.get();
 	MYSQLND_CLASS_METHODS_TYPE(mysqlnd_stmt) *stmt = methods->statement.get();
 	MYSQLND_CLASS_METHODS_TYPE(mysqlnd_protocol_payload_decoder_factory) *protocol = methods->protocol.get();
+	MYSQLND_CLASS_METHODS_TYPE(mysqlnd_res) *result = methods->result.get();
 	next = *conn;
+	next_result = *result;
 	next_stmt = *stmt;
 	next_protocol = *protocol;
 	conn->query_read_result_set_header = query_read_result_set_header;
@@ -600,7 +701,13 @@ void altair_watch_mysqlnd(void)
 	conn->get_server_status = get_server_status;
 	conn->execute_init_commands = execute_init_commands;
 	conn->change_user = change_user;
+	conn->store_result = store_result;
+	conn->dtor = dtor;
 	stmt->prepare = prepare;
+	stmt->send_execute = send_execute;
+	stmt->store_result = stmt_store_result;
+	stmt->get_result = stmt_get_result;
+	result->free_result_buffers = free_result_buffers;
 	protocol->send_command = send_command;
 }
 

@@ -69,6 +69,36 @@ pub type AuthorizeHook = extern "C" fn(
     what: *mut c_char,
     size: usize,
 ) -> bool;
+/// `altair_recorder`.
+#[repr(C)]
+pub struct RawRecorder {
+    pub text: extern "C" fn(
+        dialect: c_int,
+        plain_backslash: bool,
+        whole_ascii: bool,
+        text: *const c_char,
+        len: usize,
+    ) -> u64,
+    pub begins: extern "C" fn(text: u64) -> u64,
+    pub answers: extern "C" fn(
+        session: *const c_void,
+        text: u64,
+        rows: u64,
+        since: u64,
+        is_first: bool,
+        has_failed: bool,
+    ) -> u64,
+    pub undoes: extern "C" fn(session: *const c_void, text: u64),
+    pub counted: extern "C" fn(
+        session: *const c_void,
+        is_first: bool,
+        table: *const c_char,
+        inserted: u64,
+        updated: u64,
+        deleted: u64,
+    ),
+    pub ends: extern "C" fn(session: *const c_void),
+}
 pub type MissedHook = extern "C" fn(path: *const c_char, write: bool, error: c_int);
 
 /// `zend_op_array`, only ever handed through.
@@ -207,6 +237,8 @@ unsafe extern "C" {
         look: LookHook,
         authorize: AuthorizeHook,
     );
+    pub fn altair_record_queries(recorder: *const RawRecorder);
+    pub fn altair_count_changes();
     pub fn altair_on_refusal(refused: RefusedHook, missed: MissedHook);
 
     /// `Zend/zend_API.h`.

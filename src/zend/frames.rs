@@ -50,6 +50,9 @@ fn walk() -> Walk {
     walk
 }
 
+/// What names the file of the snippet's code (`ALTAIR_SNIPPET`).
+const SNIPPET: &[u8] = b"snippet";
+
 /// Where the code is; `None` where no PHP code is running.
 #[must_use]
 pub fn current() -> Option<Location> {
@@ -66,6 +69,35 @@ pub fn current() -> Option<Location> {
             stack_trace: format_frames(&frames),
         })
     }
+}
+
+/// The innermost line that is the application's own: of the project in `root`, but for what is in its
+/// `vendor/`, or of the snippet. Else the innermost of all; `None` where no code of PHP's is running.
+#[must_use]
+pub fn line_of_application(root: &[u8]) -> Option<String> {
+    let walk = walk();
+    let places = walk.frames[..walk.count].iter();
+    let places = places
+        .filter(|raw| !raw.file.is_null())
+        .map(|raw| (raw.file, raw.line));
+    let mut innermost = None;
+    for (file, line) in places {
+        // SAFETY: the strings of frames that are still on the engine's stack.
+        let file = unsafe { bytes(file) };
+        let inside = file
+            .strip_prefix(root)
+            .and_then(|path| path.strip_prefix(b"/"));
+        let own = match inside {
+            Some(path) => Some(path).filter(|path| !path.starts_with(b"vendor/")),
+            None => Some(file).filter(|file| *file == SNIPPET),
+        };
+        let shown = |path: &[u8]| format!("{}:{line}", String::from_utf8_lossy(path));
+        if let Some(own) = own {
+            return Some(shown(own));
+        }
+        innermost = innermost.or_else(|| Some(shown(inside.unwrap_or(file))));
+    }
+    innermost
 }
 
 /// Where an error is said to be, with the frames around the code that runs.

@@ -20,6 +20,7 @@ pub mod node;
 pub mod object;
 pub mod params;
 pub mod process;
+pub mod queries;
 pub mod refusals;
 pub mod startup;
 

@@ -157,6 +157,28 @@ typedef bool (*altair_authorize_hook)(
 /* Has the database sessions watched that are opened from here on. `name` cannot be guessed. */
 void altair_watch_databases(
 	int mode, bool keeps_sqlite, const char *name, altair_look_hook look, altair_authorize_hook authorize);
+/* Who records what is asked of databases. Texts are numbers, 0 for one that is not recorded, and times are
+ * nanoseconds of CLOCK_MONOTONIC. */
+typedef struct {
+	uint64_t (*text)(int dialect, bool plain_backslash, bool whole_ascii, const char *text, size_t len);
+	/* A statement is sent. Gives the time. */
+	uint64_t (*begins)(uint64_t text);
+	/* An answer to it is there, the first one or a further part of it. `since`: from when its time counts, 0
+	 * where it does not. Gives the time. */
+	uint64_t (*answers)(
+		const void *session, uint64_t text, uint64_t rows, uint64_t since, bool is_first, bool has_failed);
+	/* A transaction was rolled back, and may have been to be committed. Before the answer. */
+	void (*undoes)(const void *session, uint64_t text);
+	/* What the server itself counts of a session, table by table: it takes the place of what was known. */
+	void (*counted)(const void *session, bool is_first, const char *table, uint64_t inserted,
+		uint64_t updated, uint64_t deleted);
+	/* A session is over. */
+	void (*ends)(const void *session);
+} altair_recorder;
+/* Has statements recorded that are sent from here on. */
+void altair_record_queries(const altair_recorder *recorder);
+/* Has the servers that count what was changed tell it, of sessions that are open. */
+void altair_count_changes(void);
 /* Compiles the snippet; NULL with an exception pending where that fails. */
 zend_op_array *altair_compile_snippet(const char *code, size_t len);
 /* The text that names the file of all code that was written in the snippet: this very one. */

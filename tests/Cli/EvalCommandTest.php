@@ -67,6 +67,7 @@ final class EvalCommandTest extends TestCase
                 'writes' => ['bool', 'writes', false],
                 'rollback' => ['bool', 'rollback', false],
                 'database' => ['?string', 'database', null],
+                'queries' => ['bool', 'queries', false],
                 'network' => ['bool', 'network', false],
                 'unsafe' => ['bool', 'unsafe', false],
                 'bootstrap' => ['?string', 'bootstrap', null],

@@ -184,6 +184,10 @@ pub struct EvalArgs {
     #[arg(long, value_name = "mode", value_parser = PossibleValuesParser::new(Database::ALL.map(Database::name)))]
     pub database: Option<String>,
 
+    /// Tell which statements databases were asked, from which line, and what they changed; always with --rollback.
+    #[arg(long)]
+    pub queries: bool,
+
     /// Open outbound connections.
     #[arg(long)]
     pub network: bool,

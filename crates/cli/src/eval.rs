@@ -72,6 +72,7 @@ fn request(args: EvalArgs) -> Result<EvalRequest, Failure> {
         (false, Some(name)) => Database::named(&name),
         (false, None) => None,
     };
+    request.queries = args.queries;
     request.unconfined = args.unconfined;
     request.bootstrap = args.bootstrap;
     request.services = services(args.service);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use altair_sandbox::Shown;
 
-use crate::channel::{PROTOCOL, Restrictions, Secret, Task, Work};
+use crate::channel::{PROTOCOL, Restrictions, Secret, Task, Watched, Work};
 use crate::evaluation::Evaluator;
 use crate::launch::HostContext;
 use crate::profile::SecurityProfile;
@@ -81,6 +81,7 @@ impl Asked<'_> {
         secret: &Secret,
         private_root: bool,
         restrictions: Option<Restrictions>,
+        watched: Option<Watched>,
         work: Work,
     ) -> Task {
         let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
@@ -96,8 +97,16 @@ impl Asked<'_> {
             capped: self.evaluator.selection.takes("limits", self.request),
             private_root,
             restrictions,
+            watched,
             work,
         }
+    }
+
+    /// How database sessions are watched.
+    pub(crate) fn watched(&self) -> Option<Watched> {
+        let watched = self.request.watched()?;
+        let mode = watched.mode.filter(|_| self.takes_ini());
+        (mode.is_some() || self.request.queries).then_some(Watched { mode, ..watched })
     }
 
     /// Whether PHP's own switches are taken.

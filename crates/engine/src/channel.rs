@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::encode::EXCEPTION_MAX_BYTES;
 use crate::guards::Insisted;
+use crate::queries::News;
 use crate::result::{Blocked, Location, Phase};
 use crate::sql::Mode;
 
@@ -37,7 +38,7 @@ pub const INI_MAX: usize = 1000;
 /// the longest of each takes. A child that is not what it should be could have its host take memory
 /// for as many messages as it likes, each of them as long as it likes, and many times as much as it
 /// sends for what is in them.
-const KIND_MAX_BYTES: [usize; 11] = [
+const KIND_MAX_BYTES: [usize; 12] = [
     64,                               // Entered
     16 << 10,                         // Ready
     32 << 10,                         // Stopped: one packet
@@ -49,6 +50,7 @@ const KIND_MAX_BYTES: [usize; 11] = [
     MESSAGE_MAX_BYTES,                // Booted
     16 << 10,                         // Unable
     64,                               // SecondThread
+    256 << 10,                        // Queries: with the text of each
 ];
 
 /// Bytes of a [`Secret`].
@@ -107,6 +109,9 @@ pub struct Task {
     /// What is taken away once boot is over; `None` for an unsafe run, and for the fork of a
     /// template, which finds it done.
     pub restrictions: Option<Restrictions>,
+    /// How database sessions are watched, those that boot opens included; `None`: not at all, and for
+    /// the fork of a template, which finds it done.
+    pub watched: Option<Watched>,
     /// What for.
     pub work: Work,
 }
@@ -133,6 +138,8 @@ pub struct Run {
     pub limits: Limits,
     /// `memory_limit`, in bytes, once boot is over; `None` for an unsafe run.
     pub memory_limit_bytes: Option<u64>,
+    /// Whether statements of databases are told of.
+    pub queries: bool,
 }
 
 /// What a template is to be.
@@ -158,18 +165,16 @@ pub struct Restrictions {
     pub ini: Vec<(String, String)>,
     /// Functions and who may not call them.
     pub functions: Vec<Restricted>,
-    /// What database sessions may do, those that boot opens included; `None`: all.
-    pub database: Option<Watched>,
     /// Paths beside the project that PHP's own file functions may read, where there is no private
     /// root that shows nothing else.
     pub readable: Vec<Vec<u8>>,
 }
 
 /// How database sessions are watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Watched {
-    /// What they may do.
-    pub mode: Mode,
+    /// What they may do; `None`: all that the account may.
+    pub mode: Option<Mode>,
     /// Whether those of SQLite only read: where what is written to the project is thrown away, they
     /// need not.
     pub keeps_sqlite: bool,
@@ -240,6 +245,8 @@ pub enum Message {
     },
     /// There is a second thread, which would stay free of the guards. The child waits for its end.
     SecondThread,
+    /// Statements that were sent to databases, and what they have changed.
+    Queries(News),
 }
 
 /// What a template has to say of its boot.
@@ -512,6 +519,7 @@ impl MessageReader {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::queries::TABLES_MAX;
     use proptest::prelude::*;
 
     fn task(snippet: Vec<u8>) -> Task {
@@ -524,12 +532,14 @@ mod tests {
             capped: false,
             private_root: false,
             restrictions: None,
+            watched: None,
             work: Work::Run(Run {
                 snippet,
                 guards: FinalGuards::default(),
                 insist: Vec::new(),
                 limits: Limits::default(),
                 memory_limit_bytes: None,
+                queries: false,
             }),
         }
     }
@@ -578,6 +588,7 @@ mod tests {
             }),
             Message::Unable { why: "why".into() },
             Message::SecondThread,
+            Message::Queries(News::default()),
         ]
     }
 
@@ -646,6 +657,10 @@ mod tests {
                 guards: vec![none(); GUARDS_MAX + 1],
             },
             Message::Variables(vec![Default::default(); VARIABLES_MAX + 1]),
+            Message::Queries(News {
+                changes: vec![Default::default(); TABLES_MAX + 1],
+                ..News::default()
+            }),
             Message::Unable {
                 why: "x".repeat(16 << 10),
             },

@@ -20,6 +20,7 @@ use crate::guards::Selection;
 use crate::heard::{Heard, thread_names};
 use crate::known::Known;
 use crate::outcome::Seen;
+use crate::queries::Told;
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, Target, reason};
 use crate::secrets::Redactor;
 use crate::services::{self, Service, Services};
@@ -453,10 +454,16 @@ impl Prepared {
         } = started;
         let secret = Secret::generate().map_err(|e| system(&e))?;
         let asked = self.asked();
-        let restrictions = match start {
-            Start::Warm | Start::First => None,
-            Start::Cold(_) | Start::Booted(_) if private_root => asked.restrictions(&[]),
-            Start::Cold(_) | Start::Booted(_) => asked.restrictions(&readable),
+        let (restrictions, watched) = match start {
+            Start::Warm | Start::First => (None, None),
+            Start::Cold(_) | Start::Booted(_) => {
+                let readable = if private_root {
+                    &[]
+                } else {
+                    readable.as_slice()
+                };
+                (asked.restrictions(readable), asked.watched())
+            }
         };
         let work = Work::Run(Run {
             snippet: self.request.snippet.clone(),
@@ -466,8 +473,9 @@ impl Prepared {
             memory_limit_bytes: asked
                 .takes_ini()
                 .then(|| u64::from(self.request.memory_limit_mb()) << 20),
+            queries: self.request.tells_queries(),
         });
-        let task = asked.task(&secret, private_root, restrictions, work);
+        let task = asked.task(&secret, private_root, restrictions, watched, work);
         let outbox = channel::encode_task(&task).map_err(|e| system(&e))?;
         let is_fork = matches!(start, Start::Warm | Start::First);
         // What boot has printed, and was printed while it went on where the template is new.
@@ -482,6 +490,7 @@ impl Prepared {
             reader: MessageReader::new(secret),
             heard: Heard {
                 refused: boot.refused.clone(),
+                queries: self.request.tells_queries().then(Told::default),
                 ..Heard::default()
             },
             interrupted: false,

@@ -8,6 +8,7 @@ use crate::channel::{Ending, Message, Report};
 use crate::encode::shorten;
 use crate::guards::{Insisted, is_of_child, unmet};
 use crate::launch::Unloaded;
+use crate::queries::Told;
 use crate::result::{Location, Phase};
 
 /// Bytes of a state that a child tells.
@@ -21,8 +22,8 @@ const THREADS_SHOWN: usize = 16;
 ///
 /// Until it is ready nothing of the snippet has run: what it says of its guards and of its boot is
 /// said by the project's code at worst. From then on it may be native code that speaks, which can have
-/// the run's secret, and all that it is heard of is what was refused, where the deadline met it, and
-/// how it ended, once.
+/// the run's secret, and all that it is heard of is what was refused, what it asked databases, where the
+/// deadline met it, and how it ended, once.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     pub entered_ns: Option<u64>,
@@ -40,6 +41,8 @@ pub(crate) struct Heard {
     pub unloaded: Option<Unloaded>,
     /// Why the child cannot do its work.
     pub unable: Option<String>,
+    /// What it asks databases, where that is to be told.
+    pub queries: Option<Told>,
     /// What boot has left of variables that may hold secrets.
     pub variables: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -50,6 +53,11 @@ impl Heard {
         match message {
             Some(Message::Refused(blocked)) => self.refused.by_child(blocked),
             Some(Message::Outside(outside)) => self.refused.outside(outside),
+            Some(Message::Queries(news)) => {
+                if let Some(queries) = &mut self.queries {
+                    queries.take(news);
+                }
+            }
             Some(Message::Stopped {
                 phase,
                 location,

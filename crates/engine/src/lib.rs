@@ -25,6 +25,7 @@ pub mod launch;
 mod outcome;
 pub mod php;
 pub mod profile;
+pub mod queries;
 mod readable;
 mod request;
 mod result;
@@ -39,6 +40,7 @@ pub use error::EvalError;
 pub use evaluation::{
     Evaluator, GRACE, OUTPUT_LIMIT, Observer, Prepared, STOP_SIGNAL_OFFSET, Silent, stop_signal,
 };
+pub use queries::{MoreQueries, Query, RowChanges};
 pub use request::{
     Bootstrap, DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, EvalRequest,
     MAX_MEMORY_MB, MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS, Target,

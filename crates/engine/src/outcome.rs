@@ -10,6 +10,7 @@ use crate::blocked::Context;
 use crate::channel::{Ending, Report};
 use crate::encode::{STRING_MAX, TRUNCATED, read_exception, read_value, shorten};
 use crate::heard::Heard;
+use crate::queries::Asked;
 use crate::result::{
     Diagnostics, EvalResult, FileChanges, Location, Outcome, OutputTruncated, Phase, Timings,
 };
@@ -97,9 +98,24 @@ impl Seen {
             elapsed,
             start,
             message,
+            started_ns,
             ..
         } = self;
         let report = heard.report.as_ref();
+        // One that has reported waits for no answer.
+        let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let ended_ns = report
+            .is_none()
+            .then(|| started_ns.saturating_add(elapsed_ns));
+        let asked = heard.queries.map(|told| told.asked(ended_ns, elapsed));
+        let (queries, queries_more, database_changes) = match asked {
+            Some(Asked {
+                queries,
+                more,
+                changes,
+            }) => (Some(queries), more, changes),
+            None => (None, None, BTreeMap::new()),
+        };
         let (_, child_guards) = heard.ready.unzip();
         let taken = heard.guarded.into_iter().chain(child_guards).flatten();
         guards.extend(taken);
@@ -154,6 +170,9 @@ impl Seen {
                 start_reason: start.reason(),
                 blocked: heard.refused.list(&context),
                 file_changes,
+                queries,
+                queries_more,
+                database_changes,
                 output_truncated,
                 redacted: Vec::new(),
                 guards,

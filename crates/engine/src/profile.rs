@@ -2,9 +2,8 @@
 //!
 //! They give clear errors; the boundary is the kernel's. The one place where the lists stand.
 
-use crate::channel::{Restricted, Restrictions, Watched};
-use crate::request::{Database, EvalRequest};
-use crate::sql::Mode;
+use crate::channel::{Restricted, Restrictions};
+use crate::request::EvalRequest;
 
 /// Disabled in every confined run. The first four stand first, in this order: a public contract.
 pub const ALWAYS_DISABLED: &[&str] = &[
@@ -126,7 +125,6 @@ pub struct SecurityProfile {
     memory_limit_mb: u32,
     allow_writes: bool,
     allow_network: bool,
-    database: Database,
     services: bool,
     unconfined: bool,
 }
@@ -137,7 +135,6 @@ impl From<&EvalRequest> for SecurityProfile {
             memory_limit_mb: request.memory_limit_mb(),
             allow_writes: request.allow_writes,
             allow_network: request.allow_network,
-            database: request.database(),
             services: request
                 .services
                 .as_ref()
@@ -236,10 +233,6 @@ impl SecurityProfile {
         };
         Some(Restrictions {
             readable: Vec::new(),
-            database: self.database.mode().map(|mode| Watched {
-                mode,
-                keeps_sqlite: mode == Mode::ReadOnly || self.allow_writes,
-            }),
             ini: self
                 .ini()
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))

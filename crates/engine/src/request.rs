@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use altair_sandbox::{Place, Shown, with_files_of};
 
 use crate::EvalError;
+use crate::channel::Watched;
 use crate::confinement::{FILE_PATIENCE, run_as};
 use crate::sql::Mode;
 
@@ -63,6 +64,8 @@ pub struct EvalRequest {
     /// What database sessions may do; `None`: write where [`EvalRequest::allow_writes`] says so, else
     /// only read.
     pub database: Option<Database>,
+    /// Whether statements of databases are told of. Those of a run that is rolled back always are.
+    pub queries: bool,
 }
 
 /// What the database sessions of a run may do.
@@ -95,15 +98,6 @@ impl Database {
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
-
-    /// How sessions are watched for it; `None`: not at all.
-    pub(crate) fn mode(self) -> Option<Mode> {
-        match self {
-            Self::ReadOnly => Some(Mode::ReadOnly),
-            Self::Rollback => Some(Mode::Rollback),
-            Self::Write => None,
-        }
-    }
 }
 
 impl EvalRequest {
@@ -122,6 +116,7 @@ impl EvalRequest {
             readable_paths: Vec::new(),
             redact: true,
             database: None,
+            queries: false,
         }
     }
 
@@ -154,6 +149,27 @@ impl EvalRequest {
             (None, true) => Database::Write,
             (None, false) => Database::ReadOnly,
         }
+    }
+
+    /// Whether statements of databases are told of.
+    #[must_use]
+    pub(crate) fn tells_queries(&self) -> bool {
+        self.queries || self.database() == Database::Rollback
+    }
+
+    /// How database sessions are watched; `None`: not at all.
+    #[must_use]
+    pub(crate) fn watched(&self) -> Option<Watched> {
+        let mode = match self.database() {
+            _ if self.unconfined => None,
+            Database::ReadOnly => Some(Mode::ReadOnly),
+            Database::Rollback => Some(Mode::Rollback),
+            Database::Write => None,
+        };
+        (mode.is_some() || self.queries).then_some(Watched {
+            mode,
+            keeps_sqlite: mode == Some(Mode::ReadOnly) || mode.is_some() && self.allow_writes,
+        })
     }
 
     /// PHP's `memory_limit`, in MiB.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::encode::MAX_TRACE_FRAMES;
+use crate::queries::{MoreQueries, Query, RowChanges};
 
 /// How a run ended. The names are the values of `diagnostics.outcome`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,6 +160,16 @@ pub struct Diagnostics {
     /// What the run did to its throwaway layer; nothing of it is left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_changes: Option<FileChanges>,
+    /// What it asked databases, in order, each statement once. There where it was to be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queries: Option<Vec<Query>>,
+    /// What came after the first fifty of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queries_more: Option<MoreQueries>,
+    /// What that has changed, by table, as far as the servers tell; but for what the application itself
+    /// has rolled back.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub database_changes: BTreeMap<String, RowChanges>,
     /// Streams that were cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_truncated: Option<OutputTruncated>,
@@ -185,6 +196,9 @@ impl Diagnostics {
             start_reason: None,
             blocked: Vec::new(),
             file_changes: None,
+            queries: None,
+            queries_more: None,
+            database_changes: BTreeMap::new(),
             output_truncated: None,
             redacted: Vec::new(),
             guards: BTreeMap::new(),
@@ -270,6 +284,9 @@ impl EvalResult {
             start_reason: field(&mut told, "start_reason"),
             blocked: field(&mut told, "blocked"),
             file_changes: field(&mut told, "file_changes"),
+            queries: field(&mut told, "queries"),
+            queries_more: field(&mut told, "queries_more"),
+            database_changes: field(&mut told, "database_changes"),
             output_truncated: field(&mut told, "output_truncated"),
             redacted: field(&mut told, "redacted"),
             guards: field(&mut told, "guards"),
@@ -344,6 +361,15 @@ mod tests {
                     more: Some(3),
                     ..FileChanges::default()
                 }),
+                queries: Some(vec![Query {
+                    sql: "SELECT 1".into(),
+                    times: 2,
+                    rows: 2,
+                    ms: 0.5,
+                    at: Some("src/Orders.php:40".into()),
+                }]),
+                queries_more: Some(MoreQueries::default()),
+                database_changes: BTreeMap::from([("orders".into(), RowChanges::default())]),
                 guards: BTreeMap::from([("ini".into(), "in force".into())]),
                 ..Diagnostics::of(Outcome::Threw)
             },

@@ -4,7 +4,7 @@ use altair_engine::{DEFAULT_TIMEOUT_MS, Database, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-use crate::tool::{DATABASE, NAME, NETWORK, SNIPPET, TIMEOUT_MS, WRITES};
+use crate::tool::{DATABASE, NAME, NETWORK, QUERIES, SNIPPET, TIMEOUT_MS, WRITES};
 
 /// What calls may ask for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct Arguments {
     pub allow_network: bool,
     /// What database sessions may do.
     pub database: Option<Database>,
+    /// Whether statements of databases are told of.
+    pub queries: bool,
 }
 
 impl Arguments {
@@ -84,6 +86,7 @@ impl Arguments {
         };
         let allow_writes = allowed(WRITES, permits.writes, "--allow-writes");
         let allow_network = allowed(NETWORK, permits.network, "--allow-network");
+        let queries = allowed(QUERIES, true, "");
         let database = given.remove(DATABASE).and_then(|value| {
             let asked = value.as_str().and_then(Database::named);
             let (permitted, flag) = match asked {
@@ -111,7 +114,7 @@ impl Arguments {
                     "There is no way to ask {NAME} for an unsafe run. A person can make one with `altair eval --unsafe`."
                 ),
                 _ => format!(
-                    "There is no argument `{name}`; there are `{SNIPPET}`, `{TIMEOUT_MS}`, `{WRITES}`, `{NETWORK}` and `{DATABASE}`."
+                    "There is no argument `{name}`; there are `{SNIPPET}`, `{TIMEOUT_MS}`, `{WRITES}`, `{NETWORK}`, `{DATABASE}` and `{QUERIES}`."
                 ),
             });
         }
@@ -122,6 +125,7 @@ impl Arguments {
                 allow_writes,
                 allow_network,
                 database,
+                queries,
             })
         } else {
             Err(format!("Nothing was run. {}", wrong.join(" ")))
@@ -186,6 +190,7 @@ mod tests {
             allow_writes: false,
             allow_network: false,
             database: None,
+            queries: false,
         };
         let given = json!({"snippet": "return 1;"});
         assert_eq!(read(given, Permits::default()), Ok(expected));
@@ -193,13 +198,14 @@ mod tests {
 
     #[test]
     fn what_is_permitted_may_be_asked_for() {
-        let given = json!({"snippet": "1", "timeout_ms": 250.0, "allow_writes": true, "allow_network": true, "database": "rollback"});
+        let given = json!({"snippet": "1", "timeout_ms": 250.0, "allow_writes": true, "allow_network": true, "database": "rollback", "queries": true});
         let expected = Arguments {
             snippet: "1".into(),
             timeout_ms: 250,
             allow_writes: true,
             allow_network: true,
             database: Some(Database::Rollback),
+            queries: true,
         };
         assert_eq!(read(given, ALL), Ok(expected));
     }

@@ -103,6 +103,7 @@ impl Calls {
         request.allow_writes = arguments.allow_writes;
         request.allow_network = arguments.allow_network;
         request.database = arguments.database;
+        request.queries = arguments.queries;
         request.services.clone_from(&self.services);
         let (evaluator, turns) = (self.evaluator.clone(), self.turns.clone());
         let ender = Ender(Arc::default());

@@ -17,6 +17,7 @@ pub const TIMEOUT_MS: &str = "timeout_ms";
 pub const WRITES: &str = "allow_writes";
 pub const NETWORK: &str = "allow_network";
 pub const DATABASE: &str = "database";
+pub const QUERIES: &str = "queries";
 
 const DESCRIPTION: &str = "Runs a few lines of PHP against this application, booted as it is now, in a confined one-shot process, and tells what they return, print or throw. Use it to check a hypothesis about the code instead of guessing: what a method returns for an input, which exception is thrown, what a configuration value or a query is, whether a class autoloads.\n\nThe code is a function body: `return` gives the result; a single expression needs none. `container()` is the application's PSR-11 container, `container($id)` an entry of it. Nothing is kept between calls: each starts from the application as it is on disk, and what it writes to the project is thrown away and listed in `diagnostics.file_changes`, unless the server permits `allow_writes`. There are no processes, and no connections but to the application's own services (its database, its cache), unless the server permits `allow_network`; database sessions are read-only unless it permits `allow_writes`, or `database` with `rollback`: then they write, and all of it is rolled back. What was refused is in `diagnostics.blocked`, with the switch that lifts it. Output is cut at 16 KiB a stream, values at a depth of 3.";
 
@@ -77,6 +78,11 @@ fn input() -> Value {
             DATABASE: {
                 "enum": Database::ALL.map(Database::name),
                 "description": "What database sessions may do; rollback: write, and all of it is rolled back. Only where the server was started with --allow-rollback; write with --allow-writes. By default they only read, or write with allow_writes."
+            },
+            QUERIES: {
+                "type": "boolean",
+                "default": false,
+                "description": "Tell in `diagnostics.queries` which statements databases were asked: how often, rows, time, and the line that asks; and in `diagnostics.database_changes` what they changed. Always told with rollback."
             }
         },
         "required": [SNIPPET],
@@ -176,6 +182,30 @@ fn output() -> Value {
                             "more": count, "incomplete": {"type": "boolean"}
                         },
                         "required": ["created", "modified", "deleted"]
+                    },
+                    "queries": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {
+                                "sql": {"type": "string"}, "times": count, "rows": count,
+                                "ms": milliseconds, "at": {"type": "string"}
+                            },
+                            "required": ["sql", "times", "rows", "ms"]
+                        }
+                    },
+                    "queries_more": {
+                        "type": "object",
+                        "properties": {"times": count, "rows": count, "ms": milliseconds},
+                        "required": ["times", "rows", "ms"]
+                    },
+                    "database_changes": {
+                        "type": "object",
+                        "additionalProperties": {
+                            "type": "object",
+                            "properties": {"inserted": count, "updated": count, "deleted": count},
+                            "required": ["inserted", "updated", "deleted"]
+                        }
                     },
                     "output_truncated": {
                         "type": "object",

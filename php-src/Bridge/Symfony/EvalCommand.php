@@ -64,6 +64,7 @@ final class EvalCommand extends Command
             ->addOption('writes', null, $flag, 'Make writes to the project and its databases real')
             ->addOption('rollback', null, $flag, 'Let database sessions write, and roll all of it back')
             ->addOption('database', null, $takes, 'What database sessions may do: read-only, rollback or write')
+            ->addOption('queries', null, $flag, 'Tell what databases were asked, and from where')
             ->addOption('network', null, $flag, 'Open outbound connections')
             ->addOption('unsafe', null, $flag, 'Run without guards; audited')
             ->addOption('bootstrap', null, $takes, 'The file in the project that returns the container')
@@ -111,6 +112,7 @@ final class EvalCommand extends Command
                 self::text($input, 'bootstrap'),
                 self::services($input),
                 database: $input->getOption('rollback') ? 'rollback' : self::text($input, 'database'),
+                queries: (bool) $input->getOption('queries'),
             );
             // Once is cheaper without a template.
             $evaluator = $this->evaluator ?? new Evaluator(warm: false);

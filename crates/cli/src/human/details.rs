@@ -7,7 +7,7 @@ use altair_engine::guards::IN_FORCE;
 use altair_engine::{Blocked, EvalResult, Outcome, Phase};
 use serde_json::Value;
 
-use super::{Theme, changes, exception, field, line};
+use super::{Theme, changes, exception, field, line, queries};
 use crate::escape;
 
 /// Appends every part there is something to say about.
@@ -20,6 +20,7 @@ pub fn append(out: &mut String, result: &EvalResult, theme: Theme) {
     if let Some(changes) = &result.diagnostics.file_changes {
         changes::append(out, changes, theme);
     }
+    queries::append(out, result, theme);
     let redacted = &result.diagnostics.redacted;
     if !redacted.is_empty() {
         let text = format!("redacted: {}; --no-redact shows them", redacted.join(", "));

@@ -2,6 +2,7 @@
 
 mod changes;
 mod details;
+mod queries;
 #[cfg(test)]
 mod tests;
 mod theme;

@@ -136,6 +136,8 @@ impl Secrets {
             lift.into_iter().chain([&mut it.what])
         });
         let changes = diagnostics.file_changes.iter_mut().flat_map(paths);
+        let queries = diagnostics.queries.iter_mut().flatten();
+        let queries = queries.flat_map(|query| query.at.iter_mut().chain([&mut query.sql]));
         let texts = [&mut diagnostics.message, &mut diagnostics.start_reason];
         for text in texts
             .into_iter()
@@ -143,10 +145,17 @@ impl Secrets {
             .chain(places)
             .chain(blocked)
             .chain(changes)
+            .chain(queries)
             .chain(diagnostics.guards.values_mut())
         {
             self.text(text, false, &mut used);
         }
+        let changes = std::mem::take(&mut diagnostics.database_changes);
+        let changes = changes.into_iter().map(|(mut table, rows)| {
+            self.text(&mut table, false, &mut used);
+            (table, rows)
+        });
+        diagnostics.database_changes = changes.collect();
         diagnostics.redacted = used
             .secrets
             .into_iter()

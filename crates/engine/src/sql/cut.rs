@@ -6,7 +6,7 @@ use super::{Dialect, Reading};
 
 /// What a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A keyword, a name without quotes, or a number.
     Word,
     /// What is inside of the quotes of a name.
@@ -19,13 +19,13 @@ pub(super) enum Kind {
 
 /// A piece of a text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece<'a> {
-    pub(super) kind: Kind,
-    pub(super) text: &'a [u8],
+pub(crate) struct Piece<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) text: &'a [u8],
 }
 
 impl Piece<'_> {
-    pub(super) fn is_mark(&self, mark: u8) -> bool {
+    pub(crate) fn is_mark(&self, mark: u8) -> bool {
         self.kind == Kind::Mark && self.text == [mark]
     }
 
@@ -36,37 +36,45 @@ impl Piece<'_> {
 
 /// The pieces of a text, without comments. `None` where it could be cut in more than one way.
 pub(super) fn pieces(dialect: Dialect, reading: Reading, text: &[u8]) -> Option<Vec<Piece<'_>>> {
-    let is_ambiguous = !text.is_ascii() && !reading.whole_ascii;
-    if is_ambiguous || dialect == Dialect::MySql && text.contains(&0) {
-        return None;
-    }
-    let mut pieces = Vec::new();
-    let mut rest = text;
-    while let [first, after @ ..] = rest {
-        if let Some(comment) = comment(dialect, rest) {
-            // What is in one for some versions is executed or not.
-            let Comment::Plain(after) = comment else {
-                return None;
-            };
-            // MySQL's hints end where others may not.
-            if rest.starts_with(b"/*+") {
-                return None;
-            }
-            rest = after;
-            continue;
+    Cut::of(dialect, reading, text).collect()
+}
+
+/// A text that is cut piece by piece, up to where it could be cut in more than one way: `None` is there.
+pub(crate) struct Cut<'a> {
+    dialect: Dialect,
+    reading: Reading,
+    text: &'a [u8],
+    rest: &'a [u8],
+    last: Option<Kind>,
+    is_stuck: bool,
+}
+
+impl<'a> Cut<'a> {
+    pub(crate) fn of(dialect: Dialect, reading: Reading, text: &'a [u8]) -> Self {
+        let is_ambiguous = !text.is_ascii() && !reading.whole_ascii;
+        Self {
+            dialect,
+            reading,
+            text,
+            rest: text,
+            last: None,
+            is_stuck: is_ambiguous || dialect == Dialect::MySql && text.contains(&0),
         }
+    }
+
+    /// The next piece, which there is; `None` where it is not certain.
+    fn cut(&mut self) -> Option<Piece<'a>> {
+        let Self { dialect, rest, .. } = *self;
+        let (first, after) = rest.split_first()?;
         let (kind, inside, after) = match (dialect, first) {
-            _ if first.is_ascii_whitespace() => {
-                rest = after;
-                continue;
-            }
             (_, b'\'') => {
-                let escapes = !reading.plain_backslash || is_escape_string(dialect, text, rest);
+                let escapes =
+                    !self.reading.plain_backslash || is_escape_string(dialect, self.text, rest);
                 quoted(Kind::Text, b'\'', escapes, after)?
             }
             // A string to MySQL, unless `ANSI_QUOTES` is set, and then it ends at another place.
             (Dialect::MySql, b'"') => {
-                let cut = quoted(Kind::Name, b'"', !reading.plain_backslash, after)?;
+                let cut = quoted(Kind::Name, b'"', !self.reading.plain_backslash, after)?;
                 if cut.1.contains(&b'\\') {
                     return None;
                 }
@@ -91,14 +99,50 @@ pub(super) fn pieces(dialect: Dialect, reading: Reading, text: &[u8]) -> Option<
             _ => (Kind::Mark, &rest[..1], after),
         };
         // A string that goes on in the next line has the escapes of its beginning.
-        let goes_on = |last: &Piece| dialect == Dialect::PostgreSql && last.kind == Kind::Text;
-        if kind == Kind::Text && pieces.last().is_some_and(goes_on) {
+        let may_go_on = dialect == Dialect::PostgreSql && self.last == Some(Kind::Text);
+        if kind == Kind::Text && may_go_on {
             return None;
         }
-        pieces.push(Piece { kind, text: inside });
-        rest = after;
+        self.last = Some(kind);
+        self.rest = after;
+        Some(Piece { kind, text: inside })
     }
-    Some(pieces)
+
+    /// Goes to the next piece. `None` where it is not certain where that is.
+    fn skip(&mut self) -> Option<()> {
+        loop {
+            if self.rest.first()?.is_ascii_whitespace() {
+                self.rest = &self.rest[1..];
+                continue;
+            }
+            // What is in one for some versions is executed or not, and MySQL's hints end where others
+            // may not.
+            match comment(self.dialect, self.rest) {
+                Some(Comment::Plain(after)) if !self.rest.starts_with(b"/*+") => self.rest = after,
+                Some(_) => return None,
+                None => return Some(()),
+            }
+        }
+    }
+}
+
+impl<'a> Iterator for Cut<'a> {
+    type Item = Option<Piece<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let piece = match self.is_stuck {
+            true => None,
+            false => self.skip().and_then(|()| self.cut()),
+        };
+        if piece.is_none() && self.rest.is_empty() {
+            return None;
+        }
+        if piece.is_none() {
+            // It is told once.
+            self.rest = &[];
+        }
+        Some(piece)
+    }
 }
 
 /// Whether an `E` before a string says that it has escapes.
@@ -112,10 +156,10 @@ fn is_escape_string(dialect: Dialect, text: &[u8], rest: &[u8]) -> bool {
         }
 }
 
-type Cut<'a> = (Kind, &'a [u8], &'a [u8]);
+type Quoted<'a> = (Kind, &'a [u8], &'a [u8]);
 
 /// What is inside of quotes, and what is after them. A quote is doubled to stand for itself.
-fn quoted(kind: Kind, quote: u8, escapes: bool, text: &[u8]) -> Option<Cut<'_>> {
+fn quoted(kind: Kind, quote: u8, escapes: bool, text: &[u8]) -> Option<Quoted<'_>> {
     let mut at = 0;
     loop {
         match text[at..] {
@@ -129,7 +173,7 @@ fn quoted(kind: Kind, quote: u8, escapes: bool, text: &[u8]) -> Option<Cut<'_>> 
 }
 
 /// PostgreSQL's `$1` and `$tag$…$tag$`.
-fn dollar(text: &[u8]) -> Option<Cut<'_>> {
+fn dollar(text: &[u8]) -> Option<Quoted<'_>> {
     let end = text[1..]
         .iter()
         .position(|byte| !is_of_word(*byte) || *byte == b'$')?
@@ -150,7 +194,7 @@ fn dollar(text: &[u8]) -> Option<Cut<'_>> {
 }
 
 /// A number. What stands right behind it, a name or the next number, depends on the version.
-fn number(text: &[u8]) -> Option<Cut<'_>> {
+fn number(text: &[u8]) -> Option<Quoted<'_>> {
     let end = text
         .iter()
         .position(|byte| !is_of_word(*byte))

@@ -20,6 +20,9 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use cut::{Cut, Kind, Piece};
+pub(crate) use words::is_one_of;
+
 /// Whose SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {

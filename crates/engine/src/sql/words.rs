@@ -76,7 +76,7 @@ impl Beginning {
 }
 
 /// Whether a word is one of these, between which there are spaces.
-pub(super) fn is_one_of(word: &str, words: &str) -> bool {
+pub(crate) fn is_one_of(word: &str, words: &str) -> bool {
     !word.is_empty() && words.split(' ').any(|one| one == word)
 }
 

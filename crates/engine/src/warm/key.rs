@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use altair_sandbox::Inode;
 
 use crate::asked::Asked;
+use crate::channel::Watched;
 use crate::guards::Selection;
 use crate::launch;
-use crate::request::{Bootstrap, Database};
+use crate::request::Bootstrap;
 use crate::services::Services;
 
 /// All that a template is made from, but for the files.
@@ -25,7 +26,7 @@ pub(super) struct Key {
     environment: Vec<(OsString, OsString)>,
     allow_writes: bool,
     allow_network: bool,
-    database: Database,
+    watched: Option<Watched>,
     selection: Selection,
     readable: Vec<PathBuf>,
     services: Services,
@@ -58,7 +59,7 @@ impl Key {
             environment: launch::passed_on(environment, &evaluator.selection, request),
             allow_writes: request.allow_writes,
             allow_network: request.allow_network,
-            database: request.database(),
+            watched: request.watched(),
             selection: evaluator.selection.clone(),
             readable: request.readable_paths.clone(),
             services: services.clone(),

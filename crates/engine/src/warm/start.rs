@@ -83,7 +83,13 @@ impl TemplateStart {
             idle_ms: u64::try_from(asked.evaluator.idle.as_millis()).unwrap_or(u64::MAX),
         };
         let restrictions = asked.restrictions(&[]);
-        let task = asked.task(&secret, true, restrictions, Work::Template(model));
+        let task = asked.task(
+            &secret,
+            true,
+            restrictions,
+            asked.watched(),
+            Work::Template(model),
+        );
         let mut outbox = channel::encode_task(&task).map_err(|error| error.to_string())?;
         outbox.push(filter);
         Ok(Self {

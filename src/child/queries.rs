@@ -1,0 +1,27 @@
+//! Tells the host what is asked of databases: what is new when it is sent, for a slow statement may be the
+//! end of a run.
+
+use std::sync::{Mutex, PoisonError};
+
+use altair_engine::channel::{Message, Run, Task};
+use altair_engine::queries::News;
+
+use super::link::Voice;
+use crate::zend::queries;
+
+static VOICE: Mutex<Option<&'static Voice>> = Mutex::new(None);
+
+/// Tells `voice` from now on, where the run is to.
+pub fn report_to(voice: &'static Voice, task: &Task, run: &Run) {
+    if run.queries {
+        *VOICE.lock().unwrap_or_else(PoisonError::into_inner) = Some(voice);
+        queries::record(&task.root, tell);
+    }
+}
+
+fn tell(news: News) {
+    let voice = *VOICE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(voice) = voice {
+        voice.send(&Message::Queries(news));
+    }
+}
