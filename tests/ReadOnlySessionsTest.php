@@ -160,9 +160,35 @@ final class ReadOnlySessionsTest extends SessionTestCase
         self::assertNotSame('Error', $thrown);
         self::assertMatchesRegularExpression('~read.only~i', $message);
         self::assertSame(
-            [['what' => 'write to the database', 'guard' => 'ini', 'lift' => '--writes']],
+            [['what' => 'write to the database', 'guard' => 'ini', 'lift' => '--rollback']],
             $result->diagnostics['blocked'],
         );
+    }
+
+    public function testARefusalNamesTheLeastThatLiftsIt(): void
+    {
+        $lifts = [
+            [MariaDb::class, Client::PdoExec, self::WRITE, '--rollback'],
+            [MariaDb::class, Client::PdoExec, 'CALL tries()', '--rollback'],
+            [MariaDb::class, Client::PdoExec, 'FLUSH TABLES', '--writes'],
+            [MariaDb::class, Client::PdoExec, 'SET GLOBAL wait_timeout = 100', '--writes'],
+            [PostgreSql::class, Client::PgQuery, self::WRITE, '--rollback'],
+            [PostgreSql::class, Client::PgQuery, 'DO $$ BEGIN END $$', '--rollback'],
+            [PostgreSql::class, Client::PgQuery, 'SELECT pg_reload_conf()', '--writes'],
+            [PostgreSql::class, Client::PgQuery, "PREPARE TRANSACTION 'x'", '--writes'],
+        ];
+        foreach ($lifts as [$class, $client, $sql, $lift]) {
+            $server = $this->server($class);
+            $snippet = $client->code($server) . ' try { $run($connect(), ' . var_export($sql, true) . '); }'
+                . ' catch (Throwable $e) { return $e->getMessage(); }';
+            $result = $this->ask($snippet, services: [$server->address()]);
+            self::assertSame([$lift], array_column($result->diagnostics['blocked'], 'lift'), $sql);
+            $message = self::returned($result);
+            if (str_contains($message, '--')) {
+                self::assertSame($lift === '--rollback', str_contains($message, '--rollback'), $message);
+                self::assertStringContainsString('--writes', $message);
+            }
+        }
     }
 
     /**
@@ -310,7 +336,8 @@ final class ReadOnlySessionsTest extends SessionTestCase
             $result = $this->$way($snippet, services: [$server->address()]);
             $said = self::returned($result);
             self::assertSame(SqlServer::ROWS, $server->rows());
-            self::assertContains('--writes', array_column($result->diagnostics['blocked'] ?? [], 'lift'), $said);
+            $lifts = array_column($result->diagnostics['blocked'] ?? [], 'lift');
+            self::assertNotSame([], array_intersect(['--rollback', '--writes'], $lifts), $said);
         }
     }
 

@@ -177,6 +177,52 @@ final class RollbackTest extends SessionTestCase
         }
     }
 
+    /**
+     * @return iterable<string, array{string}>
+     */
+    public static function waysToLastingTables(): iterable
+    {
+        yield 'its name' => ['INSERT INTO isam VALUES (1)'];
+        yield 'its name, prepared' => ["EXECUTE IMMEDIATE 'INSERT INTO isam VALUES (1)'"];
+        yield 'a name that is no word' => ['INSERT INTO `is-am` VALUES (1)'];
+        yield 'a name that is a number' => ['INSERT INTO `12` VALUES (1)'];
+        yield 'a view' => ['INSERT INTO seen VALUES (1)'];
+        yield 'a view on a view' => ['INSERT INTO seen_again VALUES (1)'];
+        yield 'a trigger' => ["INSERT INTO noted VALUES (1)"];
+        yield 'a procedure' => ['CALL notes()'];
+        yield 'a function' => ['SELECT noting()'];
+        yield 'a function, set' => ['SET @a = noting()'];
+        yield 'a table of the server' => ["INSERT INTO mysql.servers VALUES ('s', 'h', 'd', 'u', 'p', 1, '', 'w', 'o')"];
+    }
+
+    /**
+     * @dataProvider waysToLastingTables
+     */
+    public function testWhatHasNoTransactionsIsNotWritten(string $sql): void
+    {
+        $server = $this->server(MariaDb::class);
+        $administrator = $server->connect();
+        array_map($administrator->exec(...), [
+            'CREATE TABLE isam (a INT) ENGINE = MyISAM', 'CREATE TABLE `is-am` (a INT) ENGINE = MyISAM',
+            'CREATE TABLE `12` (a INT) ENGINE = MyISAM', 'CREATE VIEW seen AS SELECT * FROM isam',
+            'CREATE VIEW seen_again AS SELECT * FROM seen', 'CREATE TABLE noted (a INT) ENGINE = InnoDB',
+            'CREATE TRIGGER note AFTER INSERT ON noted FOR EACH ROW INSERT INTO isam VALUES (1)',
+            'CREATE PROCEDURE notes() INSERT INTO isam VALUES (1)',
+            'CREATE FUNCTION noting() RETURNS INT BEGIN INSERT INTO isam VALUES (1); RETURN 1; END',
+            'GRANT ALL ON *.* TO shop', 'DELETE FROM mysql.servers',
+        ]);
+        foreach ([Client::PdoExec, Client::PdoEmulated] as $client) {
+            $said = $this->said('ask', $server, $client, [
+                "INSERT INTO `users` VALUES (5, '12 isams', 'is-am')", 'SET SESSION sql_mode = ""', $sql,
+            ]);
+            self::assertSame(['', ''], array_column(array_slice($said, 0, 2), 1));
+            self::assertNotSame('', $said[2][1]);
+            foreach (['isam', '`is-am`', '`12`', 'mysql.servers'] as $table) {
+                self::assertSame(0, (int) $administrator->query("SELECT COUNT(*) FROM $table")->fetchColumn(), $table);
+            }
+        }
+    }
+
     public function testALargeInsertIsSent(): void
     {
         $server = $this->server(MariaDb::class);

@@ -15,27 +15,39 @@ static altair_look_hook look;
 static altair_authorize_hook authorize;
 static char secret_name[ALTAIR_SECRET_NAME_BYTES];
 
-void altair_refuse_database(const char *what, char *message)
+static void refuse(const char *what, bool can_be_undone, char *message)
 {
-	altair_blocked(what, "--writes");
+	altair_blocked(what, can_be_undone ? "--rollback" : "--writes");
 	if (altair_database_mode == ALTAIR_ROLLBACK) {
 		snprintf(message, ALTAIR_MESSAGE_BYTES,
 			"%s cannot be rolled back, as this run's database sessions are; --writes allows it", what);
 	} else {
 		snprintf(message, ALTAIR_MESSAGE_BYTES,
-			"%s is refused in a confined run, whose database sessions are read-only;"
-			" --rollback tries what can be undone, --writes allows it", what);
+			"%s is refused in a confined run, whose database sessions are read-only;%s --writes allows it", what,
+			can_be_undone ? " --rollback tries it and undoes it at the end," : "");
 	}
+}
+
+void altair_refuse_database(const char *what, char *message)
+{
+	refuse(what, false, message);
+}
+
+void altair_refuse_write(const char *what, char *message)
+{
+	refuse(what, altair_database_mode == ALTAIR_READ_ONLY, message);
 }
 
 enum altair_statement altair_look_at(
 	enum altair_dialect dialect, altair_reading reading, const char *text, size_t len, char *message)
 {
 	char what[ALTAIR_WHAT_BYTES];
+	char unused[ALTAIR_WHAT_BYTES];
 	int statement = look((int) dialect, (int) altair_database_mode, reading.plain_backslash, reading.whole_ascii,
 		text, len, what, sizeof what);
 	if (statement == ALTAIR_REFUSED) {
-		altair_refuse_database(what, message);
+		refuse(what, altair_database_mode == ALTAIR_READ_ONLY && look((int) dialect, ALTAIR_ROLLBACK,
+			reading.plain_backslash, reading.whole_ascii, text, len, unused, sizeof unused) != ALTAIR_REFUSED, message);
 	}
 	return (enum altair_statement) statement;
 }
@@ -56,7 +68,7 @@ bool altair_authorizes(bool in_memory, int action, const char *first, const char
 
 void altair_note_write(void)
 {
-	altair_blocked("write to the database", "--writes");
+	altair_blocked("write to the database", altair_database_mode == ALTAIR_READ_ONLY ? "--rollback" : "--writes");
 }
 
 const char *altair_secret_name(void)

@@ -57,6 +57,8 @@ enum altair_statement altair_look_at(
 	enum altair_dialect dialect, altair_reading reading, const char *text, size_t len, char *message);
 /* Notes that something is refused, and says it in `message`. */
 void altair_refuse_database(const char *what, char *message);
+/* The same for what a session may do that is rolled back. */
+void altair_refuse_write(const char *what, char *message);
 /* Notes that the database itself has refused a write. */
 void altair_note_write(void);
 /* Whether SQLite may do something (sqlite3_set_authorizer()); where not, what it would have done, in

@@ -221,7 +221,7 @@ static bool only_reads(connection *server, session *session, enum altair_stateme
 	pq.clear(said);
 	session->is_checked = reads;
 	if (!reads) {
-		altair_refuse_database("a transaction that may write", message);
+		altair_refuse_write("a transaction that may write", message);
 		say(server, "ROLLBACK");
 		say(server, READ_ONLY);
 	}
@@ -672,6 +672,15 @@ static void refuse_call(connection *server, const char *what)
 	pq.clear(one(server, refusal(server, message, room)));
 }
 
+/* The same for what a session may do that is rolled back. */
+static void refuse_write(connection *server, const char *what)
+{
+	char message[ALTAIR_MESSAGE_BYTES];
+	char room[SENT_BYTES];
+	altair_refuse_write(what, message);
+	pq.clear(one(server, refusal(server, message, room)));
+}
+
 /* libpq makes a statement of the name (fe-connect.c). */
 static int own_setClientEncoding(connection *server, const char *name)
 {
@@ -714,7 +723,7 @@ static result *own_fn(connection *server, int function, int *buffer, int *length
 		session *session = at_rest(server); \
 		bool undone = altair_database_mode == ALTAIR_ROLLBACK; \
 		if (session == NULL || !undone || !can_be_undone(server, session, message)) { \
-			refuse_call(server, "writing a large object"); \
+			refuse_write(server, "writing a large object"); \
 			return failed; \
 		} \
 		return pq.name passed; \
@@ -735,7 +744,7 @@ LARGE_OBJECT(lo_truncate64, (connection *server, int fd, int64_t len), (server, 
 static int own_lo_open(connection *server, unsigned id, int mode)
 {
 	if (altair_database_mode == ALTAIR_READ_ONLY && (mode & INV_WRITE) != 0) {
-		refuse_call(server, "opening a large object to write it");
+		refuse_write(server, "opening a large object to write it");
 		return -1;
 	}
 	return pq.lo_open(server, id, mode);

@@ -65,6 +65,7 @@ enum {
 	IS_BROKEN = 16,  /* the session is not what it has to be: it is set up before the next command */
 	WAS_SEVERAL = 32, /* there may be several statements in the last text */
 	MAY_SHIFT = 64,  /* a statement has set a character set in which ASCII may be part of a character */
+	HAS_LASTING = 128, /* rollback: there may be tables in which what is written stays */
 };
 
 typedef struct {
@@ -156,7 +157,7 @@ static bool is_read_only(MYSQLND_CONN_DATA *conn, MYSQLND_ERROR_INFO *error)
 		return true;
 	}
 	char message[ALTAIR_MESSAGE_BYTES];
-	altair_refuse_database("a transaction that may write", message);
+	altair_refuse_write("a transaction that may write", message);
 	if (say(conn, "ROLLBACK") && say(conn, READ_ONLY)) {
 		conn->upsert_status->server_status &= ~(unsigned int) SERVER_STATUS_IN_TRANS;
 	}
@@ -203,64 +204,119 @@ static bool mend(MYSQLND_CONN_DATA *conn)
 #define BACK "ROLLBACK TO SAVEPOINT `altair`"
 #define NOTHING "DO 0"
 
-/* Words of a text, each once, among which names of tables are looked for. */
+/* Words of a text, each once, among which names are looked for. */
 #define WORDS_MAX 1000
-/* Characters of a table's name (MySQL's "Identifier Length Limits"). */
-#define NAME_MAX_CHARACTERS 64
+/* Bytes of a name: 64 characters (MySQL's "Identifier Length Limits"). */
+#define NAME_MAX_BYTES 256
 
-/* The words of a text that may name a table, as a list of strings. Empty where there are too many. */
-static void words_of(const char *text, size_t len, smart_str *list)
+/* Adds what is between two places, where it may be a name. */
+static void add_word(HashTable *words, const char *start, const char *end)
 {
-	HashTable words;
-	zend_hash_init(&words, 64, NULL, NULL, false);
-	for (const char *end = text + len; text < end && zend_hash_num_elements(&words) <= WORDS_MAX;) {
-		const char *start = text;
-		bool is_number = true;
-		for (; text < end && (isalnum((unsigned char) *text) || *text == '_'); text++) {
-			is_number = is_number && isdigit((unsigned char) *text);
-		}
-		size_t word = (size_t) (text - start);
-		if (!is_number && word <= NAME_MAX_CHARACTERS) {
-			zend_hash_str_add_empty_element(&words, start, word);
-		}
-		text += word == 0;
+	if (end > start && end - start <= NAME_MAX_BYTES) {
+		zend_hash_str_add_empty_element(words, start, (size_t) (end - start));
 	}
-	zend_string *word;
-	if (zend_hash_num_elements(&words) <= WORDS_MAX) {
-		ZEND_HASH_FOREACH_STR_KEY(&words, word) {
-			smart_str_appends(list, list->s == NULL ? "'" : ",'");
-			smart_str_append(list, word);
-			smart_str_appendc(list, '\'');
-		} ZEND_HASH_FOREACH_END();
-	}
-	zend_hash_destroy(&words);
 }
 
-/* Whether a statement may name a table whose engine has no transactions: what is written there stays. The
- * server is asked so that its answer is an error where there is one. A name that is no word, or a number,
- * is taken for named. */
-static bool stays(MYSQLND_CONN_DATA *conn, const char *text, size_t len)
+/* The words of a text, and what is between quotes of names, as a list of strings. False where there are too
+ * many. */
+static bool words_of(const char *text, size_t len, smart_str *list)
 {
-	smart_str words = {NULL, 0};
-	smart_str ask = {NULL, 0};
-	words_of(text, len, &words);
-	smart_str_appends(&ask, "SET @altair = (SELECT 1 UNION ALL SELECT 1 FROM information_schema.tables t"
-		" JOIN information_schema.engines e ON e.engine = t.engine WHERE t.table_type = 'BASE TABLE'"
-		" AND COALESCE(e.transactions, 'NO') <> 'YES' AND t.table_schema NOT IN"
-		" ('mysql', 'sys', 'information_schema', 'performance_schema')");
-	if (words.s != NULL) {
-		smart_str_appends(&ask, " AND (t.table_name REGEXP '[^A-Za-z0-9_]|^[0-9]+$' OR t.table_name IN (");
-		smart_str_append_smart_str(&ask, &words);
-		smart_str_appends(&ask, "))");
+	HashTable words;
+	const char *const end = text + len;
+	const char *word = text;
+	const char *quoted = text;
+	bool is_number = true;
+	zend_hash_init(&words, 64, NULL, NULL, false);
+	for (const char *at = text; at <= end && zend_hash_num_elements(&words) <= WORDS_MAX; at++) {
+		bool is_end = at == end;
+		if (!is_end && (isalnum((unsigned char) *at) || *at == '_' || *at == '$')) {
+			is_number = is_number && isdigit((unsigned char) *at);
+			continue;
+		}
+		/* A name that is a number is in quotes. */
+		add_word(&words, is_number ? at : word, at);
+		word = at + 1;
+		is_number = true;
+		if (!is_end && strchr("`\"[]", *at) != NULL) {
+			add_word(&words, quoted, at);
+			quoted = at + 1;
+		}
 	}
-	smart_str_appendc(&ask, ')');
+	bool is_whole = zend_hash_num_elements(&words) <= WORDS_MAX;
+	zend_string *one;
+	ZEND_HASH_FOREACH_STR_KEY(&words, one) {
+		smart_str_appends(list, list->s == NULL ? "CONVERT(X'" : "'USING utf8mb4),CONVERT(X'");
+		for (size_t i = 0; i < ZSTR_LEN(one); i++) {
+			smart_str_append_printf(list, "%02x", (unsigned char) ZSTR_VAL(one)[i]);
+		}
+	} ZEND_HASH_FOREACH_END();
+	smart_str_appends(list, list->s == NULL ? "NULL" : "'USING utf8mb4)");
+	smart_str_0(list);
+	zend_hash_destroy(&words);
+	return is_whole;
+}
+
+/* Tables whose engine has no transactions: what is written there stays. The server's own are named with
+ * their schema. */
+#define LASTING_TABLES " FROM information_schema.tables t" \
+	" JOIN information_schema.engines e ON e.engine = t.engine WHERE t.table_type = 'BASE TABLE'" \
+	" AND COALESCE(e.transactions, 'NO') <> 'YES'" \
+	" AND t.table_schema NOT IN ('sys', 'information_schema', 'performance_schema')"
+#define OWN_SCHEMA "mysql"
+
+/* Whether there is anything that a condition on these tables holds for. The server's answer is an error where
+ * there is. */
+static bool has_lasting_tables(MYSQLND_CONN_DATA *conn, const smart_str *condition)
+{
+	smart_str ask = {NULL, 0};
+	smart_str_appends(&ask, "SET @altair = (SELECT 1 UNION ALL SELECT 1" LASTING_TABLES " AND (");
+	smart_str_append_smart_str(&ask, condition);
+	smart_str_appends(&ask, "))");
 	smart_str_0(&ask);
 	bool is_fine = send_own(conn, ZSTR_VAL(ask.s), ZSTR_LEN(ask.s)) && settle(conn);
-	smart_str_free(&words);
 	smart_str_free(&ask);
 	/* That it fails is an answer. */
 	set(conn, IS_BROKEN, false);
 	return !is_fine;
+}
+
+/* Whether what a statement writes may stay: it names such a table, or a view, a table with triggers or a routine,
+ * in which there may be one. A name that is not of plain characters is taken for named, as is any where the
+ * text has too many words. */
+static bool stays(MYSQLND_CONN_DATA *conn, const char *text, size_t len)
+{
+	static const struct {
+		const char *before, *column, *after;
+	} named[] = {
+		{"", "t.table_name", ""},
+		{"EXISTS (SELECT 1 FROM information_schema.views WHERE table_schema <> 'sys' AND ", "table_name", " AND is_updatable <> 'NO')"},
+		{"EXISTS (SELECT 1 FROM information_schema.triggers WHERE trigger_schema <> 'sys' AND ", "event_object_table", ")"},
+		{"EXISTS (SELECT 1 FROM information_schema.routines WHERE routine_schema <> 'sys' AND ", "routine_name", ")"},
+	};
+	smart_str words = {NULL, 0};
+	smart_str condition = {NULL, 0};
+	bool is_whole = words_of(text, len, &words);
+	smart_str_append_printf(&condition, "(t.table_schema <> '" OWN_SCHEMA "' OR '" OWN_SCHEMA "' IN (%s)"
+		" OR DATABASE() = '" OWN_SCHEMA "') AND (%s", ZSTR_VAL(words.s), is_whole ? "FALSE" : "TRUE");
+	for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+		smart_str_append_printf(&condition, " OR %s(%s REGEXP '[^ -~]|[`\"]' OR %s IN (%s))%s", named[i].before,
+			named[i].column, named[i].column, ZSTR_VAL(words.s), named[i].after);
+	}
+	smart_str_appendc(&condition, ')');
+	bool stays = has_lasting_tables(conn, &condition);
+	smart_str_free(&words);
+	smart_str_free(&condition);
+	return stays;
+}
+
+/* Whether there is anything in the application's databases that may stay. */
+static bool has_lasting(MYSQLND_CONN_DATA *conn)
+{
+	smart_str condition = {NULL, 0};
+	smart_str_appends(&condition, "t.table_schema <> '" OWN_SCHEMA "'");
+	bool has = has_lasting_tables(conn, &condition);
+	smart_str_free(&condition);
+	return has;
 }
 
 /* Does what there is to do for a statement, and gives what is sent in its place; NULL where that has
@@ -457,7 +513,10 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 				len = strlen(text);
 				break;
 			}
-			if (statement == ALTAIR_WRITES && stays(conn, text, len)) {
+			if (php_memnistr(text, OWN_SCHEMA, strlen(OWN_SCHEMA), text + len) != NULL) {
+				set(conn, HAS_LASTING, true);
+			}
+			if (is_plain && is(conn, HAS_LASTING) && stays(conn, text, len)) {
 				altair_refuse_database("a statement on a table whose engine has no transactions", message);
 				fail(error, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, SQLSTATE, message);
 				return FAIL;
@@ -645,7 +704,10 @@ static enum_func_status set_server_option(MYSQLND_CONN_DATA *const conn, enum_my
 static bool open_session(MYSQLND_CONN_DATA *conn)
 {
 	session_of(conn)->state = IS_OPEN | IS_BROKEN;
-	return mend(conn);
+	bool is_own = conn->connect_or_select_db.s != NULL && strcmp(conn->connect_or_select_db.s, OWN_SCHEMA) == 0;
+	bool is_open = mend(conn);
+	set(conn, HAS_LASTING, is_open && altair_database_mode == ALTAIR_ROLLBACK && (is_own || has_lasting(conn)));
+	return is_open;
 }
 
 /* Before the commands that the application has for its beginning. */
