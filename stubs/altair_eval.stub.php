@@ -104,7 +104,8 @@ namespace Altair\Eval {
          * @param string|null $database what database sessions may do: `read-only`; `rollback`, to write and have all of
          *     it rolled back at the end; `write`; null: `write` with `$allowWrites`, else `read-only`
          * @param bool $queries tell in `diagnostics.queries` what databases were asked, each statement with how often,
-         *     its rows, its milliseconds and the line that asks, and in `diagnostics.database_changes` what they changed
+         *     its rows, its milliseconds and the line that asks, and in `diagnostics.database_changes` what they
+         *     changed
          */
         public function __construct(
             string $snippet,

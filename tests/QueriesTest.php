@@ -60,7 +60,7 @@ final class QueriesTest extends SessionTestCase
             ...($reads ? self::READS : []), ...($writes ? self::WRITES : []), ...($reads ? self::LOOP : self::NOTHING),
         ];
         $statements = array_merge(...array_map(
-            static fn (array $it): array => array_map(static fn (int $id) => strtr($it[0], ['?' => $id]), range(1, $it[1])),
+            static fn (array $it) => array_map(static fn (int $id) => strtr($it[0], ['?' => $id]), range(1, $it[1])),
             $expected,
         ));
         $code = $client->code($server);
@@ -201,7 +201,8 @@ final class QueriesTest extends SessionTestCase
         // for its prepared ones.
         foreach ([MariaDb::class, PostgreSql::class] as $class) {
             $server = $this->server($class);
-            $queries = $this->rolledBack($server, Client::PdoPrepared, ['SELECT 1', 'SELECT 1'])->diagnostics['queries'];
+            $result = $this->rolledBack($server, Client::PdoPrepared, ['SELECT 1', 'SELECT 1']);
+            $queries = $result->diagnostics['queries'];
             self::assertSame([['SELECT 1', 2]], array_map(static fn ($q) => [$q['sql'], $q['times']], $queries));
         }
     }

@@ -40,6 +40,17 @@ final class Statements
             . ' INSERT INTO users VALUES (79, \'p@x\', \'P\'); END $$',
     ];
 
+    /** What may lift the mode, and then has no effect: the server tells what the session and its transaction are. */
+    public const LIFTS_OF_POSTGRESQL = [
+        'SET default_transaction_read_only = off', 'set SESSION "default_transaction_read_only" to off',
+        'SET default_transaction_read_only TO DEFAULT', 'SET LOCAL transaction_read_only = off',
+        'SET/**/default_transaction_read_only/* /* x */ */=off', 'SET TRANSACTION READ WRITE',
+        'SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE',
+        'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ WRITE',
+        'BEGIN READ WRITE', 'BEGIN TRANSACTION ISOLATION LEVEL SERIALIZABLE READ WRITE',
+        'START TRANSACTION READ WRITE', 'RESET default_transaction_read_only',
+    ];
+
     /**
      * @return iterable<string, string> statement => what it comes to
      */
@@ -119,6 +130,7 @@ final class Statements
             'SELECT set_config(\'search_path\', \'public\', false)',
             'SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY', 'SELECT $$SET $x$ y$$', 'SELECT lifts()',
             'SELECT * FROM lifting', 'EXPLAIN ANALYZE SELECT lifts()',
+            ...self::LIFTS_OF_POSTGRESQL,
             // The server tells of it, and it is set again before what comes next.
             'RESET ALL', 'DISCARD ALL', 'SELECT set_config(\'default_transaction_read_only\', \'off\', false)',
             'SELECT pg_catalog.set_config(\'default_\' || \'transaction_read_only\', \'off\', false)',
@@ -135,13 +147,7 @@ final class Statements
             'SELECT \'\\\'; SET default_transaction_read_only = off; --\'',
         ]);
         yield from self::each(self::NOT_SENT, [
-            'SET default_transaction_read_only = off', 'set SESSION "default_transaction_read_only" to off',
-            'SET default_transaction_read_only TO DEFAULT', 'SET LOCAL transaction_read_only = off',
-            'SET U&"default\\005ftransaction_read_only" = off', 'SET/**/default_transaction_read_only/* /* x */ */=off',
-            'SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE', 'SET TRANSACTION READ WRITE',
-            'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ WRITE',
-            'BEGIN READ WRITE', 'BEGIN TRANSACTION ISOLATION LEVEL SERIALIZABLE READ WRITE',
-            'START TRANSACTION READ WRITE', 'RESET default_transaction_read_only',
+            'SET U&"default\\005ftransaction_read_only" = off',
             'DO $$ BEGIN COMMIT; SET TRANSACTION READ WRITE; INSERT INTO users VALUES (9, \'x@x\', \'X\'); END $$',
             'CALL tries()', 'call public.tries ()',
             'COPY users TO PROGRAM \'cat > ' . $file . '\'', 'COPY (SELECT 1) TO \'' . $file . '\'',

@@ -2,15 +2,15 @@
 //!
 //! A session that only reads has `default_transaction_read_only`, of which the server tells each change,
 //! and takes one statement at a time, by the extended protocol. The server refuses DML and DDL then, of
-//! temporary tables, too, and a query cannot lift the mode of the transaction that it is in. It does not
-//! refuse `NOTIFY`, `VACUUM`, `LOAD`, `PREPARE TRANSACTION`, `CALL` and `DO`, which may commit and begin
+//! temporary tables, too, and a query cannot lift the mode of the transaction that it is in. What may
+//! lift it before the first query is sent, and the transaction is asked then. The server does not refuse `NOTIFY`, `VACUUM`, `LOAD`, `PREPARE TRANSACTION`, `CALL` and `DO`, which may commit and begin
 //! anew, nor functions that write past tables.
 //!
 //! One that is rolled back is in a transaction, in which the server refuses what cannot be rolled back,
 //! but for `PREPARE TRANSACTION`.
 
 use super::cut::{Kind, Piece, pieces};
-use super::words::{Beginning, Versioned, anywhere, ends_with, has_word};
+use super::words::{Beginning, Versioned, anywhere, ends_with};
 use super::{Dialect, Mode, Reading, Statement};
 
 /// What reads, or is about transactions.
@@ -161,10 +161,8 @@ pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Sta
         return Err(format!("{} with {name}", first.word(0)));
     }
     let chain = first.has("CHAIN") && !first.has("NO");
-    match first.word(0) {
-        "BEGIN" | "START" | "RESET" | "SET" if mode == Mode::ReadOnly => lifts(&first, text)?,
-        "COPY" => copies_to_client(reading, text)?,
-        _ => {}
+    if first.is("COPY") {
+        copies_to_client(reading, text)?;
     }
     Ok(match first.word(0) {
         "BEGIN" | "START" => Statement::Begin,
@@ -174,31 +172,6 @@ pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Sta
         _ if first.is(WRITE) => Statement::Writes,
         _ => Statement::Plain,
     })
-}
-
-/// Refuses what is to lift the mode. It would have no effect, as the mode is set again.
-fn lifts(first: &Beginning, text: &[u8]) -> Result<(), String> {
-    if first.has("TRANSACTION") || first.is("BEGIN START") {
-        return match has_word(text, "WRITE") {
-            true => Err(format!("{} … READ WRITE", first.word(0))),
-            false => Ok(()),
-        };
-    }
-    let is_mode = |run: &&[u8]| {
-        ends_with(run, "default_transaction_read_only") || ends_with(run, "transaction_read_only")
-    };
-    let last = anywhere(text).last().unwrap_or_default();
-    let turns_on = ["1", "on", "true", "yes"]
-        .iter()
-        .any(|on| last.eq_ignore_ascii_case(on.as_bytes()));
-    match anywhere(text).find(is_mode) {
-        Some(mode) if !turns_on => Err(format!(
-            "{} {}",
-            first.word(0),
-            String::from_utf8_lossy(mode).to_ascii_lowercase()
-        )),
-        _ => Ok(()),
-    }
 }
 
 /// Refuses `COPY` to or from a file or a program of the server's.
