@@ -15,7 +15,7 @@ use Altair\Eval\Tests\Support\Database\SqlServer;
 use RuntimeException;
 
 /**
- * What a database session that only reads costs a query over TCP.
+ * What a database session that only reads costs a query over TCP, and what it costs a statement to be told of.
  */
 final class Databases
 {
@@ -30,6 +30,22 @@ final class Databases
         }
         return $taken;
         PHP;
+
+    /** Milliseconds of a statement, of a thousand that all are other ones, each so many times. */
+    private const STATEMENT = <<<'PHP'
+        $connection = new PDO('sqlite::memory:');
+        for ($taken = [], $n = 0; count($taken) < %d;) {
+            $began = hrtime(true);
+            for ($i = 0; $i < 1000; $i++, $n++) {
+                $connection->query("SELECT id, email FROM (SELECT $n AS id, 'a@x' AS email, 'A' AS name) AS u")->fetch();
+            }
+            $taken[] = (hrtime(true) - $began) / 1e9;
+        }
+        return $taken;
+        PHP;
+
+    /** What being told of may add to a statement, in milliseconds. */
+    private const TOLD_MS = 0.005;
 
     /** The server, and how many times as long a query may take. */
     private const LIMITS = ['MariaDB' => [MariaDb::class, 2.0], 'PostgreSQL' => [PostgreSql::class, 1.1]];
@@ -50,6 +66,24 @@ final class Databases
             $seen = Comparison::ofBlocks($guarded, $other, max(4, intdiv($setting->rounds, 10)), 500);
             $table->ratio($row, $seen, $limit);
         }
+        $evaluator = new Evaluator(warm: true);
+        $statements = static fn (bool $queries): \Closure => static fn (int $times): array => self::taken(
+            $evaluator,
+            new EvalRequest(sprintf(self::STATEMENT, $times), $setting->application->root, 60000, queries: $queries),
+        );
+        $told = Comparison::ofBlocks($statements(true), $statements(false), max(4, intdiv($setting->rounds, 10)), 10);
+        $table->difference('a statement of SQLite that is told of / that is not', $told, self::TOLD_MS);
+    }
+
+    /**
+     * @return list<float> what it gives
+     */
+    private static function taken(Evaluator $evaluator, EvalRequest $request): array
+    {
+        $result = $evaluator->evaluate($request);
+        $result->ok() || throw new RuntimeException(json_encode($result->toArray()) ?: 'It failed.');
+
+        return array_map(static fn (array $taken): float => (float) $taken['value'], $result->result['value']);
     }
 
     /**
@@ -61,17 +95,14 @@ final class Databases
 
         return static function (int $times) use ($evaluator, $setting, $server, $database): array {
             $snippet = sprintf(self::QUERY, $server->dsn(), $server->user(), $server->password(), $times);
-            $request = new EvalRequest(
+
+            return self::taken($evaluator, new EvalRequest(
                 $snippet,
                 $setting->application->root,
                 60000,
                 services: [$server->address()],
                 database: $database,
-            );
-            $result = $evaluator->evaluate($request);
-            $result->ok() || throw new RuntimeException(json_encode($result->toArray()) ?: 'It failed.');
-
-            return array_map(static fn (array $taken): float => (float) $taken['value'], $result->result['value']);
+            ));
         };
     }
 }

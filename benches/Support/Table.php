@@ -56,7 +56,7 @@ final class Table
             'limit_ms' => $limitMs,
             'pass' => $seen->differenceMs() <= $limitMs,
         ];
-        $this->timed($name, $seen, sprintf('%+.2f ms', $seen->differenceMs()), sprintf('%+.2f ms', $limitMs));
+        $this->timed($name, $seen, self::signed($seen->differenceMs()), self::signed($limitMs));
     }
 
     /**
@@ -169,7 +169,12 @@ final class Table
 
     private static function ms(float $ms): string
     {
-        return sprintf('%.2f ms', $ms);
+        return abs($ms) < 0.1 ? sprintf('%.1f µs', $ms * 1000) : sprintf('%.2f ms', $ms);
+    }
+
+    private static function signed(float $ms): string
+    {
+        return ($ms < 0 ? '' : '+') . self::ms($ms);
     }
 
     private static function kib(int $bytes): string
