@@ -43,7 +43,7 @@ static bool is_in_memory(const pdo_dbh_t *dbh)
 {
 	/* One without a name is in memory, or a file of SQLite's own that is gone when it is closed. */
 	const char *name = file_name(connection_of(dbh), "main");
-	return name == NULL || *name == '\0' || strcmp(name, ":memory:") == 0;
+	return name == NULL || *name == '\0';
 }
 
 /* What the last refusal says; the driver says no more than "not authorized". */
@@ -151,68 +151,6 @@ static bool watch_sqlite(pdo_dbh_t *dbh)
 	return true;
 }
 
-/* ---- a handle that could not be watched ---- */
-
-static bool refuse_preparer(pdo_dbh_t *dbh, zend_string *sql, pdo_stmt_t *stmt, zval *options)
-{
-	(void) dbh, (void) sql, (void) stmt, (void) options;
-	altair_refuse_unwatched();
-	return false;
-}
-
-static zend_long refuse_doer(pdo_dbh_t *dbh, const zend_string *sql)
-{
-	(void) dbh, (void) sql;
-	altair_refuse_unwatched();
-	return -1;
-}
-
-static bool refuse_begin(pdo_dbh_t *dbh)
-{
-	(void) dbh;
-	altair_refuse_unwatched();
-	return false;
-}
-
-static const zend_function_entry *no_driver_methods(pdo_dbh_t *dbh, int kind)
-{
-	(void) dbh, (void) kind;
-	return NULL;
-}
-
-/* Drivers whose handles were refused: each has methods of its own, which close what is open. */
-#define DRIVERS_MAX 8
-static struct {
-	const struct pdo_dbh_methods *was;
-	struct pdo_dbh_methods is;
-} dead[DRIVERS_MAX];
-static size_t dead_count;
-
-static void refuse(pdo_dbh_t *dbh)
-{
-	size_t i = 0;
-	while (i < dead_count && dbh->methods != dead[i].was && dbh->methods != &dead[i].is) {
-		i++;
-	}
-	if (i == DRIVERS_MAX) {
-		dbh->driver = NULL;
-	} else {
-		if (i == dead_count) {
-			dead_count++;
-			dead[i].was = dbh->methods;
-			dead[i].is = *dbh->methods;
-			dead[i].is.preparer = refuse_preparer;
-			dead[i].is.doer = refuse_doer;
-			dead[i].is.begin = refuse_begin;
-			dead[i].is.get_driver_methods = no_driver_methods;
-		}
-		dbh->methods = &dead[i].is;
-	}
-	if (!EG(exception)) {
-		altair_refuse_unwatched();
-	}
-}
-
 /* ---- a new handle ---- */
 
 /* Also where the constructor has thrown, as it may have opened the connection before. */
@@ -227,7 +165,11 @@ static void look_at(zend_object *object)
 		|| (strcmp(name, "pgsql") == 0 && altair_libpq_is_watched)
 		|| (strcmp(name, "sqlite") == 0 && (!altair_keeps_sqlite || watch_sqlite(dbh)));
 	if (!is_watched) {
-		refuse(dbh);
+		/* PDO says of each call then that the object is not initialized, and closes what is open with it. */
+		dbh->driver = NULL;
+		if (!EG(exception)) {
+			altair_refuse_unwatched();
+		}
 	}
 }
 
