@@ -23,7 +23,7 @@ class Conversation:
             self.assertEqual(TOOL, tool.name)
             self.assertEqual(["snippet"], tool.input_schema["required"])
             self.assertFalse(tool.input_schema["additionalProperties"])
-            names = ["snippet", "timeout_ms", "allow_writes", "allow_network", "database"]
+            names = ["snippet", "timeout_ms", "allow_writes", "allow_network", "database", "queries"]
             self.assertEqual(names, list(tool.input_schema["properties"]))
             self.assertIn("diagnostics", tool.output_schema["required"])
 
@@ -49,6 +49,15 @@ class Conversation:
             result = await self.evaluate(session, "1 + 1")
             self.assertEqual({"type": "int", "value": 2}, result["result"])
             self.assertEqual("warm", result["diagnostics"]["start"])
+
+    async def test_it_tells_what_databases_were_asked(self):
+        snippet = "return count(container(Shop\\OrderRepository::class)->withStatus(Shop\\OrderStatus::Paid));"
+        async with self.connect() as session:
+            result = await self.evaluate(session, snippet, queries=True)
+            told = [(query["sql"], query["times"]) for query in result["diagnostics"]["queries"]]
+            self.assertIn(("SELECT * FROM users WHERE id = ?", result["result"]["value"]), told)
+            result = await self.evaluate(session, snippet)
+            self.assertNotIn("queries", result["diagnostics"])
 
     async def test_every_ending_is_in_the_schema_and_only_a_clean_one_is_no_error(self):
         endings = {
