@@ -107,6 +107,7 @@ list_frameworks() {
         has_library Symfony/Component/Dotenv ||
         echo 'Symfony: php-symfony-framework-bundle php-symfony-console php-symfony-dotenv'
     has_library Illuminate || echo 'Laravel: php-laravel-framework'
+    has_library Doctrine/DBAL || echo 'Doctrine: php-doctrine-dbal'
 }
 
 # Packages of the programs alone, where there are any. redis-check-rdb is the server by its other name.

@@ -1,7 +1,7 @@
 //! A text as the server's own scanner cuts it, for texts in which a name may be in a string or in a
 //! comment. What cannot be cut for certain is not cut.
 
-use super::words::{Comment, comment, is_of_word};
+use super::words::{Comment, Versioned, comment, is_of_word};
 use super::{Dialect, Reading};
 
 /// What a piece is.
@@ -13,7 +13,7 @@ pub(crate) enum Kind {
     Name,
     /// What is inside of a string.
     Text,
-    /// A single character.
+    /// A single character, or MySQL's `\N`.
     Mark,
 }
 
@@ -34,6 +34,32 @@ impl Piece<'_> {
     }
 }
 
+/// The pieces of a text of MySQL's in each way in which the server may cut it: what it does with comments
+/// for some versions and with double quotes is not known. `None` where there may be others.
+pub(super) fn each_way(reading: Reading, text: &[u8]) -> Option<Vec<Vec<Piece<'_>>>> {
+    let has = |mark: &[u8]| text.windows(mark.len()).any(|at| at == mark);
+    let versioned = has(b"/*!") || has(b"/*M!");
+    let quoted = text.contains(&b'"') && text.contains(&b'\\');
+    let ways = [
+        (Versioned::Executed, false),
+        (Versioned::Executed, true),
+        (Versioned::Skipped, false),
+        (Versioned::Skipped, true),
+    ];
+    ways.into_iter()
+        .filter(|(way, is_ansi)| (versioned || *way == Versioned::Executed) && (quoted || !is_ansi))
+        .map(|(versioned, is_ansi)| {
+            let cut = Cut::of(Dialect::MySql, reading, text);
+            let cut = Cut {
+                versioned,
+                is_ansi,
+                ..cut
+            };
+            cut.collect()
+        })
+        .collect()
+}
+
 /// The pieces of a text, without comments. `None` where it could be cut in more than one way.
 pub(super) fn pieces(dialect: Dialect, reading: Reading, text: &[u8]) -> Option<Vec<Piece<'_>>> {
     Cut::of(dialect, reading, text).collect()
@@ -47,7 +73,13 @@ pub(crate) struct Cut<'a> {
     rest: &'a [u8],
     last: Option<Kind>,
     is_stuck: bool,
+    /// What the server does with comments for some versions.
+    versioned: Versioned,
+    /// Whether MySQL's double quotes are those of names (`ANSI_QUOTES`); else of strings.
+    is_ansi: bool,
 }
+
+const QUOTES: &[u8] = b"'\"`";
 
 impl<'a> Cut<'a> {
     pub(crate) fn of(dialect: Dialect, reading: Reading, text: &'a [u8]) -> Self {
@@ -59,6 +91,8 @@ impl<'a> Cut<'a> {
             rest: text,
             last: None,
             is_stuck: is_ambiguous || dialect == Dialect::MySql && text.contains(&0),
+            versioned: Versioned::Executed,
+            is_ansi: false,
         }
     }
 
@@ -72,13 +106,9 @@ impl<'a> Cut<'a> {
                     !self.reading.plain_backslash || is_escape_string(dialect, self.text, rest);
                 quoted(Kind::Text, b'\'', escapes, after)?
             }
-            // A string to MySQL, unless `ANSI_QUOTES` is set, and then it ends at another place.
             (Dialect::MySql, b'"') => {
-                let cut = quoted(Kind::Name, b'"', !self.reading.plain_backslash, after)?;
-                if cut.1.contains(&b'\\') {
-                    return None;
-                }
-                cut
+                let escapes = !self.reading.plain_backslash && !self.is_ansi;
+                quoted(Kind::Name, b'"', escapes, after)?
             }
             (Dialect::MySql, b'`') => quoted(Kind::Name, b'`', false, after)?,
             // The quotes of names in a mode of MariaDB's; else it does not stand outside of strings.
@@ -86,14 +116,16 @@ impl<'a> Cut<'a> {
             (Dialect::PostgreSql, b'"') => quoted(Kind::Name, b'"', false, after)?,
             (Dialect::PostgreSql, b'$') => dollar(rest)?,
             (Dialect::PostgreSql, b'0'..=b'9') => number(rest)?,
-            // White space in some character sets; and `\N` is a word of its own.
-            (Dialect::MySql, 0x80.. | b'\\') => return None,
+            // A word of its own, whatever stands behind it.
+            (Dialect::MySql, b'\\') if after.first() == Some(&b'N') => {
+                (Kind::Mark, &rest[..2], &after[1..])
+            }
+            // White space in some character sets, and a part of a name in others.
+            (Dialect::MySql, 0x80..) => (Kind::Mark, &rest[..1], after),
             _ if is_of_word(*first) => {
-                let end = rest.iter().position(|byte| !is_of_word(*byte));
-                let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
-                if dialect == Dialect::MySql && !word.is_ascii() {
-                    return None;
-                }
+                let is_mysql = dialect == Dialect::MySql;
+                let ends = |byte: &u8| !is_of_word(*byte) || is_mysql && !byte.is_ascii();
+                let (word, after) = rest.split_at(rest.iter().position(ends).unwrap_or(rest.len()));
                 (Kind::Word, word, after)
             }
             _ => (Kind::Mark, &rest[..1], after),
@@ -115,11 +147,31 @@ impl<'a> Cut<'a> {
                 self.rest = &self.rest[1..];
                 continue;
             }
-            // What is in one for some versions is executed or not, and MySQL's hints end where others
-            // may not.
             match comment(self.dialect, self.rest) {
-                Some(Comment::Plain(after)) if !self.rest.starts_with(b"/*+") => self.rest = after,
-                Some(_) => return None,
+                // MySQL's hints end where others may not, if there are quotes in them.
+                Some(Comment::Plain(after)) => {
+                    let inside = &self.rest[..self.rest.len() - after.len()];
+                    if inside.starts_with(b"/*+") && inside.iter().any(|byte| QUOTES.contains(byte))
+                    {
+                        return None;
+                    }
+                    self.rest = after;
+                }
+                // It is executed or not. Without quotes and further comments it ends at one place.
+                Some(Comment::Versioned(inside)) => {
+                    let length = inside.windows(2).position(|at| at == b"*/")?;
+                    let is_sure = |byte: &u8| !QUOTES.contains(byte) && !b"/*-#".contains(byte);
+                    if !inside[..length].iter().all(is_sure) {
+                        return None;
+                    }
+                    self.rest = match self.versioned {
+                        Versioned::Executed => inside,
+                        Versioned::Skipped => &inside[length + 2..],
+                    };
+                }
+                None if self.dialect == Dialect::MySql && self.rest.starts_with(b"*/") => {
+                    self.rest = &self.rest[2..];
+                }
                 None => return Some(()),
             }
         }
@@ -167,7 +219,8 @@ fn quoted(kind: Kind, quote: u8, escapes: bool, text: &[u8]) -> Option<Quoted<'_
             [first, second, ..] if first == quote && second == quote => at += 2,
             [first, ..] if first == quote => return Some((kind, &text[..at], &text[at + 1..])),
             [_, ..] => at += 1,
-            [] => return None,
+            // The server takes none that does not end.
+            [] => return Some((kind, &text[..at], &[])),
         }
     }
 }
@@ -176,8 +229,8 @@ fn quoted(kind: Kind, quote: u8, escapes: bool, text: &[u8]) -> Option<Quoted<'_
 fn dollar(text: &[u8]) -> Option<Quoted<'_>> {
     let end = text[1..]
         .iter()
-        .position(|byte| !is_of_word(*byte) || *byte == b'$')?
-        + 1;
+        .position(|byte| !is_of_word(*byte) || *byte == b'$')
+        .map_or(text.len(), |at| at + 1);
     let (tag, after) = text.split_at(end);
     if tag.get(1).is_some_and(u8::is_ascii_digit) {
         // Up to version 14 what stands right behind it is a name.
@@ -205,6 +258,12 @@ fn number(text: &[u8]) -> Option<Quoted<'_>> {
         _ => part.is_empty(),
     };
     let digits = number.iter().take_while(|byte| byte.is_ascii_digit());
-    let is_plain = is_exponent(&number[digits.count()..]);
-    is_plain.then_some((Kind::Word, number, after))
+    let exponent = &number[digits.count()..];
+    if let ([b'e' | b'E'], [b'+' | b'-', b'0'..=b'9', ..]) = (exponent, after) {
+        let is_digit = |byte: &&u8| byte.is_ascii_digit();
+        let end = end + 1 + after[1..].iter().take_while(is_digit).count();
+        let is_end = text.get(end).is_none_or(|byte| !is_of_word(*byte));
+        return is_end.then_some((Kind::Word, &text[..end], &text[end..]));
+    }
+    is_exponent(exponent).then_some((Kind::Word, number, after))
 }

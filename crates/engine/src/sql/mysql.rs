@@ -9,8 +9,10 @@
 //! One that is rolled back is in an XA transaction, in which the server refuses whatever would commit:
 //! `COMMIT`, DDL, `LOCK TABLES`, also within procedures.
 
-use super::cut::{Kind, pieces};
-use super::words::{Beginning, Versioned, anywhere, ends_with, has_word, is_one_of};
+use super::cut::{Kind, Piece, each_way};
+use super::words::{
+    Beginning, Comment, Versioned, anywhere, comment, ends_with, has_word, is_one_of,
+};
 use super::{Dialect, Mode, Reading, Statement};
 
 /// What reads, or is about transactions. `LOCK` is not here: it stops the application's writers.
@@ -42,10 +44,10 @@ pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Sta
         return Err("a statement behind comments for versions".to_owned());
     }
     let executed = Beginning::of(Dialect::MySql, Versioned::Executed, text);
-    let statement = begun(mode, &executed, text)?;
+    let statement = begun(mode, reading, &executed, text)?;
     // The server executes a comment for its version, or it does not.
     let skipped = Beginning::of(Dialect::MySql, Versioned::Skipped, text);
-    if begun(mode, &skipped, text)? != statement && !skipped.is_empty() {
+    if begun(mode, reading, &skipped, text)? != statement && !skipped.is_empty() {
         return Err(executed.title());
     }
     Ok(statement)
@@ -54,27 +56,39 @@ pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Sta
 /// Whether there is more before the first word than one comment that the server executes or not: of several
 /// it may execute some, and they may be in each other.
 fn hides_its_beginning(text: &[u8]) -> bool {
-    let first = text
-        .iter()
-        .find(|byte| **byte > b' ' && !matches!(byte, b'(' | b';'));
-    let has = |mark: &[u8]| text.windows(mark.len()).filter(|at| *at == mark).count();
-    matches!(first, Some(b'/' | b'-' | b'#')) && has(b"/*!") + has(b"/*M!") > 0 && has(b"/*") > 1
+    let mut rest = text;
+    loop {
+        let is_space = |byte: &&u8| byte.is_ascii_whitespace() || b"(;\x0b".contains(byte);
+        rest = &rest[rest.iter().take_while(is_space).count()..];
+        match comment(Dialect::MySql, rest) {
+            Some(Comment::Plain(after)) => rest = after,
+            Some(Comment::Versioned(_)) => {
+                return rest.windows(2).filter(|at| *at == b"/*").count() > 1;
+            }
+            None => return false,
+        }
+    }
 }
 
-fn begun(mode: Mode, first: &Beginning, text: &[u8]) -> Result<Statement, String> {
+fn begun(
+    mode: Mode,
+    reading: Reading,
+    first: &Beginning,
+    text: &[u8],
+) -> Result<Statement, String> {
     if first.is_empty() {
         return Ok(Statement::Plain);
     }
     let chain = first.has("CHAIN") && !first.has("NO");
     match first.word(0) {
-        "SET" => return set(mode, first, text),
+        "SET" => return set(mode, reading, first, text),
         // Anything else begins a block: `BEGIN NOT ATOMIC`, or any statement in Oracle's mode.
         "BEGIN" if first.is_all && is_one_of_or_none(first.word(1), "WORK") => {
             return Ok(Statement::Begin);
         }
         "BEGIN" => {}
         "START" if first.word(1) == "TRANSACTION" => {
-            return match has_word(text, "WRITE") && mode == Mode::ReadOnly {
+            return match says_write(reading, text) && mode == Mode::ReadOnly {
                 true => Err("START TRANSACTION READ WRITE".to_owned()),
                 false => Ok(Statement::Begin),
             };
@@ -119,59 +133,107 @@ fn is_temporary(first: &Beginning) -> bool {
     first.word(if is_replaced { 3 } else { 1 }) == "TEMPORARY"
 }
 
-/// Looks at `SET`. What lifts the mode has no effect, as it is set again, but is meant to have one.
-fn set(mode: Mode, first: &Beginning, text: &[u8]) -> Result<Statement, String> {
-    let name = |found: &str| format!("SET {}", found.to_ascii_lowercase());
-    if let Some(reaching) = REACHING.into_iter().find(|word| has_word(text, word)) {
-        return Err(name(reaching));
+/// Whether there is a `WRITE` that is no part of a string or a comment.
+fn says_write(reading: Reading, text: &[u8]) -> bool {
+    match each_way(reading, text) {
+        Some(ways) => ways.iter().flatten().any(|piece| piece.is_word("WRITE")),
+        None => has_word(text, "WRITE"),
     }
+}
+
+/// Looks at `SET`. What lifts the mode has no effect, as it is set again, but is meant to have one.
+fn set(mode: Mode, reading: Reading, first: &Beginning, text: &[u8]) -> Result<Statement, String> {
     // They change accounts and the server.
     if is_one_of(first.word(1), "DEFAULT PASSWORD RESOURCE") {
         return Err(first.title());
     }
+    let name = |found: &[u8]| {
+        format!(
+            "SET {}",
+            String::from_utf8_lossy(found).to_ascii_lowercase()
+        )
+    };
+    let Some(ways) = each_way(reading, text) else {
+        let reaching = REACHING.into_iter().find(|word| has_word(text, word));
+        return Err(reaching.map_or_else(|| first.title(), |word| name(word.as_bytes())));
+    };
     if first.word(1) == "STATEMENT" {
-        return set_statement(text).map(|()| with_write(text));
+        let is_sent = ways.iter().all(|way| set_statement(way));
+        return match is_sent {
+            true => Ok(with_write(text)),
+            false => Err("SET STATEMENT".to_owned()),
+        };
     }
-    if mode == Mode::Rollback {
-        return Ok(autocommit(text).map_or(Statement::Sets, Statement::Autocommit));
-    }
-    if first.has("TRANSACTION") && has_word(text, "WRITE") {
+    if mode == Mode::ReadOnly && first.has("TRANSACTION") && says_write(reading, text) {
         return Err("SET TRANSACTION READ WRITE".to_owned());
     }
-    let set = anywhere(text)
-        .skip_while(|run| !ends_with(run, "SET"))
-        .skip(1)
-        .find(|run| !is_any(run, &["SESSION", "LOCAL"]))
-        .unwrap_or_default();
-    let is_own = text.contains(&b'@') && !text.windows(2).any(|at| at == b"@@");
-    let is_mode = is_any(set, &MODES) && !is_own;
-    let last = anywhere(text).last().unwrap_or_default();
-    match is_mode && !is_any(last, &["1", "ON", "TRUE"]) {
-        true => Err(name(&String::from_utf8_lossy(set))),
-        false => Ok(Statement::Sets),
+    for target in ways.iter().flat_map(|way| targets(way)) {
+        let assigned = target.iter().position(|piece| piece.is_mark(b'='));
+        let set = &target[..assigned.unwrap_or(target.len())];
+        // A variable of the session's user.
+        if matches!(set, [at, next, ..] if at.is_mark(b'@') && !next.is_mark(b'@')) {
+            continue;
+        }
+        let has = |word: &str| set.iter().any(|piece| is_any(piece.text, &[word]));
+        if let Some(word) = REACHING.into_iter().find(|word| has(word)) {
+            return Err(name(word.as_bytes()));
+        }
+        if mode == Mode::Rollback {
+            continue;
+        }
+        // Names are found by a collation for which accents make no difference.
+        if !set.iter().all(|piece| piece.text.is_ascii()) {
+            return Err(first.title());
+        }
+        let last = target.last().map_or(&[][..], |piece| piece.text);
+        if let Some(mode) = MODES.into_iter().find(|mode| has(mode))
+            && !is_any(last, &["1", "ON", "TRUE"])
+        {
+            return Err(name(mode.as_bytes()));
+        }
     }
+    match mode {
+        Mode::Rollback => Ok(autocommit(text).map_or(Statement::Sets, Statement::Autocommit)),
+        Mode::ReadOnly => Ok(Statement::Sets),
+    }
+}
+
+/// What a `SET` sets: between it and the commas, each with what it is set to.
+fn targets<'a, 'b>(pieces: &'b [Piece<'a>]) -> Vec<&'b [Piece<'a>]> {
+    let mut depth = 0_usize;
+    let start = pieces.iter().position(|piece| piece.is_word("SET"));
+    let parts = pieces[start.map_or(0, |at| at + 1)..].split(|piece| {
+        if piece.is_mark(b'(') {
+            depth += 1;
+        } else if piece.is_mark(b')') {
+            depth = depth.saturating_sub(1);
+        }
+        depth == 0 && piece.is_mark(b',')
+    });
+    parts.collect()
 }
 
 /// The mode's names.
 const MODES: [&str; 2] = ["TX_READ_ONLY", "TRANSACTION_READ_ONLY"];
 
-/// Looks at MariaDB's `SET STATEMENT … FOR …`: what it sets holds for the statement after `FOR`.
-fn set_statement(text: &[u8]) -> Result<(), String> {
-    let runs: Vec<&[u8]> = anywhere(text).collect();
-    let mut statements = runs
-        .windows(2)
-        .filter(|pair| ends_with(pair[0], "FOR"))
-        .map(|pair| String::from_utf8_lossy(pair[1]).to_ascii_uppercase());
-    let is_sent = |word: &String| is_one_of(word, READ) && word != "SET" || is_one_of(word, WRITE);
+/// Whether MariaDB's `SET STATEMENT … FOR …` may be sent: what it sets holds for the statement after `FOR`.
+fn set_statement(pieces: &[Piece]) -> bool {
+    let Some(end) = pieces.iter().position(|piece| piece.is_word("FOR")) else {
+        return false;
+    };
+    let (sets, statement) = (&pieces[..end], &pieces[end + 1..]);
     // Names are found by a collation for which accents make no difference.
-    // A comment may hide what is after `FOR`.
-    let has = |mark: &[u8]| text.windows(mark.len()).any(|at| at == mark);
-    let is_hidden = has(b"/*") || has(b"--") || has(b"#");
-    let sets_mode = is_hidden || runs.iter().any(|run| is_any(run, &MODES)) || !text.is_ascii();
-    match statements.all(|word| is_sent(&word)) && !sets_mode {
-        true => Ok(()),
-        false => Err("SET STATEMENT".to_owned()),
-    }
+    let is_plain = |piece: &Piece| {
+        piece.kind == Kind::Text || piece.text.is_ascii() && !is_any(piece.text, &MODES)
+    };
+    // Else `FOR` may be a part of an expression.
+    let is_expression = sets.iter().any(|piece| piece.is_mark(b'('));
+    let verb = statement.iter().find(|piece| !piece.is_mark(b'('));
+    let verb = verb.map_or_else(String::new, |piece| {
+        String::from_utf8_lossy(piece.text).to_ascii_uppercase()
+    });
+    let is_sent = is_one_of(&verb, READ) && verb != "SET" || is_one_of(&verb, WRITE);
+    is_sent && !is_expression && sets.iter().all(is_plain)
 }
 
 /// Whether a run is one of these words.
@@ -197,14 +259,19 @@ fn writes_no_file(reading: Reading, text: &[u8]) -> Result<(), String> {
     if !anywhere(text).any(|run| names.iter().any(|name| ends_with(run, name))) {
         return Ok(());
     }
-    let is_into = match pieces(Dialect::MySql, reading, text) {
-        None => true,
-        Some(pieces) => pieces.windows(2).any(|pair| {
-            pair[0].is_word("INTO")
-                && pair[1].kind == Kind::Word
-                && names.iter().any(|name| pair[1].is_word(name))
-        }),
-    };
+    let is_into = each_way(reading, text).is_none_or(|ways| {
+        ways.into_iter().any(|mut way| {
+            // It may be white space.
+            way.retain(|piece| piece.kind != Kind::Mark || piece.text.is_ascii());
+            way.windows(2).enumerate().any(|(at, pair)| {
+                pair[0].is_word("INTO")
+                    && pair[1].kind == Kind::Word
+                    && names.iter().any(|name| pair[1].is_word(name))
+                    // The name of the file is a string.
+                    && way.get(at + 2).is_none_or(|next| next.kind != Kind::Mark)
+            })
+        })
+    });
     match is_into {
         true => Err("INTO OUTFILE".to_owned()),
         false => Ok(()),
