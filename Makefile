@@ -22,7 +22,7 @@ endif
 # Quick checks first, and one apt-get at a time; Cargo and xargs use every core by themselves.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help try test build bench fuzz install uninstall valgrind clean setup lint test-rust test-ext test-php test-mcp
+.PHONY: help try test build bench fuzz fuzz-sql install uninstall valgrind clean setup lint test-rust test-ext test-php test-mcp
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -43,6 +43,10 @@ bench: build $(SHOP) ## measure, as ratios against plain PHP, and draw docs/benc
 
 fuzz: build $(SHOP) ## send a host what a hostile child may say, for 10 minutes (SECONDS=600, SEED=1)
 	$(WITH_EXTENSION) scripts/fuzz-channel.php $(or $(SECONDS),600) $(or $(SEED),1)
+
+fuzz-sql: build $(SHOP) ## say to databases what may write, behind the guards, for 10 minutes (SECONDS=600, SEED=1, SERVER=mariadb)
+	@scripts/setup.sh databases
+	$(WITH_EXTENSION) scripts/fuzz-sql.php --seconds=$(or $(SECONDS),600) --seed=$(or $(SEED),1) $(if $(SERVER),--server=$(SERVER))
 
 valgrind: build $(SHOP) ## run the extension under Valgrind
 	scripts/setup.sh valgrind

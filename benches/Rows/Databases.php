@@ -37,7 +37,7 @@ final class Databases
         for ($taken = [], $n = 0; count($taken) < %d;) {
             $began = hrtime(true);
             for ($i = 0; $i < 1000; $i++, $n++) {
-                $connection->query("SELECT id, email FROM (SELECT $n AS id, 'a@x' AS email, 'A' AS name) AS u")->fetch();
+                $connection->query("SELECT id, name FROM (SELECT $n AS id, 'a@x' AS email, 'A' AS name) u")->fetch();
             }
             $taken[] = (hrtime(true) - $began) / 1e9;
         }

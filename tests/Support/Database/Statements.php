@@ -69,7 +69,6 @@ final class Statements
             'SELECT 1 INTO @a', 'SELECT lifts()', 'SELECT lifts_in_words()', 'SELECT * FROM lifting', 'DO lifts()',
             'SELECT lifts() INTO @a',
             // It has no effect on what comes next.
-            'SET @a = 1, tx_read_only = (SELECT 0)', 'SET NAMES utf8mb4, tx_read_only = 0',
             "SELECT '\\'; SET SESSION TRANSACTION READ WRITE; -- '", "SET sql_mode = 'MSSQL'",
         ]);
         yield from self::each(self::DATABASE, [
@@ -82,6 +81,7 @@ final class Statements
             "SELECT 1 -- x\n; SET SESSION TRANSACTION READ WRITE", "SELECT 1 # x\n; SET tx_read_only = 0",
         ]);
         yield from self::each(self::NOT_SENT, [
+            'SET @a = 1, tx_read_only = (SELECT 0)', 'SET NAMES utf8mb4, tx_read_only = 0',
             'SET SESSION TRANSACTION READ WRITE', 'set session transaction read write',
             'SET/**/SESSION/* x */TRANSACTION' . "\t\n" . 'READ WRITE',
             'SET TRANSACTION READ WRITE', 'SET LOCAL TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ WRITE',
