@@ -69,7 +69,7 @@ final class RollbackTest extends SessionTestCase
                 "EXECUTE IMMEDIATE 'COMMIT'", 'SET GLOBAL max_connections = 60', 'KILL 1', 'FLUSH TABLES',
                 'INSERT INTO isam VALUES (1)', 'SELECT 1 INTO OUTFILE "' . $file . '"',
                 'SELECT 1; COMMIT', 'ANALYZE TABLE users']
-            : ["PREPARE TRANSACTION 'x'", 'VACUUM', 'CREATE DATABASE x', 'DO $$ BEGIN COMMIT; END $$', 'CALL tries()',
+            : ["DO \$\$ BEGIN COPY users TO '$file'; END \$\$", "PREPARE TRANSACTION 'x'", 'VACUUM', 'CREATE DATABASE x', 'DO $$ BEGIN COMMIT; END $$', 'CALL tries()',
                 "COPY users TO PROGRAM 'true'", 'ALTER SYSTEM SET work_mem = 1000', 'SELECT pg_reload_conf()',
                 "SELECT dblink_exec('dbname=shop', 'DELETE FROM users')", 'SELECT 1; COMMIT', 'CHECKPOINT'];
         $said = $this->said('ask', $server, $client, [self::INSERT, ...$statements, self::INSERT]);
@@ -190,6 +190,10 @@ final class RollbackTest extends SessionTestCase
         yield 'a view on a view' => ['INSERT INTO seen_again VALUES (1)'];
         yield 'a trigger' => ["INSERT INTO noted VALUES (1)"];
         yield 'a procedure' => ['CALL notes()'];
+        yield 'its name behind a version' => ['INSERT INTO /*!50000isam VALUES (1)*/'];
+        yield 'a view with a function' => ['SELECT * FROM staying'];
+        yield 'a view on a view with a function' => ['SELECT * FROM staying_on'];
+        yield 'a function behind a version' => ['SET @a = /*!100100noting() */'];
         yield 'a function' => ['SELECT noting()'];
         yield 'a function, set' => ['SET @a = noting()'];
         yield 'a table of the server' => ["INSERT INTO mysql.servers VALUES ('s', 'h', 'd', 'u', 'p', 1, '', '', '')"];
@@ -209,14 +213,16 @@ final class RollbackTest extends SessionTestCase
             'CREATE TRIGGER note AFTER INSERT ON noted FOR EACH ROW INSERT INTO isam VALUES (1)',
             'CREATE PROCEDURE notes() INSERT INTO isam VALUES (1)',
             'CREATE FUNCTION noting() RETURNS INT BEGIN INSERT INTO isam VALUES (1); RETURN 1; END',
+            'CREATE VIEW staying AS SELECT noting() AS a', 'CREATE VIEW staying_on AS SELECT * FROM staying',
             'GRANT ALL ON *.* TO shop', 'DELETE FROM mysql.servers',
         ]);
         foreach ([Client::PdoExec, Client::PdoEmulated] as $client) {
             $said = $this->said('ask', $server, $client, [
-                "INSERT INTO `users` VALUES (5, '12 isams', 'is-am')", 'SET SESSION sql_mode = ""', $sql,
+                "INSERT INTO `users` VALUES (5, '12 isams', 'is-am')", 'SET SESSION sql_mode = ""',
+                'DO (SELECT COUNT(*) FROM isam)', 'DO (SELECT COUNT(*) FROM `is-am`)', $sql,
             ]);
-            self::assertSame(['', ''], array_column(array_slice($said, 0, 2), 1));
-            self::assertNotSame('', $said[2][1]);
+            self::assertSame(['', '', '', ''], array_column(array_slice($said, 0, 4), 1));
+            self::assertNotSame('', $said[4][1]);
             foreach (['isam', '`is-am`', '`12`', 'mysql.servers'] as $table) {
                 self::assertSame(0, (int) $administrator->query("SELECT COUNT(*) FROM $table")->fetchColumn(), $table);
             }

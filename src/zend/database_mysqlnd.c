@@ -233,8 +233,11 @@ static bool words_of(const char *text, size_t len, smart_str *list)
 			is_number = is_number && isdigit((unsigned char) *at);
 			continue;
 		}
-		/* A name that is a number is in quotes. */
+		/* A name that is a number is in quotes. Behind the version of a comment a name may stand at once. */
 		add_word(&words, is_number ? at : word, at);
+		for (int digits = 5; digits <= 6 && !is_number && word + digits < at; digits++) {
+			add_word(&words, strspn(word, "0123456789") >= (size_t) digits ? word + digits : at, at);
+		}
 		word = at + 1;
 		is_number = true;
 		if (!is_end && strchr("`\"[]", *at) != NULL) {
@@ -280,25 +283,30 @@ static bool has_lasting_tables(MYSQLND_CONN_DATA *conn, const smart_str *conditi
 	return !is_fine;
 }
 
-/* Whether what a statement writes may stay: it names such a table, or a view, a table with triggers or a routine,
- * in which there may be one. A name that is not of plain characters is taken for named, as is any where the
- * text has too many words. */
-static bool stays(MYSQLND_CONN_DATA *conn, const char *text, size_t len)
+/* Whether what a statement writes may stay: it names a routine, or a view where there are some with routines; or,
+ * if the statement itself writes, such a table, a view, or a table with triggers. A name that is not of plain
+ * characters is taken for named, as is any where the text has too many words. */
+static bool stays(MYSQLND_CONN_DATA *conn, bool writes, const char *text, size_t len)
 {
 	static const struct {
 		const char *before, *column, *after;
 	} named[] = {
+		{"EXISTS (SELECT 1 FROM information_schema.routines WHERE routine_schema <> 'sys' AND ", "routine_name", ")"},
+		{"EXISTS (SELECT 1 FROM information_schema.views v JOIN information_schema.routines r ON"
+			" v.view_definition = '' OR LOCATE(r.routine_name, v.view_definition) > 0 WHERE v.table_schema <> 'sys'"
+			" AND r.routine_schema <> 'sys') AND EXISTS (SELECT 1 FROM information_schema.views"
+			" WHERE table_schema <> 'sys' AND ", "table_name", ")"},
 		{"", "t.table_name", ""},
 		{"EXISTS (SELECT 1 FROM information_schema.views WHERE table_schema <> 'sys' AND ", "table_name", " AND is_updatable <> 'NO')"},
 		{"EXISTS (SELECT 1 FROM information_schema.triggers WHERE trigger_schema <> 'sys' AND ", "event_object_table", ")"},
-		{"EXISTS (SELECT 1 FROM information_schema.routines WHERE routine_schema <> 'sys' AND ", "routine_name", ")"},
 	};
+	size_t count = writes ? sizeof named / sizeof *named : 2;
 	smart_str words = {NULL, 0};
 	smart_str condition = {NULL, 0};
 	bool is_whole = words_of(text, len, &words);
 	smart_str_append_printf(&condition, "(t.table_schema <> '" OWN_SCHEMA "' OR '" OWN_SCHEMA "' IN (%s)"
 		" OR DATABASE() = '" OWN_SCHEMA "') AND (%s", ZSTR_VAL(words.s), is_whole ? "FALSE" : "TRUE");
-	for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+	for (size_t i = 0; i < count; i++) {
 		smart_str_append_printf(&condition, " OR %s(%s REGEXP '[^ -~]|[`\"]' OR %s IN (%s))%s", named[i].before,
 			named[i].column, named[i].column, ZSTR_VAL(words.s), named[i].after);
 	}
@@ -552,7 +560,7 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 			if (php_memnistr(text, OWN_SCHEMA, strlen(OWN_SCHEMA), text + len) != NULL) {
 				set(conn, HAS_LASTING, true);
 			}
-			if (is_plain && is(conn, HAS_LASTING) && stays(conn, text, len)) {
+			if (is_plain && is(conn, HAS_LASTING) && stays(conn, statement == ALTAIR_WRITES, text, len)) {
 				altair_refuse_database("a statement on a table whose engine has no transactions", message);
 				fail(error, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, SQLSTATE, message);
 				return FAIL;

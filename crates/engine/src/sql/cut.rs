@@ -143,7 +143,9 @@ impl<'a> Cut<'a> {
     /// Goes to the next piece. `None` where it is not certain where that is.
     fn skip(&mut self) -> Option<()> {
         loop {
-            if self.rest.first()?.is_ascii_whitespace() {
+            let first = *self.rest.first()?;
+            // A vertical tab is space to MySQL, and to PostgreSQL from version 16 on.
+            if first.is_ascii_whitespace() || first == 0x0b {
                 self.rest = &self.rest[1..];
                 continue;
             }

@@ -153,8 +153,12 @@ pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Sta
         return Err(first.title());
     }
     // What is in the code of a function or a block is not cut.
+    // COPY there is to and from files of the server's.
     let is_lasting = |run: &[u8]| {
-        LASTING.iter().any(|it| ends_with(run, it)) || run.eq_ignore_ascii_case(b"PROGRAM")
+        LASTING.iter().any(|it| ends_with(run, it))
+            || [&b"PROGRAM"[..], b"COPY"]
+                .iter()
+                .any(|it| run.eq_ignore_ascii_case(it))
     };
     if let Some(name) = anywhere(text).find(|run| first.is("CREATE DO") && is_lasting(run)) {
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();

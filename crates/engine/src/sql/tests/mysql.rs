@@ -311,6 +311,7 @@ const REFUSED: &[&str] = &[
     "SELECT 1 /*!50000 INTO */ OUTFILE '/x'",
     "SELECT /*+ ` */ 1 INTO OUTFILE '/x' -- `",
     "SELECT 1 INTO\u{a0}OUTFILE '/x'",
+    "SELECT 1 INTO\r\n \u{b}OUTFILE '/x'",
     "/* x */ /*!50000 /* x */ KILL */ 1",
     // The mode, in any spelling.
     "SET SESSION TRANSACTION READ WRITE",
