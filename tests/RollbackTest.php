@@ -191,6 +191,7 @@ final class RollbackTest extends SessionTestCase
         yield 'a trigger' => ["INSERT INTO noted VALUES (1)"];
         yield 'a procedure' => ['CALL notes()'];
         yield 'its name behind a version' => ['INSERT INTO /*!50000isam VALUES (1)*/'];
+        yield 'a temporary table' => ['CREATE TEMPORARY TABLE m (a INT) ENGINE = MERGE UNION = (isam)'];
         yield 'a view with a function' => ['SELECT * FROM staying'];
         yield 'a view on a view with a function' => ['SELECT * FROM staying_on'];
         yield 'a function behind a version' => ['SET @a = /*!100100noting() */'];

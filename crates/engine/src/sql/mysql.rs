@@ -31,6 +31,17 @@ const COMMITS: &str = "\
     ALTER ANALYZE CACHE CHECK CREATE DROP FLUSH GRANT INSTALL LOCK OPTIMIZE RENAME REPAIR RESET REVOKE \
     START TRUNCATE UNINSTALL XA";
 
+/// Engines of tables whose rows are other tables' or other servers', also where the table is temporary.
+const OTHERS_ROWS: [&str; 7] = [
+    "CONNECT",
+    "FEDERATED",
+    "FEDERATEDX",
+    "MERGE",
+    "MRG_MYISAM",
+    "S3",
+    "SPIDER",
+];
+
 /// What MariaDB's `ANALYZE` is followed by where it is about a table. Otherwise it is about a statement.
 const OF_TABLES: &str = "LOCAL NO_WRITE_TO_BINLOG TABLE TABLES";
 
@@ -99,7 +110,10 @@ fn begun(
         "ANALYZE" if !is_one_of(first.word(1), OF_TABLES) => return Ok(with_write(text)),
         "WITH" => return Ok(with_write(text)),
         "CREATE" | "DROP" if mode == Mode::Rollback && is_temporary(first) => {
-            return Ok(Statement::Plain);
+            return match anywhere(text).any(|run| is_any(run, &OTHERS_ROWS)) {
+                true => Err(first.title()),
+                false => Ok(Statement::Writes),
+            };
         }
         _ if first.is(READ) => return Ok(Statement::Plain),
         _ if first.is(WRITE) || mode == Mode::Rollback && first.is(UNDONE) => {
