@@ -78,8 +78,8 @@ fn what_is_about_transactions_is_known() {
         ("set autocommit=0", Statement::Autocommit(false)),
         ("SET @@session.autocommit = ON", Statement::Autocommit(true)),
         ("set autocommit=0, names='x'", Statement::Sets),
-        ("create temporary table t (a int)", Statement::Plain),
-        ("drop temporary table t", Statement::Plain),
+        ("create temporary table t (a int)", Statement::Writes),
+        ("drop temporary table t", Statement::Writes),
         ("call tries()", Statement::Writes),
         ("select * from t for update", Statement::Plain),
     ] {
