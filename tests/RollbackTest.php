@@ -69,7 +69,8 @@ final class RollbackTest extends SessionTestCase
                 "EXECUTE IMMEDIATE 'COMMIT'", 'SET GLOBAL max_connections = 60', 'KILL 1', 'FLUSH TABLES',
                 'INSERT INTO isam VALUES (1)', 'SELECT 1 INTO OUTFILE "' . $file . '"',
                 'SELECT 1; COMMIT', 'ANALYZE TABLE users']
-            : ["DO \$\$ BEGIN COPY users TO '$file'; END \$\$", "PREPARE TRANSACTION 'x'", 'VACUUM', 'CREATE DATABASE x', 'DO $$ BEGIN COMMIT; END $$', 'CALL tries()',
+            : ["DO \$\$ BEGIN COPY users TO '$file'; END \$\$", "PREPARE TRANSACTION 'x'", 'VACUUM',
+                'CREATE DATABASE x', 'DO $$ BEGIN COMMIT; END $$', 'CALL tries()',
                 "COPY users TO PROGRAM 'true'", 'ALTER SYSTEM SET work_mem = 1000', 'SELECT pg_reload_conf()',
                 "SELECT dblink_exec('dbname=shop', 'DELETE FROM users')", 'SELECT 1; COMMIT', 'CHECKPOINT'];
         $said = $this->said('ask', $server, $client, [self::INSERT, ...$statements, self::INSERT]);
