@@ -133,6 +133,20 @@ final class RollbackTest extends SessionTestCase
         }
     }
 
+    public function testAChainBeginsATransactionWhereThereIsNone(): void
+    {
+        $server = $this->server(MariaDb::class);
+        $snippet = Client::PdoExec->code($server) . ' $c = $connect(); $is = [];'
+            . ' foreach (["COMMIT AND CHAIN", "ROLLBACK AND CHAIN"] as $chain) { $c->exec($chain);'
+            . ' $is[] = $c->inTransaction(); $c->exec("DELETE FROM users"); $c->rollBack();'
+            . ' $is[] = $c->inTransaction(); $is[] = count($c->query("SELECT * FROM users")->fetchAll()); } return $is;';
+        foreach (['rollback', 'write'] as $mode) {
+            $result = $this->ask($snippet, services: [$server->address()], database: $mode);
+            self::assertSame([true, false, 2, true, false, 2], self::returned($result), $mode);
+            self::assertSame(SqlServer::ROWS, $server->rows());
+        }
+    }
+
     public function testAutocommitIsTheApplicationsOwn(): void
     {
         $server = $this->server(MariaDb::class);

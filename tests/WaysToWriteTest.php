@@ -36,6 +36,7 @@ final class WaysToWriteTest extends SessionTestCase
             'a file, behind names in brackets' => [
                 "SET sql_mode = 'MSSQL'", "SELECT 1 AS ['] INTO OUTFILE 'FILE' -- ']",
             ],
+            'a file, behind a star and a comment' => ["SELECT */* ' */FROM (SELECT 1) x INTO OUTFILE 'FILE'"],
             'another reading of backslashes' => [
                 "SET sql_mode = 'NO_BACKSLASH_ESCAPES'", "SELECT '\\' INTO OUTFILE 'FILE' -- '",
             ],

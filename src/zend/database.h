@@ -24,6 +24,7 @@ enum altair_statement {
 	ALTAIR_SENT,
 	ALTAIR_WRITES,
 	ALTAIR_SETS,
+	ALTAIR_SETS_CHARSET,
 	ALTAIR_BEGIN,
 	ALTAIR_COMMIT,
 	ALTAIR_COMMIT_AND_CHAIN,
@@ -49,7 +50,7 @@ extern bool altair_keeps_sqlite;
 /* Whether it is about no transaction. */
 static inline bool altair_is_plain(enum altair_statement statement)
 {
-	return statement == ALTAIR_SENT || statement == ALTAIR_WRITES || statement == ALTAIR_SETS;
+	return statement > ALTAIR_REFUSED && statement < ALTAIR_BEGIN;
 }
 
 /* Looks at a text. Where it is refused, that is noted, and `message` says it. */

@@ -36,13 +36,14 @@ fn number(statement: Statement) -> c_int {
         Statement::Plain => 1,
         Statement::Writes => 2,
         Statement::Sets => 3,
-        Statement::Begin => 4,
-        Statement::Commit { chain: false } => 5,
-        Statement::Commit { chain: true } => 6,
-        Statement::Rollback { chain: false } => 7,
-        Statement::Rollback { chain: true } => 8,
-        Statement::Autocommit(true) => 9,
-        Statement::Autocommit(false) => 10,
+        Statement::SetsCharset => 4,
+        Statement::Begin => 5,
+        Statement::Commit { chain: false } => 6,
+        Statement::Commit { chain: true } => 7,
+        Statement::Rollback { chain: false } => 8,
+        Statement::Rollback { chain: true } => 9,
+        Statement::Autocommit(true) => 10,
+        Statement::Autocommit(false) => 11,
     }
 }
 

@@ -37,58 +37,55 @@ bool altair_libpq_is_watched;
 typedef void connection;
 typedef void result;
 
+#define EXECUTION int, const char *const *, const int *, const int *, int
+#define PARAMETERS int, const unsigned *, const char *const *, const int *, const int *, int
+
+/* What is called of libpq: how it is declared, where, and its name there. */
+#define OF_LIBPQ(each) \
+	each(int, status, PQ, (const connection *)) \
+	each(int, transactionStatus, PQ, (const connection *)) \
+	each(const char *, parameterStatus, PQ, (const connection *, const char *)) \
+	each(result *, exec, PQ, (connection *, const char *)) \
+	each(result *, execParams, PQ, (connection *, const char *, PARAMETERS)) \
+	each(result *, prepare, PQ, (connection *, const char *, const char *, int, const unsigned *)) \
+	each(result *, execPrepared, PQ, (connection *, const char *, EXECUTION)) \
+	each(int, sendQuery, PQ, (connection *, const char *)) \
+	each(int, sendQueryParams, PQ, (connection *, const char *, PARAMETERS)) \
+	each(int, sendPrepare, PQ, (connection *, const char *, const char *, int, const unsigned *)) \
+	each(int, sendQueryPrepared, PQ, (connection *, const char *, EXECUTION)) \
+	each(result *, getResult, PQ, (connection *)) \
+	each(int, resultStatus, PQ, (const result *)) \
+	each(char *, resultErrorField, PQ, (const result *, int)) \
+	each(const char *, cmdStatus, PQ, (result *)) \
+	each(const char *, cmdTuples, PQ, (result *)) \
+	each(int, ntuples, PQ, (const result *)) \
+	each(char *, getvalue, PQ, (const result *, int, int)) \
+	each(int, setClientEncoding, PQ, (connection *, const char *)) \
+	each(void, clear, PQ, (result *)) \
+	each(void, finish, PQ, (connection *)) \
+	each(int, setErrorContextVisibility, PQ, (connection *, int)) \
+	each(int, lo_open, , (connection *, unsigned, int)) \
+	each(int, lo_creat, , (connection *, int)) \
+	each(int, lo_create, , (connection *, unsigned)) \
+	each(int, lo_import, , (connection *, const char *)) \
+	each(int, lo_import_with_oid, , (connection *, const char *, unsigned)) \
+	each(int, lo_unlink, , (connection *, unsigned)) \
+	each(int, lo_write, , (connection *, int, const char *, size_t)) \
+	each(int, lo_truncate, , (connection *, int, size_t)) \
+	each(int, lo_truncate64, , (connection *, int, int64_t))
+
+#define DECLARED(type, name, prefix, arguments) type (*name) arguments;
+#define NAMED(type, name, prefix, arguments) {#prefix #name, &pq.name},
+
 static struct {
-	int (*status)(const connection *);
-	int (*transactionStatus)(const connection *);
-	const char *(*parameterStatus)(const connection *, const char *);
-	result *(*exec)(connection *, const char *);
-	result *(*execParams)(connection *, const char *, int, const unsigned *, const char *const *, const int *, const int *, int);
-	result *(*prepare)(connection *, const char *, const char *, int, const unsigned *);
-	result *(*execPrepared)(connection *, const char *, int, const char *const *, const int *, const int *, int);
-	int (*sendQuery)(connection *, const char *);
-	int (*sendQueryParams)(connection *, const char *, int, const unsigned *, const char *const *, const int *, const int *, int);
-	int (*sendPrepare)(connection *, const char *, const char *, int, const unsigned *);
-	int (*sendQueryPrepared)(connection *, const char *, int, const char *const *, const int *, const int *, int);
-	result *(*getResult)(connection *);
-	int (*resultStatus)(const result *);
-	char *(*resultErrorField)(const result *, int);
-	const char *(*cmdStatus)(result *);
-	const char *(*cmdTuples)(result *);
-	int (*ntuples)(const result *);
-	char *(*getvalue)(const result *, int, int);
-	int (*setClientEncoding)(connection *, const char *);
-	void (*clear)(result *);
-	void (*finish)(connection *);
-	int (*setErrorContextVisibility)(connection *, int);
-	int (*lo_open)(connection *, unsigned, int);
-	int (*lo_creat)(connection *, int);
-	int (*lo_create)(connection *, unsigned);
-	int (*lo_import)(connection *, const char *);
-	int (*lo_import_with_oid)(connection *, const char *, unsigned);
-	int (*lo_unlink)(connection *, unsigned);
-	int (*lo_write)(connection *, int, const char *, size_t);
-	int (*lo_truncate)(connection *, int, size_t);
-	int (*lo_truncate64)(connection *, int, int64_t);
+	OF_LIBPQ(DECLARED)
 } pq;
 
 static const struct {
 	const char *name;
 	void *place;
 } needed[] = {
-	{"PQstatus", &pq.status}, {"PQtransactionStatus", &pq.transactionStatus},
-	{"PQparameterStatus", &pq.parameterStatus},
-	{"PQexec", &pq.exec}, {"PQexecParams", &pq.execParams},
-	{"PQprepare", &pq.prepare}, {"PQexecPrepared", &pq.execPrepared}, {"PQsendQuery", &pq.sendQuery},
-	{"PQsendQueryParams", &pq.sendQueryParams},
-	{"PQsendPrepare", &pq.sendPrepare}, {"PQsendQueryPrepared", &pq.sendQueryPrepared},
-	{"PQgetResult", &pq.getResult}, {"PQresultStatus", &pq.resultStatus},
-	{"PQresultErrorField", &pq.resultErrorField}, {"PQgetvalue", &pq.getvalue},
-	{"PQcmdStatus", &pq.cmdStatus}, {"PQcmdTuples", &pq.cmdTuples}, {"PQntuples", &pq.ntuples},
-	{"PQsetClientEncoding", &pq.setClientEncoding}, {"PQclear", &pq.clear}, {"PQfinish", &pq.finish},
-	{"PQsetErrorContextVisibility", &pq.setErrorContextVisibility}, {"lo_open", &pq.lo_open},
-	{"lo_creat", &pq.lo_creat}, {"lo_create", &pq.lo_create}, {"lo_import", &pq.lo_import},
-	{"lo_import_with_oid", &pq.lo_import_with_oid}, {"lo_unlink", &pq.lo_unlink}, {"lo_write", &pq.lo_write},
-	{"lo_truncate", &pq.lo_truncate}, {"lo_truncate64", &pq.lo_truncate64},
+	OF_LIBPQ(NAMED)
 };
 
 /* ---- what is known of a session ---- */
@@ -664,20 +661,11 @@ static void own_finish(connection *server)
 }
 
 /* Refuses what is no statement: the server says so all the same. */
-static void refuse_call(connection *server, const char *what)
+static void refuse_call(connection *server, const char *what, bool can_be_undone)
 {
 	char message[ALTAIR_MESSAGE_BYTES];
 	char room[SENT_BYTES];
-	altair_refuse_database(what, message);
-	pq.clear(one(server, refusal(server, message, room)));
-}
-
-/* The same for what a session may do that is rolled back. */
-static void refuse_write(connection *server, const char *what)
-{
-	char message[ALTAIR_MESSAGE_BYTES];
-	char room[SENT_BYTES];
-	altair_refuse_write(what, message);
+	(can_be_undone ? altair_refuse_write : altair_refuse_database)(what, message);
 	pq.clear(one(server, refusal(server, message, room)));
 }
 
@@ -688,21 +676,21 @@ static int own_setClientEncoding(connection *server, const char *name)
 	if (name == NULL || strspn(name, of_names) == strlen(name)) {
 		return pq.setClientEncoding(server, name);
 	}
-	refuse_call(server, "an encoding of such a name");
+	refuse_call(server, "an encoding of such a name", false);
 	return -1;
 }
 
 /* Between the statements of a pipeline nobody can look. */
 static int own_enterPipelineMode(connection *server)
 {
-	refuse_call(server, "the pipeline mode of PostgreSQL");
+	refuse_call(server, "the pipeline mode of PostgreSQL", false);
 	return 0;
 }
 
 static result *own_changePassword(connection *server, const char *user, const char *password)
 {
 	(void) user, (void) password;
-	refuse_call(server, "a change of the password");
+	refuse_call(server, "a change of the password", false);
 	return NULL;
 }
 
@@ -710,7 +698,7 @@ static result *own_changePassword(connection *server, const char *user, const ch
 static result *own_fn(connection *server, int function, int *buffer, int *length, int is_int, const void *arguments, int count)
 {
 	(void) function, (void) buffer, (void) length, (void) is_int, (void) arguments, (void) count;
-	refuse_call(server, "PQfn()");
+	refuse_call(server, "PQfn()", false);
 	return NULL;
 }
 
@@ -723,7 +711,7 @@ static result *own_fn(connection *server, int function, int *buffer, int *length
 		session *session = at_rest(server); \
 		bool undone = altair_database_mode == ALTAIR_ROLLBACK; \
 		if (session == NULL || !undone || !can_be_undone(server, session, message)) { \
-			refuse_write(server, "writing a large object"); \
+			refuse_call(server, "writing a large object", true); \
 			return failed; \
 		} \
 		return pq.name passed; \
@@ -744,7 +732,7 @@ LARGE_OBJECT(lo_truncate64, (connection *server, int fd, int64_t len), (server, 
 static int own_lo_open(connection *server, unsigned id, int mode)
 {
 	if (altair_database_mode == ALTAIR_READ_ONLY && (mode & INV_WRITE) != 0) {
-		refuse_write(server, "opening a large object to write it");
+		refuse_call(server, "opening a large object to write it", true);
 		return -1;
 	}
 	return pq.lo_open(server, id, mode);

@@ -354,17 +354,16 @@ static const char *instead(MYSQLND_CONN_DATA *conn, enum altair_statement statem
 			if (has_begun && !say(conn, RELEASE)) {
 				return NULL;
 			}
-			text = has_begun ? SAVEPOINT : NOTHING;
+			text = SAVEPOINT;
 			break;
 		case ALTAIR_ROLLS_BACK_AND_CHAIN:
-			text = has_begun ? BACK : NOTHING;
+			text = has_begun ? BACK : SAVEPOINT;
 			break;
 		default:
 			text = NOTHING;
 	}
-	bool begins = statement == ALTAIR_BEGIN
-		|| (has_begun && (statement == ALTAIR_COMMIT_AND_CHAIN || statement == ALTAIR_ROLLS_BACK_AND_CHAIN));
-	set(conn, HAS_BEGUN, begins);
+	set(conn, HAS_BEGUN, statement == ALTAIR_BEGIN || statement == ALTAIR_COMMIT_AND_CHAIN
+		|| statement == ALTAIR_ROLLS_BACK_AND_CHAIN);
 	if (statement == ALTAIR_AUTOCOMMIT_ON || statement == ALTAIR_AUTOCOMMIT_OFF) {
 		set(conn, IS_MANUAL, statement == ALTAIR_AUTOCOMMIT_OFF);
 	}
@@ -452,50 +451,6 @@ static enum_func_status fail_as(MYSQLND_CONN_DATA *conn, MYSQLND_ERROR_INFO *err
 	return FAIL;
 }
 
-static bool has_any(const char *text, size_t len, const char *const *words, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (php_memnistr(text, words[i], strlen(words[i]), text + len) != NULL) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Whether a SET is about the character set in which statements are. */
-static bool is_about_charset(const char *text, size_t len)
-{
-	const char *const end = text + len;
-	const char *set = php_memnistr(text, "set", 3, end);
-	while (set != NULL && set + 3 < end && isspace((unsigned char) set[3])) {
-		set++;
-	}
-	/* A variable of the session's user, and nothing else. */
-	if (set != NULL && set + 4 < end && set[3] == '@' && set[4] != '@' && memchr(set, ',', (size_t) (end - set)) == NULL) {
-		return false;
-	}
-	const char *at = php_memnistr(text, "char", 4, end);
-	while (at != NULL && (size_t) (end - at) > 20 && strncasecmp(at, "character_set_", 14) == 0
-		&& strncasecmp(at + 14, "client", 6) != 0) {
-		at = php_memnistr(at + 4, "char", 4, end);
-	}
-	const char *names = php_memnistr(text, "names", 5, end);
-	/* No other variable: lc_time_names. */
-	while (names != NULL && names > text && (isalnum((unsigned char) names[-1]) || names[-1] == '_')) {
-		names = php_memnistr(names + 5, "names", 5, end);
-	}
-	return at != NULL || names != NULL;
-}
-
-/* Whether a SET may set a character set of which that is so. */
-static bool sets_charset(const char *text, size_t len)
-{
-	static const char *const whole[] = {"utf8", "latin", "ascii", "binary", "cp125", "koi8"};
-	static const char *const shifting[] = {"big5", "gbk", "gb18030", "sjis", "cp932", "@", "("};
-	return is_about_charset(text, len) && (has_any(text, len, shifting, sizeof shifting / sizeof *shifting)
-		|| !has_any(text, len, whole, sizeof whole / sizeof *whole));
-}
-
 static altair_reading reading_of(const MYSQLND_CONN_DATA *conn)
 {
 	unsigned int status = conn->upsert_status->server_status;
@@ -543,9 +498,7 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 				fail(error, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, SQLSTATE, message);
 				return FAIL;
 			}
-			if (statement == ALTAIR_SETS && sets_charset(text, len)) {
-				set(conn, MAY_SHIFT, true);
-			}
+			set(conn, MAY_SHIFT, statement == ALTAIR_SETS_CHARSET || is(conn, MAY_SHIFT));
 			set(conn, WAS_SEVERAL, altair_may_be_several(text, len));
 			if (altair_database_mode != ALTAIR_ROLLBACK) {
 				break;

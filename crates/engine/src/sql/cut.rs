@@ -75,6 +75,8 @@ pub(crate) struct Cut<'a> {
     is_stuck: bool,
     /// What the server does with comments for some versions.
     versioned: Versioned,
+    /// Whether one of those that it executes is open.
+    is_in_versioned: bool,
     /// Whether MySQL's double quotes are those of names (`ANSI_QUOTES`); else of strings.
     is_ansi: bool,
 }
@@ -92,6 +94,7 @@ impl<'a> Cut<'a> {
             last: None,
             is_stuck: is_ambiguous || dialect == Dialect::MySql && text.contains(&0),
             versioned: Versioned::Executed,
+            is_in_versioned: false,
             is_ansi: false,
         }
     }
@@ -166,12 +169,15 @@ impl<'a> Cut<'a> {
                     if !inside[..length].iter().all(is_sure) {
                         return None;
                     }
+                    self.is_in_versioned = self.versioned == Versioned::Executed;
                     self.rest = match self.versioned {
                         Versioned::Executed => inside,
                         Versioned::Skipped => &inside[length + 2..],
                     };
                 }
-                None if self.dialect == Dialect::MySql && self.rest.starts_with(b"*/") => {
+                // Elsewhere it is a star, and behind it a comment may begin.
+                None if self.is_in_versioned && self.rest.starts_with(b"*/") => {
+                    self.is_in_versioned = false;
                     self.rest = &self.rest[2..];
                 }
                 None => return Some(()),

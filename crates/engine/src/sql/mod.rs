@@ -60,6 +60,8 @@ pub enum Statement {
     Writes,
     /// It sets something.
     Sets,
+    /// It sets a character set in which ASCII may be a part of other characters ([`Reading::whole_ascii`]).
+    SetsCharset,
     /// It begins a transaction.
     Begin,
     /// It commits one; with `AND CHAIN` the next begins at once.

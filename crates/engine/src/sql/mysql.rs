@@ -32,21 +32,16 @@ const COMMITS: &str = "\
     START TRUNCATE UNINSTALL XA";
 
 /// Engines of tables whose rows are other tables' or other servers', also where the table is temporary.
-const OTHERS_ROWS: [&str; 7] = [
-    "CONNECT",
-    "FEDERATED",
-    "FEDERATEDX",
-    "MERGE",
-    "MRG_MYISAM",
-    "S3",
-    "SPIDER",
-];
+const OTHERS_ROWS: &str = "CONNECT FEDERATED FEDERATEDX MERGE MRG_MYISAM S3 SPIDER";
 
 /// What MariaDB's `ANALYZE` is followed by where it is about a table. Otherwise it is about a statement.
 const OF_TABLES: &str = "LOCAL NO_WRITE_TO_BINLOG TABLE TABLES";
 
 /// Words of `SET` that reach beyond the session, and what writes the files that a debug build traces to.
 const REACHING: [&str; 5] = ["GLOBAL", "PERSIST", "PERSIST_ONLY", "DEBUG", "DEBUG_DBUG"];
+
+/// What names of character sets begin with in which each byte below 128 is a character of its own.
+const WHOLE: [&[u8]; 6] = [b"utf8", b"latin", b"ascii", b"binary", b"cp125", b"koi8"];
 
 /// Looks at one statement.
 pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Statement, String> {
@@ -110,7 +105,7 @@ fn begun(
         "ANALYZE" if !is_one_of(first.word(1), OF_TABLES) => return Ok(with_write(text)),
         "WITH" => return Ok(with_write(text)),
         "CREATE" | "DROP" if mode == Mode::Rollback && is_temporary(first) => {
-            return match anywhere(text).any(|run| is_any(run, &OTHERS_ROWS)) {
+            return match anywhere(text).any(|run| is_any(run, OTHERS_ROWS)) {
                 true => Err(first.title()),
                 false => Ok(Statement::Writes),
             };
@@ -131,7 +126,7 @@ fn begun(
 
 /// What a statement is that may have another one in it.
 fn with_write(text: &[u8]) -> Statement {
-    match anywhere(text).any(|run| is_any(run, &["DELETE", "INSERT", "REPLACE", "UPDATE"])) {
+    match anywhere(text).any(|run| is_any(run, WRITE)) {
         true => Statement::Writes,
         false => Statement::Plain,
     }
@@ -181,17 +176,19 @@ fn set(mode: Mode, reading: Reading, first: &Beginning, text: &[u8]) -> Result<S
     if mode == Mode::ReadOnly && first.has("TRANSACTION") && says_write(reading, text) {
         return Err("SET TRANSACTION READ WRITE".to_owned());
     }
+    let mut shifts = false;
     for target in ways.iter().flat_map(|way| targets(way)) {
         let assigned = target.iter().position(|piece| piece.is_mark(b'='));
-        let set = &target[..assigned.unwrap_or(target.len())];
+        let (set, value) = target.split_at(assigned.unwrap_or(target.len()));
         // A variable of the session's user.
         if matches!(set, [at, next, ..] if at.is_mark(b'@') && !next.is_mark(b'@')) {
             continue;
         }
-        let has = |word: &str| set.iter().any(|piece| is_any(piece.text, &[word]));
+        let has = |word: &str| set.iter().any(|piece| is_any(piece.text, word));
         if let Some(word) = REACHING.into_iter().find(|word| has(word)) {
             return Err(name(word.as_bytes()));
         }
+        shifts = shifts || may_shift(set, value);
         if mode == Mode::Rollback {
             continue;
         }
@@ -200,16 +197,36 @@ fn set(mode: Mode, reading: Reading, first: &Beginning, text: &[u8]) -> Result<S
             return Err(first.title());
         }
         let last = target.last().map_or(&[][..], |piece| piece.text);
-        if let Some(mode) = MODES.into_iter().find(|mode| has(mode))
-            && !is_any(last, &["1", "ON", "TRUE"])
+        if let Some(mode) = MODES.split(' ').find(|mode| has(mode))
+            && !is_any(last, "1 ON TRUE")
         {
             return Err(name(mode.as_bytes()));
         }
     }
-    match mode {
-        Mode::Rollback => Ok(autocommit(text).map_or(Statement::Sets, Statement::Autocommit)),
-        Mode::ReadOnly => Ok(Statement::Sets),
-    }
+    Ok(match autocommit(text) {
+        Some(is_on) if mode == Mode::Rollback => Statement::Autocommit(is_on),
+        _ if shifts => Statement::SetsCharset,
+        _ => Statement::Sets,
+    })
+}
+
+/// Whether what is set is the character set of statements, and may be one in which ASCII is a part of other
+/// characters.
+fn may_shift(set: &[Piece], value: &[Piece]) -> bool {
+    let is_client = |piece: &Piece| is_any(piece.text, "CHARACTER_SET_CLIENT");
+    let charset = match set {
+        [names, rest @ ..] if names.is_word("NAMES") || names.is_word("CHARSET") => rest.first(),
+        [character, set, rest @ ..] if character.is_word("CHARACTER") && set.is_word("SET") => {
+            rest.first()
+        }
+        _ if set.iter().any(is_client) => value.get(1).filter(|_| value.len() == 2),
+        // Names are found by a collation for which accents make no difference.
+        _ => return !set.iter().all(|piece| piece.text.is_ascii()),
+    };
+    !charset.is_some_and(|piece| {
+        let text = piece.text.to_ascii_lowercase();
+        piece.kind != Kind::Mark && WHOLE.iter().any(|start| text.starts_with(start))
+    })
 }
 
 /// What a `SET` sets: between it and the commas, each with what it is set to.
@@ -228,7 +245,7 @@ fn targets<'a, 'b>(pieces: &'b [Piece<'a>]) -> Vec<&'b [Piece<'a>]> {
 }
 
 /// The mode's names.
-const MODES: [&str; 2] = ["TX_READ_ONLY", "TRANSACTION_READ_ONLY"];
+const MODES: &str = "TX_READ_ONLY TRANSACTION_READ_ONLY";
 
 /// Whether MariaDB's `SET STATEMENT … FOR …` may be sent: what it sets holds for the statement after `FOR`.
 fn set_statement(pieces: &[Piece]) -> bool {
@@ -238,7 +255,7 @@ fn set_statement(pieces: &[Piece]) -> bool {
     let (sets, statement) = (&pieces[..end], &pieces[end + 1..]);
     // Names are found by a collation for which accents make no difference.
     let is_plain = |piece: &Piece| {
-        piece.kind == Kind::Text || piece.text.is_ascii() && !is_any(piece.text, &MODES)
+        piece.kind == Kind::Text || piece.text.is_ascii() && !is_any(piece.text, MODES)
     };
     // Else `FOR` may be a part of an expression.
     let is_expression = sets.iter().any(|piece| piece.is_mark(b'('));
@@ -251,9 +268,9 @@ fn set_statement(pieces: &[Piece]) -> bool {
 }
 
 /// Whether a run is one of these words.
-fn is_any(run: &[u8], words: &[&str]) -> bool {
+fn is_any(run: &[u8], words: &str) -> bool {
     words
-        .iter()
+        .split(' ')
         .any(|word| run.eq_ignore_ascii_case(word.as_bytes()))
 }
 
@@ -261,10 +278,10 @@ fn is_any(run: &[u8], words: &[&str]) -> bool {
 fn autocommit(text: &[u8]) -> Option<bool> {
     let mut runs = anywhere(text)
         .skip(1)
-        .skip_while(|run| is_any(run, &["SESSION", "LOCAL"]));
-    let is_it = is_any(runs.next()?, &["AUTOCOMMIT"]);
+        .skip_while(|run| is_any(run, "SESSION LOCAL"));
+    let is_it = is_any(runs.next()?, "AUTOCOMMIT");
     let value = runs.next()?;
-    (is_it && runs.next().is_none()).then_some(!is_any(value, &["0", "OFF", "FALSE"]))
+    (is_it && runs.next().is_none()).then_some(!is_any(value, "0 OFF FALSE"))
 }
 
 /// Refuses `INTO OUTFILE` and `INTO DUMPFILE`, which write files of the server's.

@@ -9,6 +9,8 @@
 //! One that is rolled back is in a transaction, in which the server refuses what cannot be rolled back,
 //! but for `PREPARE TRANSACTION`.
 
+use std::sync::LazyLock;
+
 use super::cut::{Kind, Piece, pieces};
 use super::words::{Beginning, Versioned, anywhere, ends_with, is_one_of};
 use super::{Dialect, Mode, Reading, Statement};
@@ -27,117 +29,49 @@ const UNDONE: &str = "\
     REVOKE SECURITY TRUNCATE VACUUM";
 
 /// Functions that neither a read-only transaction stops nor a rollback undoes.
-const LASTING: &[&str] = &[
-    // Other servers.
-    "dblink",
-    "dblink_build_sql_delete",
-    "dblink_build_sql_insert",
-    "dblink_build_sql_update",
-    "dblink_connect",
-    "dblink_connect_u",
-    "dblink_exec",
-    "dblink_fetch",
-    "dblink_open",
-    "dblink_send_query",
-    // Files of the server's.
-    "lo_export",
-    "pg_file_rename",
-    "pg_file_sync",
-    "pg_file_unlink",
-    "pg_file_write",
-    // The server, its other sessions, its log and its replication.
-    "pg_background_launch",
-    "pg_backup_start",
-    "pg_backup_stop",
-    "pg_cancel_backend",
-    "pg_copy_logical_replication_slot",
-    "pg_copy_physical_replication_slot",
-    "pg_create_logical_replication_slot",
-    "pg_create_physical_replication_slot",
-    "pg_create_restore_point",
-    "pg_drop_replication_slot",
-    "pg_log_backend_memory_contexts",
-    "pg_log_standby_snapshot",
-    "pg_logical_emit_message",
-    "pg_logical_slot_get_binary_changes",
-    "pg_logical_slot_get_changes",
-    "pg_promote",
-    "pg_reload_conf",
-    "pg_replication_origin_advance",
-    "pg_replication_origin_create",
-    "pg_replication_origin_drop",
-    "pg_replication_origin_session_setup",
-    "pg_replication_slot_advance",
-    "pg_logfile_rotate",
-    "pg_rotate_logfile",
-    "pg_start_backup",
-    "pg_stop_backup",
-    "pg_switch_wal",
-    "pg_switch_xlog",
-    "pg_sync_replication_slots",
-    "pg_terminate_backend",
-    "pg_wal_replay_pause",
-    "pg_wal_replay_resume",
-    // Statistics.
-    "pg_clear_attribute_stats",
-    "pg_clear_relation_stats",
-    "pg_restore_attribute_stats",
-    "pg_restore_relation_stats",
-    "pg_stat_reset",
-    "pg_stat_reset_backend_stats",
-    "pg_stat_reset_replication_slot",
-    "pg_stat_reset_shared",
-    "pg_stat_reset_single_function_counters",
-    "pg_stat_reset_single_table_counters",
-    "pg_stat_reset_slru",
-    "pg_stat_reset_subscription_stats",
-    "pg_stat_statements_reset",
-    // The catalogue, indexes and tables, from below.
-    "brin_desummarize_range",
-    "gin_clean_pending_list",
-    "heap_force_freeze",
-    "heap_force_kill",
-    "autoprewarm_dump_now",
-    "pg_buffercache_evict",
-    "pg_buffercache_evict_all",
-    "pg_buffercache_evict_relation",
-    "pg_import_system_collations",
-    "pg_nextoid",
-    "pg_truncate_visibility_map",
-];
+static LASTING: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    // Other servers; files of the server's; the server, its other sessions, its log and its replication;
+    // statistics; the catalogue, indexes and tables, from below.
+    let names = "\
+        dblink dblink_build_sql_delete dblink_build_sql_insert dblink_build_sql_update dblink_connect \
+        dblink_connect_u dblink_exec dblink_fetch dblink_open dblink_send_query \
+        lo_export pg_file_rename pg_file_sync pg_file_unlink pg_file_write \
+        pg_background_launch pg_backup_start pg_backup_stop pg_cancel_backend \
+        pg_copy_logical_replication_slot pg_copy_physical_replication_slot \
+        pg_create_logical_replication_slot pg_create_physical_replication_slot pg_create_restore_point \
+        pg_drop_replication_slot pg_log_backend_memory_contexts pg_log_standby_snapshot \
+        pg_logical_emit_message pg_logical_slot_get_binary_changes pg_logical_slot_get_changes \
+        pg_promote pg_reload_conf pg_replication_origin_advance pg_replication_origin_create \
+        pg_replication_origin_drop pg_replication_origin_session_setup pg_replication_slot_advance \
+        pg_logfile_rotate pg_rotate_logfile pg_start_backup pg_stop_backup pg_switch_wal pg_switch_xlog \
+        pg_sync_replication_slots pg_terminate_backend pg_wal_replay_pause pg_wal_replay_resume \
+        pg_clear_attribute_stats pg_clear_relation_stats pg_restore_attribute_stats \
+        pg_restore_relation_stats pg_stat_reset pg_stat_reset_backend_stats \
+        pg_stat_reset_replication_slot pg_stat_reset_shared pg_stat_reset_single_function_counters \
+        pg_stat_reset_single_table_counters pg_stat_reset_slru pg_stat_reset_subscription_stats \
+        pg_stat_statements_reset \
+        brin_desummarize_range gin_clean_pending_list heap_force_freeze heap_force_kill \
+        autoprewarm_dump_now pg_buffercache_evict pg_buffercache_evict_all pg_buffercache_evict_relation \
+        pg_import_system_collations pg_nextoid pg_truncate_visibility_map";
+    names.split(' ').collect()
+});
 
 /// Functions that a read-only transaction does not stop, and a rollback undoes: large objects up to
 /// version 15, and those that tell other sessions.
-const UNDOABLE: [&str; 13] = [
-    "brin_summarize_new_values",
-    "brin_summarize_range",
-    "lo_creat",
-    "lo_create",
-    "lo_from_bytea",
-    "lo_import",
-    "lo_open",
-    "lo_put",
-    "lo_truncate",
-    "lo_truncate64",
-    "lo_unlink",
-    "lowrite",
-    "pg_notify",
-];
+static UNDOABLE: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let names = "\
+        brin_summarize_new_values brin_summarize_range lo_creat lo_create lo_from_bytea lo_import \
+        lo_open lo_put lo_truncate lo_truncate64 lo_unlink lowrite pg_notify";
+    names.split(' ').collect()
+});
 
 /// Functions that execute a text, in which the others may be called.
-const EXECUTING: [&str; 11] = [
-    "connectby",
-    "crosstab",
-    "crosstab2",
-    "crosstab3",
-    "crosstab4",
-    "query_to_xml",
-    "query_to_xml_and_xmlschema",
-    "query_to_xmlschema",
-    "ts_rewrite",
-    "ts_stat",
-    "xpath_table",
-];
+static EXECUTING: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let names = "\
+        connectby crosstab crosstab2 crosstab3 crosstab4 query_to_xml query_to_xml_and_xmlschema \
+        query_to_xmlschema ts_rewrite ts_stat xpath_table";
+    names.split(' ').collect()
+});
 
 /// Looks at one statement.
 pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Statement, String> {
@@ -331,7 +265,7 @@ mod tests {
 
     #[test]
     fn names_are_in_order_and_of_one_list() {
-        for list in [LASTING, &UNDOABLE[..], &EXECUTING[..]] {
+        for list in [&LASTING, &UNDOABLE, &EXECUTING] {
             assert!(list.iter().all(|name| {
                 name.chars()
                     .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')

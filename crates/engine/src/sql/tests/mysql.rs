@@ -65,6 +65,39 @@ fn a_backslash_is_what_the_server_says_that_it_is() {
 }
 
 #[test]
+fn a_character_set_that_may_shift_is_known() {
+    for (text, is) in [
+        ("set names utf8mb4", Statement::Sets),
+        ("SET NAMES 'utf8' COLLATE 'utf8_bin'", Statement::Sets),
+        ("set @a = 'gbk', lc_time_names = 'de_DE'", Statement::Sets),
+        ("set character_set_results = gbk", Statement::Sets),
+        ("set character_set_client = latin1", Statement::Sets),
+        ("set names gbk", Statement::SetsCharset),
+        ("set names default", Statement::SetsCharset),
+        ("set @a = 1, names 'sjis'", Statement::SetsCharset),
+        ("set charset big5", Statement::SetsCharset),
+        ("set character set 'gbk'", Statement::SetsCharset),
+        (
+            "set @@session.character_set_client = @a",
+            Statement::SetsCharset,
+        ),
+        (
+            "set character_set_client = concat('utf8')",
+            Statement::SetsCharset,
+        ),
+        ("/*!50503 set names gbk */", Statement::SetsCharset),
+    ] {
+        let given = statement(
+            Dialect::MySql,
+            Mode::ReadOnly,
+            reading(Dialect::MySql),
+            text.as_bytes(),
+        );
+        assert_eq!(given, Ok(is), "{text}");
+    }
+}
+
+#[test]
 fn what_is_about_transactions_is_known() {
     for (text, is) in [
         ("begin", Statement::Begin),
@@ -77,7 +110,7 @@ fn what_is_about_transactions_is_known() {
         ("savepoint x", Statement::Plain),
         ("set autocommit=0", Statement::Autocommit(false)),
         ("SET @@session.autocommit = ON", Statement::Autocommit(true)),
-        ("set autocommit=0, names='x'", Statement::Sets),
+        ("set autocommit=0, sql_mode='x'", Statement::Sets),
         ("create temporary table t (a int)", Statement::Writes),
         ("drop temporary table t", Statement::Writes),
         ("call tries()", Statement::Writes),
@@ -146,6 +179,8 @@ fn what_an_executable_comment_holds_is_looked_at_executed_and_not() {
             "/*M! set tx_read_only = 0 */",
             "/*M!100100 set tx_read_only = 0 */",
             "select 1 /*! into */ outfile '/tmp/x'",
+            "select */* ' */from (select 1) x into outfile '/tmp/x'",
+            "select /*!99999 1, */ */* ' */from (select 1) x into outfile '/tmp/x'",
             "select 1 into /*!50000 outfile */ '/tmp/x'",
             "select 1 /*!99999 ' */ into outfile '/tmp/x' /*!99999 ' */",
             "select 1 /*!50000 ' */ into outfile '/tmp/x' -- '",
