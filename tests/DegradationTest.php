@@ -255,7 +255,7 @@ final class DegradationTest extends TestCase
 
         self::assertHeld($result);
         foreach ($result['diagnostics']['guards'] as $name => $state) {
-            self::assertSame($name === $guard ? 'missing: left out (altair_eval.omit)' : 'in force', $state, $name);
+            self::assertSame($name === $guard ? 'left out: altair_eval.omit' : 'in force', $state, $name);
         }
     }
 

@@ -147,6 +147,26 @@ final class RollbackTest extends SessionTestCase
         }
     }
 
+    public function testWhatIsSetInATransactionOrOutsideOfOneIsAsWithoutGuards(): void
+    {
+        $server = $this->server(MariaDb::class);
+        $snippet = Client::MysqliQuery->code($server) . ' $c = $connect(); $say = static function ($t) use ($c) {'
+            . ' try { $r = $c->query($t); return $r === true ? true : $r->num_rows; }'
+            . ' catch (mysqli_sql_exception $e) { return $e->getCode(); } };'
+            . ' return array_map($say, ["BEGIN", "DELETE FROM users", "SET autocommit = 1", "ROLLBACK",'
+            . ' "SELECT * FROM users", "BEGIN", "DELETE FROM users", "SET autocommit = 0", "ROLLBACK",'
+            . ' "SELECT * FROM users", "SET autocommit = 1", "SAVEPOINT a", "ROLLBACK TO SAVEPOINT a",'
+            . ' "BEGIN", "SAVEPOINT b", "DELETE FROM users", "ROLLBACK TO SAVEPOINT b", "COMMIT",'
+            . ' "SELECT * FROM users"]);';
+        $expected = [true, true, true, true, 2, true, true, true, true, 2, true, true, 1305, true, true, true, true,
+            true, 2];
+        foreach (['rollback', 'write'] as $mode) {
+            $result = $this->ask($snippet, services: [$server->address()], database: $mode);
+            self::assertSame($expected, self::returned($result), $mode);
+            self::assertSame(SqlServer::ROWS, $server->rows());
+        }
+    }
+
     public function testAutocommitIsTheApplicationsOwn(): void
     {
         $server = $this->server(MariaDb::class);

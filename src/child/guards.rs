@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use altair_engine::channel::{Ending, Message, Restrictions, Run, Task};
-use altair_engine::guards::{IN_FORCE, describe};
+use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_sandbox::{Seccomp, Taken, has_one_thread};
 use nix::unistd::pause;
 
@@ -40,26 +40,28 @@ pub fn take_final(task: &Task, run: &Run, voice: &Voice) -> bool {
     goes_on
 }
 
-/// What became of the kernel's last guards, by name.
-pub fn states(taken: Taken) -> Vec<(String, String)> {
+/// What became of the kernel's last guards.
+pub fn states(taken: Taken) -> ToldStates {
+    let Taken {
+        landlock,
+        seccomp,
+        limits,
+    } = taken;
     let taken = [
-        ("landlock", taken.landlock),
-        ("seccomp", taken.seccomp),
-        ("limits", taken.limits),
+        (Guard::Landlock, landlock),
+        (Guard::Seccomp, seccomp),
+        (Guard::Limits, limits),
     ];
+    let taken = taken.into_iter();
     taken
-        .into_iter()
-        .filter_map(|(name, state)| Some((name.to_owned(), describe(&state?))))
+        .filter_map(|(guard, state)| Some((guard, state?)))
         .collect()
 }
 
 /// Whether none is missing that nothing may run without.
-pub fn suffice(guards: &[(String, String)], run: &Run) -> bool {
-    run.insist.iter().all(|insisted| {
-        guards
-            .iter()
-            .any(|(guard, state)| *guard == insisted.guard && insisted.is_met_by(state))
-    })
+pub fn suffice(guards: &ToldStates, run: &Run) -> bool {
+    let mut insisted = run.insist.iter();
+    insisted.all(|insisted| insisted.check(guards).is_ok())
 }
 
 /// Nothing else of this user's may look into the process, nor it into itself by way of /proc.
@@ -89,7 +91,7 @@ pub fn restrict(task: &Task) {
 /// # Errors
 ///
 /// The ending of a run whose boot has used more than the request allows.
-pub fn limit(task: &Task, run: &Run, voice: &'static Voice) -> Result<Option<String>, Ending> {
+pub fn limit(task: &Task, run: &Run, voice: &'static Voice) -> Result<Option<GuardState>, Ending> {
     let Some(limit) = run.memory_limit_bytes else {
         return Ok(None);
     };
@@ -123,11 +125,13 @@ fn restrict_paths(task: &Task, restrictions: &Restrictions) {
 }
 
 /// The state of the guard after [`restrict_paths`].
-fn paths_state(task: &Task) -> String {
+fn paths_state(task: &Task) -> GuardState {
     if task.private_root || can_be_listed(&task.root) {
-        IN_FORCE.into()
+        GuardState::InForce
     } else {
-        "degraded to no open_basedir: it cannot name a project with a colon in its path".into()
+        GuardState::Degraded {
+            to: "no open_basedir: it cannot name a project with a colon in its path".into(),
+        }
     }
 }
 

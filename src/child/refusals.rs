@@ -4,12 +4,13 @@ use std::sync::{Mutex, PoisonError};
 
 use altair_engine::Blocked;
 use altair_engine::channel::{Message, Outside};
+use altair_engine::guards::Guard;
 
 use super::link::Voice;
 use crate::zend::refusals::{Hearer, tell};
 
 /// The guard that refuses on this side.
-const GUARD: &str = "ini";
+const GUARD: Guard = Guard::Ini;
 
 static VOICE: Mutex<Option<&'static Voice>> = Mutex::new(None);
 
@@ -29,7 +30,7 @@ fn say(message: &Message) {
 fn refused(what: String, lift: String) {
     say(&Message::Refused(Blocked {
         what,
-        guard: GUARD.into(),
+        guard: GUARD,
         lift: Some(lift),
     }));
 }

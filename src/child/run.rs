@@ -12,6 +12,7 @@ use altair_engine::channel::{
     Ending, Message, Report, Run, Task, VARIABLES_MAX, VARIABLES_MAX_BYTES,
 };
 use altair_engine::encode::encode_value;
+use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_engine::secrets::is_secret;
 
 use super::link::Voice;
@@ -111,7 +112,7 @@ pub struct Booted {
     /// When the fork began.
     pub entered_ns: u64,
     /// The guards that it has taken.
-    pub guards: Vec<(String, String)>,
+    pub guards: ToldStates,
     /// The directory of its layer, for the host.
     pub layer: Option<OwnedFd>,
 }
@@ -140,12 +141,12 @@ impl Going {
             None => Ok(()),
         });
         fresh.map_err(ending::of_unfresh)?;
-        let ini = guards::limit(task, run, voice)?.map(|state| ("ini".to_owned(), state));
+        let ini = guards::limit(task, run, voice)?.map(|state| (Guard::Ini, state));
         let (entered_ns, guards, layer) = match booted {
             Some(booted) => (Some(booted.entered_ns), booted.guards, booted.layer),
             None => (None, Vec::new(), None),
         };
-        let guards: Vec<(String, String)> = guards.into_iter().chain(ini).collect();
+        let guards: ToldStates = guards.into_iter().chain(ini).collect();
         let boot_us = micros(began);
         let ready = |guards| Message::Ready {
             boot_us,
@@ -160,11 +161,9 @@ impl Going {
             }
         };
         if let Err(errno) = sent {
-            let state = format!(
-                "degraded to a layer of which nothing can be told: {}",
-                errno.desc().to_lowercase()
-            );
-            let layer = ("filesystem".to_owned(), state);
+            let why = errno.desc().to_lowercase();
+            let to = format!("a layer of which nothing can be told: {why}");
+            let layer = (Guard::Filesystem, GuardState::Degraded { to });
             voice.send(&ready(guards.into_iter().chain([layer]).collect()));
         }
         drop(layer);

@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
 use altair_engine::channel::{Booted, Ending, INI_MAX, Message, Model, Report, Task, Work, fits};
-use altair_engine::guards::IN_FORCE;
+use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_sandbox::{
     FirstGuard, Fork, Forked, Forking, Recorder, has_one_thread, landlock_version,
 };
@@ -60,7 +60,7 @@ fn get_ready(task: &Task, model: &Model, voice: &'static Voice) -> Result<Forkin
     let insists = model
         .insist
         .iter()
-        .any(|insisted| insisted.guard == "landlock");
+        .any(|insisted| insisted.guard == Guard::Landlock);
     if insists && let Err(why) = landlock_version() {
         return Err(End::Unable(why));
     }
@@ -101,12 +101,12 @@ fn get_ready(task: &Task, model: &Model, voice: &'static Voice) -> Result<Forkin
 }
 
 /// The kernel's guards that boot has in a template.
-fn guards_of_boot(model: &Model) -> Vec<(String, String)> {
+fn guards_of_boot(model: &Model) -> ToldStates {
     let landlock = model.landlock.then(|| {
-        let state = "degraded to the private root alone while a template boots";
-        ("landlock".to_owned(), state.to_owned())
+        let to = "the private root alone while a template boots".to_owned();
+        (Guard::Landlock, GuardState::Degraded { to })
     });
-    let seccomp = ("seccomp".to_owned(), IN_FORCE.to_owned());
+    let seccomp = (Guard::Seccomp, GuardState::InForce);
     landlock.into_iter().chain([seccomp]).collect()
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use altair_engine::audit::Actor;
-use altair_engine::guards::Selection;
+use altair_engine::guards::{Guard, Selection};
 use altair_engine::{EvalError, EvalRequest, EvalResult, Evaluator, IDLE, Observer, Pool, php};
 use altair_sandbox::Stream;
 use ext_php_rs::types::Zval;
@@ -108,12 +108,17 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
     });
 }
 
-fn ini_list(name: &CStr) -> Vec<String> {
-    ini(name)
-        .split([',', ' '])
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned)
-        .collect()
+/// The guards that an ini setting names.
+fn ini_guards(name: &CStr) -> Result<Vec<Guard>, EvalError> {
+    let list = ini(name);
+    let names = list.split([',', ' ']).filter(|name| !name.is_empty());
+    names.map(str::parse).collect()
+}
+
+/// The guards that ini settings require, and those that they leave out.
+fn selection() -> Result<Selection, EvalError> {
+    let required = ini_guards(c"altair_eval.require")?;
+    Ok(Selection::new(required, ini_guards(c"altair_eval.omit")?))
 }
 
 /// A whole number of seconds, at least one.
@@ -157,13 +162,20 @@ fn pool(handle: u32) -> Arc<Pool> {
 }
 
 /// The engine's evaluator that the object stands for; `None` with an `Error` pending where it was
-/// never constructed.
+/// never constructed, or an ini setting names no guard.
 fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
     let object = this(ex);
     if property(object, "phpBinary").is_none() {
         throw_error("The Evaluator was never constructed");
         return None;
     }
+    let selection = match selection() {
+        Ok(selection) => selection,
+        Err(error) => {
+            throw(&error);
+            return None;
+        }
+    };
     let mut evaluator = Evaluator::new(
         OsStr::from_bytes(object::bytes(object, "phpBinary")),
         Actor::Script,
@@ -171,10 +183,7 @@ fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
     .with_running(host::running_binary())
     .with_ini_scan_dir(INI_SCAN_DIR.get().cloned().flatten())
     .with_known_paths(startup::paths())
-    .with_guards(Selection::new(
-        ini_list(c"altair_eval.require"),
-        ini_list(c"altair_eval.omit"),
-    ));
+    .with_guards(selection);
     if let Some(path) = extension_path() {
         evaluator = evaluator.with_extension(path.clone());
     }

@@ -32,6 +32,7 @@ enum altair_statement {
 	ALTAIR_ROLLS_BACK_AND_CHAIN,
 	ALTAIR_AUTOCOMMIT_ON,
 	ALTAIR_AUTOCOMMIT_OFF,
+	ALTAIR_SAVEPOINT,
 };
 
 /* How the server reads a text, as far as it tells: `Reading` in engine/sql. */

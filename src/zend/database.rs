@@ -44,6 +44,7 @@ fn number(statement: Statement) -> c_int {
         Statement::Rollback { chain: true } => 9,
         Statement::Autocommit(true) => 10,
         Statement::Autocommit(false) => 11,
+        Statement::Savepoint => 12,
     }
 }
 

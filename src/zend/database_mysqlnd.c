@@ -333,6 +333,14 @@ static const char *instead(MYSQLND_CONN_DATA *conn, enum altair_statement statem
 {
 	bool has_begun = is(conn, HAS_BEGUN);
 	const char *text = NULL;
+	bool was_manual = is(conn, IS_MANUAL);
+	if (statement == ALTAIR_AUTOCOMMIT_ON || statement == ALTAIR_AUTOCOMMIT_OFF) {
+		set(conn, IS_MANUAL, statement == ALTAIR_AUTOCOMMIT_OFF);
+	}
+	if (statement == ALTAIR_SAVEPOINT || statement == ALTAIR_AUTOCOMMIT_OFF
+		|| (statement == ALTAIR_AUTOCOMMIT_ON && !was_manual)) {
+		return strcpy(room, NOTHING); /* the transaction goes on */
+	}
 	switch (statement) {
 		case ALTAIR_BEGIN:
 			if (has_begun && !say(conn, RELEASE)) {
@@ -364,9 +372,6 @@ static const char *instead(MYSQLND_CONN_DATA *conn, enum altair_statement statem
 	}
 	set(conn, HAS_BEGUN, statement == ALTAIR_BEGIN || statement == ALTAIR_COMMIT_AND_CHAIN
 		|| statement == ALTAIR_ROLLS_BACK_AND_CHAIN);
-	if (statement == ALTAIR_AUTOCOMMIT_ON || statement == ALTAIR_AUTOCOMMIT_OFF) {
-		set(conn, IS_MANUAL, statement == ALTAIR_AUTOCOMMIT_OFF);
-	}
 	snprintf(room, NAME_BYTES, "%s", text);
 	return room;
 }
@@ -503,8 +508,10 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 			if (altair_database_mode != ALTAIR_ROLLBACK) {
 				break;
 			}
-			bool is_plain = altair_is_plain(statement);
-			preparing = statement;
+			/* Outside of a transaction there is none after it. */
+			bool stands = statement == ALTAIR_SAVEPOINT && (is(conn, HAS_BEGUN) || is(conn, IS_MANUAL));
+			bool is_plain = stands || altair_is_plain(statement);
+			preparing = stands ? ALTAIR_SENT : statement;
 			if (!is_plain && !executes) {
 				text = NOTHING;
 				len = strlen(text);

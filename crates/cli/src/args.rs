@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::num::IntErrorKind;
 use std::path::PathBuf;
 
-use altair_engine::guards::GUARDS;
+use altair_engine::guards::Guard;
 use altair_engine::{
     DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, MAX_MEMORY_MB,
     MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS,
 };
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const EXAMPLES: &str = "\
@@ -226,8 +226,8 @@ pub struct EvalArgs {
     pub no_redact: bool,
 
     /// Refuse to run when this guard is not to be had; repeatable.
-    #[arg(long, value_name = "guard", value_parser = PossibleValuesParser::new(GUARDS.iter().copied()))]
-    pub require: Vec<String>,
+    #[arg(long, value_name = "guard", value_parser = PossibleValuesParser::new(Guard::names()).try_map(|name| name.parse::<Guard>()))]
+    pub require: Vec<Guard>,
 
     /// How to print the result.
     #[arg(long, value_enum, value_name = "format", default_value_t = Format::Human)]

@@ -164,7 +164,7 @@ mod tests {
             condensed(&["eval", "--require=luck", "x"]),
             format!(
                 "invalid value 'luck' for '--require <guard>'; use one of: {} (see altair eval --help)",
-                altair_engine::guards::GUARDS.join(", ")
+                altair_engine::guards::Guard::names().join(", ")
             )
         );
         assert_eq!(

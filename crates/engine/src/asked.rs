@@ -5,16 +5,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use altair_sandbox::Shown;
+use altair_sandbox::{Place, Shown};
 
 use crate::channel::{PROTOCOL, Restrictions, Secret, Task, Watched, Work};
+use crate::confinement::Confinement;
 use crate::evaluation::Evaluator;
+use crate::guards::Guard;
+use crate::ladder::{Level, why_degraded};
 use crate::launch::HostContext;
 use crate::profile::SecurityProfile;
 use crate::readable::Sources;
 use crate::request::{Bootstrap, EvalRequest, Target, reason};
 use crate::services::Services;
-use crate::start::why_degraded;
 
 /// What a child is asked for with.
 #[derive(Clone, Copy)]
@@ -40,11 +42,8 @@ impl Asked<'_> {
             php,
             ..
         } = self;
-        let shows = ["filesystem", "landlock", "ini"];
-        if !shows
-            .iter()
-            .any(|guard| evaluator.selection.takes(guard, request))
-        {
+        let shows = [Guard::Filesystem, Guard::Landlock, Guard::Ini];
+        if !shows.into_iter().any(|guard| self.takes(guard)) {
             return Ok(Vec::new());
         }
         let sources = Sources {
@@ -64,6 +63,27 @@ impl Asked<'_> {
                 reason(&e)
             )
         })
+    }
+
+    /// Whether a guard is to be taken.
+    pub(crate) fn takes(&self, guard: Guard) -> bool {
+        self.evaluator.selection.takes(guard, self.request)
+    }
+
+    /// What confines a child, with so much of the filesystem guard.
+    pub(crate) fn confinement<'b>(
+        &'b self,
+        level: &'b Level<Place>,
+        readable: &'b [Shown],
+    ) -> Confinement<'b> {
+        Confinement {
+            request: self.request,
+            target: self.target,
+            selection: &self.evaluator.selection,
+            level,
+            readable,
+            services: self.services,
+        }
     }
 
     pub(crate) fn host(&self) -> HostContext<'_> {
@@ -94,7 +114,7 @@ impl Asked<'_> {
                 Bootstrap::File(path) => Some(bytes(path)),
                 Bootstrap::Discover => None,
             },
-            capped: self.evaluator.selection.takes("limits", self.request),
+            capped: self.takes(Guard::Limits),
             private_root,
             restrictions,
             watched,
@@ -111,7 +131,7 @@ impl Asked<'_> {
 
     /// Whether PHP's own switches are taken.
     pub(crate) fn takes_ini(&self) -> bool {
-        self.evaluator.selection.takes("ini", self.request)
+        self.takes(Guard::Ini)
     }
 
     /// What PHP's own switches take away. `readable`: beside the project, where there is no private
@@ -136,8 +156,8 @@ impl Asked<'_> {
         if self.request.unconfined {
             return Some("an unsafe run has nothing that would keep it from the template".into());
         }
-        for guard in ["privileges", "filesystem", "seccomp"] {
-            if !self.evaluator.selection.takes(guard, self.request) {
+        for guard in [Guard::Privileges, Guard::Filesystem, Guard::Seccomp] {
+            if !self.takes(guard) {
                 return Some(format!(
                     "without the guard `{guard}` a template is not kept apart"
                 ));

@@ -7,7 +7,7 @@ use altair_sandbox::{Refusal, RunAs, with_files_of};
 
 use crate::channel::Outside;
 use crate::encode::shorten;
-use crate::guards::INI;
+use crate::guards::Guard;
 use crate::result::Blocked;
 
 mod calls;
@@ -63,7 +63,7 @@ impl Refused {
         };
         let blocked = Blocked {
             what: cut(blocked.what),
-            guard: INI.to_owned(),
+            guard: Guard::Ini,
             lift: blocked.lift.map(cut),
         };
         keep(&mut self.by_child, blocked);
@@ -84,7 +84,7 @@ impl Refused {
         for entry in calls.chain(self.by_child).chain(files) {
             let entry = Blocked {
                 what: words::in_one_line(&entry.what),
-                guard: words::in_one_line(&entry.guard),
+                guard: entry.guard,
                 lift: entry.lift.as_deref().map(words::in_one_line),
             };
             if list.len() < SHOWN && !list.contains(&entry) {

@@ -10,7 +10,7 @@ use altair_sandbox::{FinalGuards, Limits, Record, Renewal};
 use serde::{Deserialize, Serialize};
 
 use crate::encode::EXCEPTION_MAX_BYTES;
-use crate::guards::Insisted;
+use crate::guards::{Insisted, ToldStates};
 use crate::queries::News;
 use crate::result::{Blocked, Location, Phase};
 use crate::sql::Mode;
@@ -205,7 +205,7 @@ pub enum Message {
         boot_us: u64,
         /// Guard → state, of the guards that the child itself puts on.
         #[serde(deserialize_with = "at_most::<GUARDS_MAX, _, _>")]
-        guards: Vec<(String, String)>,
+        guards: ToldStates,
         /// When the fork of a template began, as in `Entered`, which it does not say besides: all
         /// that it does until it is ready is to take its guards.
         entered_ns: Option<u64>,
@@ -225,7 +225,7 @@ pub enum Message {
     Guarded {
         /// Guard → state.
         #[serde(deserialize_with = "at_most::<GUARDS_MAX, _, _>")]
-        guards: Vec<(String, String)>,
+        guards: ToldStates,
     },
     /// The child itself has refused something. Said once for each thing, as it happens.
     Refused(Blocked),
@@ -519,6 +519,7 @@ impl MessageReader {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::guards::{Guard, GuardState};
     use crate::queries::TABLES_MAX;
     use proptest::prelude::*;
 
@@ -560,7 +561,7 @@ mod tests {
             Message::Entered { at_ns: u64::MAX },
             Message::Ready {
                 boot_us: u64::MAX,
-                guards: vec![("ini".into(), "in force".into())],
+                guards: vec![(Guard::Ini, GuardState::InForce)],
                 entered_ns: Some(u64::MAX),
             },
             Message::Stopped {
@@ -572,7 +573,7 @@ mod tests {
             Message::Guarded { guards: Vec::new() },
             Message::Refused(Blocked {
                 what: "shell_exec()".into(),
-                guard: "ini".into(),
+                guard: Guard::Ini,
                 lift: None,
             }),
             Message::Outside(Outside {
@@ -632,7 +633,6 @@ mod tests {
 
     #[test]
     fn what_is_longer_than_its_kind_or_has_more_entries_is_not_read() {
-        let none = || (String::new(), String::new());
         let location = |frames| Location {
             file: String::new(),
             line: 0,
@@ -654,7 +654,7 @@ mod tests {
         let too_much = [
             fatal(61),
             Message::Guarded {
-                guards: vec![none(); GUARDS_MAX + 1],
+                guards: vec![(Guard::Ini, GuardState::InForce); GUARDS_MAX + 1],
             },
             Message::Variables(vec![Default::default(); VARIABLES_MAX + 1]),
             Message::Queries(News {

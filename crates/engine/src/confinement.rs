@@ -8,7 +8,8 @@ use altair_sandbox::{
     Shown, Temp, View, Writes,
 };
 
-use crate::guards::Selection;
+use crate::guards::{Guard, Selection};
+use crate::ladder::Level;
 use crate::request::{EvalRequest, Target};
 use crate::services::Services;
 
@@ -53,26 +54,12 @@ const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urando
 /// Of these, what may be written.
 const WRITABLE_DEVICES: &[&str] = &["/dev/null"];
 
-/// How much of the filesystem guard is to be had; the engine goes down this list where the kernel
-/// refuses.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Level {
-    /// A private root, the project under a layer in memory.
-    Full,
-    /// A private root, the project under a layer in this directory on disk.
-    LayerOnDisk(Place),
-    /// A private root, the project read-only.
-    ReadOnly,
-    /// No private root; this directory for temporary files.
-    None(PathBuf),
-}
-
 /// What of a run is derived from its policy.
 pub(crate) struct Confinement<'a> {
     pub request: &'a EvalRequest,
     pub target: &'a Target,
     pub selection: &'a Selection,
-    pub level: &'a Level,
+    pub level: &'a Level<Place>,
     /// What may be read beside the project.
     pub readable: &'a [Shown],
     /// What may be connected to while the network is off.
@@ -80,7 +67,7 @@ pub(crate) struct Confinement<'a> {
 }
 
 impl Confinement<'_> {
-    fn takes(&self, guard: &str) -> bool {
+    fn takes(&self, guard: Guard) -> bool {
         self.selection.takes(guard, self.request)
     }
 
@@ -92,7 +79,7 @@ impl Confinement<'_> {
     /// The directory for temporary files as the run sees it.
     pub fn temp(&self) -> &Path {
         match self.level {
-            Level::None(dir) => dir,
+            Level::None(dir) => dir.path(),
             _ if self.target.root.path() == Path::new(TEMP) => Path::new(TEMP_ELSEWHERE),
             _ => Path::new(TEMP),
         }
@@ -100,13 +87,16 @@ impl Confinement<'_> {
 
     /// What the process gets before its program.
     pub fn policy(&self) -> Policy {
+        if self.request.unconfined {
+            return Policy::unconfined();
+        }
         Policy {
-            limits: if self.takes("limits") {
+            limits: if self.takes(Guard::Limits) {
                 self.limits()
             } else {
                 Limits::default()
             },
-            privileges: if self.takes("privileges") {
+            privileges: if self.takes(Guard::Privileges) {
                 Privileges::Drop {
                     run_as: run_as(&self.target.root),
                 }
@@ -115,7 +105,7 @@ impl Confinement<'_> {
             },
             view: self.has_view().then(|| self.view()),
             connections: self.services.connections(self.request.allow_network),
-            makes_real_files: self.request.allow_writes || self.request.unconfined,
+            makes_real_files: self.request.allow_writes,
         }
     }
 
@@ -181,15 +171,15 @@ impl Confinement<'_> {
     /// What the child takes before it boots.
     pub fn final_guards(&self) -> FinalGuards {
         FinalGuards {
-            landlock: self.takes("landlock").then(|| self.landlock()),
-            seccomp: self.takes("seccomp").then(|| Seccomp {
+            landlock: self.takes(Guard::Landlock).then(|| self.landlock()),
+            seccomp: self.takes(Guard::Seccomp).then(|| Seccomp {
                 network: self.request.allow_network,
                 tcp: self.services.has_tcp(),
                 local: self.services.has_sockets(),
                 metadata: self.has_view(),
                 attributes: self.writes() != Writes::Real,
             }),
-            descriptors: self.takes("limits").then_some(DESCRIPTORS),
+            descriptors: self.takes(Guard::Limits).then_some(DESCRIPTORS),
         }
     }
 

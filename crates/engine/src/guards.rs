@@ -1,77 +1,204 @@
-//! The guards by name: which there are, which a run insists on, what became of each.
+//! The guards: which there are, which a run insists on, what became of each.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
-use altair_sandbox::{GuardState, Guards};
+pub use altair_sandbox::GuardState;
 use serde::{Deserialize, Serialize};
 
+use crate::encode::shorten;
 use crate::{EvalError, EvalRequest};
 
-/// The guards by name, outermost first: the keys of `diagnostics.guards` and what `--require` takes.
-pub const GUARDS: &[&str] = &[
-    "process",
-    "environment",
-    "ini",
-    "limits",
-    "privileges",
-    "filesystem",
-    "landlock",
-    "seccomp",
-    "deadline",
-];
+/// A mechanism that confines a run. The order is that of [`Guard::ALL`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Guard {
+    /// A process of its own, without the host's descriptors.
+    Process,
+    /// An environment without secrets and switches.
+    Environment,
+    /// PHP's own switches.
+    Ini,
+    /// Memory, CPU time, file size, descriptors.
+    Limits,
+    /// No privileges, and no way to gain any.
+    Privileges,
+    /// A private root and a throwaway layer over the project.
+    Filesystem,
+    /// Paths, ports, signals.
+    Landlock,
+    /// System calls.
+    Seccomp,
+    /// The end of the process, and of all that it has started.
+    Deadline,
+}
 
-/// The guards that stay in an unsafe run, and that cannot be left out.
-pub const ALWAYS_ON: &[&str] = &["process", "deadline"];
+impl Guard {
+    /// All of them, outermost first: the keys of `diagnostics.guards` and what `--require` takes.
+    pub const ALL: [Self; 9] = [
+        Self::Process,
+        Self::Environment,
+        Self::Ini,
+        Self::Limits,
+        Self::Privileges,
+        Self::Filesystem,
+        Self::Landlock,
+        Self::Seccomp,
+        Self::Deadline,
+    ];
 
-/// How a guard that is on is reported.
-pub const IN_FORCE: &str = "in force";
+    /// Its name for people, and in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Environment => "environment",
+            Self::Ini => "ini",
+            Self::Limits => "limits",
+            Self::Privileges => "privileges",
+            Self::Filesystem => "filesystem",
+            Self::Landlock => "landlock",
+            Self::Seccomp => "seccomp",
+            Self::Deadline => "deadline",
+        }
+    }
 
-/// How the state of a guard that does less than it should begins.
-const DEGRADED: &str = "degraded to ";
+    /// The names of all of them.
+    #[must_use]
+    pub fn names() -> [&'static str; 9] {
+        Self::ALL.map(Self::name)
+    }
 
-/// How the state of a guard that is not there begins.
-const MISSING: &str = "missing: ";
+    /// Whether it stays in an unsafe run, and cannot be left out.
+    #[must_use]
+    pub const fn is_always_on(self) -> bool {
+        matches!(self, Self::Process | Self::Deadline)
+    }
 
-/// The guard that is PHP's own: a run that requires it by name may do without the kernel's.
-pub(crate) const INI: &str = "ini";
+    /// Whether the child itself takes it, and says what became of it.
+    const fn is_of_child(self) -> bool {
+        matches!(self, Self::Ini | Self::Landlock | Self::Seccomp)
+    }
+
+    /// Whether a child can know that the guard has this state.
+    pub(crate) const fn may_child_say(self, state: &GuardState) -> bool {
+        match (self, state) {
+            (_, GuardState::LeftOut { .. }) => false,
+            (Self::Ini | Self::Landlock | Self::Seccomp, _) => true,
+            // Of these it knows where it could not take its own part.
+            (Self::Limits | Self::Filesystem, state) => !matches!(state, GuardState::InForce),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Guard {
+    type Err = EvalError;
+
+    /// The guard of this name.
+    ///
+    /// # Errors
+    /// [`EvalError::Launch`], naming those that there are.
+    fn from_str(name: &str) -> Result<Self, EvalError> {
+        let found = Self::ALL.into_iter().find(|guard| guard.name() == name);
+        found.ok_or_else(|| {
+            EvalError::Launch(format!(
+                "There is no guard `{name}`: the guards are {}.",
+                Self::names().join(", ")
+            ))
+        })
+    }
+}
+
+/// What became of each guard.
+pub type GuardStates = BTreeMap<Guard, GuardState>;
+
+/// States that one side tells another, each guard at most once.
+pub type ToldStates = Vec<(Guard, GuardState)>;
 
 /// A guard that the child may not boot without.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Insisted {
-    /// Its name.
-    pub guard: String,
+    /// Which.
+    pub guard: Guard,
     /// Whether it has to be in force as a whole, and not only as far as the kernel goes.
     pub fully: bool,
 }
 
 impl Insisted {
-    /// Whether a state of the guard, as [`describe`] gives it, is enough.
+    /// Whether a state of the guard is enough.
     #[must_use]
-    pub fn is_met_by(&self, state: &str) -> bool {
-        state == IN_FORCE || !self.fully && !state.starts_with(MISSING)
+    pub fn is_met_by(self, state: &GuardState) -> bool {
+        match state {
+            GuardState::InForce => true,
+            GuardState::Degraded { .. } => !self.fully,
+            GuardState::Missing { .. } | GuardState::LeftOut { .. } => false,
+        }
+    }
+
+    /// Whether the guard is enough as it was told. What nobody has told of is not in force.
+    ///
+    /// # Errors
+    /// The state that is not enough.
+    pub fn check<'s>(
+        self,
+        told: impl IntoIterator<Item = &'s (Guard, GuardState)>,
+    ) -> Result<(), GuardState> {
+        let told = told.into_iter().find(|(guard, _)| *guard == self.guard);
+        match told {
+            Some((_, state)) if self.is_met_by(state) => Ok(()),
+            Some((_, state)) => Err(state.clone()),
+            None => Err(not_taken()),
+        }
+    }
+}
+
+/// The state of a guard that the child takes, until it says what became of it.
+fn not_taken() -> GuardState {
+    GuardState::Missing {
+        because: "the child did not come to take it".into(),
     }
 }
 
 /// Which guards a run takes, and which it insists on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Selection {
-    required: Vec<String>,
-    omitted: Vec<String>,
+    required: Vec<Guard>,
+    omitted: Vec<Guard>,
 }
 
 impl Selection {
     /// Without the guards `required` nothing runs; those of `omitted` are left out, for tests of
-    /// one guard at a time. Names of [`GUARDS`].
+    /// one guard at a time.
     #[must_use]
-    pub fn new(required: Vec<String>, omitted: Vec<String>) -> Self {
+    pub fn new(required: Vec<Guard>, omitted: Vec<Guard>) -> Self {
         Self { required, omitted }
     }
 
     /// Whether a guard is to be taken.
     #[must_use]
-    pub fn takes(&self, guard: &str, request: &EvalRequest) -> bool {
-        ALWAYS_ON.contains(&guard)
-            || !request.unconfined && !self.omitted.iter().any(|name| name == guard)
+    pub fn takes(&self, guard: Guard, request: &EvalRequest) -> bool {
+        self.left_out(guard, request).is_none()
+    }
+
+    /// The state of a guard that is not to be taken.
+    fn left_out(&self, guard: Guard, request: &EvalRequest) -> Option<GuardState> {
+        let because = match guard {
+            _ if guard.is_always_on() => return None,
+            _ if request.unconfined => "the run is unsafe",
+            _ if self.omitted.contains(&guard) => "altair_eval.omit",
+            _ => return None,
+        };
+        Some(GuardState::LeftOut {
+            because: because.into(),
+        })
     }
 
     /// Checks that the guards that a run insists on are not lifted from the start.
@@ -80,63 +207,45 @@ impl Selection {
     ///
     /// [`EvalError::Launch`], naming the guard.
     pub(crate) fn check(&self, request: &EvalRequest) -> Result<(), EvalError> {
-        for name in self.required.iter().chain(&self.omitted) {
-            if !GUARDS.contains(&name.as_str()) {
-                return Err(EvalError::Launch(format!(
-                    "There is no guard `{name}`: the guards are {}.",
-                    GUARDS.join(", ")
-                )));
-            }
+        if let Some(guard) = self.omitted.iter().find(|guard| guard.is_always_on()) {
+            return Err(EvalError::Launch(format!(
+                "The guard `{guard}` cannot be left out (altair_eval.omit)."
+            )));
         }
-        for name in &self.omitted {
-            if ALWAYS_ON.contains(&name.as_str()) {
+        for guard in &self.required {
+            if request.unconfined && !guard.is_always_on() {
                 return Err(EvalError::Launch(format!(
-                    "The guard `{name}` cannot be left out (altair_eval.omit)."
+                    "The guard `{guard}` is required, but an unsafe run lifts it."
                 )));
             }
-        }
-        for name in &self.required {
-            if request.unconfined && !ALWAYS_ON.contains(&name.as_str()) {
+            if self.omitted.contains(guard) {
                 return Err(EvalError::Launch(format!(
-                    "The guard `{name}` is required, but an unsafe run lifts it."
-                )));
-            }
-            if self.omitted.contains(name) {
-                return Err(EvalError::Launch(format!(
-                    "The guard `{name}` is required, but left out (altair_eval.omit)."
+                    "The guard `{guard}` is required, but left out (altair_eval.omit)."
                 )));
             }
         }
         Ok(())
     }
 
-    /// Whether a run may go on without a guard, as far as that guard alone decides.
-    fn insists_on(&self, guard: &str) -> bool {
-        self.required.iter().any(|name| name == guard)
-    }
-
-    /// Whether PHP's own switches are enough for the caller.
-    fn is_content_with_ini(&self) -> bool {
-        self.insists_on(INI)
-    }
-
-    /// The names of the final guards without which the child must not boot.
+    /// The final guards without which the child must not boot.
     pub(crate) fn insisted_final(&self, request: &EvalRequest, has_view: bool) -> Vec<Insisted> {
         if request.unconfined {
             return Vec::new();
         }
-        let ini = self.is_content_with_ini();
+        // PHP's own switches are enough for who requires them by name.
+        let kernel = !self.required.contains(&Guard::Ini);
         // Without a private root Landlock is all that guards the files.
-        [("landlock", !has_view && !ini), ("seccomp", !ini)]
+        let needed = [
+            (Guard::Landlock, !has_view && kernel),
+            (Guard::Seccomp, kernel),
+        ];
+        needed
             .into_iter()
-            .map(|(guard, needed)| (guard, self.insists_on(guard), needed))
-            .filter(|(_, fully, needed)| *fully || *needed)
+            .map(|(guard, needed)| (needed, self.required.contains(&guard), guard))
+            .filter(|(needed, fully, _)| *needed || *fully)
             // Who leaves a guard out does not insist on it.
-            .filter(|(guard, ..)| !self.omitted.iter().any(|name| name == guard))
-            .map(|(guard, fully, _)| Insisted {
-                guard: guard.to_owned(),
-                fully,
-            })
+            .filter(|(.., guard)| !self.omitted.contains(guard))
+            .map(|(_, fully, guard)| Insisted { guard, fully })
             .collect()
     }
 
@@ -145,74 +254,67 @@ impl Selection {
     /// # Errors
     ///
     /// [`EvalError::Launch`] for a guard that is required and less than in force.
-    pub(crate) fn check_states(&self, states: &BTreeMap<String, String>) -> Result<(), EvalError> {
-        for name in &self.required {
-            match states.get(name).map(String::as_str) {
-                None | Some(IN_FORCE | PENDING) => {}
-                Some(state) => return Err(unmet(name, state)),
+    pub(crate) fn check_states(&self, states: &GuardStates) -> Result<(), EvalError> {
+        let of_host = self.required.iter().filter(|guard| !guard.is_of_child());
+        for guard in of_host {
+            match states.get(guard) {
+                Some(GuardState::InForce) => {}
+                Some(state) => return Err(unmet(*guard, state)),
+                None => return Err(unmet(*guard, &not_taken())),
             }
         }
         Ok(())
     }
 }
 
-/// The guards that a child itself takes, and tells of.
-const OF_CHILD: &[&str] = &[INI, "landlock", "seccomp"];
-/// Those of which it tells where they are less than in force.
-const LESS_OF_CHILD: &[&str] = &["limits", "filesystem"];
-
-/// Whether what a child says of a guard is one of the things that it can know.
-pub(crate) fn is_of_child(name: &str, state: &str) -> bool {
-    let is_less = state.starts_with(DEGRADED) || state.starts_with(MISSING);
-    OF_CHILD.contains(&name) && (state == IN_FORCE || is_less)
-        || LESS_OF_CHILD.contains(&name) && is_less
-}
-
 /// A guard that nothing may run without is not in force.
-pub(crate) fn unmet(name: &str, state: &str) -> EvalError {
+pub(crate) fn unmet(guard: Guard, state: &GuardState) -> EvalError {
     EvalError::Launch(format!(
-        "Nothing was run: the guard `{name}` is needed and {}. `altair doctor` says how to get it; `--require=ini` accepts a run that PHP alone guards.",
-        match state.strip_prefix(MISSING) {
-            Some(because) => format!("is missing ({because})"),
-            None => format!("is {state}"),
+        "Nothing was run: the guard `{guard}` is needed and {}. `altair doctor` says how to get it; `--require=ini` accepts a run that PHP alone guards.",
+        match state {
+            GuardState::Missing { because } => format!("is missing ({because})"),
+            GuardState::InForce | GuardState::Degraded { .. } | GuardState::LeftOut { .. } =>
+                format!("is {state}"),
         }
     ))
 }
 
-/// The state of a guard that the child takes, until it says what became of it.
-const PENDING: &str = "missing: the child did not come to take it";
+/// A state of a child's, no longer than `max` bytes.
+pub(crate) fn shortened(mut state: GuardState, max: usize) -> GuardState {
+    if let Some(text) = state.text_mut() {
+        *text = shorten(text, max);
+    }
+    state
+}
 
 /// The state of every guard as the host knows it before the run.
 pub(crate) fn states(
-    sandbox: &Guards,
+    sandbox: &altair_sandbox::Guards,
     selection: &Selection,
     request: &EvalRequest,
-) -> BTreeMap<String, String> {
-    GUARDS
-        .iter()
-        .map(|name| {
-            let state = if request.unconfined && !ALWAYS_ON.contains(name) {
-                "lifted: the run is unsafe".to_owned()
-            } else if !selection.takes(name, request) {
-                "missing: left out (altair_eval.omit)".to_owned()
-            } else {
-                match (*name, sandbox.get(name)) {
-                    (_, Some(state)) => describe(state),
-                    ("ini" | "landlock" | "seccomp", None) => PENDING.to_owned(),
-                    (_, None) => IN_FORCE.to_owned(),
-                }
-            };
-            ((*name).to_owned(), state)
+) -> GuardStates {
+    let altair_sandbox::Guards {
+        process,
+        limits,
+        privileges,
+        filesystem,
+        deadline,
+    } = sandbox;
+    let state = |guard| match guard {
+        Guard::Process => process.clone(),
+        Guard::Limits => limits.clone(),
+        Guard::Privileges => privileges.clone(),
+        Guard::Filesystem => filesystem.clone(),
+        Guard::Deadline => deadline.clone(),
+        // The child was started with no other environment than that (`launch::plan`).
+        Guard::Environment => GuardState::InForce,
+        Guard::Ini | Guard::Landlock | Guard::Seccomp => not_taken(),
+    };
+    Guard::ALL
+        .into_iter()
+        .map(|guard| {
+            let left_out = selection.left_out(guard, request);
+            (guard, left_out.unwrap_or_else(|| state(guard)))
         })
         .collect()
-}
-
-/// A state in words: `in force`, `degraded to …`, `missing: …`.
-#[must_use]
-pub fn describe(state: &GuardState) -> String {
-    match state {
-        GuardState::InForce => IN_FORCE.to_owned(),
-        GuardState::Degraded { to } => format!("{DEGRADED}{to}"),
-        GuardState::Missing { because } => format!("{MISSING}{because}"),
-    }
 }

@@ -6,7 +6,7 @@ use crate::EvalError;
 use crate::blocked::Refused;
 use crate::channel::{Ending, Message, Report};
 use crate::encode::shorten;
-use crate::guards::{Insisted, is_of_child, unmet};
+use crate::guards::{Insisted, ToldStates, shortened, unmet};
 use crate::launch::Unloaded;
 use crate::queries::Told;
 use crate::result::{Location, Phase};
@@ -27,13 +27,13 @@ const THREADS_SHOWN: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     pub entered_ns: Option<u64>,
-    pub ready: Option<(u64, Vec<(String, String)>)>,
+    pub ready: Option<(u64, ToldStates)>,
     /// When that was heard.
     pub ready_at: Option<Instant>,
     pub stopped: Option<(Phase, Option<Location>, u64)>,
     pub report: Option<Report>,
     /// The guards that the child took before boot.
-    pub guarded: Option<Vec<(String, String)>>,
+    pub guarded: Option<ToldStates>,
     /// The child has a second thread.
     pub has_threads: bool,
     /// What was refused.
@@ -89,11 +89,11 @@ impl Heard {
 
     /// Takes note of what a child says before it is ready, each thing once.
     fn before_snippet(&mut self, message: Message) {
-        let own = |guards: Vec<(String, String)>| {
+        let own = |guards: ToldStates| {
             let own = guards.into_iter();
-            own.filter(|(name, state)| is_of_child(name, state))
-                .map(|(name, state)| (name, shorten(&state, STATE_MAX)))
-                .collect::<Vec<_>>()
+            own.filter(|(guard, state)| guard.may_child_say(state))
+                .map(|(guard, state)| (guard, shortened(state, STATE_MAX)))
+                .collect::<ToldStates>()
         };
         match message {
             Message::Entered { at_ns } => self.entered_ns = self.entered_ns.or(Some(at_ns)),
@@ -107,9 +107,13 @@ impl Heard {
             } => {
                 // What it told before the application ran cannot be replaced by what it tells after boot.
                 let mut guards = own(guards);
-                let told = self.guarded.iter().flatten();
-                let told: Vec<&String> = told.map(|(name, _)| name).collect();
-                guards.retain(|(name, _)| !told.contains(&name));
+                let told = |guard| {
+                    self.guarded
+                        .iter()
+                        .flatten()
+                        .any(|(told, _)| *told == guard)
+                };
+                guards.retain(|(guard, _)| !told(*guard));
                 // Boot has not ended, then, whatever it has said.
                 self.report = None;
                 self.ready = Some((boot_us, guards));
@@ -156,12 +160,14 @@ impl Heard {
                 }
             )));
         }
+        if self.guarded.is_none() && self.ready.is_none() {
+            return Ok(()); // it has not come so far
+        }
         let ready = self.ready.iter().flat_map(|(_, guards)| guards);
-        for (name, state) in self.guarded.iter().flatten().chain(ready) {
-            let is_met = |insisted: &Insisted| insisted.guard != *name || insisted.is_met_by(state);
-            if !insist.iter().all(is_met) {
-                return Err(unmet(name, state));
-            }
+        let told = self.guarded.iter().flatten().chain(ready);
+        for insisted in insist {
+            let checked = insisted.check(told.clone());
+            checked.map_err(|state| unmet(insisted.guard, &state))?;
         }
         Ok(())
     }
@@ -186,13 +192,19 @@ pub(crate) fn thread_names(pid: i32) -> Vec<String> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::guards::{Guard, GuardState};
 
-    fn ready(guards: &[(&str, &str)]) -> Message {
-        let text = |text: &&str| (*text).to_owned();
+    fn ready(guards: ToldStates) -> Message {
         Message::Ready {
             boot_us: 1,
-            guards: guards.iter().map(|(a, b)| (text(a), text(b))).collect(),
+            guards,
             entered_ns: None,
+        }
+    }
+
+    fn missing(because: &str) -> GuardState {
+        GuardState::Missing {
+            because: because.into(),
         }
     }
 
@@ -222,16 +234,16 @@ mod tests {
             exception: None,
         };
         let heard = heard(vec![
-            ready(&[("ini", "in force")]),
+            ready(vec![(Guard::Ini, GuardState::InForce)]),
             Message::Unable {
                 why: "forged".into(),
             },
             Message::SecondThread,
             Message::Entered { at_ns: 1 },
             Message::Guarded {
-                guards: vec![("seccomp".into(), "missing: forged".into())],
+                guards: vec![(Guard::Seccomp, missing("forged"))],
             },
-            ready(&[("ini", "missing: forged")]),
+            ready(vec![(Guard::Ini, missing("forged"))]),
             Message::Variables(vec![(b"APP_KEY".to_vec(), b"forged".to_vec())]),
             reports(failed, Phase::Boot),
             returned("1"),
@@ -242,7 +254,7 @@ mod tests {
                 memory_peak_bytes: 1,
             },
         ]);
-        assert_eq!(heard.ready.unwrap().1, [("ini".into(), "in force".into())]);
+        assert_eq!(heard.ready.unwrap().1, [(Guard::Ini, GuardState::InForce)]);
         assert!(heard.unable.is_none() && !heard.has_threads && heard.guarded.is_none());
         assert!(heard.entered_ns.is_none() && heard.variables.is_empty());
         let ending = heard.report.unwrap().ending;
@@ -264,30 +276,77 @@ mod tests {
 
     #[test]
     fn of_guards_a_child_says_what_it_can_know_and_before_boot_first() {
+        let degraded = GuardState::Degraded {
+            to: "something".into(),
+        };
+        let left_out = GuardState::LeftOut {
+            because: "it likes to".into(),
+        };
         let heard = heard(vec![
             Message::Guarded {
                 guards: vec![
-                    ("seccomp".into(), "in force".into()),
-                    ("made-up".into(), "in force".into()),
-                    ("filesystem".into(), "in force".into()),
-                    ("landlock".into(), "what it likes".into()),
+                    (Guard::Seccomp, GuardState::InForce),
+                    (Guard::Filesystem, GuardState::InForce),
+                    (Guard::Landlock, left_out),
                 ],
             },
-            ready(&[
-                ("seccomp", "missing: forged"),
-                ("privileges", "in force"),
-                ("filesystem", "degraded to something"),
-                ("ini", "in force"),
+            ready(vec![
+                (Guard::Seccomp, missing("forged")),
+                (Guard::Privileges, GuardState::InForce),
+                (Guard::Filesystem, degraded.clone()),
+                (Guard::Ini, GuardState::InForce),
             ]),
         ]);
-        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-        assert_eq!(heard.guarded.unwrap(), [pair("seccomp", "in force")]);
+        assert_eq!(
+            heard.guarded.unwrap(),
+            [(Guard::Seccomp, GuardState::InForce)]
+        );
         assert_eq!(
             heard.ready.unwrap().1,
             [
-                pair("filesystem", "degraded to something"),
-                pair("ini", "in force")
+                (Guard::Filesystem, degraded),
+                (Guard::Ini, GuardState::InForce)
             ]
+        );
+    }
+
+    #[test]
+    fn a_guard_that_nobody_has_told_of_is_not_in_force() {
+        let insist = |guard, fully| vec![Insisted { guard, fully }];
+        let silent = heard(vec![ready(vec![(Guard::Ini, GuardState::InForce)])]);
+        let error = silent.check_guards(&insist(Guard::Seccomp, false), None);
+        let said = error.unwrap_err().to_string();
+        assert!(
+            said.contains("`seccomp` is needed and is missing"),
+            "{said}"
+        );
+        let told = |state| {
+            heard(vec![
+                Message::Guarded {
+                    guards: vec![(Guard::Landlock, state)],
+                },
+                ready(Vec::new()),
+            ])
+        };
+        let degraded = GuardState::Degraded {
+            to: "a part".into(),
+        };
+        let landlock = |fully| insist(Guard::Landlock, fully);
+        assert!(
+            told(GuardState::InForce)
+                .check_guards(&landlock(true), None)
+                .is_ok()
+        );
+        assert!(
+            told(degraded.clone())
+                .check_guards(&landlock(false), None)
+                .is_ok()
+        );
+        assert!(told(degraded).check_guards(&landlock(true), None).is_err());
+        assert!(
+            told(missing("no kernel"))
+                .check_guards(&landlock(false), None)
+                .is_err()
         );
     }
 }

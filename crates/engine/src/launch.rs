@@ -5,11 +5,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use altair_sandbox::{Launch, Policy};
+use altair_sandbox::Launch;
 
 use crate::channel;
 use crate::confinement::Confinement;
-use crate::guards::Selection;
+use crate::guards::{Guard, Selection};
 use crate::profile::SecurityProfile;
 use crate::request::EvalRequest;
 
@@ -108,11 +108,7 @@ pub(crate) fn plan(
         env,
         cwd: confinement.target.root.path().to_owned(),
         channel: Some(channel),
-        policy: if request.unconfined {
-            Policy::unconfined()
-        } else {
-            confinement.policy()
-        },
+        policy: confinement.policy(),
         template: false,
     }
 }
@@ -169,7 +165,7 @@ fn environment(
 }
 
 fn strips(selection: &Selection, request: &EvalRequest) -> bool {
-    selection.takes("environment", request)
+    selection.takes(Guard::Environment, request)
 }
 
 /// What of the host's environment a child for a request gets.

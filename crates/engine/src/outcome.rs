@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::blocked::Context;
 use crate::channel::{Ending, Report};
 use crate::encode::{STRING_MAX, TRUNCATED, read_exception, read_value, shorten};
+use crate::guards::GuardStates;
 use crate::heard::Heard;
 use crate::queries::Asked;
 use crate::result::{
@@ -38,7 +39,7 @@ const EXIT_EXHAUSTED: i32 = 1;
 pub(crate) struct Seen {
     pub ended: Ended,
     pub heard: Heard,
-    pub guards: BTreeMap<String, String>,
+    pub guards: GuardStates,
     pub file_changes: Option<FileChanges>,
     pub context: Context,
     pub started_ns: u64,

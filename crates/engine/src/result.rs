@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use altair_sandbox::bounded::at_most;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::encode::MAX_TRACE_FRAMES;
+use crate::guards::{Guard, GuardState, GuardStates};
 use crate::queries::{MoreQueries, Query, RowChanges};
 
 /// How a run ended. The names are the values of `diagnostics.outcome`.
@@ -97,7 +98,7 @@ pub struct Blocked {
     /// What was tried: `shell_exec()`.
     pub what: String,
     /// The guard that refused it.
-    pub guard: String,
+    pub guard: Guard,
     /// The command line's flag that allows it, if any does.
     pub lift: Option<String>,
 }
@@ -176,9 +177,12 @@ pub struct Diagnostics {
     /// The names of secrets that were replaced in this answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub redacted: Vec<String>,
-    /// Guard → `in force`, or why not.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub guards: BTreeMap<String, String>,
+    /// Guard → its state, in words in JSON: `in force`, or why not.
+    #[serde(
+        skip_serializing_if = "BTreeMap::is_empty",
+        serialize_with = "in_words"
+    )]
+    pub guards: GuardStates,
 }
 
 impl Diagnostics {
@@ -289,7 +293,7 @@ impl EvalResult {
             database_changes: field(&mut told, "database_changes"),
             output_truncated: field(&mut told, "output_truncated"),
             redacted: field(&mut told, "redacted"),
-            guards: field(&mut told, "guards"),
+            guards: of_words(field(&mut told, "guards")),
         };
         result
     }
@@ -314,6 +318,32 @@ impl EvalResult {
         // Plain structs of strings and finite numbers: there is nothing in it that JSON cannot hold.
         serde_json::to_value(&self.diagnostics).unwrap_or_else(|_| Value::Object(Map::new()))
     }
+}
+
+fn in_words<S: Serializer>(states: &GuardStates, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(
+        states
+            .iter()
+            .map(|(guard, state)| (guard, state.to_string())),
+    )
+}
+
+/// The states that words stand for. What is no guard is none, and words that are no state's are of one
+/// that is missing.
+fn of_words(words: BTreeMap<String, String>) -> GuardStates {
+    let states = words.into_iter().filter_map(|(name, words)| {
+        let rest = |start: &str| words.strip_prefix(start).map(str::to_owned);
+        let state = match (rest("degraded to "), rest("left out: ")) {
+            _ if words == GuardState::InForce.to_string() => GuardState::InForce,
+            (Some(to), _) => GuardState::Degraded { to },
+            (_, Some(because)) => GuardState::LeftOut { because },
+            _ => GuardState::Missing {
+                because: rest("missing: ").unwrap_or(words),
+            },
+        };
+        Some((name.parse().ok()?, state))
+    });
+    states.collect()
 }
 
 fn text(value: Value) -> String {
@@ -354,7 +384,7 @@ mod tests {
                 start: "warm".into(),
                 blocked: vec![Blocked {
                     what: "w".into(),
-                    guard: "g".into(),
+                    guard: Guard::Ini,
                     lift: None,
                 }],
                 file_changes: Some(FileChanges {
@@ -370,7 +400,23 @@ mod tests {
                 }]),
                 queries_more: Some(MoreQueries::default()),
                 database_changes: BTreeMap::from([("orders".into(), RowChanges::default())]),
-                guards: BTreeMap::from([("ini".into(), "in force".into())]),
+                guards: [
+                    (Guard::Ini, GuardState::InForce),
+                    (
+                        Guard::Landlock,
+                        GuardState::Missing {
+                            because: "old".into(),
+                        },
+                    ),
+                    (Guard::Limits, GuardState::Degraded { to: "some".into() }),
+                    (
+                        Guard::Seccomp,
+                        GuardState::LeftOut {
+                            because: "so".into(),
+                        },
+                    ),
+                ]
+                .into(),
                 ..Diagnostics::of(Outcome::Threw)
             },
         };
@@ -399,7 +445,7 @@ mod tests {
         let told = json!({
             "outcome": "fatal", "message": "boom", "phase": "later", "signal": "9", "start": null,
             "timings_ms": [], "guards": [], "location": {"file": "f", "line": 7},
-            "blocked": [{"what": "w", "guard": "g", "lift": null}],
+            "blocked": [{"what": "w", "guard": "ini", "lift": null}],
         });
         let diagnostics = EvalResult::from_json(json!({"diagnostics": told})).diagnostics;
 

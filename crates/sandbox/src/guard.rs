@@ -1,11 +1,13 @@
 //! Whether a guard is in force.
 
-use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 use crate::{Policy, limits, privileges, procfs, view};
 
 /// What a guard does for one process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GuardState {
     /// It does all that it exists for.
     InForce,
@@ -19,24 +21,64 @@ pub enum GuardState {
         /// Why, in words for the user.
         because: String,
     },
+    /// It was not asked for.
+    LeftOut {
+        /// By what, in words for the user.
+        because: String,
+    },
 }
 
-/// Each guard of this crate by name: `process`, `limits`, `privileges`, `filesystem`,
-/// `deadline`.
-pub type Guards = BTreeMap<&'static str, GuardState>;
+impl GuardState {
+    /// What it says besides.
+    pub fn text_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Self::InForce => None,
+            Self::Degraded { to: text }
+            | Self::Missing { because: text }
+            | Self::LeftOut { because: text } => Some(text),
+        }
+    }
+}
+
+impl fmt::Display for GuardState {
+    /// `in force`, `degraded to …`, `missing: …`, `left out: …`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InForce => f.write_str("in force"),
+            Self::Degraded { to } => write!(f, "degraded to {to}"),
+            Self::Missing { because } => write!(f, "missing: {because}"),
+            Self::LeftOut { because } => write!(f, "left out: {because}"),
+        }
+    }
+}
+
+/// What became of the guards that a process has before its program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guards {
+    /// A process of its own, with no descriptor but those that it was given.
+    pub process: GuardState,
+    /// [`Policy::limits`].
+    pub limits: GuardState,
+    /// [`Policy::privileges`].
+    pub privileges: GuardState,
+    /// [`Policy::view`].
+    pub filesystem: GuardState,
+    /// Its end, and that of all that it has started.
+    pub deadline: GuardState,
+}
 
 /// The guards of a process that was started with `policy`.
 ///
 /// A guard that the policy asks for and that could not be taken is a
 /// [`SpawnError`](crate::SpawnError), so a process that runs has what is listed here.
 pub(crate) fn states(policy: &Policy) -> Guards {
-    BTreeMap::from([
-        ("process", process()),
-        ("limits", limits::state(&policy.limits)),
-        ("privileges", privileges::state(&policy.privileges)),
-        ("filesystem", view::state(policy.view.as_ref())),
-        ("deadline", deadline()),
-    ])
+    Guards {
+        process: process(),
+        limits: limits::state(&policy.limits),
+        privileges: privileges::state(&policy.privileges),
+        filesystem: view::state(policy.view.as_ref()),
+        deadline: deadline(),
+    }
 }
 
 fn process() -> GuardState {

@@ -202,7 +202,7 @@ pub(crate) fn apply(prepared: &Prepared) -> Result<(), Failure> {
 /// Whether the limits are in force once the process runs.
 pub(crate) fn state(limits: &Limits) -> GuardState {
     if *limits == Limits::default() {
-        GuardState::Missing {
+        GuardState::LeftOut {
             because: "the policy sets no limit".into(),
         }
     } else if limits.file_locks.is_some() && !procfs::is_mounted() {

@@ -166,7 +166,7 @@ pub(crate) fn apply(prepared: &Prepared) -> Result<(), Failure> {
 /// Whether the privileges are dropped once the process runs.
 pub(crate) fn state(privileges: &Privileges) -> GuardState {
     match privileges {
-        Privileges::Keep => GuardState::Missing {
+        Privileges::Keep => GuardState::LeftOut {
             because: "the policy keeps the privileges of the host".into(),
         },
         Privileges::Drop { .. } => GuardState::InForce,

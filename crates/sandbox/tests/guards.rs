@@ -90,27 +90,25 @@ fn signals_are_as_for_a_fresh_program_but_for_the_one_about_file_size() {
 #[test]
 fn guards_say_whether_they_are_in_force() {
     let open = sh("true").spawn().unwrap();
-    assert_eq!(open.guards()["process"], GuardState::InForce);
-    assert_eq!(open.guards()["deadline"], GuardState::InForce);
-    assert!(matches!(
-        open.guards()["limits"],
-        GuardState::Missing { .. }
-    ));
-    assert!(matches!(
-        open.guards()["privileges"],
-        GuardState::Missing { .. }
-    ));
+    let of_open = open.guards();
+    assert_eq!(of_open.process, GuardState::InForce);
+    assert_eq!(of_open.deadline, GuardState::InForce);
+    assert!(matches!(of_open.limits, GuardState::LeftOut { .. }));
+    assert!(matches!(of_open.privileges, GuardState::LeftOut { .. }));
     let mut launch = dropped("true", None);
     launch.policy.limits.descriptors = Some(64);
     let closed = launch.spawn().unwrap();
-    assert_eq!(closed.guards().len(), 5);
-    for (name, state) in closed.guards() {
-        if *name == "filesystem" {
-            assert!(matches!(state, GuardState::Missing { .. }), "{state:?}");
-            continue; // this launch has no view
-        }
-        assert_eq!(*state, GuardState::InForce, "{name}");
+    let of_closed = closed.guards();
+    for state in [
+        &of_closed.process,
+        &of_closed.limits,
+        &of_closed.privileges,
+        &of_closed.deadline,
+    ] {
+        assert_eq!(*state, GuardState::InForce);
     }
+    // This launch has no view.
+    assert!(matches!(of_closed.filesystem, GuardState::LeftOut { .. }));
 }
 
 // The limits guard.

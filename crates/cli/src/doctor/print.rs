@@ -203,7 +203,7 @@ fn conclusion(report: &Report, theme: Theme) -> String {
             .guards
             .iter()
             .filter(|guard| wanted(guard))
-            .map(|guard| guard.name)
+            .map(|guard| guard.name.name())
             .collect();
         (!names.is_empty()).then(|| names.join(", "))
     };

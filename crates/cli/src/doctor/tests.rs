@@ -4,6 +4,7 @@
 use altair_engine::doctor::{
     Attack, Extension, GuardReport, Kernel, Php, Remedy, Report, SelfTest, State, User, Verdict,
 };
+use altair_engine::guards::Guard;
 use serde_json::json;
 
 use super::print::render;
@@ -18,7 +19,7 @@ fn attack(tried: &str, seen: &str, without: Option<&str>, held: bool) -> Attack 
     }
 }
 
-fn guard(name: &'static str, verdict: Verdict, attacks: Vec<Attack>) -> GuardReport {
+fn guard(name: Guard, verdict: Verdict, attacks: Vec<Attack>) -> GuardReport {
     GuardReport {
         name,
         state: State::InForce,
@@ -37,13 +38,13 @@ fn landlock() -> GuardReport {
     let held = attack("read a file outside", "not read", Some("read"), true);
     GuardReport {
         version: Some("ABI 7".into()),
-        ..guard("landlock", Verdict::Passed, vec![held])
+        ..guard(Guard::Landlock, Verdict::Passed, vec![held])
     }
 }
 
 fn deadline() -> GuardReport {
     let held = attack("run on for ever", "ended", None, true);
-    guard("deadline", Verdict::Passed, vec![held])
+    guard(Guard::Deadline, Verdict::Passed, vec![held])
 }
 
 fn report(ok: bool, guards: Vec<GuardReport>) -> Report {
@@ -113,9 +114,9 @@ fn what_is_missing_comes_with_what_to_do() {
         }],
         self_test: SelfTest {
             reason: Some("the guard is missing".into()),
-            ..guard("", Verdict::NotTried, Vec::new()).self_test
+            ..guard(Guard::Ini, Verdict::NotTried, Vec::new()).self_test
         },
-        ..guard("filesystem", Verdict::NotTried, Vec::new())
+        ..guard(Guard::Filesystem, Verdict::NotTried, Vec::new())
     };
     let degraded = GuardReport {
         state: State::Degraded,
@@ -143,7 +144,7 @@ fn a_guard_that_gives_way_is_a_hole() {
     assert_eq!(
         plain(&report(
             false,
-            vec![guard("seccomp", Verdict::Failed, vec![through])]
+            vec![guard(Guard::Seccomp, Verdict::Failed, vec![through])]
         )),
         format!(
             "{HEAD}✗ seccomp     gives way\n\
@@ -155,7 +156,7 @@ fn a_guard_that_gives_way_is_a_hole() {
 
 #[test]
 fn what_could_not_be_attacked_is_told() {
-    let mut untried = guard("seccomp", Verdict::NotTried, Vec::new());
+    let mut untried = guard(Guard::Seccomp, Verdict::NotTried, Vec::new());
     untried.self_test.reason = Some("connect: no loopback".into());
     let text = plain(&report(true, vec![untried]));
     assert!(
@@ -171,7 +172,7 @@ fn what_could_not_be_attacked_is_told() {
 fn without_php_there_is_a_line_that_says_so() {
     let unknown = GuardReport {
         state: State::Unknown,
-        ..guard("process", Verdict::NotTried, Vec::new())
+        ..guard(Guard::Process, Verdict::NotTried, Vec::new())
     };
     let report = Report {
         user: User {

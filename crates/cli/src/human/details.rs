@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use altair_engine::guards::IN_FORCE;
+use altair_engine::guards::GuardState;
 use altair_engine::{Blocked, EvalResult, Outcome, Phase};
 use serde_json::Value;
 
@@ -124,16 +124,17 @@ fn refusal(blocked: &Blocked) -> String {
     format!(
         "refused: {} by {}; {lift}",
         escape::line(&blocked.what),
-        escape::line(&blocked.guard)
+        blocked.guard
     )
 }
 
 /// Guards that are not in force, by reason: nothing degrades in silence.
 fn unguarded(out: &mut String, result: &EvalResult, theme: Theme) {
-    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (guard, state) in &result.diagnostics.guards {
-        if state != IN_FORCE {
-            reasons.entry(state).or_default().push(guard);
+        if *state != GuardState::InForce {
+            let guards = reasons.entry(state.to_string()).or_default();
+            guards.push(guard.name());
         }
     }
     for (reason, guards) in reasons {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use altair_sandbox::Refusal;
 use nix::libc;
 
+use crate::guards::Guard;
 use crate::result::Blocked;
 use crate::services::Service;
 
@@ -73,12 +74,12 @@ pub(super) fn list(refusals: &[Refusal]) -> impl Iterator<Item = Blocked> {
         .map(|refusal| {
             let (what, lift) = describe(refusal, nix::unistd::geteuid().is_root());
             let guard = match refusal {
-                Refusal::FileLock { .. } => "limits",
-                _ => "seccomp",
+                Refusal::FileLock { .. } => Guard::Limits,
+                _ => Guard::Seccomp,
             };
             Blocked {
                 what,
-                guard: guard.into(),
+                guard,
                 lift: lift.map(Cow::into_owned),
             }
         })

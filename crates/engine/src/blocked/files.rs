@@ -10,6 +10,7 @@ use nix::libc;
 use super::Context;
 use crate::channel::Outside;
 use crate::confinement::AUDIT_DIR;
+use crate::guards::Guard;
 use crate::result::Blocked;
 
 /// Directories that are not the host's where they are in a run at all: to name them as readable
@@ -23,7 +24,7 @@ pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
     let in_project = path.starts_with(&context.root);
     let entry = |what, lift: String| Blocked {
         what,
-        guard: "filesystem".into(),
+        guard: Guard::Filesystem,
         lift: Some(lift),
     };
     if !file.write {

@@ -196,7 +196,7 @@ fn files(outside: Vec<(&std::path::Path, bool, i32)>, context: &Context) -> Vec<
         .list(context)
         .into_iter()
         .map(|entry| {
-            assert_eq!(entry.guard, "filesystem");
+            assert_eq!(entry.guard, Guard::Filesystem);
             (entry.what, entry.lift.unwrap())
         })
         .collect()

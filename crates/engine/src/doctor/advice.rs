@@ -2,6 +2,7 @@
 
 use super::machine::Machine;
 use super::report::Remedy;
+use crate::guards::Guard;
 
 /// System calls that make the private root; container engines refuse some of them by default.
 const CALLS_OF_THE_VIEW: &str =
@@ -22,12 +23,12 @@ const KERNEL_OF_LANDLOCK_TCP: (u32, u32) = (6, 7);
 const KERNEL_OF_XATTRS: (u32, u32) = (6, 6);
 
 /// What stands in the way of a guard whose state is less than in force because of `detail`.
-pub(super) fn of(guard: &str, detail: &str, machine: &Machine) -> Vec<Remedy> {
+pub(super) fn of(guard: Guard, detail: &str, machine: &Machine) -> Vec<Remedy> {
     let mut found = match guard {
-        "filesystem" => filesystem(detail, machine),
-        "landlock" => landlock(detail, machine),
-        "seccomp" => seccomp(machine),
-        "deadline" | "limits" => vec![remedy(
+        Guard::Filesystem => filesystem(detail, machine),
+        Guard::Landlock => landlock(detail, machine),
+        Guard::Seccomp => seccomp(machine),
+        Guard::Deadline | Guard::Limits => vec![remedy(
             "the processes of a run, and what they hold, are found in /proc, which is not mounted",
             "mount -t proc proc /proc",
         )],

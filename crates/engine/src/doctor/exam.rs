@@ -1,6 +1,5 @@
 //! The examination: ask, evaluate once with every guard, then attack each.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +15,7 @@ use super::report::{GuardReport, Kernel, Remedy, Report, SelfTest, State, User, 
 use super::scratch::Scratch;
 use super::{advice, versions};
 use crate::audit::Actor;
-use crate::guards::{GUARDS, IN_FORCE};
+use crate::guards::{Guard, GuardState, GuardStates};
 use crate::{Evaluator, Outcome};
 
 /// Self-tests at a time, at most: each is a few evaluations, one of which takes 200 MiB.
@@ -35,7 +34,7 @@ pub(super) fn examine(
         has_pcntl,
     } = interpreter::ask(php, extension);
     let mut problems = Vec::new();
-    let mut states = BTreeMap::new();
+    let mut states = GuardStates::new();
     let mut lab = None;
     if let Some(path) = &php.path
         && php.problem.is_none()
@@ -58,10 +57,10 @@ pub(super) fn examine(
             Err(problem) => problems.push(problem),
         }
     }
-    let states: Vec<_> = GUARDS.iter().map(|name| state(states.get(*name))).collect();
+    let states = Guard::ALL.map(|guard| state(states.get(&guard)));
     let mut tests = self_tests(lab.as_ref(), &states, progress).into_iter();
-    let guards: Vec<GuardReport> = GUARDS
-        .iter()
+    let guards: Vec<GuardReport> = Guard::ALL
+        .into_iter()
         .zip(states)
         .map(|(name, (state, detail))| GuardReport {
             name,
@@ -107,7 +106,7 @@ fn user() -> User {
 }
 
 /// One run with every guard, for the state of each.
-fn every_guard(lab: &Lab, problems: &mut Vec<String>) -> Result<BTreeMap<String, String>, String> {
+fn every_guard(lab: &Lab, problems: &mut Vec<String>) -> Result<GuardStates, String> {
     let scratch = Scratch::new().map_err(|e| {
         format!(
             "No project to try things in can be made in {}: {}. TMPDIR names another directory.",
@@ -126,26 +125,21 @@ fn every_guard(lab: &Lab, problems: &mut Vec<String>) -> Result<BTreeMap<String,
     Ok(result.diagnostics.guards)
 }
 
-fn state(text: Option<&String>) -> (State, Option<String>) {
-    let Some(text) = text else {
-        return (State::Unknown, None);
-    };
-    let detail = |rest: &str| Some(rest.to_owned());
-    match (
-        text.strip_prefix("degraded to "),
-        text.strip_prefix("missing: "),
-    ) {
-        _ if text == IN_FORCE => (State::InForce, None),
-        (Some(rest), _) => (State::Degraded, detail(rest)),
-        (_, Some(rest)) => (State::Missing, detail(rest)),
-        _ => (State::Missing, detail(text)),
+fn state(of: Option<&GuardState>) -> (State, Option<String>) {
+    match of {
+        None => (State::Unknown, None),
+        Some(GuardState::InForce) => (State::InForce, None),
+        Some(GuardState::Degraded { to }) => (State::Degraded, Some(to.clone())),
+        Some(GuardState::Missing { because } | GuardState::LeftOut { because }) => {
+            (State::Missing, Some(because.clone()))
+        }
     }
 }
 
-fn remedies(name: &str, state: State, detail: Option<&str>, machine: &Machine) -> Vec<Remedy> {
+fn remedies(guard: Guard, state: State, detail: Option<&str>, machine: &Machine) -> Vec<Remedy> {
     match state {
         State::InForce | State::Unknown => Vec::new(),
-        State::Degraded | State::Missing => advice::of(name, detail.unwrap_or_default(), machine),
+        State::Degraded | State::Missing => advice::of(guard, detail.unwrap_or_default(), machine),
     }
 }
 

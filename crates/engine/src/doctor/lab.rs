@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use altair_sandbox::Stream;
 
 use super::scratch::Scratch;
-use crate::guards::{ALWAYS_ON, GUARDS, Selection};
+use crate::guards::{Guard, GuardState, Selection};
 use crate::{EvalError, EvalRequest, EvalResult, Evaluator, Observer, Silent};
 
 /// Which guards a run has.
@@ -15,29 +15,25 @@ pub(super) enum Setting {
     /// All.
     All,
     /// This one, and those that cannot be left out.
-    Alone(&'static str),
+    Alone(Guard),
     /// Those that cannot be left out.
     Bare,
 }
 
 impl Setting {
     fn selection(self) -> Selection {
-        let keeps = |name: &str| match self {
+        let keeps = |guard: &Guard| match self {
             Self::All => true,
-            Self::Alone(guard) => name == guard || ALWAYS_ON.contains(&name),
-            Self::Bare => ALWAYS_ON.contains(&name),
+            Self::Alone(alone) => *guard == alone || guard.is_always_on(),
+            Self::Bare => guard.is_always_on(),
         };
-        let omitted: Vec<String> = GUARDS
-            .iter()
-            .filter(|name| !keeps(name))
-            .map(|name| (*name).to_owned())
-            .collect();
+        let omitted = Guard::ALL.into_iter().filter(|guard| !keeps(guard));
         // Where the kernel has no guards there is still something to report.
         let required = match self {
-            Self::All => vec!["ini".to_owned()],
+            Self::All => vec![Guard::Ini],
             Self::Alone(_) | Self::Bare => Vec::new(),
         };
-        Selection::new(required, omitted)
+        Selection::new(required, omitted.collect())
     }
 }
 
@@ -128,8 +124,7 @@ impl Lab {
 /// A guard may be there beside all others and not alone.
 fn has_guard(setting: Setting, result: EvalResult) -> Result<EvalResult, String> {
     if let Setting::Alone(guard) = setting
-        && let Some(state) = result.diagnostics.guards.get(guard)
-        && let Some(because) = state.strip_prefix("missing: ")
+        && let Some(GuardState::Missing { because }) = result.diagnostics.guards.get(&guard)
     {
         return Err(format!("alone it is missing: {because}"));
     }

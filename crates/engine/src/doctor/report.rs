@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::guards::Guard;
+
 /// What an examination has found.
 ///
 /// As JSON, a stable shape to which keys may be added:
@@ -126,8 +128,8 @@ pub struct Kernel {
 /// One guard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GuardReport {
-    /// Its name, one of [`GUARDS`](crate::guards::GUARDS).
-    pub name: &'static str,
+    /// Which.
+    pub name: Guard,
     /// What a run gets of it here.
     pub state: State,
     /// What remains of it, or why it is missing; nothing for one that is in force.

@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::encode::TRUNCATED;
+use crate::guards::GuardState;
 use crate::result::{EvalResult, FileChanges};
 
 use crate::known::Variable;
@@ -146,7 +147,12 @@ impl Secrets {
             .chain(blocked)
             .chain(changes)
             .chain(queries)
-            .chain(diagnostics.guards.values_mut())
+            .chain(
+                diagnostics
+                    .guards
+                    .values_mut()
+                    .filter_map(GuardState::text_mut),
+            )
         {
             self.text(text, false, &mut used);
         }

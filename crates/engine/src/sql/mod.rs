@@ -76,6 +76,8 @@ pub enum Statement {
     },
     /// It turns MySQL's autocommit on or off.
     Autocommit(bool),
+    /// It sets a savepoint in MySQL, which is nothing outside of a transaction.
+    Savepoint,
 }
 
 /// Says what a text is.

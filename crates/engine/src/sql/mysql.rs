@@ -101,6 +101,7 @@ fn begun(
         }
         "START" => {}
         "COMMIT" => return Ok(Statement::Commit { chain }),
+        "SAVEPOINT" if mode == Mode::Rollback => return Ok(Statement::Savepoint),
         "ROLLBACK" if !first.has("TO") => return Ok(Statement::Rollback { chain }),
         "ANALYZE" if !is_one_of(first.word(1), OF_TABLES) => return Ok(with_write(text)),
         "WITH" => return Ok(with_write(text)),

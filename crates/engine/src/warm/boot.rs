@@ -1,7 +1,6 @@
 //! Booting a template: on a thread of its own, so that it goes on when the call that began it does
 //! not wait any more.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,6 +20,7 @@ use super::{BOOT_LIMIT, Failed};
 use crate::changes;
 use crate::channel::{Booted, Message, MessageReader};
 use crate::evaluation::{GRACE, OUTPUT_LIMIT, Observer, stop_signal};
+use crate::guards::GuardStates;
 use crate::heard::Heard;
 use crate::result::Phase;
 use altair_sandbox::thread;
@@ -168,7 +168,7 @@ impl Booting {
                 elapsed: std::time::Duration::ZERO,
             },
             heard,
-            guards: BTreeMap::new(),
+            guards: GuardStates::new(),
             changes: None,
             message: Some(format!(
                 "Boot took longer. It goes on in the background, for {} s at most: a later call of this Evaluator finds it done.",

@@ -1,6 +1,5 @@
 //! A template that is booted: what it was made from, and what it shares.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -14,6 +13,7 @@ use super::{Boot, shared};
 use crate::changes;
 use crate::channel::Booted;
 use crate::freshness::{Freshness, MadeFrom, Started};
+use crate::guards::GuardStates;
 use crate::heard::Heard;
 
 /// A template that is booted.
@@ -21,7 +21,7 @@ use crate::heard::Heard;
 pub(super) struct Made {
     pub template: Template,
     pub boot: Arc<Boot>,
-    pub guards: BTreeMap<String, String>,
+    pub guards: GuardStates,
     /// `None`: something of what it was made from has changed by now, or may have: it is good for
     /// the call that made it.
     pub freshness: Option<Freshness>,
@@ -52,7 +52,7 @@ pub(super) fn make(
     ready: Ready,
     booted: Booted,
     heard: Heard,
-    guards: BTreeMap<String, String>,
+    guards: GuardStates,
     from: &From,
     pass: Pass,
 ) -> io::Result<Made> {

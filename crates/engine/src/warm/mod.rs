@@ -15,6 +15,7 @@ use altair_sandbox::{Captured, Ended, Stream};
 
 use crate::blocked::Refused;
 use crate::evaluation::{OUTPUT_LIMIT, Observer};
+use crate::guards::GuardStates;
 use crate::heard::Heard;
 use crate::known::Variable;
 use crate::result::FileChanges;
@@ -131,7 +132,7 @@ pub(crate) enum Acquired {
 pub(crate) struct Failed {
     pub ended: Ended,
     pub heard: Heard,
-    pub guards: std::collections::BTreeMap<String, String>,
+    pub guards: GuardStates,
     pub changes: Option<FileChanges>,
     /// What is to be said besides.
     pub message: Option<String>,

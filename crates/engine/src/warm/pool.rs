@@ -16,6 +16,7 @@ use crate::EvalError;
 use crate::asked::Asked;
 use crate::evaluation::{GRACE, Observer};
 use crate::freshness::Freshness;
+use crate::guards::GuardStates;
 use crate::start::Started;
 
 /// The templates of one evaluator. Dropping it ends them.
@@ -75,7 +76,7 @@ struct Forked {
     child: altair_sandbox::Child,
     channel: std::os::fd::OwnedFd,
     boot: Arc<Boot>,
-    guards: std::collections::BTreeMap<String, String>,
+    guards: GuardStates,
     start: Start,
 }
 
@@ -398,7 +399,7 @@ impl Made {
 /// What is to be said of a fork.
 struct Facts {
     boot: Arc<Boot>,
-    guards: std::collections::BTreeMap<String, String>,
+    guards: GuardStates,
     start: Start,
 }
 

@@ -1,16 +1,18 @@
 //! From a request to a template that runs and is to boot.
 
-use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use altair_sandbox::{Child, Pass, Shown, channel_pair};
+use altair_sandbox::{Child, Pass, channel_pair};
 
 use crate::asked::Asked;
 use crate::channel::{self, Model, Secret, Work};
-use crate::confinement::{AUDIT_DIR, Confinement, Level};
+use crate::confinement::AUDIT_DIR;
+use crate::guards::GuardStates;
+use crate::ladder::Level;
 use crate::readable::INSTALLED;
 use crate::request::{MAX_MEMORY_MB, MAX_TIMEOUT_MS};
+use crate::start::paths_of;
 use crate::{freshness, guards, launch};
 
 /// A template that is started, and all that its boot needs and leaves to be known.
@@ -21,7 +23,7 @@ pub(crate) struct TemplateStart {
     pub secret: Secret,
     /// What it gets when it has booted.
     pub pass: Pass,
-    pub guards: BTreeMap<String, String>,
+    pub guards: GuardStates,
     pub root: PathBuf,
     pub readable: Vec<PathBuf>,
     /// What of the project is not the host's to it.
@@ -46,14 +48,11 @@ impl TemplateStart {
             .clone()
             .with_memory_limit_mb(MAX_MEMORY_MB)
             .with_timeout_ms(MAX_TIMEOUT_MS);
-        let confinement = Confinement {
+        let asked = Asked {
             request: &request,
-            target: asked.target,
-            selection: &asked.evaluator.selection,
-            level: &Level::Full,
-            readable: &readable,
-            services: asked.services,
+            ..*asked
         };
+        let confinement = asked.confinement(&Level::Full, &readable);
         let files = confinement.files();
         let root = asked.target.root.path().to_owned();
         let (channel, theirs) = channel_pair().map_err(|error| error.to_string())?;
@@ -99,11 +98,7 @@ impl TemplateStart {
             outbox,
             secret,
             pass,
-            readable: readable
-                .iter()
-                .map(|shown| shown.path().to_owned())
-                .chain(readable.iter().filter_map(Shown::found_at))
-                .collect(),
+            readable: paths_of(&readable),
             private: vec![root.join(AUDIT_DIR)]
                 .into_iter()
                 .chain(files.into_iter().map(|(path, _)| path))

@@ -78,7 +78,7 @@ pub struct Temp {
 pub(crate) fn state(view: Option<&View>) -> GuardState {
     match view {
         Some(_) => GuardState::InForce,
-        None => GuardState::Missing {
+        None => GuardState::LeftOut {
             because: "the policy shows the files of the host".into(),
         },
     }

@@ -74,7 +74,9 @@ final class LaravelReaders
 
             return $names;
         };
-        yield 'pretend()' => fn () => $db->pretend(static fn () => $db->table('users')->delete());
+        yield 'pretend()' => fn () => array_column($db->pretend(
+            static fn () => $db->table('users')->delete(),
+        ), 'query');
     }
 
     /**

@@ -1,5 +1,6 @@
 //! The files that would have changed.
 
+use altair_engine::guards::{Guard, GuardState};
 use altair_engine::{Blocked, FileChange, FileChanges, Outcome};
 
 use super::{plain, result};
@@ -74,14 +75,20 @@ fn they_stand_between_refusals_and_guards_that_are_missing() {
     let mut all = result(Outcome::Returned);
     all.diagnostics.blocked = vec![Blocked {
         what: "connect to 127.0.0.1:8443".into(),
-        guard: "seccomp".into(),
+        guard: Guard::Seccomp,
         lift: Some("--network".into()),
     }];
     all.diagnostics.file_changes = Some(FileChanges {
         created: vec![change("a", 2)],
         ..FileChanges::default()
     });
-    all.diagnostics.guards = [("landlock".into(), "missing: the kernel has none".into())].into();
+    all.diagnostics.guards = [(
+        Guard::Landlock,
+        GuardState::Missing {
+            because: "the kernel has none".into(),
+        },
+    )]
+    .into();
     assert_eq!(
         plain(&all),
         "✓ null\n\

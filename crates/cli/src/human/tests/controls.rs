@@ -1,5 +1,6 @@
 //! No control character comes through, whatever the child reports.
 
+use altair_engine::guards::{Guard, GuardState};
 use altair_engine::{Blocked, EvalResult, Location, Outcome};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -78,8 +79,8 @@ proptest! {
         let mut threw = EvalResult { exception: Some(thrown), stdout: message.clone(), ..result(Outcome::BootFailed) };
         threw.diagnostics.message = Some(message.clone());
         threw.diagnostics.location = Some(Location { file: message.clone(), line: 1, stack_trace: vec![message.clone()] });
-        threw.diagnostics.blocked = vec![Blocked { what: message.clone(), guard: message.clone(), lift: Some(message.clone()) }];
-        threw.diagnostics.guards.insert(message.clone(), message);
+        threw.diagnostics.blocked = vec![Blocked { what: message.clone(), guard: Guard::Ini, lift: Some(message.clone()) }];
+        threw.diagnostics.guards.insert(Guard::Ini, GuardState::Missing { because: message });
         for text in [plain(&returned), plain(&threw)] {
             let raw = text.chars().find(|c| {
                 c.is_control() && *c != '\n' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

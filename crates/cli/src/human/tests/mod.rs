@@ -7,6 +7,7 @@ mod values;
 
 use std::collections::BTreeMap;
 
+use altair_engine::guards::{Guard, GuardState};
 use altair_engine::{Blocked, Diagnostics, EvalResult, Location, Outcome, OutputTruncated, Phase};
 use serde_json::json;
 
@@ -144,26 +145,34 @@ fn refusals_name_what_lifts_them_and_missing_guards_are_told() {
     blocked.diagnostics.blocked = vec![
         Blocked {
             what: "shell_exec()".into(),
-            guard: "functions".into(),
+            guard: Guard::Ini,
             lift: Some("--unsafe".into()),
         },
         Blocked {
             what: "ptrace".into(),
-            guard: "seccomp".into(),
+            guard: Guard::Seccomp,
             lift: None,
         },
     ];
+    let missing = || GuardState::Missing {
+        because: "the kernel has none".into(),
+    };
     blocked.diagnostics.guards = BTreeMap::from([
-        ("landlock".into(), "missing: the kernel has none".into()),
-        ("privileges".into(), "in force".into()),
-        ("seccomp".into(), "missing: the kernel has none".into()),
-        ("filesystem".into(), "degraded to landlock".into()),
+        (Guard::Landlock, missing()),
+        (Guard::Privileges, GuardState::InForce),
+        (Guard::Seccomp, missing()),
+        (
+            Guard::Filesystem,
+            GuardState::Degraded {
+                to: "landlock".into(),
+            },
+        ),
     ]);
     assert_eq!(
         plain(&blocked),
         "✓ null\n\
         \x20 duration=12ms  memory=8192 KB  exit=0\n\
-        \x20 refused: shell_exec() by functions; --unsafe allows it\n\
+        \x20 refused: shell_exec() by ini; --unsafe allows it\n\
         \x20 refused: ptrace by seccomp; nothing allows it\n\
         \x20 not in force: filesystem (degraded to landlock)\n\
         \x20 not in force: landlock, seccomp (missing: the kernel has none)\n"

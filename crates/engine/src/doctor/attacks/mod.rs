@@ -19,6 +19,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::lab::{Lab, Setting};
+use crate::guards::Guard;
 use crate::{EvalResult, Outcome};
 
 /// Attempts in the given setting. `Err` says why there could be none at all.
@@ -26,35 +27,35 @@ type Attempts = fn(&Lab, Setting) -> Result<Vec<Attempt>, String>;
 
 /// How a guard is attacked.
 pub(super) struct Plan {
-    pub guard: &'static str,
+    pub guard: Guard,
     /// With the guard alone.
     pub attack: Attempts,
     /// The same attempts without it, as far as it can be left out.
     pub without: Option<Attempts>,
 }
 
-/// Every guard, in the order of [`GUARDS`](crate::guards::GUARDS).
+/// Every guard, in the order of [`Guard::ALL`].
 pub(super) const PLANS: &[Plan] = &[
     Plan {
-        guard: "process",
+        guard: Guard::Process,
         attack: process::attack,
         without: Some(process::without),
     },
-    same("environment", environment::attack),
-    same("ini", ini::attack),
-    same("limits", limits::attack),
-    same("privileges", privileges::attack),
-    same("filesystem", files::attack_view),
-    same("landlock", files::attack_landlock),
-    same("seccomp", seccomp::attack),
+    same(Guard::Environment, environment::attack),
+    same(Guard::Ini, ini::attack),
+    same(Guard::Limits, limits::attack),
+    same(Guard::Privileges, privileges::attack),
+    same(Guard::Filesystem, files::attack_view),
+    same(Guard::Landlock, files::attack_landlock),
+    same(Guard::Seccomp, seccomp::attack),
     Plan {
-        guard: "deadline",
+        guard: Guard::Deadline,
         attack: deadline::attack,
         without: None,
     },
 ];
 
-const fn same(guard: &'static str, attack: Attempts) -> Plan {
+const fn same(guard: Guard, attack: Attempts) -> Plan {
     Plan {
         guard,
         attack,

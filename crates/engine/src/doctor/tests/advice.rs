@@ -1,8 +1,9 @@
 use crate::doctor::advice;
 use crate::doctor::machine::Machine;
+use crate::guards::Guard;
 
 /// All advice for a guard as text.
-fn of(guard: &str, detail: &str, machine: &Machine) -> String {
+fn of(guard: Guard, detail: &str, machine: &Machine) -> String {
     advice::of(guard, detail, machine)
         .iter()
         .map(|remedy| format!("{} => {}\n", remedy.because, remedy.how))
@@ -26,7 +27,7 @@ fn settings_that_close_user_namespaces_are_named_as_they_are_set() {
         apparmor_restricts_userns: Some(1),
         ..user()
     };
-    let text = of("filesystem", "", &machine);
+    let text = of(Guard::Filesystem, "", &machine);
     for setting in [
         "sysctl -w user.max_user_namespaces=15000",
         "sysctl -w kernel.unprivileged_userns_clone=1",
@@ -39,7 +40,7 @@ fn settings_that_close_user_namespaces_are_named_as_they_are_set() {
         is_admin: Some(true),
         ..machine
     };
-    assert!(!of("filesystem", "", &root).contains("sysctl"));
+    assert!(!of(Guard::Filesystem, "", &root).contains("sysctl"));
 }
 
 #[test]
@@ -51,16 +52,16 @@ fn an_engine_that_filters_gets_its_own_flag() {
         apparmor: Some("docker-default (enforce)".into()),
         ..user()
     };
-    let docker = of("filesystem", "", &inside("docker"));
+    let docker = of(Guard::Filesystem, "", &inside("docker"));
     assert!(docker.contains("docker run --security-opt seccomp=<profile>"));
     assert!(docker.contains("\"unshare\", \"mount\""));
     assert!(docker.contains("docker run --cap-add SYS_ADMIN"));
     assert!(docker.contains("docker run --security-opt apparmor=unconfined"));
-    let kubernetes = of("filesystem", "", &inside("kubernetes"));
+    let kubernetes = of(Guard::Filesystem, "", &inside("kubernetes"));
     assert!(kubernetes.contains("seccompProfile: {type: Localhost"));
     assert!(kubernetes.contains("capabilities: {add: [SYS_ADMIN]}"));
     assert!(kubernetes.contains("appArmorProfile: {type: Unconfined}"));
-    assert!(of("landlock", "", &inside("docker")).contains("\"landlock_create_ruleset\""));
+    assert!(of(Guard::Landlock, "", &inside("docker")).contains("\"landlock_create_ruleset\""));
 }
 
 #[test]
@@ -69,31 +70,33 @@ fn an_old_kernel_is_told_from_one_that_was_told_not_to() {
         release: Some("5.4.0-1".into()),
         ..user()
     };
-    assert!(of("landlock", "", &old).contains("Landlock came with Linux 5.13, this is 5.4.0-1"));
+    assert!(
+        of(Guard::Landlock, "", &old).contains("Landlock came with Linux 5.13, this is 5.4.0-1")
+    );
     let middle = Machine {
         release: Some("6.1.0".into()),
         is_filtered: Some(true),
         ..user()
     };
-    let text = of("landlock", "version 2 of Landlock: …", &middle);
+    let text = of(Guard::Landlock, "version 2 of Landlock: …", &middle);
     assert!(text.contains("run Linux 6.7 or later"), "{text}");
     assert!(!text.contains("filter"), "{text}");
     let off = Machine {
         modules: Some(vec!["capability".into(), "yama".into()]),
         ..user()
     };
-    assert!(of("landlock", "", &off).contains("lsm=landlock,capability,yama"));
+    assert!(of(Guard::Landlock, "", &off).contains("lsm=landlock,capability,yama"));
     let old = Machine {
         release: Some("6.1.0".into()),
         ..user()
     };
-    assert!(of("filesystem", "a read-only project: …", &old).contains("TMPDIR"));
-    assert!(!of("filesystem", "no namespace", &old).contains("TMPDIR"));
+    assert!(of(Guard::Filesystem, "a read-only project: …", &old).contains("TMPDIR"));
+    assert!(!of(Guard::Filesystem, "no namespace", &old).contains("TMPDIR"));
 }
 
 #[test]
 fn there_is_always_something_to_go_on_with() {
-    for guard in crate::guards::GUARDS {
+    for guard in Guard::ALL {
         let advice = advice::of(guard, "", &Machine::default());
         assert!(!advice.is_empty(), "{guard}");
         assert!(

@@ -6,12 +6,12 @@ mod judge;
 mod machine;
 
 use super::attacks::PLANS;
-use crate::guards::GUARDS;
+use crate::guards::Guard;
 
 #[test]
 fn every_guard_is_attacked() {
     let attacked: Vec<_> = PLANS.iter().map(|plan| plan.guard).collect();
-    assert_eq!(attacked, GUARDS);
+    assert_eq!(attacked, Guard::ALL);
 }
 
 #[test]

@@ -269,7 +269,7 @@ fn no_part_of_a_result_says_it() {
         diagnostics: serde_json::from_value::<BTreeMap<String, serde_json::Value>>(json!({
             "outcome": "threw", "message": "8264190375", "start_reason": "8264190375",
             "location": {"file": "8264190375", "line": 1, "stack_trace": ["8264190375"]},
-            "blocked": [{"what": "open 8264190375", "guard": "g", "lift": "--service=8264190375:1"}],
+            "blocked": [{"what": "open 8264190375", "guard": "ini", "lift": "--service=8264190375:1"}],
             "file_changes": {"created": [{"path": "8264190375", "size": 1}], "modified": [], "deleted": []},
             "guards": {"ini": "why 8264190375"},
         }))

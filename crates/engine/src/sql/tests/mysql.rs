@@ -107,7 +107,7 @@ fn what_is_about_transactions_is_known() {
         ("commit and no chain", Statement::Commit { chain: false }),
         ("rollback", Statement::Rollback { chain: false }),
         ("rollback to savepoint x", Statement::Plain),
-        ("savepoint x", Statement::Plain),
+        ("savepoint x", Statement::Savepoint),
         ("set autocommit=0", Statement::Autocommit(false)),
         ("SET @@session.autocommit = ON", Statement::Autocommit(true)),
         ("set autocommit=0, sql_mode='x'", Statement::Sets),

@@ -1,0 +1,48 @@
+//! Directories of a run on disk, where the kernel gives it none in memory.
+
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+
+use altair_sandbox::{Place, RunAs, other_user};
+use nix::unistd::fchown;
+use tempfile::TempDir;
+
+use crate::confinement::run_as;
+
+/// They are removed when this is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Directories(Vec<(TempDir, Option<RunAs>)>);
+
+impl Directories {
+    /// Makes one for the owner of the project at `root`.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn make(&mut self, root: &Place) -> io::Result<Place> {
+        let dir = tempfile::Builder::new()
+            .prefix("altair-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir()?;
+        let place = Place::find(dir.path())?;
+        let owner = run_as(root);
+        self.0.push((dir, owner));
+        if let Some(owner) = other_user(owner) {
+            // The last thing that is done by its path: from here on it is its owner's to rename.
+            fchown(
+                place.open()?,
+                Some(owner.uid.into()),
+                Some(owner.gid.into()),
+            )?;
+        }
+        Ok(place)
+    }
+}
+
+impl Drop for Directories {
+    fn drop(&mut self) {
+        for (dir, owner) in self.0.drain(..) {
+            altair_sandbox::remove_directory(&dir.keep(), owner);
+        }
+    }
+}
