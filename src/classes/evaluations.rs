@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 
 use altair_engine::encode::{Key, Step};
-use altair_engine::{EvalError, EvalResult, Evaluator, Prepared, Turns};
+use altair_engine::{EvalError, EvalResult, Evaluation, Evaluator, Turns};
 use ext_php_rs::convert::IntoZval;
 use ext_php_rs::prelude::*;
 use ext_php_rs::types::{ZendClassObject, Zval};
@@ -137,7 +137,7 @@ impl Evaluations {
 }
 
 impl State {
-    fn start(&mut self, number: usize, prepared: Prepared) -> io::Result<()> {
+    fn start(&mut self, number: usize, prepared: Evaluation) -> io::Result<()> {
         let (crew, turns) = match &mut self.crew {
             Some(crew) => crew,
             none => none.insert((

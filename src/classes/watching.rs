@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use altair_engine::{EvalError, EvalResult, Observer, Prepared};
+use altair_engine::{EvalError, EvalResult, Evaluation, Observer};
 use altair_sandbox::Stream;
 use altair_sandbox::thread;
 use nix::fcntl::OFlag;
@@ -74,7 +74,7 @@ struct Shared {
 #[derive(Default)]
 struct Queue {
     /// Each with its number.
-    runs: VecDeque<(usize, Prepared)>,
+    runs: VecDeque<(usize, Evaluation)>,
     /// Threads that have nothing to do.
     idle: usize,
     is_over: bool,
@@ -86,7 +86,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shared {
     /// The next run. `None`: there is none to come.
-    fn next(&self) -> Option<(usize, Prepared)> {
+    fn next(&self) -> Option<(usize, Evaluation)> {
         let mut queue = lock(&self.queue);
         loop {
             if queue.is_over {
@@ -141,7 +141,7 @@ impl Teller {
         }
     }
 
-    fn run(mut self, prepared: Prepared) {
+    fn run(mut self, prepared: Evaluation) {
         let result = catch_unwind(AssertUnwindSafe(|| prepared.run(&mut self)));
         let broken = |_| Err(EvalError::Launch("The evaluation broke off.".into()));
         self.tell(Event::Done(Box::new(result.unwrap_or_else(broken))));
@@ -207,7 +207,7 @@ impl Crew {
     /// # Errors
     ///
     /// Where there can be no thread at all.
-    pub fn start(&mut self, number: usize, prepared: Prepared) -> io::Result<()> {
+    pub fn start(&mut self, number: usize, prepared: Evaluation) -> io::Result<()> {
         if !self.is_own() {
             return Ok(()); // `next` tells
         }

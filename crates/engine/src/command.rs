@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::{Launch, Observer, Policy, Status, Stream, Supervision};
 
-use crate::outcome::{EXIT_SIGNAL_BASE, EXIT_TIMED_OUT, text};
+use crate::verdict::{EXIT_SIGNAL_BASE, EXIT_TIMED_OUT, text};
 use crate::{OUTPUT_LIMIT, php};
 
 /// The exit code for a program that could not be started; what shells use.

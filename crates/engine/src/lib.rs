@@ -4,13 +4,16 @@
 //! PHP: the child is a `php` process that loads the extension, and this crate is what starts it,
 //! talks to it over the [`channel`] and turns how it ended into a result.
 
-mod asked;
 pub mod audit;
 mod blocked;
+mod bounds;
 mod changes;
 pub mod channel;
+mod cold_start;
 pub mod command;
+mod concurrency;
 mod confinement;
+mod context;
 mod diagnosis;
 mod directories;
 pub mod doctor;
@@ -18,38 +21,43 @@ mod dotenv;
 pub mod encode;
 mod error;
 mod evaluation;
+mod evaluator;
 mod freshness;
 pub mod guards;
 mod heard;
 mod known;
 mod ladder;
 pub mod launch;
-mod outcome;
+mod observer;
+mod origin;
 pub mod php;
 pub mod profile;
 pub mod queries;
 mod readable;
+mod redactor;
 mod request;
 mod result;
 pub mod secrets;
 pub mod services;
+mod settings;
 pub mod sql;
-mod start;
-mod turns;
+mod verdict;
 mod warm;
 
+pub use bounds::{GRACE, OUTPUT_LIMIT, STOP_SIGNAL_OFFSET, stop_signal};
+pub use concurrency::Turns;
 pub use error::EvalError;
-pub use evaluation::{
-    Evaluator, GRACE, OUTPUT_LIMIT, Observer, Prepared, STOP_SIGNAL_OFFSET, Silent, stop_signal,
-};
+pub use evaluation::Evaluation;
+pub use evaluator::Evaluator;
+pub use observer::{Observer, Silent};
 pub use queries::{MoreQueries, Query, RowChanges};
 pub use request::{
     Bootstrap, DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, EvalRequest,
-    MAX_MEMORY_MB, MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS, Target,
+    MAX_MEMORY_MB, MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS, MemoryLimit, Target, Timeout,
 };
 pub use result::{
     Blocked, Diagnostics, EvalResult, FileChange, FileChanges, Location, Outcome, OutputTruncated,
     Phase, Timings,
 };
-pub use turns::Turns;
-pub use warm::{IDLE, Pool};
+pub use settings::IDLE;
+pub use warm::Pool;

@@ -43,8 +43,10 @@ pub struct EvalRequest {
     pub snippet: Vec<u8>,
     /// The application: the directory that holds `vendor/autoload.php`.
     pub project_root: PathBuf,
-    timeout_ms: u32,
-    memory_limit_mb: u32,
+    /// The deadline of the whole call, boot included.
+    pub timeout: Timeout,
+    /// PHP's `memory_limit`.
+    pub memory_limit: MemoryLimit,
     /// Whether writes to the project are real.
     pub allow_writes: bool,
     /// Whether outbound connections are open.
@@ -66,6 +68,30 @@ pub struct EvalRequest {
     pub database: Option<Database>,
     /// Whether statements of databases are told of. Those of a run that is rolled back always are.
     pub queries: bool,
+}
+
+/// A deadline, in milliseconds, within its bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeout(u32);
+
+impl Timeout {
+    /// Clamped to [`MIN_TIMEOUT_MS`]…[`MAX_TIMEOUT_MS`].
+    #[must_use]
+    pub fn clamped_ms(ms: i64) -> Self {
+        Self(clamp(ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS))
+    }
+}
+
+/// A memory limit, in MiB, within its bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryLimit(u32);
+
+impl MemoryLimit {
+    /// Clamped to [`MIN_MEMORY_MB`]…[`MAX_MEMORY_MB`].
+    #[must_use]
+    pub fn clamped_mb(mb: i64) -> Self {
+        Self(clamp(mb, MIN_MEMORY_MB, MAX_MEMORY_MB))
+    }
 }
 
 /// What the database sessions of a run may do.
@@ -106,8 +132,8 @@ impl EvalRequest {
         Self {
             snippet: snippet.into(),
             project_root: project_root.into(),
-            timeout_ms: clamp(DEFAULT_TIMEOUT_MS, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
-            memory_limit_mb: clamp(DEFAULT_MEMORY_MB, MIN_MEMORY_MB, MAX_MEMORY_MB),
+            timeout: Timeout::clamped_ms(DEFAULT_TIMEOUT_MS),
+            memory_limit: MemoryLimit::clamped_mb(DEFAULT_MEMORY_MB),
             allow_writes: false,
             allow_network: false,
             unconfined: false,
@@ -124,21 +150,21 @@ impl EvalRequest {
     /// [`MIN_TIMEOUT_MS`]…[`MAX_TIMEOUT_MS`] milliseconds.
     #[must_use]
     pub fn with_timeout_ms(mut self, timeout_ms: i64) -> Self {
-        self.timeout_ms = clamp(timeout_ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS);
+        self.timeout = Timeout::clamped_ms(timeout_ms);
         self
     }
 
     /// Sets PHP's `memory_limit`, clamped to [`MIN_MEMORY_MB`]…[`MAX_MEMORY_MB`] MiB.
     #[must_use]
     pub fn with_memory_limit_mb(mut self, memory_limit_mb: i64) -> Self {
-        self.memory_limit_mb = clamp(memory_limit_mb, MIN_MEMORY_MB, MAX_MEMORY_MB);
+        self.memory_limit = MemoryLimit::clamped_mb(memory_limit_mb);
         self
     }
 
     /// The deadline of the whole call, in milliseconds.
     #[must_use]
     pub fn timeout_ms(&self) -> u32 {
-        self.timeout_ms
+        self.timeout.0
     }
 
     /// What database sessions may do.
@@ -175,7 +201,7 @@ impl EvalRequest {
     /// PHP's `memory_limit`, in MiB.
     #[must_use]
     pub fn memory_limit_mb(&self) -> u32 {
-        self.memory_limit_mb
+        self.memory_limit.0
     }
 
     /// Checks the request against the disk and resolves its paths.

@@ -78,21 +78,35 @@ impl Announced {
         request: &EvalRequest,
         secrets: Option<Arc<Secrets>>,
     ) -> Self {
-        let text = without(
-            secrets.as_deref(),
-            &String::from_utf8_lossy(&request.snippet),
-        );
+        // All of it is taken apart: what is new has to be placed.
+        let EvalRequest {
+            snippet,
+            project_root: _, // the log's place
+            timeout: _,
+            memory_limit: _,
+            allow_writes,
+            allow_network,
+            unconfined,
+            // What these open, an unsafe run has.
+            bootstrap: _,
+            services: _,
+            readable_paths: _,
+            redact: _,
+            database: _,
+            queries: _,
+        } = request;
+        let text = without(secrets.as_deref(), &String::from_utf8_lossy(snippet));
         Self {
             actor,
             user: login_name(),
             client: client.map(str::to_owned),
             extra: Extra {
                 run: run.to_string(),
-                r#unsafe: request.unconfined,
-                allow_writes: request.allow_writes,
-                allow_network: request.allow_network,
-                snippet_length: request.snippet.len(),
-                snippet_sha256: format!("{:x}", Sha256::digest(&request.snippet)),
+                r#unsafe: *unconfined,
+                allow_writes: *allow_writes,
+                allow_network: *allow_network,
+                snippet_length: snippet.len(),
+                snippet_sha256: format!("{:x}", Sha256::digest(snippet)),
                 snippet: redact::redact(&text, Grammar::Php, TEXT_MAX),
                 exit_code: None,
                 timed_out: false,

@@ -20,12 +20,9 @@ use nix::sys::stat::fstatat;
 
 use crate::confinement::{FILE_PATIENCE, run_as};
 use crate::dotenv::{self, Entry, Names};
-use crate::secrets::{Secrets, is_secret, is_secret_variable};
+use crate::secrets::{Secrets, Variable, is_secret, is_secret_variable};
 use crate::services::{Declarations, MANIFEST_MAX_BYTES};
 use effective::Effective;
-
-/// A variable's name and value.
-pub(crate) type Variable = (Vec<u8>, Vec<u8>);
 
 /// Environments whose files are looked into beside that of `APP_ENV`: a file may name the one that
 /// holds, and to know the secrets of others does no harm.

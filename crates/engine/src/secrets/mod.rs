@@ -9,7 +9,6 @@ mod forms;
 mod name;
 mod places;
 mod spans;
-mod stream;
 #[cfg(test)]
 mod tests;
 mod url;
@@ -26,19 +25,21 @@ use std::time::Instant;
 
 use crate::encode::TRUNCATED;
 use crate::guards::GuardState;
-use crate::result::{EvalResult, FileChanges};
+use crate::result::{Diagnostics, EvalResult, FileChanges};
 
-use crate::known::Variable;
 pub(crate) use name::{is_header_name, is_scheme, is_secret_name, is_secret_variable};
+pub(crate) use places::BEFORE_MAX;
 use places::Places;
 use spans::Finder;
-pub(crate) use stream::Redactor;
 pub(crate) use url::url_password;
 pub use variables::is_secret;
 pub(crate) use variables::weak;
 
 /// Bytes of the shortest value that is looked for everywhere: a shorter one would be found in many a word.
 pub const SHORTEST: usize = 6;
+
+/// A variable's name and value.
+pub(crate) type Variable = (Vec<u8>, Vec<u8>);
 
 /// A part of a text, and the secret that is there.
 type Span = (Range<usize>, usize);
@@ -118,57 +119,76 @@ impl Secrets {
     /// has not been searched `until` then is not shown: it is bounded, but by whoever has made it.
     pub fn redact(&self, result: &mut EvalResult, until: Instant) {
         let mut used = Used::new(until);
-        for output in [&mut result.stdout, &mut result.stderr] {
+        // All of it is taken apart: what is new has to be placed.
+        let EvalResult {
+            result: value,
+            stdout,
+            stderr,
+            exception,
+            duration_ms: _,
+            memory_peak_bytes: _,
+            exit_code: _,
+            timed_out: _,
+            diagnostics,
+        } = result;
+        let Diagnostics {
+            outcome: _,
+            phase: _,
+            message,
+            location,
+            signal: _,
+            timings_ms: _,
+            start: _,
+            start_reason,
+            blocked,
+            file_changes,
+            queries,
+            queries_more: _,
+            database_changes,
+            output_truncated: _,
+            redacted,
+            guards,
+        } = diagnostics;
+        for output in [stdout, stderr] {
             self.text(output, false, &mut used);
         }
-        for value in [&mut result.result, &mut result.exception]
-            .into_iter()
-            .flatten()
-        {
+        for value in [value, exception].into_iter().flatten() {
             self.json(value, &mut used);
         }
-        let diagnostics = &mut result.diagnostics;
-        let location = diagnostics.location.iter_mut();
+        let location = location.iter_mut();
         let places = location.flat_map(|at| at.stack_trace.iter_mut().chain([&mut at.file]));
-        let blocked = diagnostics.blocked.iter_mut();
         // A switch with a value says what the snippet has asked for.
-        let blocked = blocked.flat_map(|it| {
+        let blocked = blocked.iter_mut().flat_map(|it| {
             let lift = it.lift.as_mut().filter(|lift| lift.contains('='));
             lift.into_iter().chain([&mut it.what])
         });
-        let changes = diagnostics.file_changes.iter_mut().flat_map(paths);
-        let queries = diagnostics.queries.iter_mut().flatten();
+        let changes = file_changes.iter_mut().flat_map(paths);
+        let queries = queries.iter_mut().flatten();
         let queries = queries.flat_map(|query| query.at.iter_mut().chain([&mut query.sql]));
-        let texts = [&mut diagnostics.message, &mut diagnostics.start_reason];
-        for text in texts
+        for text in [message, start_reason]
             .into_iter()
             .flatten()
             .chain(places)
             .chain(blocked)
             .chain(changes)
             .chain(queries)
-            .chain(
-                diagnostics
-                    .guards
-                    .values_mut()
-                    .filter_map(GuardState::text_mut),
-            )
+            .chain(guards.values_mut().filter_map(GuardState::text_mut))
         {
             self.text(text, false, &mut used);
         }
-        let changes = std::mem::take(&mut diagnostics.database_changes);
+        let changes = std::mem::take(database_changes);
         let changes = changes.into_iter().map(|(mut table, rows)| {
             self.text(&mut table, false, &mut used);
             (table, rows)
         });
-        diagnostics.database_changes = changes.collect();
-        diagnostics.redacted = used
+        *database_changes = changes.collect();
+        *redacted = used
             .secrets
             .into_iter()
             .map(|of| self.name(of).to_owned())
             .collect();
-        diagnostics.redacted.sort();
-        diagnostics.redacted.dedup();
+        redacted.sort();
+        redacted.dedup();
     }
 
     /// `text` with its secrets replaced.
@@ -213,7 +233,7 @@ impl Secrets {
     }
 
     /// What stands for a secret.
-    fn replacement(&self, of: usize) -> String {
+    pub(crate) fn replacement(&self, of: usize) -> String {
         format!("[redacted:{}]", self.name(of))
     }
 
@@ -223,7 +243,7 @@ impl Secrets {
 
     /// Where secrets are in a text that stands behind another one, in order and apart, each with the secret
     /// that begins there. `None`: that was not all, and there was no time left.
-    fn spans(
+    pub(crate) fn spans(
         &self,
         before: &[u8],
         text: &[u8],
@@ -253,7 +273,7 @@ impl Secrets {
     }
 
     /// Where at the end of a text that stands behind another one a secret begins that may go on behind it.
-    fn head_at_end(&self, before: &[u8], text: &[u8]) -> Option<usize> {
+    pub(crate) fn head_at_end(&self, before: &[u8], text: &[u8]) -> Option<usize> {
         let head = self.finder.head_at_end(text, 1).map(|(start, _)| start);
         if self.places.is_empty() {
             return head;

@@ -98,6 +98,21 @@ pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Sta
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
         return Err(format!("{} with {name}", first.word(0)));
     }
+    // The server's own code, or a library's, under another name: superusers alone may do that.
+    let mut runs = anywhere(text).peekable();
+    while let Some(run) = runs.next() {
+        let is_native = |next: &&[u8]| {
+            [&b"INTERNAL"[..], b"C"]
+                .iter()
+                .any(|it| next.eq_ignore_ascii_case(it))
+        };
+        if first.is("CREATE")
+            && run.eq_ignore_ascii_case(b"LANGUAGE")
+            && runs.peek().is_some_and(is_native)
+        {
+            return Err("CREATE with native code".to_owned());
+        }
+    }
     let chain = first.has("CHAIN") && !first.has("NO");
     if first.is("COPY") {
         copies_to_client(reading, text)?;

@@ -14,14 +14,15 @@ use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::pipe2;
 
-use super::made::{From, Made, make};
-use super::start::TemplateStart;
+use super::booted_template::{BootedTemplate, MadeFrom, look};
+use super::template_start::TemplateStart;
 use super::{BOOT_LIMIT, Failed};
+use crate::bounds::{GRACE, OUTPUT_LIMIT, stop_signal};
 use crate::changes;
 use crate::channel::{Booted, Message, MessageReader};
-use crate::evaluation::{GRACE, OUTPUT_LIMIT, Observer, stop_signal};
 use crate::guards::GuardStates;
 use crate::heard::Heard;
+use crate::observer::Observer;
 use crate::result::Phase;
 use altair_sandbox::thread;
 
@@ -31,7 +32,7 @@ const LOOK_AFTER_MS: u16 = 100;
 /// How a boot came out.
 #[derive(Debug)]
 pub(super) enum Result {
-    Made(Box<Made>),
+    Template(Box<BootedTemplate>),
     Failed(Box<Failed>),
     /// There is no template to be had here.
     Unable(String),
@@ -327,15 +328,15 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
     }
     match (made, booted) {
         (MadeReady::Ready(ready), Some(booted)) => {
-            let from = From {
+            let from = MadeFrom {
                 root,
                 readable,
                 private,
                 launched_ns,
                 named,
             };
-            match make(ready, booted, heard, guards, &from, pass) {
-                Ok(made) => Result::Made(Box::new(made)),
+            match look(ready, booted, heard, guards, &from, pass) {
+                Ok(template) => Result::Template(Box::new(template)),
                 Err(error) => Result::Unable(format!("the template cannot be looked at: {error}")),
             }
         }

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use altair_sandbox::Inode;
 
-use crate::asked::Asked;
 use crate::channel::Watched;
+use crate::context::RequestContext;
 use crate::guards::Selection;
 use crate::launch;
-use crate::request::Bootstrap;
+use crate::request::{Bootstrap, EvalRequest, Target};
 use crate::services::Services;
+use crate::settings::Settings;
 
 /// All that a template is made from, but for the files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -36,34 +37,68 @@ pub(super) struct Key {
 }
 
 impl Key {
-    pub(super) fn new(asked: &Asked<'_>) -> Self {
-        let Asked {
-            evaluator,
+    pub(super) fn new(context: &RequestContext<'_>) -> Self {
+        let RequestContext {
+            settings,
             request,
             target,
             php,
             environment,
             services,
-        } = *asked;
+        } = *context;
+        // All of each is taken apart here: what is new has to be placed.
+        let Settings {
+            php: _, // what it means is in the context
+            running: _,
+            extension,
+            ini_scan_dir,
+            selection,
+            // The same as long as this process lives, and a pool is one process's.
+            known_paths: _,
+            idle: _, // the first request's
+            actor: _,
+        } = settings;
+        let EvalRequest {
+            snippet: _,
+            project_root,
+            // A template has as much of these as any request may ask for.
+            timeout: _,
+            memory_limit: _,
+            allow_writes,
+            allow_network,
+            unconfined: _, // an unsafe run has no template
+            bootstrap: _,  // what it means is in the target
+            services: _,   // resolved in the context
+            readable_paths,
+            redact: _, // the host's affair
+            // Both are in how sessions are watched.
+            database: _,
+            queries: _,
+        } = request;
+        let Target {
+            root,
+            bootstrap,
+            readable: _, // found anew by each template
+        } = target;
         Self {
-            root: target.root.path().to_owned(),
-            directory: target.root.inode(),
-            owner: (target.root.owner().uid, target.root.owner().gid),
-            bootstrap: match &target.bootstrap {
+            root: root.path().to_owned(),
+            directory: root.inode(),
+            owner: (root.owner().uid, root.owner().gid),
+            bootstrap: match bootstrap {
                 Bootstrap::File(path) => Some(path.clone()),
                 Bootstrap::Discover => None,
             },
             php: php.to_owned(),
-            extension: evaluator.extension.clone(),
-            ini_scan_dir: evaluator.ini_scan_dir.clone(),
-            environment: launch::passed_on(environment, &evaluator.selection, request),
-            allow_writes: request.allow_writes,
-            allow_network: request.allow_network,
+            extension: extension.clone(),
+            ini_scan_dir: ini_scan_dir.clone(),
+            environment: launch::passed_on(environment, selection, request),
+            allow_writes: *allow_writes,
+            allow_network: *allow_network,
             watched: request.watched(),
-            selection: evaluator.selection.clone(),
-            readable: request.readable_paths.clone(),
+            selection: selection.clone(),
+            readable: readable_paths.clone(),
             services: services.clone(),
-            named_root: request.project_root.clone(),
+            named_root: project_root.clone(),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Warm starts: templates that have booted an application, and fork a child for each request.
 
 mod boot;
+mod booted_template;
 mod key;
-mod made;
 mod pool;
 mod shared;
-mod start;
+mod template_start;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,57 +14,22 @@ use std::time::Duration;
 use altair_sandbox::{Captured, Ended, Stream};
 
 use crate::blocked::Refused;
-use crate::evaluation::{OUTPUT_LIMIT, Observer};
+use crate::bounds::OUTPUT_LIMIT;
+use crate::cold_start::NewChild;
 use crate::guards::GuardStates;
 use crate::heard::Heard;
-use crate::known::Variable;
+use crate::observer::Observer;
+use crate::origin::Origin;
 use crate::result::FileChanges;
-use crate::start::Started;
+use crate::secrets::Variable;
 
 pub use pool::Pool;
 
 /// How long a boot may take, also when the call that began it has come to its deadline.
 pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long a template waits for a request before it ends, by default: longer than an agent thinks.
-pub const IDLE: Duration = Duration::from_secs(5 * 60);
-
 /// Templates that a pool keeps: each holds the memory of a booted application.
 pub(crate) const TEMPLATES_MAX: usize = 8;
-
-/// How a child was started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Start {
-    /// In a process of its own; why, where a template was asked for.
-    Cold(Option<String>),
-    /// As a fork of a template that was made for it.
-    First,
-    /// As a fork of a template.
-    Warm,
-    /// It boots the application itself, because of this.
-    Booted(String),
-}
-
-impl Start {
-    /// `diagnostics.start`.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Cold(_) => "cold",
-            Self::First => "first",
-            Self::Warm => "warm",
-            Self::Booted(_) => "booted",
-        }
-    }
-
-    /// `diagnostics.start_reason`.
-    pub(crate) fn reason(self) -> Option<String> {
-        match self {
-            Self::Cold(reason) => reason,
-            Self::Booted(reason) => Some(reason),
-            Self::First | Self::Warm => None,
-        }
-    }
-}
 
 /// What boot has left for each run to show, as if it had booted itself.
 #[derive(Debug, Default)]
@@ -120,11 +85,11 @@ impl Boot {
 /// What a pool has for a request.
 pub(crate) enum Acquired {
     /// A child that waits for its task.
-    Child(Box<Started>, Start, Arc<Boot>),
+    Child(Box<NewChild>, Origin, Arc<Boot>),
     /// The boot has ended otherwise, and that is the answer.
     Ended(Box<Failed>),
     /// Nothing: it is to be started cold, for this reason if there is one to tell.
-    Nothing(Start),
+    Nothing(Origin),
 }
 
 /// A boot that has come to no template.

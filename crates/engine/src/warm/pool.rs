@@ -8,16 +8,18 @@ use std::time::{Duration, Instant};
 use altair_sandbox::{ForkError, channel_pair};
 
 use super::boot::{Booting, Result as BootResult};
+use super::booted_template::BootedTemplate;
 use super::key::Key;
-use super::made::Made;
-use super::start::TemplateStart;
-use super::{Acquired, Boot, Start, TEMPLATES_MAX};
+use super::template_start::TemplateStart;
+use super::{Acquired, Boot, TEMPLATES_MAX};
 use crate::EvalError;
-use crate::asked::Asked;
-use crate::evaluation::{GRACE, Observer};
+use crate::bounds::GRACE;
+use crate::cold_start::NewChild;
+use crate::context::RequestContext;
 use crate::freshness::Freshness;
 use crate::guards::GuardStates;
-use crate::start::Started;
+use crate::observer::Observer;
+use crate::origin::Origin;
 
 /// The templates of one evaluator. Dropping it ends them.
 ///
@@ -48,9 +50,9 @@ struct Slot {
 
 enum State {
     Booting(Arc<Booting>),
-    Ready(Box<Made>),
+    Ready(Box<BootedTemplate>),
     /// The application has to be booted in each child; why, and as long as what was seen.
-    Booted {
+    Unforkable {
         why: String,
         seen: Box<Freshness>,
     },
@@ -64,20 +66,22 @@ enum State {
     },
 }
 
-/// What to do next for a request.
-enum Next {
-    Wait(Arc<Booting>, bool),
-    Take(Result<Box<Forked>, ForkError>),
-    Nothing(Start),
+/// What there is for a request.
+enum Found {
+    /// A boot that goes on, and whether this call has begun it.
+    Booting(Arc<Booting>, bool),
+    /// A template that is fresh.
+    Template(Fork),
+    /// No template.
+    Nothing(Origin),
 }
 
-/// A fork of a template, and what is to be said of it.
-struct Forked {
-    child: altair_sandbox::Child,
-    channel: std::os::fd::OwnedFd,
+/// What a fork is made from, and what is to be said of it.
+struct Fork {
+    template: altair_sandbox::Template,
     boot: Arc<Boot>,
     guards: GuardStates,
-    start: Start,
+    origin: Origin,
 }
 
 /// Templates that are made for one request before it is started cold: each time, what one was made
@@ -121,89 +125,68 @@ impl Pool {
     /// [`EvalError::Interrupted`] where the observer has had enough.
     pub(crate) fn acquire(
         &self,
-        asked: &Asked<'_>,
+        context: &RequestContext<'_>,
         deadline: Instant,
         observer: &mut dyn Observer,
     ) -> Result<Acquired, EvalError> {
         if !self.is_own() {
             let why = "this process is a fork of the one that has the templates";
-            return Ok(Acquired::Nothing(Start::Cold(Some(why.into()))));
+            return Ok(Acquired::Nothing(Origin::cold_because(why)));
         }
-        if let Some(why) = asked.cannot_be_warm() {
-            return Ok(Acquired::Nothing(Start::Cold(Some(why))));
+        if let Some(why) = context.cannot_be_warm() {
+            return Ok(Acquired::Nothing(Origin::cold_because(why)));
         }
-        let key = Key::new(asked);
+        let key = Key::new(context);
         let mut tries = 0;
         while tries < TRIES_MAX {
-            let next = self.next(&key, asked, deadline)?;
-            let (booting, is_maker) = match next {
-                Next::Nothing(start) => return Ok(Acquired::Nothing(start)),
-                Next::Take(Ok(forked)) => return Ok(child(*forked, asked)),
-                Next::Take(Err(ForkError::Gone)) => {
+            let forked = match self.find(&key, context)? {
+                Found::Nothing(origin) => return Ok(Acquired::Nothing(origin)),
+                Found::Template(fork) => {
                     tries += 1;
-                    continue;
+                    self.forked(&key, fork, context, deadline)?
                 }
-                // There is something in the way that may pass, and is none of the request's.
-                Next::Take(Err(error @ ForkError::Refused(_))) => {
-                    let why = error.to_string();
-                    return Ok(Acquired::Nothing(Start::Cold(Some(why))));
+                Found::Booting(booting, is_maker) => {
+                    tries += usize::from(is_maker);
+                    match wait_for(&booting, is_maker, deadline, observer)? {
+                        Some(ended) => Some(ended),
+                        None => self.settle(&key, &booting, is_maker, context, deadline)?,
+                    }
                 }
-                Next::Take(Err(ForkError::Host(error))) => {
-                    return Err(EvalError::Launch(format!(
-                        "No child could be started: {error}."
-                    )));
-                }
-                Next::Wait(booting, is_maker) => (booting, is_maker),
             };
-            match booting.wait(deadline, observer) {
-                ControlFlow::Break(()) => {
-                    if is_maker {
-                        booting.cancel();
-                        booting.give_up();
-                    }
-                    return Err(EvalError::Interrupted);
-                }
-                ControlFlow::Continue(false) => {
-                    if is_maker {
-                        booting.give_up();
-                    }
-                    let failed = booting.time_out(deadline + GRACE);
-                    return Ok(Acquired::Ended(Box::new(failed)));
-                }
-                ControlFlow::Continue(true) => {}
-            }
-            if let Some(acquired) = self.settle(&key, &booting, is_maker, asked, deadline)? {
+            if let Some(acquired) = forked {
                 return Ok(acquired);
             }
-            tries += usize::from(is_maker);
         }
         let why = "what templates were made from kept changing";
-        Ok(Acquired::Nothing(Start::Cold(Some(why.into()))))
+        Ok(Acquired::Nothing(Origin::cold_because(why)))
     }
 
     /// A fork of a template that is there and fresh, for a request whose turn is still to come.
     /// `None` where there is none: it is to [`acquire`](Self::acquire) one then.
-    pub(crate) fn ready(&self, asked: &Asked<'_>, deadline: Instant) -> Option<Acquired> {
-        if !self.is_own() || asked.cannot_be_warm().is_some() {
+    pub(crate) fn ready(
+        &self,
+        context: &RequestContext<'_>,
+        deadline: Instant,
+    ) -> Option<Acquired> {
+        if !self.is_own() || context.cannot_be_warm().is_some() {
             return None;
         }
-        let (template, facts) = match &mut self.lock().of(&Key::new(asked))?.state {
-            State::Ready(made) => made
+        let fork = match &mut self.lock().of(&Key::new(context))?.state {
+            State::Ready(template) => template
                 .is_fresh()
-                .then(|| (made.template.clone(), made.facts(Start::Warm)))?,
+                .then(|| template.fork_as(Origin::Warm))?,
             _ => return None,
         };
-        let forked = facts.fork(&template, deadline).ok()?;
-        Some(child(*forked, asked))
+        fork.of(context, deadline).ok()
     }
 
     /// Whether a fork that was given out with this boot could be given out now.
-    pub(crate) fn is_fresh(&self, asked: &Asked<'_>, boot: &Arc<Boot>) -> bool {
+    pub(crate) fn is_fresh(&self, context: &RequestContext<'_>, boot: &Arc<Boot>) -> bool {
         let mut slots = self.lock();
         slots
-            .of(&Key::new(asked))
+            .of(&Key::new(context))
             .is_some_and(|slot| match &mut slot.state {
-                State::Ready(made) => Arc::ptr_eq(&made.boot, boot) && made.is_fresh(),
+                State::Ready(template) => Arc::ptr_eq(&template.boot, boot) && template.is_fresh(),
                 _ => false,
             })
     }
@@ -212,58 +195,35 @@ impl Pool {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forks a template that is there, or finds a boot to wait for, or begins one.
-    fn next(&self, key: &Key, asked: &Asked<'_>, deadline: Instant) -> Result<Next, EvalError> {
+    /// Finds what there is for a request; begins a boot where there is nothing that is still good.
+    fn find(&self, key: &Key, context: &RequestContext<'_>) -> Result<Found, EvalError> {
         let mut slots = self.lock();
         let mut pause = PAUSE;
         if let Some(slot) = slots.of(key) {
             match &mut slot.state {
-                State::Booting(booting) => {
-                    return Ok(Next::Wait(Arc::clone(booting), false));
+                State::Booting(booting) => return Ok(Found::Booting(Arc::clone(booting), false)),
+                State::Ready(template) => {
+                    if template.is_fresh() {
+                        return Ok(Found::Template(template.fork_as(Origin::Warm)));
+                    }
+                }
+                State::Unforkable { why, seen } => {
+                    if seen.check().is_ok() {
+                        return Ok(Found::Nothing(Origin::Booted(why.clone())));
+                    }
                 }
                 State::Unable { why, again, .. } if Instant::now() < *again => {
-                    return Ok(Next::Nothing(Start::Cold(Some(why.clone()))));
+                    return Ok(Found::Nothing(Origin::cold_because(why.as_str())));
                 }
-                State::Unable { pause: next, .. } => {
-                    pause = *next;
-                    slots.by_key.remove(key);
-                }
-                State::Ready(made) => {
-                    if made.is_fresh() {
-                        let (template, facts) = (made.template.clone(), made.facts(Start::Warm));
-                        drop(slots);
-                        let forked = facts.fork(&template, deadline);
-                        if matches!(forked, Err(ForkError::Gone)) {
-                            self.forget(key);
-                        }
-                        return Ok(Next::Take(forked));
-                    }
-                    slots.by_key.remove(key);
-                }
-                State::Booted { why, seen } => {
-                    if seen.check().is_ok() {
-                        return Ok(Next::Nothing(Start::Booted(why.clone())));
-                    }
-                    slots.by_key.remove(key);
-                }
+                State::Unable { pause: next, .. } => pause = *next,
             }
+            slots.by_key.remove(key);
         }
         slots.make_room();
-        let now = slots.uses;
-        let booting = match TemplateStart::of(asked) {
-            Ok(start) => Booting::begin(start).map_err(|error| {
-                EvalError::Launch(format!("No thread could be started: {error}."))
-            })?,
-            Err(why) => {
-                let state = State::unable(why.clone(), pause);
-                slots.by_key.insert(key.clone(), Slot { used: now, state });
-                return Ok(Next::Nothing(Start::Cold(Some(why))));
-            }
-        };
-        let booting = Arc::new(booting.after(pause));
-        let state = State::Booting(Arc::clone(&booting));
-        slots.by_key.insert(key.clone(), Slot { used: now, state });
-        Ok(Next::Wait(booting, true))
+        let (state, found) = begin(context, pause)?;
+        let used = slots.uses;
+        slots.by_key.insert(key.clone(), Slot { used, state });
+        Ok(found)
     }
 
     /// A boot is over: what came out of it is for whoever comes next, and for who made it.
@@ -272,66 +232,67 @@ impl Pool {
         key: &Key,
         booting: &Arc<Booting>,
         is_maker: bool,
-        asked: &Asked<'_>,
+        context: &RequestContext<'_>,
         deadline: Instant,
     ) -> Result<Option<Acquired>, EvalError> {
         let Some(result) = booting.result(is_maker) else {
             return Ok(None); // it is another one's
         };
-        let mut slots = self.lock();
-        slots.uses += 1;
-        let used = slots.uses;
-        let mut put = |state: Option<State>| match state {
-            Some(state) => drop(slots.by_key.insert(key.clone(), Slot { used, state })),
-            None => drop(slots.by_key.remove(key)),
-        };
-        let mut made = match result {
+        let (state, found) = match result {
             BootResult::Unable(why) => {
-                put(Some(State::unable(why.clone(), booting.pause())));
-                return Ok(Some(Acquired::Nothing(Start::Cold(Some(why)))));
+                self.put(key, Some(State::unable(why.clone(), booting.pause())));
+                return Ok(Some(Acquired::Nothing(Origin::cold_because(why))));
             }
             BootResult::Failed(failed) => {
-                put(None);
+                self.put(key, None);
                 // For who made it, it is the answer.
                 return Ok(is_maker.then_some(Acquired::Ended(failed)));
             }
-            BootResult::Made(made) => made,
+            BootResult::Template(mut template) => match template.obstacle.take() {
+                Some(why) => {
+                    let seen = template.freshness.take().map(Box::new);
+                    let origin = Origin::Booted(why.clone());
+                    let state = seen.map(|seen| State::Unforkable { why, seen });
+                    (state, Found::Nothing(origin))
+                }
+                None => {
+                    let fork = template.fork_as(Origin::First);
+                    let is_kept = template.freshness.is_some();
+                    (
+                        is_kept.then_some(State::Ready(template)),
+                        Found::Template(fork),
+                    )
+                }
+            },
         };
-        let start = match made.obstacle.take() {
-            None => Start::First,
-            Some(why) => Start::Booted(why),
-        };
-        let template = made.template.clone();
-        let facts = made.facts(start.clone());
-        match (&start, made.freshness.take()) {
-            (Start::Booted(why), Some(seen)) => {
-                let why = why.clone();
-                let seen = Box::new(seen);
-                put(Some(State::Booted { why, seen }));
-            }
-            (_, Some(freshness)) => {
-                made.freshness = Some(freshness);
-                put(Some(State::Ready(made)));
-            }
-            (_, None) => put(None),
-        }
-        drop(slots);
-        if !is_maker {
+        self.put(key, state);
+        match found {
             // It comes again, and finds what is there now.
-            return Ok(None);
+            _ if !is_maker => Ok(None),
+            Found::Template(fork) => self.forked(key, fork, context, deadline),
+            Found::Nothing(origin) => Ok(Some(Acquired::Nothing(origin))),
+            Found::Booting(..) => Ok(None),
         }
-        if start != Start::First {
-            return Ok(Some(Acquired::Nothing(start)));
-        }
-        match facts.fork(&template, deadline) {
-            Ok(forked) => Ok(Some(child(*forked, asked))),
+    }
+
+    /// Forks a template. `None` where it is gone, and is to be made anew.
+    fn forked(
+        &self,
+        key: &Key,
+        fork: Fork,
+        context: &RequestContext<'_>,
+        deadline: Instant,
+    ) -> Result<Option<Acquired>, EvalError> {
+        match fork.of(context, deadline) {
+            Ok(acquired) => Ok(Some(acquired)),
             Err(ForkError::Gone) => {
-                self.forget(key);
+                self.put(key, None);
                 Ok(None)
             }
+            // There is something in the way that may pass, and is none of the request's.
             Err(error @ ForkError::Refused(_)) => {
-                let why = error.to_string();
-                Ok(Some(Acquired::Nothing(Start::Cold(Some(why)))))
+                let origin = Origin::cold_because(error.to_string());
+                Ok(Some(Acquired::Nothing(origin)))
             }
             Err(ForkError::Host(error)) => Err(EvalError::Launch(format!(
                 "No child could be started: {error}."
@@ -339,8 +300,59 @@ impl Pool {
         }
     }
 
-    fn forget(&self, key: &Key) {
-        self.lock().by_key.remove(key);
+    /// Keeps what there is for a key from now on.
+    fn put(&self, key: &Key, state: Option<State>) {
+        let mut slots = self.lock();
+        slots.uses += 1;
+        let used = slots.uses;
+        let before = match state {
+            Some(state) => slots.by_key.insert(key.clone(), Slot { used, state }),
+            None => slots.by_key.remove(key),
+        };
+        drop(slots);
+        drop(before); // a template takes a moment to end
+    }
+}
+
+/// Begins a boot; what there is from now on, and for this call.
+fn begin(context: &RequestContext<'_>, pause: Duration) -> Result<(State, Found), EvalError> {
+    let start = match TemplateStart::of(context) {
+        Ok(start) => start,
+        Err(why) => {
+            let origin = Origin::cold_because(why.as_str());
+            return Ok((State::unable(why, pause), Found::Nothing(origin)));
+        }
+    };
+    let booting = Booting::begin(start)
+        .map_err(|error| EvalError::Launch(format!("No thread could be started: {error}.")))?;
+    let booting = Arc::new(booting.after(pause));
+    let state = State::Booting(Arc::clone(&booting));
+    Ok((state, Found::Booting(booting, true)))
+}
+
+/// Waits for a boot. Gives what there is to say where that is over only after the deadline.
+fn wait_for(
+    booting: &Booting,
+    is_maker: bool,
+    deadline: Instant,
+    observer: &mut dyn Observer,
+) -> Result<Option<Acquired>, EvalError> {
+    match booting.wait(deadline, observer) {
+        ControlFlow::Break(()) => {
+            if is_maker {
+                booting.cancel();
+                booting.give_up();
+            }
+            Err(EvalError::Interrupted)
+        }
+        ControlFlow::Continue(false) => {
+            if is_maker {
+                booting.give_up();
+            }
+            let failed = booting.time_out(deadline + GRACE);
+            Ok(Some(Acquired::Ended(Box::new(failed))))
+        }
+        ControlFlow::Continue(true) => Ok(None),
     }
 }
 
@@ -380,55 +392,30 @@ impl Slots {
     }
 }
 
-impl Made {
+impl BootedTemplate {
     fn is_fresh(&mut self) -> bool {
         self.freshness
             .as_mut()
             .is_some_and(|freshness| freshness.check().is_ok())
     }
 
-    fn facts(&self, start: Start) -> Facts {
-        Facts {
+    fn fork_as(&self, origin: Origin) -> Fork {
+        Fork {
+            template: self.template.clone(),
             boot: Arc::clone(&self.boot),
             guards: self.guards.clone(),
-            start,
+            origin,
         }
     }
 }
 
-/// What is to be said of a fork.
-struct Facts {
-    boot: Arc<Boot>,
-    guards: GuardStates,
-    start: Start,
-}
-
-impl Facts {
-    fn fork(
-        self,
-        template: &altair_sandbox::Template,
-        deadline: Instant,
-    ) -> Result<Box<Forked>, ForkError> {
+impl Fork {
+    /// Forks a child for a request.
+    fn of(self, context: &RequestContext<'_>, deadline: Instant) -> Result<Acquired, ForkError> {
         let (channel, theirs) = channel_pair()?;
         let until = deadline.min(Instant::now() + FORK_PATIENCE);
-        Ok(Box::new(Forked {
-            child: template.fork(theirs, until)?,
-            channel,
-            boot: self.boot,
-            guards: self.guards,
-            start: self.start,
-        }))
+        let child = self.template.fork(theirs, until)?;
+        let child = NewChild::forked(context, child, channel, self.guards);
+        Ok(Acquired::Child(Box::new(child), self.origin, self.boot))
     }
-}
-
-fn child(forked: Forked, asked: &Asked<'_>) -> Acquired {
-    let Forked {
-        child,
-        channel,
-        boot,
-        guards,
-        start,
-    } = forked;
-    let started = Started::forked(asked, child, channel, guards);
-    Acquired::Child(Box::new(started), start, boot)
 }

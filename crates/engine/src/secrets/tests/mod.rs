@@ -2,22 +2,21 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Place, Stream};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::weak::is_weak;
-use super::{Redactor, Secrets, Used, Variable};
-use crate::evaluation::Observer;
+use super::{Secrets, Used, Variable};
+use altair_sandbox::Place;
+
 use crate::known::Known;
+use crate::redactor::tests::streamed;
 use crate::{Diagnostics, EvalResult, Outcome};
 
 mod forms;
@@ -349,82 +348,6 @@ fn its_values_are_not_in_what_a_developer_prints() {
         format!("{:?}", secrets(&[("A_TOKEN", "abcdef6hij")])),
         "Secrets([\"A_TOKEN\"])"
     );
-}
-
-/// Writes down what it is told.
-#[derive(Default)]
-struct Pen(Vec<u8>);
-
-impl Observer for Pen {
-    fn output(&mut self, _: Stream, chunk: &[u8]) -> ControlFlow<()> {
-        self.0.extend_from_slice(chunk);
-        ControlFlow::Continue(())
-    }
-
-    fn tick(&mut self) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-}
-
-fn known(all: &[(&str, &str)]) -> Arc<Known> {
-    let environment: Vec<(OsString, OsString)> = all
-        .iter()
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect();
-    Known::of(
-        &environment,
-        &Place::find(Path::new("/etc")).unwrap(),
-        PATIENCE,
-    )
-    .unwrap()
-}
-
-fn streamed(all: &[(&str, &str)], chunks: &[&[u8]]) -> Vec<u8> {
-    let mut pen = Pen::default();
-    let mut redactor = Redactor::new(&mut pen, Some(known(all)));
-    assert!(redactor.settle().is_continue());
-    for chunk in chunks {
-        assert!(redactor.output(Stream::Stdout, chunk).is_continue());
-    }
-    redactor.end(&mut result(), later());
-    pen.0
-}
-
-#[test]
-fn a_secret_is_found_across_pieces_of_output_and_what_is_none_is_passed_on() {
-    let variables = [("A_TOKEN", "abcdef6h")];
-
-    let across = streamed(&variables, &[b"so: abc", b"", b"def", b"6h!", b"abc"]);
-    assert_eq!(
-        String::from_utf8(across).unwrap(),
-        "so: [redacted:A_TOKEN]!abc"
-    );
-}
-
-#[test]
-fn what_is_printed_before_the_end_of_boot_waits_for_what_boot_has_read() {
-    let mut pen = Pen::default();
-    let mut redactor = Redactor::new(&mut pen, Some(known(&[])));
-    assert!(redactor.output(Stream::Stderr, b"abcdef6h ").is_continue());
-    redactor.learn(&variables(&[("A_TOKEN", "abcdef6h")]));
-    assert!(redactor.settle().is_continue());
-    assert!(redactor.output(Stream::Stderr, b"abcdef6h").is_continue());
-    redactor.end(&mut result(), later());
-
-    let shown = String::from_utf8(pen.0).unwrap();
-    assert_eq!(shown, "[redacted:A_TOKEN] [redacted:A_TOKEN]");
-}
-
-#[test]
-fn a_flood_before_the_end_of_boot_is_not_kept() {
-    let mut pen = Pen::default();
-    let mut redactor = Redactor::new(&mut pen, Some(known(&[])));
-    for _ in 0..10 {
-        assert!(redactor.output(Stream::Stdout, &[b'x'; 4096]).is_continue());
-    }
-    drop(redactor);
-
-    assert!(pen.0.len() > 8 * 4096);
 }
 
 #[test]

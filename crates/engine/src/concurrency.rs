@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::EvalError;
-use crate::evaluation::Observer;
+use crate::observer::Observer;
 
 /// How long a wait lasts at most before the observer is asked.
 const LOOK_UP: Duration = Duration::from_millis(100);

@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use altair_sandbox::Stream;
 
-use super::Secrets;
-use super::places::BEFORE_MAX;
-use crate::evaluation::{OUTPUT_LIMIT, Observer};
-use crate::known::{Known, Variable};
+use crate::bounds::OUTPUT_LIMIT;
+use crate::known::Known;
+use crate::observer::Observer;
 use crate::result::EvalResult;
+use crate::secrets::{BEFORE_MAX, Secrets, Variable};
 
 /// Looks at the channel after which what was told before an output is heard.
 const LOOKS: u8 = 2;
@@ -99,32 +99,27 @@ impl<'a> Redactor<'a> {
         }
     }
 
-    /// Keeps back what these hold, too: boot has left them.
-    pub(crate) fn learn(&mut self, variables: &[Variable]) {
-        let Some(known) = &mut self.variables else {
-            return;
-        };
-        if variables.is_empty() {
-            return;
-        }
-        let own: HashSet<&Variable> = known.iter().collect();
-        let new: Vec<Variable> = variables
-            .iter()
-            .filter(|variable| !own.contains(variable))
-            .cloned()
-            .collect();
-        if !new.is_empty() {
-            known.extend(new);
-            self.secrets = Secrets::of(known);
-        }
-    }
-
-    /// Boot is over: nothing more is to be learned.
-    pub(crate) fn settle(&mut self) -> ControlFlow<()> {
+    /// Boot is over, and has left these: what they hold is kept back, too, and what was held until that
+    /// was known is passed on.
+    pub(crate) fn boot_is_over(&mut self, left: &[Variable]) -> ControlFlow<()> {
+        self.learn(left);
         for (stream, chunk, _) in self.early.take().into_iter().flatten() {
             self.pass_on(stream, &chunk)?;
         }
         ControlFlow::Continue(())
+    }
+
+    fn learn(&mut self, variables: &[Variable]) {
+        let Some(known) = &mut self.variables else {
+            return;
+        };
+        let own: HashSet<&Variable> = known.iter().collect();
+        let new = variables.iter().filter(|variable| !own.contains(variable));
+        let new: Vec<Variable> = new.cloned().collect();
+        if !new.is_empty() {
+            known.extend(new);
+            self.secrets = Secrets::of(known);
+        }
     }
 
     /// The channel was looked at once more. What was there before an output was is read by the second
@@ -163,14 +158,20 @@ impl<'a> Redactor<'a> {
         }
     }
 
-    /// Passes on what was held, and keeps the secrets back from the result.
+    /// The run is over. Passes on what was held, and keeps the secrets back from the result, those that
+    /// boot has left (`left`) included.
     ///
     /// `until`: when that has to be over.
-    pub(crate) fn end(&mut self, result: &mut EvalResult, until: Instant) {
-        // The run is over: there is nothing to break off any more.
-        let _ = self.settle();
+    pub(crate) fn finish(
+        mut self,
+        left: &[Variable],
+        mut result: EvalResult,
+        until: Instant,
+    ) -> EvalResult {
+        // There is nothing to break off any more.
+        let _ = self.boot_is_over(left);
         let Some(secrets) = &self.secrets else {
-            return;
+            return result;
         };
         for (stream, held) in [
             (Stream::Stdout, &mut self.stdout),
@@ -181,7 +182,8 @@ impl<'a> Redactor<'a> {
                 let _ = self.observer.output(stream, &rest);
             }
         }
-        secrets.redact(result, until);
+        secrets.redact(&mut result, until);
+        result
     }
 }
 
@@ -192,7 +194,7 @@ impl Observer for Redactor<'_> {
         };
         early.push((stream, chunk.to_vec(), 0));
         if early.iter().map(|(_, chunk, _)| chunk.len()).sum::<usize>() > EARLY_MAX {
-            return self.settle();
+            return self.boot_is_over(&[]); // a flood is not held
         }
         ControlFlow::Continue(())
     }
@@ -200,5 +202,103 @@ impl Observer for Redactor<'_> {
     fn tick(&mut self) -> ControlFlow<()> {
         self.looked()?;
         self.observer.tick()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(crate) mod tests {
+    use std::ffi::OsString;
+    use std::path::Path;
+    use std::time::Duration;
+
+    use altair_sandbox::Place;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn later() -> Instant {
+        Instant::now() + PATIENCE
+    }
+
+    fn result() -> EvalResult {
+        EvalResult::from_json(serde_json::json!({}))
+    }
+
+    /// Writes down what it is told.
+    #[derive(Default)]
+    struct Pen(Vec<u8>);
+
+    impl Observer for Pen {
+        fn output(&mut self, _: Stream, chunk: &[u8]) -> ControlFlow<()> {
+            self.0.extend_from_slice(chunk);
+            ControlFlow::Continue(())
+        }
+
+        fn tick(&mut self) -> ControlFlow<()> {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn known(all: &[(&str, &str)]) -> Arc<Known> {
+        let environment: Vec<(OsString, OsString)> = all
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        Known::of(
+            &environment,
+            &Place::find(Path::new("/etc")).unwrap(),
+            PATIENCE,
+        )
+        .unwrap()
+    }
+
+    pub(crate) fn streamed(all: &[(&str, &str)], chunks: &[&[u8]]) -> Vec<u8> {
+        let mut pen = Pen::default();
+        let mut redactor = Redactor::new(&mut pen, Some(known(all)));
+        assert!(redactor.boot_is_over(&[]).is_continue());
+        for chunk in chunks {
+            assert!(redactor.output(Stream::Stdout, chunk).is_continue());
+        }
+        redactor.finish(&[], result(), later());
+        pen.0
+    }
+
+    #[test]
+    fn a_secret_is_found_across_pieces_of_output_and_what_is_none_is_passed_on() {
+        let variables = [("A_TOKEN", "abcdef6h")];
+
+        let across = streamed(&variables, &[b"so: abc", b"", b"def", b"6h!", b"abc"]);
+        assert_eq!(
+            String::from_utf8(across).unwrap(),
+            "so: [redacted:A_TOKEN]!abc"
+        );
+    }
+
+    #[test]
+    fn what_is_printed_before_the_end_of_boot_waits_for_what_boot_has_read() {
+        let mut pen = Pen::default();
+        let mut redactor = Redactor::new(&mut pen, Some(known(&[])));
+        assert!(redactor.output(Stream::Stderr, b"abcdef6h ").is_continue());
+        let left = [(b"A_TOKEN".to_vec(), b"abcdef6h".to_vec())];
+        assert!(redactor.boot_is_over(&left).is_continue());
+        assert!(redactor.output(Stream::Stderr, b"abcdef6h").is_continue());
+        redactor.finish(&[], result(), later());
+
+        let shown = String::from_utf8(pen.0).unwrap();
+        assert_eq!(shown, "[redacted:A_TOKEN] [redacted:A_TOKEN]");
+    }
+
+    #[test]
+    fn a_flood_before_the_end_of_boot_is_not_kept() {
+        let mut pen = Pen::default();
+        let mut redactor = Redactor::new(&mut pen, Some(known(&[])));
+        for _ in 0..10 {
+            assert!(redactor.output(Stream::Stdout, &[b'x'; 4096]).is_continue());
+        }
+        drop(redactor);
+
+        assert!(pen.0.len() > 8 * 4096);
     }
 }

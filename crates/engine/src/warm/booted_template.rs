@@ -12,13 +12,13 @@ use altair_sandbox::{Pass, Ready, Template, Way};
 use super::{Boot, shared};
 use crate::changes;
 use crate::channel::Booted;
-use crate::freshness::{Freshness, MadeFrom, Started};
+use crate::freshness::{self, Freshness, Started};
 use crate::guards::GuardStates;
 use crate::heard::Heard;
 
 /// A template that is booted.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct BootedTemplate {
     pub template: Template,
     pub boot: Arc<Boot>,
     pub guards: GuardStates,
@@ -30,7 +30,7 @@ pub(super) struct Made {
 }
 
 /// What the host knows of what a template was made from.
-pub(super) struct From {
+pub(super) struct MadeFrom {
     pub root: PathBuf,
     pub readable: Vec<PathBuf>,
     pub private: Vec<PathBuf>,
@@ -48,14 +48,14 @@ const CHANGES_PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// Where `/proc` does not tell.
-pub(super) fn make(
+pub(super) fn look(
     ready: Ready,
     booted: Booted,
     heard: Heard,
     guards: GuardStates,
-    from: &From,
+    from: &MadeFrom,
     pass: Pass,
-) -> io::Result<Made> {
+) -> io::Result<BootedTemplate> {
     // Boot has said what it wants: which process this is, the host knows.
     let pid = ready.template.pid().ok_or(io::ErrorKind::NotFound)?;
     let (record, unseen) = match booted.record {
@@ -68,7 +68,7 @@ pub(super) fn make(
     {
         obstacle = Some(format!("what boot reads cannot be seen here: {why}"));
     }
-    let made_from = MadeFrom {
+    let made_from = freshness::MadeFrom {
         looks: record.looks,
         written: record.written,
         started: read_at_start(pid, &booted.ini, &from.named)?,
@@ -91,7 +91,7 @@ pub(super) fn make(
     }
     let layer = ready.layer.as_ref();
     let until = Instant::now() + CHANGES_PATIENCE;
-    Ok(Made {
+    Ok(BootedTemplate {
         template: ready.template,
         boot: Arc::new(Boot {
             stdout: ready.stdout,

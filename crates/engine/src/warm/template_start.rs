@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use altair_sandbox::{Child, Pass, channel_pair};
 
-use crate::asked::Asked;
 use crate::channel::{self, Model, Secret, Work};
+use crate::cold_start::paths_of;
 use crate::confinement::AUDIT_DIR;
+use crate::context::RequestContext;
 use crate::guards::GuardStates;
 use crate::ladder::Level;
 use crate::readable::INSTALLED;
 use crate::request::{MAX_MEMORY_MB, MAX_TIMEOUT_MS};
-use crate::start::paths_of;
 use crate::{freshness, guards, launch};
 
 /// A template that is started, and all that its boot needs and leaves to be known.
@@ -40,23 +40,23 @@ impl TemplateStart {
     ///
     /// # Errors
     /// Why there is none to be had, in words for the user.
-    pub(crate) fn of(asked: &Asked<'_>) -> Result<Self, String> {
-        let readable = asked.readable()?;
+    pub(crate) fn of(context: &RequestContext<'_>) -> Result<Self, String> {
+        let readable = context.readable()?;
         // What it is for is not one request's: as much as any may ask for.
-        let request = asked
+        let request = context
             .request
             .clone()
             .with_memory_limit_mb(MAX_MEMORY_MB)
             .with_timeout_ms(MAX_TIMEOUT_MS);
-        let asked = Asked {
+        let context = RequestContext {
             request: &request,
-            ..*asked
+            ..*context
         };
-        let confinement = asked.confinement(&Level::Full, &readable);
+        let confinement = context.confinement(&Level::Full, &readable);
         let files = confinement.files();
-        let root = asked.target.root.path().to_owned();
+        let root = context.target.root.path().to_owned();
         let (channel, theirs) = channel_pair().map_err(|error| error.to_string())?;
-        let mut launch = launch::plan(&confinement, asked.host(), theirs);
+        let mut launch = launch::plan(&confinement, context.host(), theirs);
         launch.template = true;
         // It lives on, and forks: the deadline of its boot is the host's to keep.
         launch.policy.limits.cpu_seconds = None;
@@ -65,8 +65,8 @@ impl TemplateStart {
         let Some(renewal) = child.renewal().cloned() else {
             return Err("it has no private root".into());
         };
-        let guards = guards::states(child.guards(), &asked.evaluator.selection, asked.request);
-        let checked = asked.evaluator.selection.check_states(&guards);
+        let guards = guards::states(child.guards(), &context.settings.selection, context.request);
+        let checked = context.settings.selection.check_states(&guards);
         checked.map_err(|error| error.to_string())?;
         let secret = Secret::generate().map_err(|error| error.to_string())?;
         let final_guards = confinement.final_guards();
@@ -77,16 +77,16 @@ impl TemplateStart {
         let model = Model {
             landlock: final_guards.landlock.is_some(),
             descriptors: final_guards.descriptors,
-            insist: asked.evaluator.selection.insisted_final(&request, true),
+            insist: context.settings.selection.insisted_final(&request, true),
             renewal,
-            idle_ms: u64::try_from(asked.evaluator.idle.as_millis()).unwrap_or(u64::MAX),
+            idle_ms: u64::try_from(context.settings.idle.as_millis()).unwrap_or(u64::MAX),
         };
-        let restrictions = asked.restrictions(&[]);
-        let task = asked.task(
+        let restrictions = context.restrictions(&[]);
+        let task = context.task(
             &secret,
             true,
             restrictions,
-            asked.watched(),
+            context.watched(),
             Work::Template(model),
         );
         let mut outbox = channel::encode_task(&task).map_err(|error| error.to_string())?;
@@ -104,8 +104,8 @@ impl TemplateStart {
                 .chain(files.into_iter().map(|(path, _)| path))
                 .collect(),
             named: [
-                Some(asked.php.to_owned()),
-                asked.evaluator.extension.clone(),
+                Some(context.php.to_owned()),
+                context.settings.extension.clone(),
             ]
             .into_iter()
             .flatten()

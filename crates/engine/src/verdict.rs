@@ -11,11 +11,11 @@ use crate::channel::{Ending, Report};
 use crate::encode::{STRING_MAX, TRUNCATED, read_exception, read_value, shorten};
 use crate::guards::GuardStates;
 use crate::heard::Heard;
+use crate::origin::Origin;
 use crate::queries::Asked;
 use crate::result::{
     Diagnostics, EvalResult, FileChanges, Location, Outcome, OutputTruncated, Phase, Timings,
 };
-use crate::warm::Start;
 
 /// The exit code of a run that the deadline ended; what `timeout(1)` uses.
 pub(crate) const EXIT_TIMED_OUT: i32 = 124;
@@ -36,7 +36,7 @@ const CLOCK_SLACK_SHARE: u32 = 20;
 const EXIT_EXHAUSTED: i32 = 1;
 
 /// All that is known of a run that has ended.
-pub(crate) struct Seen {
+pub(crate) struct Evidence {
     pub ended: Ended,
     pub heard: Heard,
     pub guards: GuardStates,
@@ -46,7 +46,7 @@ pub(crate) struct Seen {
     pub elapsed: Duration,
     /// When it had ended.
     pub ended_at: Instant,
-    pub start: Start,
+    pub origin: Origin,
     /// What is to be said besides what the outcome says.
     pub message: Option<String>,
 }
@@ -86,18 +86,18 @@ impl Verdict {
     }
 }
 
-impl Seen {
+impl Evidence {
     pub(crate) fn into_result(self) -> EvalResult {
         let verdict = self.verdict();
         let times = self.times();
-        let Seen {
+        let Evidence {
             ended,
             heard,
             mut guards,
             file_changes,
             context,
             elapsed,
-            start,
+            origin,
             message,
             started_ns,
             ..
@@ -167,8 +167,8 @@ impl Seen {
                 location: verdict.location,
                 signal: verdict.signal,
                 timings_ms,
-                start: start.name().into(),
-                start_reason: start.reason(),
+                start: origin.name().into(),
+                start_reason: origin.reason(),
                 blocked: heard.refused.list(&context),
                 file_changes,
                 queries,

@@ -1,4 +1,5 @@
-//! What a child is asked for with, and what of it follows for the child, however it is started.
+//! All that a child is made from for one request, and what of it follows for the child, however it is
+//! started.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +10,6 @@ use altair_sandbox::{Place, Shown};
 
 use crate::channel::{PROTOCOL, Restrictions, Secret, Task, Watched, Work};
 use crate::confinement::Confinement;
-use crate::evaluation::Evaluator;
 use crate::guards::Guard;
 use crate::ladder::{Level, why_degraded};
 use crate::launch::HostContext;
@@ -17,11 +17,12 @@ use crate::profile::SecurityProfile;
 use crate::readable::Sources;
 use crate::request::{Bootstrap, EvalRequest, Target, reason};
 use crate::services::Services;
+use crate::settings::Settings;
 
-/// What a child is asked for with.
+/// All that a child is made from for one request.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
-    pub evaluator: &'a Evaluator,
+pub(crate) struct RequestContext<'a> {
+    pub settings: &'a Settings,
     pub request: &'a EvalRequest,
     pub target: &'a Target,
     pub php: &'a Path,
@@ -29,14 +30,14 @@ pub(crate) struct Asked<'a> {
     pub services: &'a Services,
 }
 
-impl Asked<'_> {
+impl RequestContext<'_> {
     /// What may be read beside the project.
     ///
     /// # Errors
     /// Why it cannot be looked at, in words for the user.
     pub(crate) fn readable(&self) -> Result<Vec<Shown>, String> {
         let Self {
-            evaluator,
+            settings,
             request,
             target,
             php,
@@ -48,9 +49,9 @@ impl Asked<'_> {
         }
         let sources = Sources {
             php,
-            extension: evaluator.extension.as_deref(),
-            ini_scan_dir: evaluator.ini_scan_dir.as_deref(),
-            known: &evaluator.known_paths,
+            extension: settings.extension.as_deref(),
+            ini_scan_dir: settings.ini_scan_dir.as_deref(),
+            known: &settings.known_paths,
             root: &target.root,
             named_root: &request.project_root,
             requested: &target.readable,
@@ -67,7 +68,7 @@ impl Asked<'_> {
 
     /// Whether a guard is to be taken.
     pub(crate) fn takes(&self, guard: Guard) -> bool {
-        self.evaluator.selection.takes(guard, self.request)
+        self.settings.selection.takes(guard, self.request)
     }
 
     /// What confines a child, with so much of the filesystem guard.
@@ -79,7 +80,7 @@ impl Asked<'_> {
         Confinement {
             request: self.request,
             target: self.target,
-            selection: &self.evaluator.selection,
+            selection: &self.settings.selection,
             level,
             readable,
             services: self.services,
@@ -89,8 +90,8 @@ impl Asked<'_> {
     pub(crate) fn host(&self) -> HostContext<'_> {
         HostContext {
             php: self.php.to_owned(),
-            extension: self.evaluator.extension.as_deref(),
-            ini_scan_dir: self.evaluator.ini_scan_dir.as_deref(),
+            extension: self.settings.extension.as_deref(),
+            ini_scan_dir: self.settings.ini_scan_dir.as_deref(),
             environment: self.environment.to_vec(),
         }
     }

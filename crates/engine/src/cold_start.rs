@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use altair_sandbox::{Child, FinalGuards, Limits, Place, Shown, SpawnError, channel_pair};
 
-use crate::asked::Asked;
+use crate::context::RequestContext;
 use crate::directories::Directories;
 use crate::guards::{Guard, GuardStates, Insisted};
 use crate::ladder::{Ladder, Level};
 use crate::{EvalError, guards, launch};
 
 /// A child that runs and waits for its task.
-pub(crate) struct Started {
+pub(crate) struct NewChild {
     pub child: Child,
     /// The host's end of the channel.
     pub channel: OwnedFd,
@@ -33,24 +33,24 @@ pub(crate) struct Started {
     pub directories: Directories,
 }
 
-impl Started {
+impl NewChild {
     /// A fork of a template.
     pub(crate) fn forked(
-        asked: &Asked<'_>,
+        context: &RequestContext<'_>,
         child: Child,
         channel: OwnedFd,
         guards: GuardStates,
     ) -> Self {
-        let confinement = asked.confinement(&Level::Full, &[]);
+        let confinement = context.confinement(&Level::Full, &[]);
         Self {
             child,
             channel,
             final_guards: confinement.final_guards(),
             limits: confinement.policy().limits,
-            insist: asked
-                .evaluator
+            insist: context
+                .settings
                 .selection
-                .insisted_final(asked.request, true),
+                .insisted_final(context.request, true),
             guards,
             private_root: true,
             readable: Vec::new(),
@@ -65,45 +65,45 @@ impl Started {
 ///
 /// [`EvalError::Launch`] where it could not be started, or where a guard that it must have is
 /// unavailable.
-pub(crate) fn start(asked: &Asked<'_>) -> Result<Started, EvalError> {
-    let readable = asked.readable().map_err(|why| system(&why))?;
-    let root = &asked.target.root;
-    let takes_view = asked.takes(Guard::Filesystem);
-    let mut ladder = Ladder::new(root.path(), takes_view, asked.request.allow_writes);
+pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalError> {
+    let readable = context.readable().map_err(|why| system(&why))?;
+    let root = &context.target.root;
+    let takes_view = context.takes(Guard::Filesystem);
+    let mut ladder = Ladder::new(root.path(), takes_view, context.request.allow_writes);
     loop {
         let mut directories = Directories::default();
         let level = ladder
             .level()
-            .with(|| directory(asked, &mut directories))
+            .with(|| directory(context, &mut directories))
             .map_err(|e| system(&format!("no temporary directory could be made: {e}")))?;
-        if asked.request.allow_writes
+        if context.request.allow_writes
             && let Some(why) = ladder.why_no_root()
         {
             return Err(EvalError::Launch(format!(
                 "Writes cannot be allowed here: only a private root keeps the audit log from them, and it is unavailable ({why}). `altair doctor` says how to get it."
             )));
         }
-        let confinement = asked.confinement(&level, &readable);
+        let confinement = context.confinement(&level, &readable);
         let (channel, theirs) = channel_pair().map_err(|e| system(&e))?;
-        let child = match launch::plan(&confinement, asked.host(), theirs).spawn() {
+        let child = match launch::plan(&confinement, context.host(), theirs).spawn() {
             Ok(child) => child,
             Err(error) => {
                 let not_of_view = ladder.step_down(error);
-                not_of_view.map_err(|error| not_started(&error, asked.request.unconfined))?;
+                not_of_view.map_err(|error| not_started(&error, context.request.unconfined))?;
                 continue;
             }
         };
-        let selection = &asked.evaluator.selection;
-        let mut guards = guards::states(child.guards(), selection, asked.request);
+        let selection = &context.settings.selection;
+        let mut guards = guards::states(child.guards(), selection, context.request);
         guards.extend(ladder.settle().map(|state| (Guard::Filesystem, state)));
         selection.check_states(&guards)?;
         let private_root = confinement.has_view();
-        return Ok(Started {
+        return Ok(NewChild {
             child,
             channel,
             final_guards: confinement.final_guards(),
             limits: Limits::default(),
-            insist: selection.insisted_final(asked.request, private_root),
+            insist: selection.insisted_final(context.request, private_root),
             guards,
             private_root,
             readable: paths_of(&readable),
@@ -113,9 +113,12 @@ pub(crate) fn start(asked: &Asked<'_>) -> Result<Started, EvalError> {
 }
 
 /// A directory of the run's own, where something keeps it there; else that of the system.
-fn directory(asked: &Asked<'_>, directories: &mut Directories) -> std::io::Result<Place> {
-    match asked.takes(Guard::Filesystem) || asked.takes(Guard::Landlock) {
-        true => directories.make(&asked.target.root),
+fn directory(
+    context: &RequestContext<'_>,
+    directories: &mut Directories,
+) -> std::io::Result<Place> {
+    match context.takes(Guard::Filesystem) || context.takes(Guard::Landlock) {
+        true => directories.make(&context.target.root),
         false => Place::find(&std::env::temp_dir()),
     }
 }

@@ -1,0 +1,171 @@
+//! What starts evaluations.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::audit::Actor;
+use crate::evaluation::{Began, Evaluation};
+use crate::guards::Selection;
+use crate::known::Known;
+use crate::observer::Observer;
+use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, reason};
+use crate::services::{self, Service, Services};
+use crate::settings::{IDLE, Settings};
+use crate::warm::Pool;
+use crate::{EvalError, EvalResult, php};
+
+/// What starts evaluations: which PHP, with which extension, on whose behalf.
+#[derive(Debug, Clone)]
+pub struct Evaluator {
+    settings: Settings,
+    pool: Option<Arc<Pool>>,
+    services: Option<Vec<Service>>,
+}
+
+impl Evaluator {
+    /// Evaluations in the PHP that `php` means (see [`php::resolve`]), asked for by `actor`.
+    #[must_use]
+    pub fn new(php: impl AsRef<OsStr>, actor: Actor) -> Self {
+        Self {
+            settings: Settings {
+                php: php.as_ref().to_owned(),
+                running: None,
+                extension: None,
+                ini_scan_dir: std::env::var_os("PHP_INI_SCAN_DIR"),
+                selection: Selection::default(),
+                known_paths: Arc::default(),
+                idle: IDLE,
+                actor,
+            },
+            pool: None,
+            services: None,
+        }
+    }
+
+    /// Sets the PHP binary that the host itself is.
+    #[must_use]
+    pub fn with_running(mut self, running: Option<PathBuf>) -> Self {
+        self.settings.running = running;
+        self
+    }
+
+    /// Sets the extension that the child is told to load, where its own ini files may not.
+    #[must_use]
+    pub fn with_extension(mut self, extension: PathBuf) -> Self {
+        self.settings.extension = Some(extension);
+        self
+    }
+
+    /// Sets the `PHP_INI_SCAN_DIR` that the host was started with, by default the environment's.
+    #[must_use]
+    pub fn with_ini_scan_dir(mut self, dir: Option<OsString>) -> Self {
+        self.settings.ini_scan_dir = dir;
+        self
+    }
+
+    /// Sets the guards without which nothing runs, and those that are left out.
+    #[must_use]
+    pub fn with_guards(mut self, selection: Selection) -> Self {
+        self.settings.selection = selection;
+        self
+    }
+
+    /// Sets what a confined PHP needs to read, as far as the host knows: the directory of its
+    /// extensions, those of its include path.
+    #[must_use]
+    pub fn with_known_paths(mut self, paths: Arc<[PathBuf]>) -> Self {
+        self.settings.known_paths = paths;
+        self
+    }
+
+    /// Sets what requests without services of their own may connect to, by default what their
+    /// application declares when they are made.
+    #[must_use]
+    pub fn with_services(mut self, services: Vec<Service>) -> Self {
+        self.services = Some(services);
+        self
+    }
+
+    /// Keeps templates in `pool`, and forks from them where it can.
+    #[must_use]
+    pub fn with_pool(mut self, pool: Arc<Pool>) -> Self {
+        self.pool = Some(pool);
+        self
+    }
+
+    /// Sets how long a template waits for a request before it ends, by default [`IDLE`].
+    #[must_use]
+    pub fn with_idle(mut self, idle: Duration) -> Self {
+        self.settings.idle = idle;
+        self
+    }
+
+    /// Evaluates a request and waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// [`EvalError::InvalidRequest`] and [`EvalError::Launch`] where there was no run,
+    /// [`EvalError::Interrupted`] where the observer ended it. Whatever happened inside the child
+    /// is an [`EvalResult`].
+    pub fn evaluate(
+        &self,
+        request: &EvalRequest,
+        observer: &mut dyn Observer,
+    ) -> Result<EvalResult, EvalError> {
+        self.prepare(request)?.run(observer)
+    }
+
+    /// Checks a request and takes from this process what its run needs: the environment as it is
+    /// now. The deadline counts from here. The run itself may be another thread's.
+    ///
+    /// # Errors
+    ///
+    /// [`EvalError::InvalidRequest`] and [`EvalError::Launch`], as for [`Evaluator::evaluate`].
+    pub fn prepare(&self, request: &EvalRequest) -> Result<Evaluation, EvalError> {
+        let began = Began::now();
+        let settings = &self.settings;
+        let target = request.resolve(std::env::var_os(BOOTSTRAP_VARIABLE))?;
+        settings.selection.check(request)?;
+        let php = php::resolve(
+            &settings.php,
+            settings.running.as_deref(),
+            std::env::var_os("PATH").as_deref(),
+        )?;
+        let environment = std::env::vars_os().collect::<Vec<_>>();
+        let known = Known::of(
+            &environment,
+            &target.root,
+            Duration::from_millis(request.timeout_ms().into()),
+        )
+        .map_err(|e| {
+            EvalError::Launch(format!(
+                "Nothing was run: the files of the project {} cannot be looked at ({}).",
+                target.root.path().display(),
+                reason(&e)
+            ))
+        })?;
+        let declared = match &request.services {
+            Some(own) => services::declared(own),
+            None if request.unconfined => Ok(Vec::new()),
+            None => match &self.services {
+                Some(own) => Ok(own.clone()),
+                None => known.services.services(),
+            },
+        };
+        Ok(Evaluation {
+            settings: settings.clone(),
+            pool: self.pool.clone(),
+            request: request.clone(),
+            target,
+            php,
+            environment,
+            known,
+            declared: declared.map_err(EvalError::InvalidRequest)?,
+            services: Services::default(),
+            began,
+            turns: None,
+        })
+    }
+}

@@ -1,0 +1,35 @@
+//! Who watches an evaluation while it runs.
+
+use std::ops::ControlFlow;
+
+use altair_sandbox::Stream;
+
+/// Who watches an evaluation while it runs.
+pub trait Observer {
+    /// A piece of output, as it was written. `Break` ends the run.
+    fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()>;
+    /// Whether anybody reads the output while it is written.
+    fn listens(&self) -> bool {
+        true
+    }
+    /// Called after every wake-up and at least every 100 ms. `Break` ends the run.
+    fn tick(&mut self) -> ControlFlow<()>;
+}
+
+/// An [`Observer`] that only waits.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn listens(&self) -> bool {
+        false
+    }
+
+    fn output(&mut self, _: Stream, _: &[u8]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn tick(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,45 @@
+//! How a child came to be: `diagnostics.start`.
+
+/// How a child came to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// In a process of its own; why, where a template was asked for.
+    Cold(Option<String>),
+    /// As a fork of a template that was made for it.
+    First,
+    /// As a fork of a template.
+    Warm,
+    /// In a process of its own that boots the application, because no template can; why.
+    Booted(String),
+}
+
+impl Origin {
+    /// In a process of its own, because of this.
+    pub(crate) fn cold_because(why: impl Into<String>) -> Self {
+        Self::Cold(Some(why.into()))
+    }
+
+    /// Whether it is a fork of a template.
+    pub(crate) fn is_fork(&self) -> bool {
+        matches!(self, Self::First | Self::Warm)
+    }
+
+    /// `diagnostics.start`.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Cold(_) => "cold",
+            Self::First => "first",
+            Self::Warm => "warm",
+            Self::Booted(_) => "booted",
+        }
+    }
+
+    /// `diagnostics.start_reason`.
+    pub(crate) fn reason(self) -> Option<String> {
+        match self {
+            Self::Cold(reason) => reason,
+            Self::Booted(reason) => Some(reason),
+            Self::First | Self::Warm => None,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What a host decides for all of its evaluations: which PHP, with which extension and guards, on whose
+//! behalf.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::audit::Actor;
+use crate::guards::Selection;
+
+/// How long a template waits for a request before it ends, by default: longer than an agent thinks.
+pub const IDLE: Duration = Duration::from_secs(5 * 60);
+
+/// The settings of an [`Evaluator`](crate::Evaluator).
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// The PHP of children, as it was named ([`php::resolve`](crate::php::resolve)).
+    pub php: OsString,
+    /// The PHP binary that the host itself is.
+    pub running: Option<PathBuf>,
+    /// The extension that children are told to load, where their own ini files may not.
+    pub extension: Option<PathBuf>,
+    /// The `PHP_INI_SCAN_DIR` that the host was started with.
+    pub ini_scan_dir: Option<OsString>,
+    /// The guards that are insisted on, and those that are left out.
+    pub selection: Selection,
+    /// What a confined PHP needs to read, as far as the host knows.
+    pub known_paths: Arc<[PathBuf]>,
+    /// How long a template waits for a request before it ends.
+    pub idle: Duration,
+    /// The entry point.
+    pub actor: Actor,
+}
