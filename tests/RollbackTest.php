@@ -74,7 +74,9 @@ final class RollbackTest extends SessionTestCase
                 "COPY users TO PROGRAM 'true'", 'ALTER SYSTEM SET work_mem = 1000', 'SELECT pg_reload_conf()',
                 "SELECT dblink_exec('dbname=shop', 'DELETE FROM users')", 'SELECT 1; COMMIT', 'CHECKPOINT',
                 "CREATE FUNCTION f(oid, text) RETURNS int LANGUAGE internal AS 'be_lo_export'",
-                "CREATE OR REPLACE FUNCTION f() RETURNS int AS 'dblink' LANGUAGE C"];
+                "CREATE OR REPLACE FUNCTION f() RETURNS int AS 'dblink' LANGUAGE C",
+                'ALTER FUNCTION lo_export RENAME TO quiet', "UPDATE pg_proc SET proname = 'q' WHERE proname = 'lo_export'",
+                "ALTER FOREIGN TABLE t OPTIONS (ADD program 'touch $file')"];
         $said = $this->said('ask', $server, $client, [self::INSERT, ...$statements, self::INSERT]);
         self::assertNotContains('', array_column(array_slice($said, 1), 1), json_encode($said, JSON_PRETTY_PRINT));
         self::assertSame('', $said[0][1]);

@@ -94,24 +94,12 @@ pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Sta
                 .iter()
                 .any(|it| run.eq_ignore_ascii_case(it))
     };
-    if let Some(name) = anywhere(text).find(|run| first.is("CREATE DO") && is_lasting(run)) {
+    if let Some(name) = anywhere(text).find(|run| first.is("ALTER CREATE DO") && is_lasting(run)) {
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
         return Err(format!("{} with {name}", first.word(0)));
     }
-    // The server's own code, or a library's, under another name: superusers alone may do that.
-    let mut runs = anywhere(text).peekable();
-    while let Some(run) = runs.next() {
-        let is_native = |next: &&[u8]| {
-            [&b"INTERNAL"[..], b"C"]
-                .iter()
-                .any(|it| next.eq_ignore_ascii_case(it))
-        };
-        if first.is("CREATE")
-            && run.eq_ignore_ascii_case(b"LANGUAGE")
-            && runs.peek().is_some_and(is_native)
-        {
-            return Err("CREATE with native code".to_owned());
-        }
+    if let Some(how) = renames_functions(&first, text) {
+        return Err(format!("{} {how}", first.word(0)));
     }
     let chain = first.has("CHAIN") && !first.has("NO");
     if first.is("COPY") {
@@ -126,6 +114,20 @@ pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Sta
         _ if first.is(WRITE) => Statement::Writes,
         _ => Statement::Plain,
     })
+}
+
+/// How a statement gives functions of the server's, or native code, another name, under which nothing
+/// here knows them. Superusers alone may do that.
+fn renames_functions(first: &Beginning, text: &[u8]) -> Option<&'static str> {
+    let is = |run: &[u8], word: &str| run.eq_ignore_ascii_case(word.as_bytes());
+    if first.is(WRITE) && anywhere(text).any(|run| is(run, "pg_proc")) {
+        return Some("of pg_proc");
+    }
+    let next = anywhere(text).skip(1);
+    let native = anywhere(text)
+        .zip(next)
+        .any(|(run, next)| is(run, "LANGUAGE") && (is(next, "INTERNAL") || is(next, "C")));
+    (first.is("CREATE") && native).then_some("with native code")
 }
 
 /// Refuses `COPY` to or from a file or a program of the server's.
