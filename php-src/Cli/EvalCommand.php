@@ -70,6 +70,12 @@ final class EvalCommand
         bool $unsafe = false,
         #[Option(description: 'The file in the project that returns the container', name: 'bootstrap')]
         ?string $bootstrap = null,
+        #[Option(description: 'What may be connected to, host:port or a socket, by commas; none', name: 'service')]
+        ?string $service = null,
+        #[Option(description: 'Files and directories that may be read beside the project, by commas', name: 'read')]
+        ?string $read = null,
+        #[Option(description: 'Show the values of variables whose names look secret', name: 'no-redact')]
+        bool $noRedact = false,
         #[Option(description: 'human or json', name: 'format')]
         string $format = 'human',
     ): int {
@@ -84,6 +90,9 @@ final class EvalCommand
                 $network,
                 $unsafe,
                 $bootstrap,
+                RequestOptions::services(RequestOptions::list($service)),
+                RequestOptions::readable(RequestOptions::list($read)),
+                redact: !$noRedact,
                 database: $rollback ? 'rollback' : $database,
                 queries: $queries,
             );

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use altair_engine::{
     DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, EvalError, EvalRequest, MAX_MEMORY_MB,
-    MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS,
+    MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS, MemoryLimit, Timeout,
 };
 use ext_php_rs::types::{ZendObject, Zval};
 use ext_php_rs::zend::ExecuteData;
@@ -186,36 +186,43 @@ pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
         return Ok(None);
     };
     let path = |name| OsStr::from_bytes(object::bytes(request, name));
-    let mut read = EvalRequest::new(object::bytes(request, "snippet"), path("projectRoot"))
-        .with_timeout_ms(object::int(request, "timeoutMs"))
-        .with_memory_limit_mb(object::int(request, "memoryLimitMb"));
-    read.allow_writes = object::bool(request, "allowWrites");
-    read.allow_network = object::bool(request, "allowNetwork");
-    read.unconfined = object::bool(request, "unsafe");
-    read.bootstrap = property(request, "bootstrap")
-        .filter(|value| value.is_string())
-        .map(|_| path("bootstrap").into());
-    read.readable_paths = readable
-        .iter()
-        .map(|path| OsStr::from_bytes(path).into())
-        .collect();
-    read.services = property(request, "services")
-        .filter(|value| value.is_array())
-        .map(|_| services.iter().map(|text| lossy(text)).collect());
-    read.redact = object::bool(request, "redact");
-    read.queries = object::bool(request, "queries");
-    if let Some(name) = property(request, "database").and_then(|value| value.zend_str()) {
-        let name = lossy(name.as_bytes());
-        read.database = Database::named(&name);
-        if read.database.is_none() {
-            throw(&EvalError::InvalidRequest(format!(
-                "The database mode has to be {}, not \"{name}\".",
-                Database::ALL.map(Database::name).join(", ")
-            )));
-            return Ok(None);
+    let database = match property(request, "database").and_then(|value| value.zend_str()) {
+        None => None,
+        Some(name) => {
+            let name = lossy(name.as_bytes());
+            let named = Database::named(&name);
+            if named.is_none() {
+                throw(&EvalError::InvalidRequest(format!(
+                    "The database mode has to be {}, not \"{name}\".",
+                    Database::ALL.map(Database::name).join(", ")
+                )));
+                return Ok(None);
+            }
+            named
         }
-    }
-    Ok(Some(read))
+    };
+    Ok(Some(EvalRequest {
+        snippet: object::bytes(request, "snippet").to_vec(),
+        project_root: path("projectRoot").into(),
+        timeout: Timeout::clamped_ms(object::int(request, "timeoutMs")),
+        memory_limit: MemoryLimit::clamped_mb(object::int(request, "memoryLimitMb")),
+        allow_writes: object::bool(request, "allowWrites"),
+        allow_network: object::bool(request, "allowNetwork"),
+        unconfined: object::bool(request, "unsafe"),
+        bootstrap: property(request, "bootstrap")
+            .filter(|value| value.is_string())
+            .map(|_| path("bootstrap").into()),
+        services: property(request, "services")
+            .filter(|value| value.is_array())
+            .map(|_| services.iter().map(|text| lossy(text)).collect()),
+        readable_paths: readable
+            .iter()
+            .map(|path| OsStr::from_bytes(path).into())
+            .collect(),
+        redact: object::bool(request, "redact"),
+        database,
+        queries: object::bool(request, "queries"),
+    }))
 }
 
 /// The registered class.

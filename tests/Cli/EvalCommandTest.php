@@ -71,6 +71,9 @@ final class EvalCommandTest extends TestCase
                 'network' => ['bool', 'network', false],
                 'unsafe' => ['bool', 'unsafe', false],
                 'bootstrap' => ['?string', 'bootstrap', null],
+                'service' => ['?string', 'service', null],
+                'read' => ['?string', 'read', null],
+                'noRedact' => ['bool', 'no-redact', false],
                 'format' => ['string', 'format', 'human'],
             ],
             $parameters,
@@ -163,6 +166,31 @@ final class EvalCommandTest extends TestCase
         self::assertSame([0, '64M', '1'], [$exitCode, $values[0], $values[1]]);
         self::assertStringContainsString('other/boot.php', $values[2]);
         self::assertFileExists($this->application->path('kept'));
+    }
+
+    public function testServicesReadablePathsAndSecretsReachTheRun(): void
+    {
+        $listener = stream_socket_server('tcp://127.0.0.1:0') ?: self::fail('No listener.');
+        $address = stream_socket_get_name($listener, false);
+        $connect = "@stream_socket_client('tcp://$address', \$code, \$why, 5) !== false";
+        $said = fn (mixed ...$options): string => $this->eval(...$options)[1];
+        self::assertStringContainsString('true', $said(snippet: $connect, service: "127.0.0.1:1,$address"));
+        self::assertStringContainsString("--service=$address allows it", $said(snippet: $connect, service: 'none'));
+
+        $outside = new TemporaryApplication();
+        $file = $outside->write('kept.txt', 'kept');
+        $read = '(string) @file_get_contents(' . var_export($file, true) . ')';
+        self::assertStringContainsString("--read=$file allows it", $said(snippet: $read));
+        self::assertStringContainsString("= 'kept'", $said(snippet: $read, read: "/usr/lib,$file"));
+
+        putenv('APP_TOKEN=s3cr3t-of-tests');
+        try {
+            $token = 'getenv("APP_TOKEN")';
+            self::assertStringContainsString('[redacted:APP_TOKEN]', $said(snippet: $token));
+            self::assertStringContainsString('s3cr3t-of-tests', $said(snippet: $token, noRedact: true));
+        } finally {
+            putenv('APP_TOKEN');
+        }
     }
 
     /**

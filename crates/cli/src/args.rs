@@ -384,3 +384,32 @@ fn count(text: &str) -> Result<usize, String> {
         _ => Err("a whole number, 0 or more, is needed".to_owned()),
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory;
+
+    use super::Cli;
+
+    /// Arguments of `eval` that are none of the request's, or another way to say one.
+    const OF_THE_COMMAND: [&str; 8] = [
+        "cold", "file", "format", "help", "php", "require", "rollback", "version",
+    ];
+
+    #[test]
+    fn each_field_of_a_request_has_its_flag_and_each_flag_its_field() {
+        let table: serde_json::Value =
+            serde_json::from_str(include_str!("../../engine/options.json")).unwrap();
+        let rows = table.as_array().unwrap().iter();
+        let mut expected: BTreeSet<&str> = rows.filter_map(|row| row["flag"].as_str()).collect();
+        expected.extend(OF_THE_COMMAND);
+        let mut command = Cli::command();
+        command.build();
+        let eval = command.find_subcommand("eval").unwrap();
+        let flags = eval.get_arguments().filter_map(clap::Arg::get_long);
+        assert_eq!(flags.collect::<BTreeSet<_>>(), expected);
+    }
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use altair_engine::audit::Actor;
 use altair_engine::guards::Selection;
-use altair_engine::{Database, EvalError, EvalRequest, Evaluator};
+use altair_engine::{Database, EvalError, EvalRequest, Evaluator, MemoryLimit, Timeout};
 
 use crate::args::{EvalArgs, Format, services};
 use crate::exit::Exit;
@@ -60,29 +60,48 @@ fn evaluator(args: &EvalArgs, host: &Host) -> Result<Evaluator, Failure> {
 }
 
 fn request(args: EvalArgs) -> Result<EvalRequest, Failure> {
-    let snippet = snippet(args.snippet, args.file.as_deref())?;
-    let root = root(args.root)?;
-    let mut request = EvalRequest::new(snippet, root)
-        .with_timeout_ms(args.timeout_ms)
-        .with_memory_limit_mb(args.memory_mb);
-    request.allow_writes = args.writes;
-    request.allow_network = args.network;
-    request.database = match (args.rollback, args.database) {
-        (true, _) => Some(Database::Rollback),
-        (false, Some(name)) => Database::named(&name),
-        (false, None) => None,
-    };
-    request.queries = args.queries;
-    request.unconfined = args.unconfined;
-    request.bootstrap = args.bootstrap;
-    request.services = services(args.service);
-    request.readable_paths = args
-        .read
-        .iter()
-        .map(|path| absolute(path))
-        .collect::<Result<_, _>>()?;
-    request.redact = !args.no_redact;
-    Ok(request)
+    // All of both is named: what is new has to be placed.
+    let EvalArgs {
+        snippet: given,
+        file,
+        timeout_ms,
+        memory_mb,
+        writes,
+        rollback,
+        database,
+        queries,
+        network,
+        unconfined,
+        bootstrap,
+        root: named_root,
+        php: _,
+        read,
+        service,
+        cold: _, // each run of the command is
+        no_redact,
+        require: _,
+        format: _,
+    } = args;
+    let readable = read.iter().map(|path| absolute(path));
+    Ok(EvalRequest {
+        snippet: snippet(given, file.as_deref())?,
+        project_root: root(named_root)?,
+        timeout: Timeout::clamped_ms(timeout_ms),
+        memory_limit: MemoryLimit::clamped_mb(memory_mb),
+        allow_writes: writes,
+        allow_network: network,
+        unconfined,
+        bootstrap,
+        services: services(service),
+        readable_paths: readable.collect::<Result<_, _>>()?,
+        redact: !no_redact,
+        database: match (rollback, database) {
+            (true, _) => Some(Database::Rollback),
+            (false, Some(name)) => Database::named(&name),
+            (false, None) => None,
+        },
+        queries,
+    })
 }
 
 /// A path as the child sees it, whose working directory is the project.

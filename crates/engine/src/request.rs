@@ -450,6 +450,42 @@ mod tests {
         dir
     }
 
+    /// The names of the fields; one that is not named here does not compile.
+    macro_rules! fields {
+        ($($field:ident),* $(,)?) => {{
+            let EvalRequest { $($field: _),* } = EvalRequest::new("", "");
+            [$(stringify!($field)),*]
+        }};
+    }
+
+    #[test]
+    fn each_field_has_its_place_in_the_table_of_options() {
+        let table: serde_json::Value =
+            serde_json::from_str(include_str!("../options.json")).unwrap();
+        let placed: Vec<_> = table
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["field"].as_str().unwrap())
+            .collect();
+        let fields = fields![
+            snippet,
+            project_root,
+            timeout,
+            memory_limit,
+            allow_writes,
+            allow_network,
+            unconfined,
+            bootstrap,
+            services,
+            readable_paths,
+            redact,
+            database,
+            queries,
+        ];
+        assert_eq!(placed, fields);
+    }
+
     proptest! {
         #[test]
         fn limits_are_clamped_and_never_changed_otherwise(timeout in any::<i64>(), memory in any::<i64>()) {

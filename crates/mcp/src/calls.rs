@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use altair_engine::{EvalError, EvalRequest, EvalResult, Evaluator, Observer, Turns};
+use altair_engine::{
+    DEFAULT_MEMORY_MB, EvalError, EvalRequest, EvalResult, Evaluator, MemoryLimit, Observer,
+    Timeout, Turns,
+};
 use altair_sandbox::Stream;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -86,6 +89,34 @@ impl Calls {
         }
     }
 
+    /// What a call asks for, with what the server decides. All of both is named: what is new has to be
+    /// placed.
+    fn request(&self, arguments: Arguments) -> EvalRequest {
+        let Arguments {
+            snippet,
+            timeout_ms,
+            allow_writes,
+            allow_network,
+            database,
+            queries,
+        } = arguments;
+        EvalRequest {
+            snippet: snippet.into_bytes(),
+            project_root: self.root.clone(),
+            timeout: Timeout::clamped_ms(timeout_ms),
+            memory_limit: MemoryLimit::clamped_mb(DEFAULT_MEMORY_MB),
+            allow_writes,
+            allow_network,
+            unconfined: false,
+            bootstrap: None,
+            services: self.services.clone(),
+            readable_paths: Vec::new(),
+            redact: true,
+            database,
+            queries,
+        }
+    }
+
     /// Runs one, as soon as there is room for it. It ends when `cancelled` says so, when the server
     /// stops, and when nobody waits for this any more.
     pub async fn run(&self, arguments: Arguments, cancelled: CancellationToken) -> Outcome {
@@ -98,13 +129,7 @@ impl Calls {
         let Ok(permit) = permit else {
             return Outcome::Cancelled;
         };
-        let mut request = EvalRequest::new(arguments.snippet, self.root.clone())
-            .with_timeout_ms(arguments.timeout_ms);
-        request.allow_writes = arguments.allow_writes;
-        request.allow_network = arguments.allow_network;
-        request.database = arguments.database;
-        request.queries = arguments.queries;
-        request.services.clone_from(&self.services);
+        let request = self.request(arguments);
         let (evaluator, turns) = (self.evaluator.clone(), self.turns.clone());
         let ender = Ender(Arc::default());
         let mut watcher = Watcher(Arc::clone(&ender.0));

@@ -225,3 +225,24 @@ fn output() -> Value {
         "additionalProperties": false
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn arguments_are_those_of_the_table_of_options() {
+        let table: Value = serde_json::from_str(include_str!("../../engine/options.json")).unwrap();
+        let rows = table.as_array().unwrap().iter();
+        let expected: BTreeSet<&str> = rows.filter_map(|row| row["mcp"].as_str()).collect();
+        let schema = input();
+        let told = schema["properties"].as_object().unwrap();
+        assert_eq!(
+            told.keys().map(String::as_str).collect::<BTreeSet<_>>(),
+            expected
+        );
+    }
+}

@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Altair\Eval\Bridge\Symfony;
 
 use Altair\Eval\Cli\Format;
+use Altair\Eval\Cli\RequestOptions;
 use Altair\Eval\Cli\SnippetSource;
 use Altair\Eval\EvalRequest;
 use Altair\Eval\Evaluator;
@@ -74,6 +75,13 @@ final class EvalCommand extends Command
                 $takes | InputOption::VALUE_IS_ARRAY,
                 'What may be connected to, host:port or a socket, in place of what the environment names; none',
             )
+            ->addOption(
+                'read',
+                null,
+                $takes | InputOption::VALUE_IS_ARRAY,
+                'A file or directory that may be read beside the project',
+            )
+            ->addOption('no-redact', null, $flag, 'Show the values of variables whose names look secret')
             ->addOption('format', null, $takes, $formats, Format::Human->value)
             ->setHelp(<<<'HELP'
                 In the snippet <info>container()</info> is the container, and <info>container('id')</info> a service:
@@ -110,7 +118,9 @@ final class EvalCommand extends Command
                 (bool) $input->getOption('network'),
                 (bool) $input->getOption('unsafe'),
                 self::text($input, 'bootstrap'),
-                self::services($input),
+                RequestOptions::services(self::texts($input, 'service')),
+                RequestOptions::readable(self::texts($input, 'read')),
+                redact: !$input->getOption('no-redact'),
                 database: $input->getOption('rollback') ? 'rollback' : self::text($input, 'database'),
                 queries: (bool) $input->getOption('queries'),
             );
@@ -173,17 +183,11 @@ final class EvalCommand extends Command
     }
 
     /**
-     * @return list<string>|null null: what the application declares
+     * @return list<string>
      */
-    private static function services(InputInterface $input): ?array
+    private static function texts(InputInterface $input, string $option): array
     {
-        $services = array_map(strval(...), array_values((array) $input->getOption('service')));
-
-        return match ($services) {
-            [] => null,
-            ['none'] => [],
-            default => $services,
-        };
+        return array_map(strval(...), array_values((array) $input->getOption($option)));
     }
 
     /**

@@ -98,6 +98,24 @@ final class EvalCommandTest extends TestCase
         self::assertStringContainsString('is refused', $said(['none']));
     }
 
+    public function testReadablePathsAndSecretsReachTheRun(): void
+    {
+        $outside = new TemporaryApplication();
+        $file = $outside->write('kept.txt', 'kept');
+        $read = '(string) @file_get_contents(' . var_export($file, true) . ')';
+        $said = fn (array $arguments): string => $this->console($arguments)->getDisplay();
+        self::assertStringContainsString("--read=$file allows it", $said(['snippet' => $read]));
+        self::assertStringContainsString("= 'kept'", $said(['snippet' => $read, '--read' => ['/usr/lib', $file]]));
+        putenv('APP_TOKEN=s3cr3t-of-tests');
+        try {
+            $snippet = ['snippet' => 'getenv("APP_TOKEN")'];
+            self::assertStringContainsString('[redacted:APP_TOKEN]', $said($snippet));
+            self::assertStringContainsString('s3cr3t-of-tests', $said([...$snippet, '--no-redact' => true]));
+        } finally {
+            putenv('APP_TOKEN');
+        }
+    }
+
     /**
      * @dataProvider wrongUsage
      *
