@@ -75,7 +75,8 @@ final class RollbackTest extends SessionTestCase
                 "SELECT dblink_exec('dbname=shop', 'DELETE FROM users')", 'SELECT 1; COMMIT', 'CHECKPOINT',
                 "CREATE FUNCTION f(oid, text) RETURNS int LANGUAGE internal AS 'be_lo_export'",
                 "CREATE OR REPLACE FUNCTION f() RETURNS int AS 'dblink' LANGUAGE C",
-                'ALTER FUNCTION lo_export RENAME TO quiet', "UPDATE pg_proc SET proname = 'q' WHERE proname = 'lo_export'",
+                'ALTER FUNCTION lo_export RENAME TO quiet',
+                "UPDATE pg_proc SET proname = 'q' WHERE proname = 'lo_export'",
                 "ALTER FOREIGN TABLE t OPTIONS (ADD program 'touch $file')"];
         $said = $this->said('ask', $server, $client, [self::INSERT, ...$statements, self::INSERT]);
         self::assertNotContains('', array_column(array_slice($said, 1), 1), json_encode($said, JSON_PRETTY_PRINT));
@@ -143,7 +144,8 @@ final class RollbackTest extends SessionTestCase
         $snippet = Client::PdoExec->code($server) . ' $c = $connect(); $is = [];'
             . ' foreach (["COMMIT AND CHAIN", "ROLLBACK AND CHAIN"] as $chain) { $c->exec($chain);'
             . ' $is[] = $c->inTransaction(); $c->exec("DELETE FROM users"); $c->rollBack();'
-            . ' $is[] = $c->inTransaction(); $is[] = count($c->query("SELECT * FROM users")->fetchAll()); } return $is;';
+            . ' $is[] = $c->inTransaction(); $is[] = count($c->query("SELECT * FROM users")->fetchAll()); }'
+            . ' return $is;';
         foreach (['rollback', 'write'] as $mode) {
             $result = $this->ask($snippet, services: [$server->address()], database: $mode);
             self::assertSame([true, false, 2, true, false, 2], self::returned($result), $mode);
@@ -162,8 +164,9 @@ final class RollbackTest extends SessionTestCase
             . ' "SELECT * FROM users", "SET autocommit = 1", "SAVEPOINT a", "ROLLBACK TO SAVEPOINT a",'
             . ' "BEGIN", "SAVEPOINT b", "DELETE FROM users", "ROLLBACK TO SAVEPOINT b", "COMMIT",'
             . ' "SELECT * FROM users"]);';
-        $expected = [true, true, true, true, 2, true, true, true, true, 2, true, true, 1305, true, true, true, true,
-            true, 2];
+        $expected = [
+            true, true, true, true, 2, true, true, true, true, 2, true, true, 1305, true, true, true, true, true, 2,
+        ];
         foreach (['rollback', 'write'] as $mode) {
             $result = $this->ask($snippet, services: [$server->address()], database: $mode);
             self::assertSame($expected, self::returned($result), $mode);

@@ -1,15 +1,15 @@
 //! What a request's policy means for the kernel: limits, privileges, view, final guards.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use altair_sandbox::{
-    FinalGuards, Landlock, Limits, Place, Policy, Privileges, Project, Readable, RunAs, Seccomp,
-    Shown, Temp, View, Writes,
+    FinalGuards, Landlock, Limits, Place, Policy, Privileges, Project, Readable, Seccomp, Shown,
+    Temp, View, Writes,
 };
 
 use crate::guards::{Guard, Selection};
 use crate::ladder::Level;
+use crate::owner::run_as;
 use crate::request::{EvalRequest, Target};
 use crate::services::Services;
 
@@ -36,9 +36,6 @@ pub const CPU_BACKSTOP_SECONDS: u64 = 2;
 pub const LAYER_BYTES: u64 = 256 << 20;
 /// Bytes that a run may write into its directory for temporary files.
 pub const TEMP_BYTES: u64 = 64 << 20;
-
-/// How long files of a project are waited for: a file system whose server is gone does not answer.
-pub(crate) const FILE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The directory of the audit log, below the root: never writable by a snippet.
 pub const AUDIT_DIR: &str = ".altair";
@@ -207,9 +204,4 @@ impl Confinement<'_> {
             ports: self.services.ports(),
         }
     }
-}
-
-/// Whom the child of a root host runs as: the owner of the project, so that it can read it.
-pub(crate) fn run_as(root: &Place) -> Option<RunAs> {
-    nix::unistd::geteuid().is_root().then(|| root.owner())
 }

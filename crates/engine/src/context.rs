@@ -10,12 +10,13 @@ use altair_sandbox::{Place, Shown};
 
 use crate::channel::{PROTOCOL, Restrictions, Secret, Task, Watched, Work};
 use crate::confinement::Confinement;
+use crate::error::reason;
 use crate::guards::Guard;
 use crate::ladder::{Level, why_degraded};
 use crate::launch::HostContext;
 use crate::profile::SecurityProfile;
 use crate::readable::Sources;
-use crate::request::{Bootstrap, EvalRequest, Target, reason};
+use crate::request::{Bootstrap, EvalRequest, Target};
 use crate::services::Services;
 use crate::settings::Settings;
 

@@ -8,7 +8,7 @@ use altair_sandbox::{Place, RunAs, other_user};
 use nix::unistd::fchown;
 use tempfile::TempDir;
 
-use crate::confinement::run_as;
+use crate::owner::run_as;
 
 /// They are removed when this is dropped.
 #[derive(Debug, Default)]

@@ -15,3 +15,12 @@ pub enum EvalError {
     #[error("the evaluation was interrupted")]
     Interrupted,
 }
+
+/// An operating-system error in the words a user reads, without Rust's `(os error 2)`.
+pub(crate) fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error")
+        .next()
+        .unwrap_or(&text)
+        .to_lowercase()
+}

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::audit::Actor;
+use crate::error::reason;
 use crate::evaluation::{Began, Evaluation};
 use crate::guards::Selection;
 use crate::known::Known;
 use crate::observer::Observer;
-use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, reason};
+use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest};
 use crate::services::{self, Service, Services};
 use crate::settings::{IDLE, Settings};
 use crate::warm::Pool;

@@ -6,7 +6,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, TryLockError};
 
 use altair_sandbox::{GuardState, SpawnError, Step};
 
-use crate::request::reason;
+use crate::error::reason;
 
 /// How much of the guard there is; `D` is a directory of the run's own on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

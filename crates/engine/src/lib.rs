@@ -30,6 +30,7 @@ mod ladder;
 pub mod launch;
 mod observer;
 mod origin;
+mod owner;
 pub mod php;
 pub mod profile;
 pub mod queries;

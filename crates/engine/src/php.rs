@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access};
 
 use crate::EvalError;
+use crate::error::reason;
 
 /// The name that means "whatever PHP is at hand".
 pub const DEFAULT: &str = "php";
@@ -60,13 +61,13 @@ pub(crate) fn find(name: &OsStr, search_path: Option<&OsStr>) -> Result<PathBuf,
 fn executable(path: &Path) -> Result<PathBuf, String> {
     let meta = path.metadata().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => "does not exist".to_owned(),
-        _ => format!("cannot be used ({})", crate::request::reason(&e)),
+        _ => format!("cannot be used ({})", reason(&e)),
     })?;
     if !meta.is_file() {
         return Err("is not a file".into());
     }
     access(path, AccessFlags::X_OK).map_err(|_| "is not executable".to_owned())?;
-    std::path::absolute(path).map_err(|e| crate::request::reason(&e))
+    std::path::absolute(path).map_err(|e| reason(&e))
 }
 
 fn launch(message: String) -> EvalError {

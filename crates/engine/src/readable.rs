@@ -11,7 +11,7 @@ use altair_sandbox::bounded::at_most;
 use altair_sandbox::{Place, Shown, with_files_of};
 use serde::Deserialize;
 
-use crate::confinement::{FILE_PATIENCE, run_as};
+use crate::owner::{FILE_PATIENCE, run_as};
 use crate::services::{Declarations, MANIFEST_MAX_BYTES};
 
 /// What Composer has installed, below a project: what it says decides about what is shown.

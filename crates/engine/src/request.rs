@@ -8,7 +8,8 @@ use altair_sandbox::{Place, Shown, with_files_of};
 
 use crate::EvalError;
 use crate::channel::Watched;
-use crate::confinement::{FILE_PATIENCE, run_as};
+use crate::error::reason;
+use crate::owner::{FILE_PATIENCE, run_as};
 use crate::sql::Mode;
 
 /// Default of [`EvalRequest::timeout_ms`], in milliseconds.
@@ -417,15 +418,6 @@ fn find_readable(path: &Path) -> Result<Shown, EvalError> {
     Err(invalid(format!(
         "The readable path {shown} cannot be allowed: {why}."
     )))
-}
-
-/// An operating-system error in the words a user reads, without Rust's `(os error 2)`.
-pub(crate) fn reason(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error")
-        .next()
-        .unwrap_or(&text)
-        .to_lowercase()
 }
 
 #[cfg(test)]

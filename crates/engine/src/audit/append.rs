@@ -15,8 +15,8 @@ use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
 use nix::unistd::{Gid, Uid, fchown, geteuid};
 
 use super::{AuditError, DIRECTORY, FILE};
-use crate::confinement::{FILE_PATIENCE, run_as};
-use crate::request::reason;
+use crate::error::reason;
+use crate::owner::{FILE_PATIENCE, run_as};
 
 /// How long the lock of another writer is waited for. A writer holds it for one `write`.
 const LOCK_LIMIT: Duration = Duration::from_secs(2);

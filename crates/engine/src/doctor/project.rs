@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use altair_sandbox::Place;
 
 use super::report::{Report, ServiceReport};
-use crate::confinement::run_as;
+use crate::error::reason;
 use crate::known::Known;
-use crate::request::reason;
+use crate::owner::run_as;
 use crate::secrets;
 use crate::services::resolve;
 

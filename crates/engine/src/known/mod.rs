@@ -18,8 +18,8 @@ use nix::fcntl::AtFlags;
 use nix::libc;
 use nix::sys::stat::fstatat;
 
-use crate::confinement::{FILE_PATIENCE, run_as};
 use crate::dotenv::{self, Entry, Names};
+use crate::owner::{FILE_PATIENCE, run_as};
 use crate::secrets::{Secrets, Variable, is_secret, is_secret_variable};
 use crate::services::{Declarations, MANIFEST_MAX_BYTES};
 use effective::Effective;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use altair_sandbox::{LocalSocket, RunAs, thread, with_files_of};
 
 use super::{Service, Services, is_socket};
-use crate::confinement::FILE_PATIENCE;
-use crate::request::reason;
+use crate::error::reason;
+use crate::owner::FILE_PATIENCE;
 
 /// How long an answer counts: calls that follow each other ask once.
 const FRESH: Duration = Duration::from_secs(5);
