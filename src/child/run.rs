@@ -13,7 +13,7 @@ use altair_engine::channel::{
 };
 use altair_engine::encode::encode_value;
 use altair_engine::guards::{Guard, GuardState, ToldStates};
-use altair_engine::secrets::is_secret;
+use altair_engine::redaction::is_secret;
 
 use super::link::Voice;
 use super::{boot, ending, guards, queries, stop};

@@ -1,8 +1,8 @@
 //! The command line of Altair Eval: evaluate a PHP snippet against an application, and look at what
 //! was run.
 //!
-//! This crate parses arguments and prints; `altair-engine` evaluates. It links no PHP, and is the
-//! program `altair` as well as what the extension runs where that program is not built.
+//! This crate parses arguments and prints; `altair-engine` evaluates. It links no PHP, and is
+//! what the program `altair` is made of, and what the extension runs where that program is not built.
 
 mod args;
 mod completions;

@@ -27,7 +27,7 @@ use crate::observer::Observer;
 use crate::origin::Origin;
 use crate::owner::run_as;
 use crate::queries::Told;
-use crate::redactor::Redactor;
+use crate::redaction::output::Redactor;
 use crate::request::{EvalRequest, Target};
 use crate::services::{self, Service, Services};
 use crate::settings::Settings;
@@ -140,7 +140,7 @@ impl Evaluation {
         ahead: Option<Acquired>,
         observer: &mut dyn Observer,
     ) -> Result<EvalResult, EvalError> {
-        let known = self.request.redact.then(|| Arc::clone(&self.known));
+        let known = self.request.redact.then(|| self.known.secrets.clone());
         let mut redactor = Redactor::new(observer, known);
         let (child, origin, boot) = match self.acquire(ahead, &mut redactor)? {
             Acquired::Child(child, origin, boot) => (*child, origin, boot),
@@ -205,7 +205,7 @@ impl Evaluation {
             self.settings.actor,
             None,
             &self.request,
-            self.known.secrets.clone(),
+            self.known.secrets.secrets.clone(),
         )
     }
 

@@ -8,10 +8,10 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use ulid::Ulid;
 
-use super::redact::{self, Grammar};
 use super::{Actor, AuditError, Ending};
 use crate::EvalRequest;
-use crate::secrets::Secrets;
+use crate::redaction::Secrets;
+use crate::redaction::masking::{self, Grammar};
 
 /// The most of a snippet, and of an error, that a line holds, in bytes.
 pub(super) const TEXT_MAX: usize = 4096;
@@ -107,7 +107,7 @@ impl Announced {
                 allow_network: *allow_network,
                 snippet_length: snippet.len(),
                 snippet_sha256: format!("{:x}", Sha256::digest(snippet)),
-                snippet: redact::redact(&text, Grammar::Php, TEXT_MAX),
+                snippet: masking::masked(&text, Grammar::Php, TEXT_MAX),
                 exit_code: None,
                 timed_out: false,
             },
@@ -127,7 +127,7 @@ impl Announced {
         let error = ending
             .stated_error()
             .map(|e| without(self.secrets.as_deref(), &e))
-            .map(|e| redact::redact(&e, Grammar::Prose, TEXT_MAX));
+            .map(|e| masking::masked(&e, Grammar::Prose, TEXT_MAX));
         let extra = Extra {
             exit_code: ending.exit_code,
             timed_out: ending.timed_out,

@@ -10,7 +10,6 @@ mod append;
 mod ending;
 mod error;
 mod line;
-mod redact;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +23,7 @@ use ulid::Ulid;
 use altair_sandbox::Place;
 
 use crate::EvalRequest;
-use crate::secrets::Secrets;
+use crate::redaction::Secrets;
 
 pub use ending::Ending;
 pub use error::AuditError;

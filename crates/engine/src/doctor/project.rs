@@ -10,7 +10,7 @@ use super::report::{Report, ServiceReport};
 use crate::error::reason;
 use crate::known::Known;
 use crate::owner::run_as;
-use crate::secrets;
+use crate::redaction;
 use crate::services::resolve;
 
 /// How long names are looked up.
@@ -32,7 +32,7 @@ pub(super) fn look(root: &Path, report: &mut Report) -> Result<(), String> {
     let place = Place::find(root).map_err(unseen)?;
     let user = run_as(&place);
     let known = Known::of(&environment, &place, PATIENCE).map_err(unseen)?;
-    let weak = secrets::weak(&known.variables).into_iter();
+    let weak = redaction::weak(&known.secrets.variables).into_iter();
     report.warnings.extend(weak.map(|name| {
         format!(
             "The secret in {name} is a word, a known default or too short: it protects nothing, and in answers it is replaced only where it stands as a password."

@@ -20,7 +20,8 @@ use nix::sys::stat::fstatat;
 
 use crate::dotenv::{self, Entry, Names};
 use crate::owner::{FILE_PATIENCE, run_as};
-use crate::secrets::{Secrets, Variable, is_secret, is_secret_variable};
+use crate::redaction::output::KnownSecrets;
+use crate::redaction::{Variable, is_secret, is_secret_variable};
 use crate::services::{Declarations, MANIFEST_MAX_BYTES};
 use effective::Effective;
 
@@ -43,9 +44,7 @@ pub(crate) struct Known {
     environment: Vec<(OsString, OsString)>,
     root: Inode,
     files: Vec<Stamped>,
-    /// Variables that may hold secrets.
-    pub(crate) variables: Vec<Variable>,
-    pub(crate) secrets: Option<Arc<Secrets>>,
+    pub(crate) secrets: KnownSecrets,
     /// Services that the application declares.
     pub(crate) services: Declarations,
 }
@@ -114,8 +113,7 @@ impl Known {
             environment: environment.to_vec(),
             root: root.inode(),
             files: read.stamped,
-            secrets: Secrets::of(&secret),
-            variables: secret,
+            secrets: KnownSecrets::of(secret),
             services,
         });
         if let Ok(mut last) = LAST.try_lock() {

@@ -95,3 +95,48 @@ fn a_variable_is_put_in_where_that_is_not_too_much() {
     assert_eq!(value("AT"), "database.example:1");
     assert_eq!(value("PLAIN"), "$DB");
 }
+
+#[test]
+fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
+    let project = tempfile::tempdir().unwrap();
+    let names = |root: &Path| {
+        let all = Known::of(&[], &Place::find(root).unwrap(), Duration::from_secs(60)).unwrap();
+        let secrets = all
+            .secrets
+            .secrets
+            .as_ref()
+            .map(|secrets| format!("{secrets:?}"));
+        secrets.unwrap_or_default()
+    };
+    assert_eq!(names(project.path()), "");
+
+    std::fs::write(
+        project.path().join(".env"),
+        "APP_NAME=shop\n=\nDB_PASSWORD=\"pass word\" # a comment\nexport API_TOKEN='abcdef6h'\n",
+    )
+    .unwrap();
+    assert_eq!(
+        names(project.path()),
+        "Secrets([\"DB_PASSWORD\", \"API_TOKEN\"])"
+    );
+    std::fs::write(project.path().join(".env.test"), "TEST_SECRET=ijkl_nop\n").unwrap();
+    std::fs::write(project.path().join(".env"), "DB_PASSWORD=abcdef6h\n").unwrap();
+    assert_eq!(
+        names(project.path()),
+        "Secrets([\"DB_PASSWORD\", \"TEST_SECRET\"])"
+    );
+    let known = || {
+        Known::of(
+            &[],
+            &Place::find(project.path()).unwrap(),
+            Duration::from_secs(60),
+        )
+        .unwrap()
+    };
+    // Another test may have taken its place in between.
+    assert!((0..1000).any(|_| Arc::ptr_eq(&known(), &known())));
+    // Not read, and not waited for.
+    std::fs::remove_file(project.path().join(".env")).unwrap();
+    nix::unistd::mkfifo(&project.path().join(".env"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert_eq!(names(project.path()), "Secrets([\"TEST_SECRET\"])");
+}

@@ -20,8 +20,8 @@ use crate::guards::GuardStates;
 use crate::heard::Heard;
 use crate::observer::Observer;
 use crate::origin::Origin;
+use crate::redaction::Variable;
 use crate::result::FileChanges;
-use crate::secrets::Variable;
 
 pub use pool::Pool;
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{begin, fine, found, lines, project, request};
 use crate::audit::{Actor, Ending, Run};
-use crate::secrets::Secrets;
+use crate::redaction::Secrets;
 use crate::{Diagnostics, EvalResult, Outcome};
 
 fn result(outcome: Outcome, exit_code: i32) -> EvalResult {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::secrets::{is_scheme, is_secret_name};
+use crate::redaction::{is_scheme, is_secret_name};
 
 /// Whether a name may hold `byte`: `API_KEY`, `--api-key`.
 pub(super) fn is_word_byte(byte: u8) -> bool {

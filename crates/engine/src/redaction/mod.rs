@@ -6,7 +6,9 @@
 
 mod escapes;
 mod forms;
+pub(crate) mod masking;
 mod name;
+pub(crate) mod output;
 mod places;
 mod spans;
 #[cfg(test)]
@@ -28,7 +30,6 @@ use crate::guards::GuardState;
 use crate::result::{Diagnostics, EvalResult, FileChanges};
 
 pub(crate) use name::{is_header_name, is_scheme, is_secret_name, is_secret_variable};
-pub(crate) use places::BEFORE_MAX;
 use places::Places;
 use spans::Finder;
 pub(crate) use url::url_password;

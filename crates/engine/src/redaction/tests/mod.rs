@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,12 +10,9 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::output::tests::streamed;
 use super::weak::is_weak;
 use super::{Secrets, Used, Variable};
-use altair_sandbox::Place;
-
-use crate::known::Known;
-use crate::redactor::tests::streamed;
 use crate::{Diagnostics, EvalResult, Outcome};
 
 mod forms;
@@ -348,40 +344,6 @@ fn its_values_are_not_in_what_a_developer_prints() {
         format!("{:?}", secrets(&[("A_TOKEN", "abcdef6hij")])),
         "Secrets([\"A_TOKEN\"])"
     );
-}
-
-#[test]
-fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
-    let project = tempfile::tempdir().unwrap();
-    let names = |root: &Path| {
-        let all = Known::of(&[], &Place::find(root).unwrap(), PATIENCE).unwrap();
-        let secrets = all.secrets.as_ref().map(|secrets| format!("{secrets:?}"));
-        secrets.unwrap_or_default()
-    };
-    assert_eq!(names(project.path()), "");
-
-    std::fs::write(
-        project.path().join(".env"),
-        "APP_NAME=shop\n=\nDB_PASSWORD=\"pass word\" # a comment\nexport API_TOKEN='abcdef6h'\n",
-    )
-    .unwrap();
-    assert_eq!(
-        names(project.path()),
-        "Secrets([\"DB_PASSWORD\", \"API_TOKEN\"])"
-    );
-    std::fs::write(project.path().join(".env.test"), "TEST_SECRET=ijkl_nop\n").unwrap();
-    std::fs::write(project.path().join(".env"), "DB_PASSWORD=abcdef6h\n").unwrap();
-    assert_eq!(
-        names(project.path()),
-        "Secrets([\"DB_PASSWORD\", \"TEST_SECRET\"])"
-    );
-    let known = || Known::of(&[], &Place::find(project.path()).unwrap(), PATIENCE).unwrap();
-    // Another test may have taken its place in between.
-    assert!((0..1000).any(|_| Arc::ptr_eq(&known(), &known())));
-    // Not read, and not waited for.
-    std::fs::remove_file(project.path().join(".env")).unwrap();
-    nix::unistd::mkfifo(&project.path().join(".env"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert_eq!(names(project.path()), "Secrets([\"TEST_SECRET\"])");
 }
 
 #[test]

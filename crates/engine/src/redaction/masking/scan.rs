@@ -6,7 +6,7 @@ use super::expression;
 use super::php::{Kind, Span};
 use super::separator::{self, Separator};
 use super::value;
-use crate::secrets::{is_header_name, is_scheme, is_secret_name, url_password};
+use crate::redaction::{is_header_name, is_scheme, is_secret_name, url_password};
 
 /// The secrets of `text`, by where they begin; one may reach into the next. `spans` says what of
 /// the text is not code.

@@ -21,7 +21,7 @@ const MASK: &str = "***";
 
 /// How a text is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Grammar {
+pub(crate) enum Grammar {
     /// PHP code.
     Php,
     /// Anything else: a message.
@@ -30,7 +30,7 @@ pub(super) enum Grammar {
 
 /// `text` with its secrets masked, cut at `max` bytes and never inside a character. Masking comes
 /// first, so that no cut leaves a part of a secret that is no longer recognised.
-pub(super) fn redact(text: &str, grammar: Grammar, max: usize) -> String {
+pub(crate) fn masked(text: &str, grammar: Grammar, max: usize) -> String {
     let spans = match grammar {
         Grammar::Php => php::spans(text),
         Grammar::Prose => {

@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use altair_sandbox::Stream;
 
+use super::places::BEFORE_MAX;
+use super::{Secrets, Variable};
 use crate::bounds::OUTPUT_LIMIT;
-use crate::known::Known;
 use crate::observer::Observer;
 use crate::result::EvalResult;
-use crate::secrets::{BEFORE_MAX, Secrets, Variable};
 
 /// Looks at the channel after which what was told before an output is heard.
 const LOOKS: u8 = 2;
@@ -71,6 +71,25 @@ impl Redacting {
     }
 }
 
+/// What is known to be secret before a run begins.
+#[derive(Clone)]
+pub(crate) struct KnownSecrets {
+    /// Variables that may hold secrets.
+    pub variables: Vec<Variable>,
+    /// What of them is one.
+    pub secrets: Option<Arc<Secrets>>,
+}
+
+impl KnownSecrets {
+    /// The secrets of these variables.
+    pub(crate) fn of(variables: Vec<Variable>) -> Self {
+        Self {
+            secrets: Secrets::of(&variables),
+            variables,
+        }
+    }
+}
+
 /// Watches a run for somebody, and keeps its secrets back.
 pub(crate) struct Redactor<'a> {
     observer: &'a mut dyn Observer,
@@ -87,13 +106,18 @@ pub(crate) struct Redactor<'a> {
 
 impl<'a> Redactor<'a> {
     /// Keeps back what is known to be secret; `None`: nothing.
-    pub(crate) fn new(observer: &'a mut dyn Observer, known: Option<Arc<Known>>) -> Self {
+    pub(crate) fn new(observer: &'a mut dyn Observer, known: Option<KnownSecrets>) -> Self {
         let listens = observer.listens();
+        let early = (listens && known.is_some()).then(Vec::new);
+        let (variables, secrets) = match known {
+            Some(KnownSecrets { variables, secrets }) => (Some(variables), secrets),
+            None => (None, None),
+        };
         Self {
             observer,
-            variables: known.as_ref().map(|known| known.variables.clone()),
-            early: (listens && known.is_some()).then(Vec::new),
-            secrets: known.and_then(|known| known.secrets.clone()),
+            variables,
+            early,
+            secrets,
             stdout: Redacting::default(),
             stderr: Redacting::default(),
         }
@@ -208,11 +232,7 @@ impl Observer for Redactor<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 pub(crate) mod tests {
-    use std::ffi::OsString;
-    use std::path::Path;
     use std::time::Duration;
-
-    use altair_sandbox::Place;
 
     use super::*;
 
@@ -241,17 +261,10 @@ pub(crate) mod tests {
         }
     }
 
-    fn known(all: &[(&str, &str)]) -> Arc<Known> {
-        let environment: Vec<(OsString, OsString)> = all
-            .iter()
-            .map(|(name, value)| (name.into(), value.into()))
-            .collect();
-        Known::of(
-            &environment,
-            &Place::find(Path::new("/etc")).unwrap(),
-            PATIENCE,
-        )
-        .unwrap()
+    fn known(all: &[(&str, &str)]) -> KnownSecrets {
+        let bytes = |text: &str| text.as_bytes().to_vec();
+        let variables = all.iter().map(|(name, value)| (bytes(name), bytes(value)));
+        KnownSecrets::of(variables.collect())
     }
 
     pub(crate) fn streamed(all: &[(&str, &str)], chunks: &[&[u8]]) -> Vec<u8> {

@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::{Grammar, redact};
+use super::{Grammar, masked};
 
 const ALL: usize = usize::MAX;
 
 fn php(text: &str) -> String {
-    redact(text, Grammar::Php, ALL)
+    masked(text, Grammar::Php, ALL)
 }
 
 #[test]
@@ -193,15 +193,15 @@ fn what_names_no_secret_stays_as_it_is() {
 fn an_error_message_is_masked_without_losing_its_class() {
     let given = "App\\InvalidTokenException: cannot reach mysql://u:p@h with password=x";
     let wanted = "App\\InvalidTokenException: cannot reach mysql://u:***@h with password=***";
-    assert_eq!(redact(given, Grammar::Prose, ALL), wanted);
+    assert_eq!(masked(given, Grammar::Prose, ALL), wanted);
 }
 
 #[test]
 fn a_cut_is_exact_and_keeps_characters_whole() {
-    assert_eq!(redact("abcdef", Grammar::Php, 4), "abcd");
-    assert_eq!(redact("abcdef", Grammar::Php, 6), "abcdef");
-    assert_eq!(redact("abcé", Grammar::Php, 4), "abc");
-    assert_eq!(redact("--token=xyz abc", Grammar::Php, 9), "--token=*");
+    assert_eq!(masked("abcdef", Grammar::Php, 4), "abcd");
+    assert_eq!(masked("abcdef", Grammar::Php, 6), "abcdef");
+    assert_eq!(masked("abcé", Grammar::Php, 4), "abc");
+    assert_eq!(masked("--token=xyz abc", Grammar::Php, 9), "--token=*");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_megabyte_of_names_quotes_and_addresses_is_read_in_linear_time() {
     ];
     for part in repeated {
         let text = part.repeat(1_000_000 / part.len());
-        assert!(redact(&text, Grammar::Php, 4096).len() <= 4096, "of {part}");
+        assert!(masked(&text, Grammar::Php, 4096).len() <= 4096, "of {part}");
     }
 }
 
@@ -264,12 +264,12 @@ proptest! {
     ) {
         let text = format!("{before}{}\n{after}", planted(place, &secret));
         prop_assume!(!before.contains(&secret) && !after.contains(&secret));
-        let masked = redact(&text, Grammar::Php, ALL);
-        prop_assert!(!masked.contains(&secret), "{text:?} became {masked:?}");
+        let whole = masked(&text, Grammar::Php, ALL);
+        prop_assert!(!whole.contains(&secret), "{text:?} became {whole:?}");
         // A cut is a prefix of what is masked whole, so that no part of a secret appears either.
-        let cut = redact(&text, Grammar::Php, max);
-        prop_assert!(cut.len() <= max && masked.starts_with(&cut));
-        prop_assert!(max >= masked.len() || max - cut.len() < 4);
+        let cut = masked(&text, Grammar::Php, max);
+        prop_assert!(cut.len() <= max && whole.starts_with(&cut));
+        prop_assert!(max >= whole.len() || max - cut.len() < 4);
     }
 
     /// Whatever a quote out of place makes of the text before.
@@ -280,14 +280,14 @@ proptest! {
         before in "[a-z '\"`/*#]{0,20}\n",
     ) {
         let text = format!("{before}{}", planted(place, &secret));
-        let masked = redact(&text, Grammar::Php, ALL);
-        prop_assert!(!masked.contains(&secret), "{text:?} became {masked:?}");
+        let whole = masked(&text, Grammar::Php, ALL);
+        prop_assert!(!whole.contains(&secret), "{text:?} became {whole:?}");
     }
 
     #[test]
     fn no_text_is_too_odd(text in "(\\PC|['\"`\\\\\n/*#?<>=:,;@(){}\\[\\]]|password|token=|://|<<<A){0,80}") {
-        let masked = redact(&text, Grammar::Php, ALL);
-        prop_assert!(masked.len() <= text.len() + 3 * text.len());
-        redact(&text, Grammar::Prose, 16);
+        let whole = masked(&text, Grammar::Php, ALL);
+        prop_assert!(whole.len() <= text.len() + 3 * text.len());
+        masked(&text, Grammar::Prose, 16);
     }
 }

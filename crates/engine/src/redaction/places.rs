@@ -8,7 +8,7 @@ use super::variables::is_parameter;
 use super::{Span, forms};
 
 /// Bytes before a password that are looked at: a user and its scheme, or a name.
-pub(crate) const BEFORE_MAX: usize = 128;
+pub(super) const BEFORE_MAX: usize = 128;
 
 /// Bytes that end the value of a parameter.
 const ENDS: &[u8] = b" \t\r\n\0;&,'\"`()[]{}<>\\|=";
