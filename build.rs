@@ -2,6 +2,10 @@
 
 use std::process::Command;
 
+#[allow(dead_code)] // the engine needs all of it
+#[path = "crates/engine/src/php_versions.rs"]
+mod php_versions;
+
 /// The shim, a file for each thing it does.
 const SOURCES: [&str; 18] = [
     "src/zend/shim.c",
@@ -35,11 +39,16 @@ fn main() {
     ] {
         println!("cargo:rerun-if-changed={header}");
     }
+    println!("cargo:rerun-if-changed=php-versions.txt");
+    println!("cargo:rerun-if-env-changed={}", php_versions::INSIST);
     println!("cargo:rerun-if-env-changed=PHP_CONFIG");
     println!("cargo:rerun-if-env-changed=PATH");
     let php_config = std::env::var("PHP_CONFIG").unwrap_or_else(|_| "php-config".into());
     let mut shim = cc::Build::new();
     shim.files(SOURCES).warnings(true).extra_warnings(true);
+    if !is_tried(&php_config) {
+        shim.define("ALTAIR_EVAL_UNTRIED_PHP", None);
+    }
     for flag in ask(&php_config, "--includes").split_whitespace() {
         match flag.strip_prefix("-I") {
             // The engine's headers have warnings of their own under -Wextra.
@@ -48,6 +57,20 @@ fn main() {
         };
     }
     shim.flag("-fvisibility=hidden").compile("altair_shim");
+}
+
+/// Whether this was tried with that PHP; stops where it was not and nobody insists.
+fn is_tried(php_config: &str) -> bool {
+    let id = ask(php_config, "--vernum").trim().parse().unwrap_or(0);
+    let is_tried = php_versions::is_tried(id);
+    if !is_tried && std::env::var_os(php_versions::INSIST).is_none() {
+        panic!(
+            "Altair Eval was not tried with the PHP of `{php_config}` (PHP_VERSION_ID {id}), but with {}. PHP_CONFIG=<path> chooses another; {}=1 builds for this one all the same.",
+            php_versions::tried(),
+            php_versions::INSIST
+        );
+    }
+    is_tried
 }
 
 fn ask(php_config: &str, option: &str) -> String {

@@ -13,6 +13,7 @@ set -eu
 root=$(cd -P -- "$(dirname -- "$0")/.." && pwd)
 php=${PHP:-php}
 php_config=${PHP_CONFIG:-php-config}
+tried_php=$(cat -- "$root/php-versions.txt")
 with=${1-}
 
 say() { printf 'setup: %s\n' "$1" >&2; }
@@ -36,11 +37,14 @@ ask_php() {
     fi
 }
 
-# The range stands in composer.json.
 check_php() {
-    if [ "$php_id" -ne 0 ] && { [ "$php_id" -lt 80200 ] || [ "$php_id" -ge 80600 ]; }; then
-        stop "PHP $php_series ($(command -v "$php")) cannot be used: 8.2 to 8.5 is needed. PHP=<path> and PHP_CONFIG=<path> choose another."
-    fi
+    case " $tried_php " in
+        *" ${php_series:-${tried_php%% *}} "*) ;;
+        *)
+            if [ -z "${ALTAIR_EVAL_UNTRIED_PHP:-}" ]; then
+                stop "PHP $php_series ($(command -v "$php")) was not tried: $tried_php were. PHP=<path> and PHP_CONFIG=<path> choose another; ALTAIR_EVAL_UNTRIED_PHP=1 goes on with this one."
+            fi ;;
+    esac
 }
 
 has_extension() {
@@ -80,7 +84,7 @@ has_libclang() {
 # One line each: what it is for, the Debian package (@ stands for PHP's own prefix).
 list_missing() {
     has cc || echo 'a C compiler with the C library headers: gcc libc6-dev'
-    has "$php" || echo "PHP's command line, 8.2 to 8.5: @-cli"
+    has "$php" || echo "PHP's command line ($tried_php): @-cli"
     has_headers || echo "PHP's headers and php-config, of the same version: @-dev"
     has_libclang || echo "libclang and the compiler's headers, for bindgen: clang"
     has composer || echo 'Composer, for the example: composer'
@@ -123,8 +127,8 @@ list_databases() {
 
 # Debian's names carry PHP's version; where a release has another, its unversioned names do.
 php_prefix() {
-    if apt-cache show "php${php_series:-8.2}-cli" >/dev/null 2>&1; then
-        echo "php${php_series:-8.2}"
+    if apt-cache show "php${php_series:-${tried_php%% *}}-cli" >/dev/null 2>&1; then
+        echo "php${php_series:-${tried_php%% *}}"
     else
         echo php
     fi

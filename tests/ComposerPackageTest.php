@@ -19,6 +19,18 @@ final class ComposerPackageTest extends TestCase
         self::assertSame(0, $status, $said);
     }
 
+    public function testItAndTheReadmeNameThePhpVersionsThatWereTried(): void
+    {
+        $root = dirname(__DIR__);
+        $tried = explode(' ', trim((string) file_get_contents("$root/php-versions.txt")));
+        [$first, $last] = [$tried[0], end($tried)];
+        $package = json_decode((string) file_get_contents("$root/composer.json"), true);
+        $next = preg_replace_callback('/\d+$/', static fn (array $minor) => (string) ($minor[0] + 1), $last);
+
+        self::assertSame(">=$first <$next", $package['require']['php']);
+        self::assertStringContainsString("PHP $first to $last", (string) file_get_contents("$root/README.md"));
+    }
+
     public function testAnApplicationThatRequiresItHasTheCommandAndTheClasses(): void
     {
         $application = new TemporaryApplication(['src/Greeting.php' => <<<'PHP'

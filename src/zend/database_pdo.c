@@ -34,6 +34,9 @@ static bool find_sqlite(void)
 
 /* The data of the driver begins with the library's connection (ext/pdo_sqlite/php_pdo_sqlite_int.h; the
  * same from 8.0 to 8.5). */
+#if PHP_VERSION_ID >= 80600 && !defined(ALTAIR_EVAL_UNTRIED_PHP)
+# error "Compare pdo_sqlite_db_handle in ext/pdo_sqlite/php_pdo_sqlite_int.h of this PHP with what is read here."
+#endif
 static void *connection_of(const pdo_dbh_t *dbh)
 {
 	return *(void **) dbh->driver_data;

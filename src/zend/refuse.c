@@ -74,6 +74,9 @@ void altair_replace_method(const zend_class_entry *ce, const char *name, zif_han
 }
 
 /* A closure as Zend/zend_closures.c has it, which keeps it to itself; the same from 8.0 to 8.5. */
+#if PHP_VERSION_ID >= 80600 && !defined(ALTAIR_EVAL_UNTRIED_PHP)
+# error "Compare zend_closure in Zend/zend_closures.c of this PHP with the structure below."
+#endif
 typedef struct {
 	zend_object std;
 	zend_function func;

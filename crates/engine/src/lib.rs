@@ -32,6 +32,7 @@ mod observer;
 mod origin;
 mod owner;
 pub mod php;
+pub mod php_versions;
 pub mod profile;
 pub mod queries;
 mod readable;

@@ -32,6 +32,7 @@ pub(super) fn examine(
         php,
         extension: loaded,
         has_pcntl,
+        warning,
     } = interpreter::ask(php, extension);
     let mut problems = Vec::new();
     let mut states = GuardStates::new();
@@ -84,7 +85,7 @@ pub(super) fn examine(
             container: machine.container,
         },
         problems,
-        warnings: Vec::new(),
+        warnings: warning.into_iter().collect(),
         services: Vec::new(),
         guards,
     }

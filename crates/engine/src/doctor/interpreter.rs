@@ -9,14 +9,10 @@ use serde::Deserialize;
 
 use super::report::{Extension, Php};
 use crate::command::Command;
-use crate::php;
+use crate::{php, php_versions};
 
 /// How long PHP may take to say what it is.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The versions that the extension is built for: from the first, before the second
-/// (`PHP_VERSION_ID`). They stand in `composer.json`, too.
-const VERSIONS: (u32, u32) = (80_200, 80_600);
 
 /// Since PHP 8.4 both constants that are cast are booleans.
 const QUESTION: &str = "echo json_encode(['version' => PHP_VERSION, 'id' => PHP_VERSION_ID, \
@@ -43,6 +39,8 @@ pub(super) struct Found {
     pub extension: Extension,
     /// Whether it can fork.
     pub has_pcntl: bool,
+    /// What is no fault, and is to be told.
+    pub warning: Option<String>,
 }
 
 /// Asks the PHP that `name` means, with `extension` where one is named.
@@ -54,6 +52,7 @@ pub(super) fn ask(name: &OsStr, extension: Option<&Path>) -> Found {
             ..Extension::default()
         },
         has_pcntl: false,
+        warning: None,
     };
     let search_path = std::env::var_os("PATH");
     let path = match php::resolve(name, None, search_path.as_deref()) {
@@ -120,12 +119,24 @@ fn answer(path: &Path, extension: Option<&Path>) -> Result<Answer, String> {
 }
 
 fn take(found: &mut Found, answer: Answer) {
-    let (first, end) = VERSIONS;
-    if !(first..end).contains(&answer.id) {
-        found.php.problem = Some(format!(
-            "PHP {} cannot be used: 8.2 to 8.5 is needed. Name another (--php=<path>).",
-            answer.version
-        ));
+    if !php_versions::is_tried(answer.id) {
+        let tried = php_versions::tried();
+        // An extension that PHP loads was built for it, and somebody has insisted on that.
+        match &answer.loaded {
+            Some(_) => {
+                found.warning = Some(format!(
+                    "Altair Eval was not tried with PHP {}, but with {tried}: the extension was built for it all the same ({}).",
+                    answer.version,
+                    php_versions::INSIST
+                ))
+            }
+            None => {
+                found.php.problem = Some(format!(
+                    "PHP {} cannot be used: {tried} is needed. Name another (--php=<path>).",
+                    answer.version
+                ))
+            }
+        }
     }
     found.php.version = Some(answer.version);
     found.php.sapi = Some(answer.sapi);
