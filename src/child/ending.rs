@@ -7,6 +7,8 @@ use altair_engine::Location;
 use altair_engine::channel::{Ending, Message, Report};
 use altair_engine::encode::{STRING_MAX, encode_exception, shorten};
 
+use altair_engine::exit_codes::{self, EXHAUSTED};
+
 use super::link::Voice;
 use super::stop;
 use crate::zend::allocator::on_exhausted;
@@ -17,12 +19,6 @@ use crate::zend::{exception, frames};
 
 /// Memory that is given back when memory has run out, so that there is some to say so with.
 const BALLAST_BYTES: usize = 4 << 20;
-
-/// The status of a process that cannot have the memory it needs; what PHP's own allocator uses.
-const EXIT_EXHAUSTED: i32 = 1;
-
-/// The status of a PHP that a fatal error has ended.
-const EXIT_FATAL: u8 = 255;
 
 /// Set again in the fork of a template.
 static LAST_WORDS: Mutex<Option<&'static Voice>> = Mutex::new(None);
@@ -68,7 +64,7 @@ fn on_fatal(error: FatalError) {
 /// Something called libc's `exit`. PHP does so where `malloc` fails under it, with status 1 and
 /// without any hook (`zend_out_of_memory` in `Zend/zend_alloc.c`).
 extern "C" fn on_exit(status: i32) {
-    if status == EXIT_EXHAUSTED {
+    if status == EXHAUSTED {
         say_exhausted();
     }
 }
@@ -80,7 +76,7 @@ fn last_words() {
     if !SPEAKING.swap(true, Ordering::Relaxed) {
         say_exhausted();
     }
-    leave(EXIT_EXHAUSTED)
+    leave(EXHAUSTED)
 }
 
 fn say_exhausted() {
@@ -118,7 +114,9 @@ pub fn of(cut: Cut) -> Ending {
     match cut {
         Cut::Threw(thrown) => Ending::Threw(encoded(&thrown)),
         // Some fatal errors unwind as `exit` does, so that what PHP holds is freed on the way.
-        Cut::Exited(EXIT_FATAL) => fatal().unwrap_or(Ending::Exited(EXIT_FATAL)),
+        Cut::Exited(status) if i32::from(status) == exit_codes::FATAL => {
+            fatal().unwrap_or(Ending::Exited(status))
+        }
         Cut::Exited(status) => Ending::Exited(status),
         Cut::Bailout => fatal().unwrap_or_else(|| Ending::Fatal {
             message: "PHP ended without saying why.".into(),

@@ -15,7 +15,8 @@ use std::ffi::CStr;
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use altair_engine::channel::{Ending, Message, PROTOCOL, Report, Run, Task, Work};
+use altair_engine::channel::{Message, PROTOCOL, Report, Run, Task, Work};
+use altair_engine::exit_codes::BROKEN;
 
 use crate::zend::child as engine;
 use crate::zend::params::ini;
@@ -25,10 +26,6 @@ use link::{Link, Voice};
 /// The ini setting by which a host tells a process that it is a child, and on which descriptor
 /// the channel is.
 pub const CHANNEL_INI: &CStr = c"altair_eval.channel";
-
-/// The exit status of a child that could not do its work. Nothing is read into it: the missing
-/// report is what the host goes by.
-const EXIT_BROKEN: i32 = 70;
 
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 
@@ -46,7 +43,7 @@ pub fn install() {
 }
 
 extern "C" fn entry() {
-    let status = catch_unwind(main).unwrap_or(EXIT_BROKEN);
+    let status = catch_unwind(main).unwrap_or(BROKEN);
     // Everything that has to run has run; module shutdown would only cost time.
     leave(status)
 }
@@ -59,7 +56,7 @@ fn main() -> i32 {
             Work::Run(run) => cold(&task, &run, link),
             Work::Template(model) => template::serve(&task, &model, link),
         },
-        None => EXIT_BROKEN,
+        None => BROKEN,
     }
 }
 
@@ -78,7 +75,7 @@ fn receive(link: Link) -> Option<(Link, Task)> {
 fn cold(task: &Task, run: &Run, link: Link) -> i32 {
     let voice = begin(task, link);
     if !guards::take_final(task, run, voice) {
-        return EXIT_BROKEN;
+        return BROKEN;
     }
     finish(run::run(task, run, voice, None), voice)
 }
@@ -96,19 +93,8 @@ fn begin(task: &Task, link: Link) -> &'static Voice {
 /// Reports. Gives the exit status.
 fn finish(report: Report, voice: &Voice) -> i32 {
     stop::note_phase(report.phase);
-    let status = exit_status(&report.ending);
+    let status = report.ending.exit_code();
     crate::zend::queries::tell_all();
     voice.send(&Message::Report(report));
     status
-}
-
-/// The status that fits an ending; the same as the host's table has.
-fn exit_status(ending: &Ending) -> i32 {
-    match ending {
-        Ending::Returned(_) => 0,
-        Ending::Threw(_) => 1,
-        Ending::Exited(status) => (*status).into(),
-        Ending::Fatal { .. } | Ending::OutOfMemory { .. } => 255,
-        Ending::BootFailed { .. } => 2,
-    }
 }

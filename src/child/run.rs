@@ -12,6 +12,7 @@ use altair_engine::channel::{
     Ending, Message, Report, Run, Task, VARIABLES_MAX, VARIABLES_MAX_BYTES,
 };
 use altair_engine::encode::encode_value;
+use altair_engine::exit_codes::BROKEN;
 use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_engine::redaction::is_secret;
 
@@ -22,9 +23,6 @@ use crate::zend::database;
 use crate::zend::fresh;
 use crate::zend::node::ZvalNode;
 use crate::zend::process::leave;
-
-/// The exit status of a run that could not take the last of its limits.
-const EXIT_UNLIMITED: i32 = 70;
 
 /// ini settings of the child's that hold from its first own code on: what PHP says goes to
 /// standard error, and output that nobody reads any more (a snippet may close it) is no reason to end.
@@ -169,7 +167,7 @@ impl Going {
         drop(layer);
         // Nothing is sent from here on that would need more.
         if run.guards.limit_descriptors().is_err() {
-            leave(EXIT_UNLIMITED);
+            leave(BROKEN);
         }
         queries::report_to(voice, task, run);
         self.enter(Phase::Snippet);

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use altair_engine::channel::{StoppedRef, Task, Work, encode_stopped};
+use altair_engine::exit_codes::TIMED_OUT;
 use altair_engine::{Phase, stop_signal};
 
 use super::link::Voice;
@@ -17,8 +18,6 @@ use crate::zend::process::{leave, on_signal_of};
 
 /// Bytes of the packet that says where the code was.
 const PACKET_BYTES: usize = 24 * 1024;
-/// The exit status of a child that stopped at the deadline; what `timeout(1)` uses.
-const EXIT_STOPPED: i32 = 124;
 
 /// What the handler needs, made beforehand: it cannot allocate.
 struct Stopper {
@@ -78,7 +77,7 @@ pub fn pass_on(voice: &'static Voice) {
 /// process.
 fn on_stop() {
     let Some(stopper) = STOPPER.get() else {
-        leave(EXIT_STOPPED);
+        leave(TIMED_OUT);
     };
     let Ok(mut room) = stopper.room.try_lock() else {
         return; // another thread is at it
@@ -99,6 +98,6 @@ fn on_stop() {
         }
     });
     if !stopper.goes_on.load(Ordering::Relaxed) {
-        leave(EXIT_STOPPED)
+        leave(TIMED_OUT)
     }
 }

@@ -4,13 +4,14 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
 use altair_engine::channel::{Booted, Ending, INI_MAX, Message, Model, Report, Task, Work, fits};
+use altair_engine::exit_codes::BROKEN;
 use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_sandbox::{
     FirstGuard, Fork, Forked, Forking, Recorder, has_one_thread, landlock_version,
 };
 
 use super::link::{Link, Voice};
-use super::{EXIT_BROKEN, ending, finish, guards, receive, run, stop};
+use super::{ending, finish, guards, receive, run, stop};
 use crate::zend::child::{self as engine, memory_peak};
 use crate::zend::{fresh, startup};
 
@@ -29,9 +30,9 @@ pub fn serve(task: &Task, model: &Model, link: Link) -> i32 {
         Err(End::Boot(report)) => return finish(*report, voice),
         Err(End::Unable(why)) => {
             voice.send(&Message::Unable { why });
-            return EXIT_BROKEN;
+            return BROKEN;
         }
-        Err(End::Told) => return EXIT_BROKEN,
+        Err(End::Told) => return BROKEN,
     };
     match forking.next(Duration::from_millis(model.idle_ms)) {
         Forked::Over => EXIT_IDLE,
@@ -123,15 +124,15 @@ fn boot_failed(ending: Ending) -> End {
 /// One evaluation in a fork. Gives the exit status.
 fn in_fork(fork: Fork) -> i32 {
     let Ok(link) = Link::open(CHANNEL) else {
-        return EXIT_BROKEN;
+        return BROKEN;
     };
     let entered_ns = link.opened_ns();
     let set_up = fork.set_up();
     let Some((link, task)) = receive(link) else {
-        return EXIT_BROKEN;
+        return BROKEN;
     };
     let Work::Run(run) = &task.work else {
-        return EXIT_BROKEN;
+        return BROKEN;
     };
     let voice = link.with_secret(task.secret.clone());
     ending::pass_on(voice);
@@ -144,13 +145,13 @@ fn in_fork(fork: Fork) -> i32 {
         Ok(confined) => confined,
         Err(why) => {
             voice.send(&Message::Unable { why });
-            return EXIT_BROKEN;
+            return BROKEN;
         }
     };
     let guards = guards::states(taken);
     if !guards::suffice(&guards, run) {
         voice.send(&Message::Guarded { guards });
-        return EXIT_BROKEN;
+        return BROKEN;
     }
     let booted = run::Booted {
         entered_ns,

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::{Launch, Observer, Policy, Status, Stream, Supervision};
 
-use crate::verdict::{EXIT_SIGNAL_BASE, EXIT_TIMED_OUT, text};
+use crate::exit_codes;
+use crate::verdict::text;
 use crate::{OUTPUT_LIMIT, php};
 
 /// The exit code for a program that could not be started; what shells use.
@@ -103,9 +104,9 @@ impl Command {
         }
         Some(Finished {
             exit_code: match ended.status {
-                _ if ended.timed_out => EXIT_TIMED_OUT,
+                _ if ended.timed_out => exit_codes::TIMED_OUT,
                 Status::Exited(code) => code,
-                Status::Signalled(signal) => EXIT_SIGNAL_BASE + signal,
+                Status::Signalled(signal) => exit_codes::SIGNAL_BASE + signal,
             },
             stdout: text(&ended.stdout).1,
             stderr: text(&ended.stderr).1,

@@ -22,6 +22,7 @@ pub mod encode;
 mod error;
 mod evaluation;
 mod evaluator;
+pub mod exit_codes;
 mod freshness;
 pub mod guards;
 mod heard;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::blocked::Context;
 use crate::channel::{Ending, Report};
 use crate::encode::{STRING_MAX, TRUNCATED, read_exception, read_value, shorten};
+use crate::exit_codes;
 use crate::guards::GuardStates;
 use crate::heard::Heard;
 use crate::origin::Origin;
@@ -17,23 +18,11 @@ use crate::result::{
     Diagnostics, EvalResult, FileChanges, Location, Outcome, OutputTruncated, Phase, Timings,
 };
 
-/// The exit code of a run that the deadline ended; what `timeout(1)` uses.
-pub(crate) const EXIT_TIMED_OUT: i32 = 124;
-/// The exit code of a run that a signal ended is this plus the signal's number; what shells use.
-pub(crate) const EXIT_SIGNAL_BASE: i32 = 128;
-/// The exit code of a run whose application could not be booted.
-const EXIT_BOOT_FAILED: i32 = 2;
-/// The exit code of a fatal error; PHP's own.
-const EXIT_FATAL: i32 = 255;
-
 /// How far what a child says of its own times may be from what the host's clock says: a host that has
 /// much to do hears of the beginning and of the end of a snippet that much later.
 const CLOCK_SLACK: Duration = Duration::from_millis(10);
 /// The same as a share of the time, where that is more: the kernel takes a process down after it.
 const CLOCK_SLACK_SHARE: u32 = 20;
-
-/// The exit code of a process that cannot have the memory it needs; what PHP's allocator uses.
-const EXIT_EXHAUSTED: i32 = 1;
 
 /// All that is known of a run that has ended.
 pub(crate) struct Evidence {
@@ -227,7 +216,7 @@ impl Evidence {
                 phase: Some(phase),
                 location,
                 message: Some("The deadline passed.".into()),
-                ..Verdict::new(Outcome::TimedOut, EXIT_TIMED_OUT)
+                ..Verdict::new(Outcome::TimedOut, exit_codes::TIMED_OUT)
             };
         }
         match self.ended.status {
@@ -235,7 +224,7 @@ impl Evidence {
                 phase: Some(self.phase()),
                 signal: Some(signal),
                 message: Some(format!("The child was ended by signal {signal}.")),
-                ..Verdict::new(Outcome::Signalled, EXIT_SIGNAL_BASE + signal)
+                ..Verdict::new(Outcome::Signalled, exit_codes::SIGNAL_BASE + signal)
             },
             Status::Exited(code) => match self
                 .heard
@@ -267,31 +256,32 @@ impl Evidence {
 /// or where it holds what no encoder makes.
 fn reported(report: &Report, code: i32) -> Option<Verdict> {
     let phase = Some(report.phase);
+    let exit_code = report.ending.exit_code();
     let verdict = match &report.ending {
         Ending::Returned(value) => Verdict {
             result: Some(read_value(value)?),
-            ..Verdict::new(Outcome::Returned, 0)
+            ..Verdict::new(Outcome::Returned, exit_code)
         },
         Ending::Threw(exception) => Verdict {
             phase,
             exception: Some(read_exception(exception)?),
-            ..Verdict::new(Outcome::Threw, 1)
+            ..Verdict::new(Outcome::Threw, exit_code)
         },
-        Ending::Exited(status) => Verdict {
+        Ending::Exited(_) => Verdict {
             phase,
-            ..Verdict::new(Outcome::Exited, (*status).into())
+            ..Verdict::new(Outcome::Exited, exit_code)
         },
         Ending::Fatal { message, location } => Verdict {
             phase,
             message: Some(shorten(message, STRING_MAX)),
             location: Some(location.clone()),
-            ..Verdict::new(Outcome::Fatal, EXIT_FATAL)
+            ..Verdict::new(Outcome::Fatal, exit_code)
         },
         Ending::OutOfMemory { message, location } => Verdict {
             phase,
             message: Some(shorten(message, STRING_MAX)),
             location: location.clone(),
-            ..Verdict::new(Outcome::OutOfMemory, EXIT_FATAL)
+            ..Verdict::new(Outcome::OutOfMemory, exit_code)
         },
         Ending::BootFailed { message, exception } => Verdict {
             phase: Some(Phase::Boot),
@@ -300,11 +290,11 @@ fn reported(report: &Report, code: i32) -> Option<Verdict> {
                 Some(exception) => Some(read_exception(exception)?),
                 None => None,
             },
-            ..Verdict::new(Outcome::BootFailed, EXIT_BOOT_FAILED)
+            ..Verdict::new(Outcome::BootFailed, exit_code)
         },
     };
     // Where memory is short beneath PHP, the process ends as PHP's own allocator does.
-    let is_exhausted = verdict.outcome == Outcome::OutOfMemory && code == EXIT_EXHAUSTED;
+    let is_exhausted = verdict.outcome == Outcome::OutOfMemory && code == exit_codes::EXHAUSTED;
     (verdict.exit_code == code || is_exhausted).then_some(verdict)
 }
 

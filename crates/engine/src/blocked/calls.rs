@@ -15,53 +15,6 @@ pub(super) type Lift = Option<Cow<'static, str>>;
 const NETWORK: Lift = Some(Cow::Borrowed("--network"));
 const UNSAFE: Lift = Some(Cow::Borrowed("--unsafe"));
 
-/// What only root may call, whatever lifts the guard.
-const ROOTS: &[&str] = &[
-    "mount",
-    "umount2",
-    "pivot_root",
-    "chroot",
-    "open_tree",
-    "open_tree_attr",
-    "move_mount",
-    "mount_setattr",
-    "fsopen",
-    "fsconfig",
-    "fsmount",
-    "fspick",
-    "setns",
-    "init_module",
-    "finit_module",
-    "delete_module",
-    "kexec_load",
-    "kexec_file_load",
-    "reboot",
-    "swapon",
-    "swapoff",
-    "acct",
-    "quotactl",
-    "quotactl_fd",
-    "settimeofday",
-    "clock_settime",
-    "adjtimex",
-    "clock_adjtime",
-    "sethostname",
-    "setdomainname",
-    "iopl",
-    "ioperm",
-    "open_by_handle_at",
-    "setuid",
-    "setgid",
-    "setreuid",
-    "setregid",
-    "setresuid",
-    "setresgid",
-    "setfsuid",
-    "setfsgid",
-    "setgroups",
-    "capset",
-];
-
 /// The entries for `refusals`, in order.
 pub(super) fn list(refusals: &[Refusal]) -> impl Iterator<Item = Blocked> {
     // A program that goes on to connect without its socket says where to, which tells more.
@@ -120,7 +73,7 @@ pub(super) fn describe(refusal: &Refusal, root: bool) -> (String, Lift) {
         Refusal::Link => "make a link to a file".into(),
         Refusal::Inspect { call } => format!("reach into another process: {call}()"),
         Refusal::Kernel { call } => {
-            let lift = if root || !ROOTS.contains(call) {
+            let lift = if root || !altair_sandbox::ROOT_ONLY_CALLS.contains(call) {
                 UNSAFE
             } else {
                 None

@@ -3,16 +3,10 @@
 use nix::libc::*;
 
 use super::sight::Sight;
-
-// Numbers that the C library's bindings do not have. From 424 on they are the same everywhere
-// (Linux, `scripts/syscall.tbl`).
-const SYS_FCHMODAT2: c_long = 452;
-const SYS_SETXATTRAT: c_long = 463;
-const SYS_GETXATTRAT: c_long = 464;
-const SYS_LISTXATTRAT: c_long = 465;
-const SYS_REMOVEXATTRAT: c_long = 466;
-const SYS_FILE_GETATTR: c_long = 468;
-const SYS_FILE_SETATTR: c_long = 469;
+use crate::syscall_numbers::{
+    SYS_fchmodat2, SYS_file_getattr, SYS_file_setattr, SYS_getxattrat, SYS_listxattrat,
+    SYS_removexattrat, SYS_setxattrat,
+};
 
 /// One path of a call.
 #[derive(Debug)]
@@ -80,7 +74,7 @@ pub(super) const CALLS: &[PathCall] = paths! {
     SYS_lstat 0 - Stay, Does(Sight::Metadata);
     SYS_newfstatat 1 0 StayIf(3, AT_SYMLINK_NOFOLLOW), Does(Sight::Metadata);
     SYS_statx 1 0 StayIf(2, AT_SYMLINK_NOFOLLOW), Does(Sight::Metadata);
-    SYS_FILE_GETATTR 1 0 StayIf(4, AT_SYMLINK_NOFOLLOW), Does(Sight::Metadata);
+    SYS_file_getattr 1 0 StayIf(4, AT_SYMLINK_NOFOLLOW), Does(Sight::Metadata);
     SYS_statfs 0 - Follow, Does(Sight::Presence);
     SYS_access 0 - Follow, Does(Sight::Presence);
     SYS_faccessat 1 0 Follow, Does(Sight::Presence);
@@ -93,10 +87,10 @@ pub(super) const CALLS: &[PathCall] = paths! {
 
     SYS_getxattr 0 - Follow, Does(Sight::Metadata);
     SYS_lgetxattr 0 - Stay, Does(Sight::Metadata);
-    SYS_GETXATTRAT 1 0 StayIf(2, AT_SYMLINK_NOFOLLOW), Does(Sight::Metadata);
+    SYS_getxattrat 1 0 StayIf(2, AT_SYMLINK_NOFOLLOW), Does(Sight::Metadata);
     SYS_listxattr 0 - Follow, Does(Sight::Metadata);
     SYS_llistxattr 0 - Stay, Does(Sight::Metadata);
-    SYS_LISTXATTRAT 1 0 StayIf(2, AT_SYMLINK_NOFOLLOW), Does(Sight::Metadata);
+    SYS_listxattrat 1 0 StayIf(2, AT_SYMLINK_NOFOLLOW), Does(Sight::Metadata);
 
     SYS_mkdir 0 - Stay, Does(Sight::Made);
     SYS_mkdirat 1 0 Stay, Does(Sight::Made);
@@ -120,7 +114,7 @@ pub(super) const CALLS: &[PathCall] = paths! {
 
     SYS_chmod 0 - Follow, Does(Sight::Touched);
     SYS_fchmodat 1 0 Follow, Does(Sight::Touched);
-    SYS_FCHMODAT2 1 0 StayIf(3, AT_SYMLINK_NOFOLLOW), Does(Sight::Touched);
+    SYS_fchmodat2 1 0 StayIf(3, AT_SYMLINK_NOFOLLOW), Does(Sight::Touched);
     SYS_chown 0 - Follow, Does(Sight::Touched);
     SYS_lchown 0 - Stay, Does(Sight::Touched);
     SYS_fchownat 1 0 StayIf(4, AT_SYMLINK_NOFOLLOW), Does(Sight::Touched);
@@ -130,11 +124,11 @@ pub(super) const CALLS: &[PathCall] = paths! {
     SYS_utimensat 1 0 StayIf(3, AT_SYMLINK_NOFOLLOW), Does(Sight::Touched);
     SYS_setxattr 0 - Follow, Does(Sight::Touched);
     SYS_lsetxattr 0 - Stay, Does(Sight::Touched);
-    SYS_SETXATTRAT 1 0 StayIf(2, AT_SYMLINK_NOFOLLOW), Does(Sight::Touched);
+    SYS_setxattrat 1 0 StayIf(2, AT_SYMLINK_NOFOLLOW), Does(Sight::Touched);
     SYS_removexattr 0 - Follow, Does(Sight::Touched);
     SYS_lremovexattr 0 - Stay, Does(Sight::Touched);
-    SYS_REMOVEXATTRAT 1 0 StayIf(2, AT_SYMLINK_NOFOLLOW), Does(Sight::Touched);
-    SYS_FILE_SETATTR 1 0 StayIf(4, AT_SYMLINK_NOFOLLOW), Does(Sight::Touched);
+    SYS_removexattrat 1 0 StayIf(2, AT_SYMLINK_NOFOLLOW), Does(Sight::Touched);
+    SYS_file_setattr 1 0 StayIf(4, AT_SYMLINK_NOFOLLOW), Does(Sight::Touched);
 };
 
 /// Calls that change what a path means, or read what no path names: where one of them succeeds, no
@@ -151,6 +145,12 @@ pub(super) const OPAQUE: &[c_long] = &[
     SYS_open_by_handle_at,
     SYS_io_uring_setup,
 ];
+
+/// Whether the recorder knows what a call does with paths.
+#[cfg(test)]
+pub(crate) fn is_known(number: c_long) -> bool {
+    OPAQUE.contains(&number) || CALLS.iter().any(|call| call.number == number)
+}
 
 /// One more than the highest number that is looked up.
 const NUMBERS: usize = 512;

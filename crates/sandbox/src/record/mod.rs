@@ -32,6 +32,9 @@ mod sight;
 #[cfg(target_arch = "x86_64")]
 mod signals;
 
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) use calls::is_known as knows;
+
 use std::io;
 
 use serde::{Deserialize, Serialize};

@@ -17,6 +17,7 @@ mod filter;
 mod install;
 mod listener;
 mod memory;
+mod never;
 mod search;
 mod setup;
 mod threads;
@@ -34,6 +35,7 @@ pub(crate) use connect::Connector;
 use filter::{Ask, For};
 pub use install::has_one_thread;
 pub(crate) use listener::{Listener, Shared};
+pub use never::ROOT_ONLY_CALLS;
 pub(crate) use setup::FORK;
 
 /// Which system calls are permitted, beside those that every computation needs.

@@ -2,15 +2,15 @@
 
 use nix::libc::*;
 
-use super::numbers::{
-    SYS_cachestat, SYS_fchmodat2, SYS_getxattrat, SYS_listxattrat, SYS_removexattrat,
-    SYS_setxattrat,
-};
 use crate::seccomp::call::Answer::{Allow, AllowIf, Refuse};
 use crate::seccomp::call::Kind::{Kernel, Link};
 use crate::seccomp::call::Refuse::{AsAbsent, Quietly, Told};
 use crate::seccomp::call::When::{Args, Attributes, Metadata, MetadataAnd};
 use crate::seccomp::call::{Arg, Call, Rules, at_least, at_most, bits, calls, is, without};
+use crate::syscall_numbers::{
+    SYS_cachestat, SYS_fchmodat2, SYS_getxattrat, SYS_listxattrat, SYS_removexattrat,
+    SYS_setxattrat,
+};
 
 /// The set-user-id and set-group-id bits: a program that has them would act for its owner when
 /// another user of the machine runs it.

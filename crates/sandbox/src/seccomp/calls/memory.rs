@@ -2,12 +2,12 @@
 
 use nix::libc::*;
 
-use super::numbers::{SYS_map_shadow_stack, SYS_mseal};
 use crate::seccomp::call::Answer::{Allow, AllowIf, Refuse};
 use crate::seccomp::call::Kind::Kernel;
 use crate::seccomp::call::Refuse::{AsAbsent, Quietly, Told};
 use crate::seccomp::call::When::Args;
 use crate::seccomp::call::{Call, Rules, at_least, at_most, bits, calls};
+use crate::syscall_numbers::{SYS_map_shadow_stack, SYS_mseal};
 
 /// Mappings that the limit for data does not count: stacks that grow, and huge pages, which come
 /// from a pool of the whole machine.

@@ -3,7 +3,6 @@
 mod files;
 mod memory;
 mod network;
-mod numbers;
 mod processes;
 mod signals;
 mod system;

@@ -3,12 +3,12 @@
 
 use nix::libc::*;
 
-use super::numbers::{SYS_futex_requeue, SYS_futex_wait, SYS_futex_wake};
 use crate::seccomp::call::Answer::{Allow, AllowIf, Refuse};
 use crate::seccomp::call::Kind::{Execute, Inspect, Kernel, Process};
 use crate::seccomp::call::Refuse::{AsAbsent, Quietly, Told};
 use crate::seccomp::call::When::{Args, Counted, OwnOrZero, OwnOrZeroAnd};
 use crate::seccomp::call::{Call, Rules, at_least, at_most, bits, calls, is, null};
+use crate::syscall_numbers::{SYS_futex_requeue, SYS_futex_wait, SYS_futex_wake};
 
 /// What makes a thread: the flags that both C libraries pass (glibc `create_thread`, musl
 /// `pthread_create`).

@@ -2,15 +2,15 @@
 
 use nix::libc::*;
 
-use super::numbers::{
-    SYS_listmount, SYS_lsm_get_self_attr, SYS_lsm_list_modules, SYS_lsm_set_self_attr,
-    SYS_open_tree_attr, SYS_statmount,
-};
 use crate::seccomp::call::Answer::{Allow, Refuse};
 use crate::seccomp::call::Call;
 use crate::seccomp::call::Kind::Kernel;
 use crate::seccomp::call::Refuse::{AsAbsent, Quietly, Told, ToldAsAbsent};
 use crate::seccomp::call::calls;
+use crate::syscall_numbers::{
+    SYS_listmount, SYS_lsm_get_self_attr, SYS_lsm_list_modules, SYS_lsm_set_self_attr,
+    SYS_open_tree_attr, SYS_statmount,
+};
 
 /// On every architecture.
 pub(super) const CALLS: &[Call] = calls! {
