@@ -52,7 +52,12 @@ fn a_set_uid_program_grants_nothing() {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = directory.path().join("id");
-    fs::copy("/usr/bin/id", &program).unwrap();
+    // By another process: what this one has open for writing, a child of another test may still have.
+    let copied = std::process::Command::new("cp")
+        .arg("/usr/bin/id")
+        .arg(&program)
+        .status();
+    assert!(copied.unwrap().success());
     fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
     let script = format!("{} -u", program.display());
     let nobody = Some(RunAs {
