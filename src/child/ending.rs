@@ -9,11 +9,11 @@ use altair_engine::encode::{STRING_MAX, encode_exception, shorten};
 
 use altair_engine::exit_codes::{self, EXHAUSTED};
 
-use super::link::Voice;
-use super::stop;
+use super::channel_link::Voice;
+use super::deadline;
 use crate::zend::allocator::on_exhausted;
 use crate::zend::child::{self as engine, Cut, FatalError, memory_peak};
-use crate::zend::fresh::NotFresh;
+use crate::zend::fork_state::NotFresh;
 use crate::zend::process::leave;
 use crate::zend::{exception, frames};
 
@@ -97,7 +97,7 @@ fn say_exhausted() {
             message: "The hard cap on the process's memory was reached.".into(),
             location,
         },
-        phase: stop::phase(),
+        phase: deadline::phase(),
         memory_peak_bytes: memory_peak(),
         snippet_us: None,
         encode_us: None,

@@ -5,12 +5,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use altair_engine::channel::{Ending, Message, Restrictions, Run, Task};
+use altair_engine::channel::{Ending, Message, Restrictions, SnippetTask, Task};
 use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_sandbox::{Seccomp, Taken, has_one_thread};
 use nix::unistd::pause;
 
-use super::link::Voice;
+use super::channel_link::Voice;
 use super::refusals;
 use crate::zend::child as engine;
 use crate::zend::params::ini;
@@ -18,7 +18,7 @@ use crate::zend::refusals::{refuse, seal};
 
 /// Takes the kernel's last guards, before anything of the application runs, and tells the host.
 /// `false` where one is missing that nothing may run without; the host says so.
-pub fn take_final(task: &Task, run: &Run, voice: &Voice) -> bool {
+pub fn take_final(task: &Task, run: &SnippetTask, voice: &Voice) -> bool {
     let wanted = &run.guards;
     if (wanted.landlock.is_some() || wanted.seccomp.is_some()) && !has_one_thread() {
         voice.send(&Message::SecondThread);
@@ -59,7 +59,7 @@ pub fn states(taken: Taken) -> ToldStates {
 }
 
 /// Whether none is missing that nothing may run without.
-pub fn suffice(guards: &ToldStates, run: &Run) -> bool {
+pub fn suffice(guards: &ToldStates, run: &SnippetTask) -> bool {
     let mut insisted = run.insist.iter();
     insisted.all(|insisted| insisted.check(guards).is_ok())
 }
@@ -91,7 +91,11 @@ pub fn restrict(task: &Task) {
 /// # Errors
 ///
 /// The ending of a run whose boot has used more than the request allows.
-pub fn limit(task: &Task, run: &Run, voice: &'static Voice) -> Result<Option<GuardState>, Ending> {
+pub fn limit(
+    task: &Task,
+    run: &SnippetTask,
+    voice: &'static Voice,
+) -> Result<Option<GuardState>, Ending> {
     let Some(limit) = run.memory_limit_bytes else {
         return Ok(None);
     };

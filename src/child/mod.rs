@@ -2,26 +2,26 @@
 //! and ends. [`install`] is where it begins, [`main`] is the whole of it.
 
 mod boot;
+mod channel_link;
+mod deadline;
 mod ending;
 mod guards;
-mod link;
 mod queries;
 mod refusals;
 mod run;
-mod stop;
 mod template;
 
 use std::ffi::CStr;
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use altair_engine::channel::{Message, PROTOCOL, Report, Run, Task, Work};
+use altair_engine::channel::{Message, PROTOCOL, Report, SnippetTask, Task, Work};
 use altair_engine::exit_codes::BROKEN;
 
 use crate::zend::child as engine;
 use crate::zend::params::ini;
 use crate::zend::process::leave;
-use link::{Link, Voice};
+use channel_link::{Link, Voice};
 
 /// The ini setting by which a host tells a process that it is a child, and on which descriptor
 /// the channel is.
@@ -53,7 +53,7 @@ fn main() -> i32 {
     let descriptor = ini(CHANNEL_INI).parse().unwrap_or(-1);
     match Link::open(descriptor).ok().and_then(receive) {
         Some((link, task)) => match task.work.clone() {
-            Work::Run(run) => cold(&task, &run, link),
+            Work::Snippet(run) => cold(&task, &run, link),
             Work::Template(model) => template::serve(&task, &model, link),
         },
         None => BROKEN,
@@ -72,7 +72,7 @@ fn receive(link: Link) -> Option<(Link, Task)> {
 }
 
 /// One evaluation in a process of its own.
-fn cold(task: &Task, run: &Run, link: Link) -> i32 {
+fn cold(task: &Task, run: &SnippetTask, link: Link) -> i32 {
     let voice = begin(task, link);
     if !guards::take_final(task, run, voice) {
         return BROKEN;
@@ -86,13 +86,13 @@ fn begin(task: &Task, link: Link) -> &'static Voice {
     let voice = link.with_secret(task.secret.clone());
     voice.send(&Message::Entered { at_ns: entered_ns });
     ending::prepare(voice, task.capped);
-    stop::arm(voice, task);
+    deadline::arm(voice, task);
     voice
 }
 
 /// Reports. Gives the exit status.
 fn finish(report: Report, voice: &Voice) -> i32 {
-    stop::note_phase(report.phase);
+    deadline::note_phase(report.phase);
     let status = report.ending.exit_code();
     crate::zend::queries::tell_all();
     voice.send(&Message::Report(report));

@@ -3,16 +3,16 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use altair_engine::channel::{Message, Run, Task};
+use altair_engine::channel::{Message, SnippetTask, Task};
 use altair_engine::queries::News;
 
-use super::link::Voice;
+use super::channel_link::Voice;
 use crate::zend::queries;
 
 static VOICE: Mutex<Option<&'static Voice>> = Mutex::new(None);
 
 /// Tells `voice` from now on, where the run is to.
-pub fn report_to(voice: &'static Voice, task: &Task, run: &Run) {
+pub fn report_to(voice: &'static Voice, task: &Task, run: &SnippetTask) {
     if run.queries {
         *VOICE.lock().unwrap_or_else(PoisonError::into_inner) = Some(voice);
         queries::record(&task.root, tell);

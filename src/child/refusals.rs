@@ -6,7 +6,7 @@ use altair_engine::Blocked;
 use altair_engine::channel::{Message, Outside};
 use altair_engine::guards::Guard;
 
-use super::link::Voice;
+use super::channel_link::Voice;
 use crate::zend::refusals::{Hearer, tell};
 
 /// The guard that refuses on this side.

@@ -9,18 +9,18 @@ use std::time::Instant;
 
 use altair_engine::Phase;
 use altair_engine::channel::{
-    Ending, Message, Report, Run, Task, VARIABLES_MAX, VARIABLES_MAX_BYTES,
+    Ending, Message, Report, SnippetTask, Task, VARIABLES_MAX, VARIABLES_MAX_BYTES,
 };
 use altair_engine::encode::encode_value;
 use altair_engine::exit_codes::BROKEN;
 use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_engine::redaction::is_secret;
 
-use super::link::Voice;
-use super::{boot, ending, guards, queries, stop};
+use super::channel_link::Voice;
+use super::{boot, deadline, ending, guards, queries};
 use crate::zend::child::{self as engine, memory_peak};
 use crate::zend::database;
-use crate::zend::fresh;
+use crate::zend::fork_state;
 use crate::zend::node::ZvalNode;
 use crate::zend::process::leave;
 
@@ -88,7 +88,12 @@ fn tell_variables(voice: &Voice) {
 }
 
 /// Runs a task to its end, in an application that is booted already, or is yet to be.
-pub fn run(task: &Task, run: &Run, voice: &'static Voice, booted: Option<Booted>) -> Report {
+pub fn run(
+    task: &Task,
+    run: &SnippetTask,
+    voice: &'static Voice,
+    booted: Option<Booted>,
+) -> Report {
     let mut going = Going {
         report: Report {
             ending: Ending::Exited(0),
@@ -124,7 +129,7 @@ impl Going {
     fn complete(
         &mut self,
         task: &Task,
-        run: &Run,
+        run: &SnippetTask,
         voice: &'static Voice,
         booted: Option<Booted>,
     ) -> Result<Ending, Ending> {
@@ -134,8 +139,8 @@ impl Going {
         }
         // Where boot has left it, relative paths would mean something else than in the next run.
         let root = Path::new(OsStr::from_bytes(&task.root));
-        let fresh = fresh::enter(root).and_then(|()| match booted {
-            Some(_) => fresh::freshen(),
+        let fresh = fork_state::enter(root).and_then(|()| match booted {
+            Some(_) => fork_state::freshen(),
             None => Ok(()),
         });
         fresh.map_err(ending::of_unfresh)?;
@@ -177,10 +182,10 @@ impl Going {
 
     fn enter(&mut self, phase: Phase) {
         self.report.phase = phase;
-        stop::note_phase(phase);
+        deadline::note_phase(phase);
     }
 
-    fn snippet(&mut self, run: &Run) -> Ending {
+    fn snippet(&mut self, run: &SnippetTask) -> Ending {
         let began = Instant::now();
         let returned = engine::run_snippet(&snippet_source(&run.snippet));
         self.report.snippet_us = Some(micros(began));

@@ -3,17 +3,19 @@
 use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
-use altair_engine::channel::{Booted, Ending, INI_MAX, Message, Model, Report, Task, Work, fits};
+use altair_engine::channel::{
+    BootReport, Ending, INI_MAX, Message, Report, Task, TemplateTask, Work, fits,
+};
 use altair_engine::exit_codes::BROKEN;
 use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_sandbox::{
     FirstGuard, Fork, Forked, Forking, Recorder, has_one_thread, landlock_version,
 };
 
-use super::link::{Link, Voice};
-use super::{ending, finish, guards, receive, run, stop};
+use super::channel_link::{Link, Voice};
+use super::{deadline, ending, finish, guards, receive, run};
 use crate::zend::child::{self as engine, memory_peak};
-use crate::zend::{fresh, startup};
+use crate::zend::{fork_state, startup};
 
 /// The descriptor under which a fork finds its channel, as every child does.
 const CHANNEL: i32 = altair_engine::channel::DESCRIPTOR;
@@ -23,7 +25,7 @@ const EXIT_IDLE: i32 = 0;
 
 /// Gets ready, and forks until nobody asks any more. Gives the exit status, of the template and of
 /// each of its forks.
-pub fn serve(task: &Task, model: &Model, link: Link) -> i32 {
+pub fn serve(task: &Task, model: &TemplateTask, link: Link) -> i32 {
     let voice = super::begin(task, link);
     let forking = match get_ready(task, model, voice) {
         Ok(forking) => forking,
@@ -50,7 +52,7 @@ enum End {
     Told,
 }
 
-fn get_ready(task: &Task, model: &Model, voice: &'static Voice) -> Result<Forking, End> {
+fn get_ready(task: &Task, model: &TemplateTask, voice: &'static Voice) -> Result<Forking, End> {
     if !has_one_thread() {
         return Err(End::Unable("it has a second thread".into()));
     }
@@ -69,14 +71,14 @@ fn get_ready(task: &Task, model: &Model, voice: &'static Voice) -> Result<Forkin
         guards: guards_of_boot(model),
     });
     let began = Instant::now();
-    fresh::watch_seeds();
+    fork_state::watch_seeds();
     run::boot_application(task, voice).map_err(boot_failed)?;
     let record = match recorder {
         Ok(recorder) => Ok(recorder.end()),
         Err(error) => Err(error.to_string()),
     };
     let boot_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-    let mut booted = Message::Booted(Booted {
+    let mut booted = Message::Booted(BootReport {
         boot_us,
         record,
         ini: startup::ini_paths()
@@ -92,7 +94,7 @@ fn get_ready(task: &Task, model: &Model, voice: &'static Voice) -> Result<Forkin
     }
     voice.send(&booted);
     drop(booted);
-    fresh::settle();
+    fork_state::settle();
     // All that was needed for the record is free by now: each page that is not is copied later.
     engine::trim_memory();
     // The host looks at what boot has left, and may find that there are to be no forks.
@@ -102,7 +104,7 @@ fn get_ready(task: &Task, model: &Model, voice: &'static Voice) -> Result<Forkin
 }
 
 /// The kernel's guards that boot has in a template.
-fn guards_of_boot(model: &Model) -> ToldStates {
+fn guards_of_boot(model: &TemplateTask) -> ToldStates {
     let landlock = model.landlock.then(|| {
         let to = "the private root alone while a template boots".to_owned();
         (Guard::Landlock, GuardState::Degraded { to })
@@ -114,7 +116,7 @@ fn guards_of_boot(model: &Model) -> ToldStates {
 fn boot_failed(ending: Ending) -> End {
     End::Boot(Box::new(Report {
         ending,
-        phase: stop::phase(),
+        phase: deadline::phase(),
         memory_peak_bytes: memory_peak(),
         snippet_us: None,
         encode_us: None,
@@ -131,12 +133,12 @@ fn in_fork(fork: Fork) -> i32 {
     let Some((link, task)) = receive(link) else {
         return BROKEN;
     };
-    let Work::Run(run) = &task.work else {
+    let Work::Snippet(run) = &task.work else {
         return BROKEN;
     };
     let voice = link.with_secret(task.secret.clone());
     ending::pass_on(voice);
-    stop::pass_on(voice);
+    deadline::pass_on(voice);
     let confined = set_up.and_then(|set_up| {
         let taken = set_up.confine(&run.limits, &run.guards)?;
         Ok((taken, set_up.layer))

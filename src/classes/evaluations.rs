@@ -12,7 +12,7 @@ use ext_php_rs::types::{ZendClassObject, Zval};
 use ext_php_rs::zend::ce;
 
 use super::eval_request::int;
-use super::watching::{Crew, Event, lost};
+use super::run_threads::{Crew, Event, lost};
 use super::{eval_request, eval_result, exceptions};
 use crate::zend::Bailout;
 use crate::zend::host::{self, Wants};

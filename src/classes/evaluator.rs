@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use altair_engine::audit::Actor;
 use altair_engine::guards::{Guard, Selection};
-use altair_engine::{EvalError, EvalRequest, EvalResult, Evaluator, IDLE, Observer, Pool, php};
+use altair_engine::{
+    EvalError, EvalRequest, EvalResult, Evaluator, IDLE, Observer, Pool, php_binary,
+};
 use altair_sandbox::Stream;
 use ext_php_rs::types::Zval;
 use ext_php_rs::zend::ExecuteData;
@@ -20,7 +22,7 @@ use super::eval_request::{self, boolean};
 use super::eval_result;
 use super::evaluations::Evaluations;
 use super::exceptions::{throw, throw_error};
-use super::watching::{Crew, Event, lost};
+use super::run_threads::{Crew, Event, lost};
 use crate::zend::class::{Class, Param, Slot, Type};
 use crate::zend::host::{self, Wants};
 use crate::zend::object::{self, init, property, this};
@@ -75,7 +77,7 @@ pub fn register() {
 
 extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
     host::method(|| {
-        let mut binary = php::DEFAULT.as_bytes();
+        let mut binary = php_binary::DEFAULT.as_bytes();
         let mut warm = None;
         let mut args = [
             Arg::ObjectOrNull,

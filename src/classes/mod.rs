@@ -8,10 +8,10 @@ mod evaluations;
 mod evaluator;
 pub mod exceptions;
 mod human_output;
+mod run_threads;
 mod security_profile;
 mod subprocess;
 mod support;
-mod watching;
 
 use ext_php_rs::builders::ModuleBuilder;
 

@@ -1,11 +1,11 @@
-/* What the C side of confinement shares within itself: refuse.c, compile.c, target.c, outside.c,
- * connect.c, blocked.c. What Rust calls stands in shim.h. */
+/* What the C side of confinement shares within itself: refused_functions.c, compile.c, connection_target.c, unreachable_files.c,
+ * connecting_clients.c, refusal_queue.c. What Rust calls stands in shim.h. */
 #ifndef ALTAIR_CONFINE_H
 #define ALTAIR_CONFINE_H
 
 #include "shim.h"
 
-/* ---- refuse.c ---- */
+/* ---- refused_functions.c ---- */
 
 /* Whether a frame is code that was written in the snippet. */
 bool altair_is_snippet(const zend_execute_data *ex);
@@ -18,7 +18,7 @@ zif_handler altair_replace(const char *name, size_t len, zif_handler with);
  * was there, where there is such a method. */
 void altair_replace_method(const zend_class_entry *ce, const char *name, zif_handler *was, zif_handler is);
 
-/* ---- compile.c, target.c, connect.c, outside.c ---- */
+/* ---- compile.c, connection_target.c, connecting_clients.c, unreachable_files.c ---- */
 
 /* From now on, refuses code in the snippet that is compiled from something else than a file. */
 void altair_refuse_strings(void);
@@ -40,7 +40,7 @@ void altair_refuse_connections(void);
  * connection to one, as there is no port, for one. */
 bool altair_service(const char *what, char *flag);
 
-/* ---- blocked.c ---- */
+/* ---- refusal_queue.c ---- */
 
 /* Notes that something was refused, once each. `lift` is the flag that allows it, and is kept. */
 void altair_blocked(const char *what, const char *lift);

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use altair_engine::{Evaluator, php};
+use altair_engine::{Evaluator, php_binary};
 
 /// What the process that the command line runs in already knows. The program `altair` knows
 /// nothing; a PHP with the extension knows both.
@@ -45,7 +45,7 @@ impl Host {
     /// The interpreter that `--php=<name>` means here.
     pub fn php(&self, name: &OsStr) -> OsString {
         match &self.php {
-            Some(running) if name == php::DEFAULT => running.into(),
+            Some(running) if name == php_binary::DEFAULT => running.into(),
             _ => name.to_owned(),
         }
     }

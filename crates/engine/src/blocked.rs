@@ -12,7 +12,7 @@ use crate::result::Blocked;
 
 mod calls;
 mod files;
-mod words;
+mod one_line;
 
 /// Entries that are shown: more than a reader takes in would only hide the first.
 const SHOWN: usize = 20;
@@ -83,9 +83,9 @@ impl Refused {
         let mut list: Vec<Blocked> = Vec::new();
         for entry in calls.chain(self.by_child).chain(files) {
             let entry = Blocked {
-                what: words::in_one_line(&entry.what),
+                what: one_line::in_one_line(&entry.what),
                 guard: entry.guard,
-                lift: entry.lift.as_deref().map(words::in_one_line),
+                lift: entry.lift.as_deref().map(one_line::in_one_line),
             };
             if list.len() < SHOWN && !list.contains(&entry) {
                 list.push(entry);

@@ -10,7 +10,7 @@ use altair_sandbox::{Launch, Observer, Policy, Status, Stream, Supervision};
 
 use crate::exit_codes;
 use crate::verdict::text;
-use crate::{OUTPUT_LIMIT, php};
+use crate::{OUTPUT_LIMIT, php_binary};
 
 /// The exit code for a program that could not be started; what shells use.
 pub const EXIT_NOT_STARTED: i32 = 127;
@@ -70,7 +70,7 @@ impl Command {
             return not_started("The command contains a NUL byte, which no command can.".into());
         }
         let path = std::env::var_os("PATH");
-        let program = match php::find(&self.program, path.as_deref()) {
+        let program = match php_binary::find(&self.program, path.as_deref()) {
             Ok(program) => program,
             Err(why) => return not_started(why),
         };

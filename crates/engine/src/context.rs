@@ -15,7 +15,7 @@ use crate::guards::Guard;
 use crate::ladder::{Level, why_degraded};
 use crate::launch::HostContext;
 use crate::profile::SecurityProfile;
-use crate::readable::Sources;
+use crate::readable_paths::Sources;
 use crate::request::{Bootstrap, EvalRequest, Target};
 use crate::services::Services;
 use crate::settings::Settings;

@@ -13,24 +13,24 @@ use nix::time::{ClockId, clock_gettime};
 use crate::audit::{self, AuditError};
 use crate::blocked::Context;
 use crate::bounds::{AFTERWARDS, GRACE, OUTPUT_LIMIT, stop_signal};
-use crate::changes;
-use crate::channel::{self, MessageReader, Run, Secret, Work};
+use crate::channel::{self, MessageReader, Secret, SnippetTask, Work};
+use crate::child_messages::{ChildMessages, thread_names};
 use crate::cold_start::{NewChild, start_cold};
 use crate::concurrency::{Turn, Turns};
 use crate::context::RequestContext;
-use crate::diagnosis::never_entered;
 use crate::directories::Directories;
+use crate::file_changes;
 use crate::guards::{GuardStates, Insisted};
-use crate::heard::{Heard, thread_names};
-use crate::known::Known;
 use crate::observer::Observer;
 use crate::origin::Origin;
 use crate::owner::run_as;
-use crate::queries::Told;
+use crate::project_environment::ProjectEnvironment;
+use crate::queries::CollectedQueries;
 use crate::redaction::output::Redactor;
 use crate::request::{EvalRequest, Target};
 use crate::services::{self, Service, Services};
 use crate::settings::Settings;
+use crate::unfit_php::never_entered;
 use crate::verdict::Evidence;
 use crate::warm::{Acquired, Boot, Failed, Pool};
 use crate::{EvalError, EvalResult};
@@ -45,7 +45,7 @@ pub struct Evaluation {
     pub(crate) php: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// What is known of its secrets and services before it begins.
-    pub(crate) known: Arc<Known>,
+    pub(crate) known: Arc<ProjectEnvironment>,
     /// What it may connect to while the network is off.
     pub(crate) declared: Vec<Service>,
     /// Their addresses, once it runs.
@@ -79,7 +79,7 @@ impl Began {
 struct Supervised {
     ended: Ended,
     ended_at: Instant,
-    heard: Heard,
+    heard: ChildMessages,
     /// The names of its other threads, where it had some before its guards were on.
     threads: Option<Vec<String>>,
     guards: GuardStates,
@@ -199,8 +199,8 @@ impl Evaluation {
     }
 
     /// Announces an unsafe run in the audit log, which secrets are kept out of in any case.
-    fn announced(&self) -> Result<audit::Run, AuditError> {
-        audit::Run::begin(
+    fn announced(&self) -> Result<audit::AuditedRun, AuditError> {
+        audit::AuditedRun::begin(
             &self.target.root,
             self.settings.actor,
             None,
@@ -293,7 +293,7 @@ impl Evaluation {
                 (context.restrictions(readable), context.watched())
             }
         };
-        let work = Work::Run(Run {
+        let work = Work::Snippet(SnippetTask {
             snippet: self.request.snippet.clone(),
             guards: child.final_guards.clone(),
             insist: child.insist.clone(),
@@ -334,10 +334,10 @@ impl Evaluation {
             process: child.pid(),
             threads: None,
             reader: MessageReader::new(secret),
-            heard: Heard {
+            heard: ChildMessages {
                 refused: boot.refused.clone(),
-                queries: self.request.tells_queries().then(Told::default),
-                ..Heard::default()
+                queries: self.request.tells_queries().then(CollectedQueries::default),
+                ..ChildMessages::default()
             },
             interrupted: false,
         };
@@ -405,7 +405,7 @@ impl Evaluation {
         } = run;
         let layer = ended.layer.take();
         let until = (self.deadline() + GRACE).max(Instant::now()) + AFTERWARDS;
-        let file_changes = changes::on_top(boot.changes.as_ref(), layer.as_ref(), until);
+        let file_changes = file_changes::on_top(boot.changes.as_ref(), layer.as_ref(), until);
         boot.precede(&mut ended, &mut heard, origin == Origin::First);
         Evidence {
             ended,
@@ -472,7 +472,7 @@ struct Listener<'a, 'o> {
     /// The names of its other threads, where it has some before its guards are on.
     threads: Option<Vec<String>>,
     reader: MessageReader,
-    heard: Heard,
+    heard: ChildMessages,
     /// The observer has had enough of what it was shown when boot was over.
     interrupted: bool,
 }

@@ -9,13 +9,13 @@ use crate::audit::Actor;
 use crate::error::reason;
 use crate::evaluation::{Began, Evaluation};
 use crate::guards::Selection;
-use crate::known::Known;
 use crate::observer::Observer;
+use crate::project_environment::ProjectEnvironment;
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest};
 use crate::services::{self, Service, Services};
 use crate::settings::{IDLE, Settings};
 use crate::warm::Pool;
-use crate::{EvalError, EvalResult, php};
+use crate::{EvalError, EvalResult, php_binary};
 
 /// What starts evaluations: which PHP, with which extension, on whose behalf.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct Evaluator {
 }
 
 impl Evaluator {
-    /// Evaluations in the PHP that `php` means (see [`php::resolve`]), asked for by `actor`.
+    /// Evaluations in the PHP that `php` means (see [`php_binary::resolve`]), asked for by `actor`.
     #[must_use]
     pub fn new(php: impl AsRef<OsStr>, actor: Actor) -> Self {
         Self {
@@ -129,13 +129,13 @@ impl Evaluator {
         let settings = &self.settings;
         let target = request.resolve(std::env::var_os(BOOTSTRAP_VARIABLE))?;
         settings.selection.check(request)?;
-        let php = php::resolve(
+        let php = php_binary::resolve(
             &settings.php,
             settings.running.as_deref(),
             std::env::var_os("PATH").as_deref(),
         )?;
         let environment = std::env::vars_os().collect::<Vec<_>>();
-        let known = Known::of(
+        let known = ProjectEnvironment::of(
             &environment,
             &target.root,
             Duration::from_millis(request.timeout_ms().into()),

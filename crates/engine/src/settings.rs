@@ -15,7 +15,7 @@ pub const IDLE: Duration = Duration::from_secs(5 * 60);
 /// The settings of an [`Evaluator`](crate::Evaluator).
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// The PHP of children, as it was named ([`php::resolve`](crate::php::resolve)).
+    /// The PHP of children, as it was named ([`php::resolve`](crate::php_binary::resolve)).
     pub php: OsString,
     /// The PHP binary that the host itself is.
     pub running: Option<PathBuf>,

@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::blocked::Context;
 use crate::channel::{Ending, Report};
+use crate::child_messages::ChildMessages;
 use crate::encode::{STRING_MAX, TRUNCATED, read_exception, read_value, shorten};
 use crate::exit_codes;
 use crate::guards::GuardStates;
-use crate::heard::Heard;
 use crate::origin::Origin;
-use crate::queries::Asked;
+use crate::queries::QueryReport;
 use crate::result::{
     Diagnostics, EvalResult, FileChanges, Location, Outcome, OutputTruncated, Phase, Timings,
 };
@@ -27,7 +27,7 @@ const CLOCK_SLACK_SHARE: u32 = 20;
 /// All that is known of a run that has ended.
 pub(crate) struct Evidence {
     pub ended: Ended,
-    pub heard: Heard,
+    pub heard: ChildMessages,
     pub guards: GuardStates,
     pub file_changes: Option<FileChanges>,
     pub context: Context,
@@ -99,7 +99,7 @@ impl Evidence {
             .then(|| started_ns.saturating_add(elapsed_ns));
         let asked = heard.queries.map(|told| told.asked(ended_ns, elapsed));
         let (queries, queries_more, database_changes) = match asked {
-            Some(Asked {
+            Some(QueryReport {
                 queries,
                 more,
                 changes,

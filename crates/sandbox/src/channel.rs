@@ -13,7 +13,7 @@ use nix::sys::socket::{
 
 use crate::buffer::Buffer;
 use crate::child::{DESCRIPTORS_MAX, descriptors};
-use crate::{limits, sys};
+use crate::{limits, system_calls};
 
 /// Bytes of the largest packet that is taken from a process, 64 KiB. A larger one is dropped.
 pub const MAX_PACKET_BYTES: usize = 64 * 1024;
@@ -198,7 +198,9 @@ impl Channel {
             match receive_one(socket, &mut self.buffer, to) {
                 // An empty packet looks like the end, and may lie before a full one.
                 Ok(0) => {
-                    if sys::has_hung_up(socket.as_fd()) && !sys::has_bytes(socket.as_fd()) {
+                    if system_calls::has_hung_up(socket.as_fd())
+                        && !system_calls::has_bytes(socket.as_fd())
+                    {
                         self.socket = None;
                     }
                 }

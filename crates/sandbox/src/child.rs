@@ -8,11 +8,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, Shutdown, recvmsg, send, shutdown};
 
 use crate::error::{REPORT_BYTES, Report, decode};
-use crate::guard::Guards;
+use crate::guard_state::Guards;
 use crate::seccomp::{Connector, Listener};
 use crate::template::Forked;
 use crate::view::{self, IdMaps, Layer, Layers, MAP_REQUEST_BYTES, Renewal};
-use crate::{Connections, RunAs, procfs, raw, sweep, sys};
+use crate::{Connections, RunAs, kill_descendants, procfs, raw_descriptors, system_calls};
 
 /// Receives one packet with the descriptor that came with it, if any, without waiting.
 fn receive(lifeline: &OwnedFd, bytes: &mut [u8]) -> nix::Result<(usize, Option<OwnedFd>)> {
@@ -42,7 +42,7 @@ pub(crate) fn descriptors(messages: impl Iterator<Item = ControlMessageOwned>) -
             _ => None,
         })
         .flatten()
-        .map(sys::own_descriptor)
+        .map(system_calls::own_descriptor)
         .collect()
 }
 
@@ -68,7 +68,7 @@ impl Status {
 /// How long the keeper may take to end everything before it is ended itself: a second more than
 /// it tries.
 pub(crate) const KEEPER_PATIENCE: Duration =
-    sweep::SWEEP_LIMIT.saturating_add(Duration::from_secs(1));
+    kill_descendants::SWEEP_LIMIT.saturating_add(Duration::from_secs(1));
 
 /// How long a start may take: it is some milliseconds of system calls.
 const START_PATIENCE: Duration = Duration::from_secs(5);
@@ -334,7 +334,7 @@ impl Child {
                     let errno = mapped
                         .err()
                         .map_or(0, |error| error.raw_os_error().unwrap_or(Errno::EIO as i32));
-                    raw::send(lifeline.as_raw_fd(), &errno.to_ne_bytes());
+                    raw_descriptors::send(lifeline.as_raw_fd(), &errno.to_ne_bytes());
                     continue;
                 }
                 // The layer, which comes before the report.
@@ -363,9 +363,9 @@ impl Child {
         let Hold::Keeper { pidfd, .. } = &self.hold else {
             return false; // behind a filter that forbids it
         };
-        let stopped = sys::is_stopped(pidfd.as_fd());
+        let stopped = system_calls::is_stopped(pidfd.as_fd());
         if stopped {
-            sys::signal_pidfd(pidfd.as_fd(), nix::libc::SIGCONT);
+            system_calls::signal_pidfd(pidfd.as_fd(), nix::libc::SIGCONT);
         }
         stopped
     }
@@ -380,14 +380,15 @@ impl Child {
                     let _ = send(lifeline.as_raw_fd(), &[signal], flags);
                 }
             }
-            Hold::Itself(forked) => sys::signal_pidfd(forked.pidfd.as_fd(), signal),
+            Hold::Itself(forked) => system_calls::signal_pidfd(forked.pidfd.as_fd(), signal),
         }
     }
 
     /// Sends a descriptor to the keeper, which closes it.
     pub(crate) fn ask_with(&self, descriptor: &OwnedFd) {
         if let Hold::Keeper { lifeline, .. } = &self.hold {
-            let _ = raw::send_with(lifeline.as_raw_fd(), &[0], &[descriptor.as_raw_fd()]);
+            let _ =
+                raw_descriptors::send_with(lifeline.as_raw_fd(), &[0], &[descriptor.as_raw_fd()]);
         }
     }
 
@@ -438,7 +439,7 @@ impl Child {
                 // Not by closing: a fork of the host may hold a copy.
                 let _ = shutdown(lifeline.as_raw_fd(), Shutdown::Both);
                 // The process may have stopped the keeper, where nothing forbids it.
-                sys::signal_pidfd(pidfd.as_fd(), nix::libc::SIGCONT);
+                system_calls::signal_pidfd(pidfd.as_fd(), nix::libc::SIGCONT);
             }
             Hold::Itself(_) => self.kill(),
         }
@@ -446,7 +447,7 @@ impl Child {
 
     /// Kills the keeper, and through its parent's end the process.
     pub(crate) fn kill(&self) {
-        sys::signal_pidfd(self.pidfd(), nix::libc::SIGKILL);
+        system_calls::signal_pidfd(self.pidfd(), nix::libc::SIGKILL);
     }
 
     /// Collects the keeper, waiting for its end. A status that another part of the host collected
@@ -454,9 +455,8 @@ impl Child {
     pub(crate) fn collect(&mut self) -> Status {
         self.collected = true;
         match &self.hold {
-            Hold::Keeper { pidfd, .. } => {
-                sys::wait_pidfd(pidfd.as_fd()).unwrap_or(Status::Signalled(nix::libc::SIGKILL))
-            }
+            Hold::Keeper { pidfd, .. } => system_calls::wait_pidfd(pidfd.as_fd())
+                .unwrap_or(Status::Signalled(nix::libc::SIGKILL)),
             Hold::Itself(forked) => forked.status(),
         }
     }

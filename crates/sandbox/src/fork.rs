@@ -16,11 +16,13 @@ use nix::unistd::{Pid, getppid};
 use crate::child::descriptors;
 use crate::error::{Failure, Step};
 use crate::final_guards::{FinalGuards, Taken};
-use crate::huge::{self, Pending};
+use crate::huge_pages::{self, Pending};
 use crate::seccomp::{self, Closing};
 use crate::template::{ANSWER_BYTES, ASK, PASS_BYTES};
 use crate::view::{self, Renewal, Renewed};
-use crate::{Limits, channel, landlock, limits, privileges, process, raw, sys};
+use crate::{
+    Limits, channel, landlock, limits, privileges, process, raw_descriptors, system_calls,
+};
 
 /// The first filter of a template, taken: what the final one of its forks refuses is refused, but
 /// for what they need to set themselves up, and that is refused to the template's own program.
@@ -59,7 +61,7 @@ impl FirstGuard {
             Ok(_) => 0_i32.to_ne_bytes(),
             Err(error) => refusal(error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)),
         };
-        raw::send(control.as_raw_fd(), &told);
+        raw_descriptors::send(control.as_raw_fd(), &told);
         settled
     }
 
@@ -68,7 +70,7 @@ impl FirstGuard {
         renewal: &Renewal,
         control: BorrowedFd<'static>,
     ) -> io::Result<Forking> {
-        sys::set_pass(pass);
+        system_calls::set_pass(pass);
         let _ = limits::room_for_descriptors();
         privileges::take_up().map_err(|failure| io::Error::from(failure.errno))?;
         let renewed = renewal.settle()?;
@@ -99,7 +101,7 @@ fn receive_pass(control: BorrowedFd<'_>) -> io::Result<u64> {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        match raw::receive(control.as_raw_fd(), &mut bytes) {
+        match raw_descriptors::receive(control.as_raw_fd(), &mut bytes) {
             Ok(PASS_BYTES) => return Ok(u64::from_ne_bytes(bytes)),
             Err(Errno::EAGAIN | Errno::EINTR) => {}
             Ok(_) => return Err(Errno::EBADMSG.into()),
@@ -187,14 +189,16 @@ impl Forking {
                 }
                 Ok(Cloned::Parent { pid, pidfd }) => {
                     let told = pid.to_ne_bytes();
-                    if let Err(errno) = raw::send_with(self.control.as_raw_fd(), &told, &[pidfd]) {
+                    if let Err(errno) =
+                        raw_descriptors::send_with(self.control.as_raw_fd(), &told, &[pidfd])
+                    {
                         // Nobody could hold it, and it is not to wait for orders for ever.
-                        let _ = sys::kill(pid, libc::SIGKILL);
-                        raw::send(self.control.as_raw_fd(), &refusal(errno));
+                        let _ = system_calls::kill(pid, libc::SIGKILL);
+                        raw_descriptors::send(self.control.as_raw_fd(), &refusal(errno));
                     }
-                    raw::close(pidfd);
+                    raw_descriptors::close(pidfd);
                 }
-                Err(errno) => raw::send(self.control.as_raw_fd(), &refusal(errno)),
+                Err(errno) => raw_descriptors::send(self.control.as_raw_fd(), &refusal(errno)),
             }
         }
     }
@@ -209,7 +213,7 @@ impl Forking {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(_) => return Asked::Over,
             }
-            let mut bytes = [0; huge::PACKET_BYTES];
+            let mut bytes = [0; huge_pages::PACKET_BYTES];
             let mut space = nix::cmsg_space!([RawFd; 3]);
             let mut parts = [IoSliceMut::new(&mut bytes)];
             let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
@@ -229,7 +233,7 @@ impl Forking {
                 _ if count == 0 => return Asked::Over, // the host's end is closed
                 Ok(fds) => return Asked::Fork(fds),
                 Err(_) if count == ASK.len() => {
-                    raw::send(self.control.as_raw_fd(), &refusal(Errno::EMFILE));
+                    raw_descriptors::send(self.control.as_raw_fd(), &refusal(Errno::EMFILE));
                 }
                 Err(_) => return Asked::Huge(Pending::of(bytes.get(..count).unwrap_or_default())),
             }
@@ -282,7 +286,7 @@ fn clone(thread_id: usize) -> nix::Result<Cloned> {
     // the kernel writes the child's id where the C library keeps it, or nowhere for a null. There
     // is one thread, so no lock is held by another.
     let pid = unsafe {
-        sys::with_pass(
+        system_calls::with_pass(
             libc::SYS_clone,
             [
                 c_long::from(seccomp::FORK),
@@ -303,24 +307,24 @@ fn clone(thread_id: usize) -> nix::Result<Cloned> {
 fn arrange([channel, stdout, stderr]: [OwnedFd; 3]) {
     let put = || -> nix::Result<()> {
         // Its own, not the template's: what is set on one is not to show on another's.
-        let null = raw::open_for_reading(c"/dev/null")?;
+        let null = raw_descriptors::open_for_reading(c"/dev/null")?;
         let lowest = process::LOWEST_SOURCE;
         let sources = [
-            raw::lift(null, lowest)?,
-            raw::lift(stdout.as_raw_fd(), lowest)?,
-            raw::lift(stderr.as_raw_fd(), lowest)?,
-            raw::lift(channel.as_raw_fd(), lowest)?,
+            raw_descriptors::lift(null, lowest)?,
+            raw_descriptors::lift(stdout.as_raw_fd(), lowest)?,
+            raw_descriptors::lift(stderr.as_raw_fd(), lowest)?,
+            raw_descriptors::lift(channel.as_raw_fd(), lowest)?,
         ];
         for (target, source) in (0..).zip(sources) {
-            raw::put(source, target, target == process::CHANNEL)?;
+            raw_descriptors::put(source, target, target == process::CHANNEL)?;
         }
-        raw::close_from(process::CHANNEL + 1)
+        raw_descriptors::close_from(process::CHANNEL + 1)
     };
     let done = put();
     // Closed by now, and their numbers may be others'.
     std::mem::forget((channel, stdout, stderr));
     if done.is_err() {
-        sys::exit_now(BROKEN);
+        system_calls::exit_now(BROKEN);
     }
 }
 
@@ -339,13 +343,14 @@ impl Fork {
         Ok(SetUp {
             closing,
             mask,
-            layer: layer.map(sys::own_descriptor),
+            layer: layer.map(system_calls::own_descriptor),
         })
     }
 
     fn try_set_up(&self) -> Result<Option<RawFd>, Failure> {
         // SAFETY: no pointer is passed.
-        unsafe { sys::with_pass(libc::SYS_setsid, [0; 5]) }.map_err(|e| Step::Session.failed(e))?;
+        unsafe { system_calls::with_pass(libc::SYS_setsid, [0; 5]) }
+            .map_err(|e| Step::Session.failed(e))?;
         process::die_with(self.keeper)?;
         view::renew(&self.renewed)
     }
@@ -368,12 +373,12 @@ impl SetUp {
     pub fn confine(&self, wanted: &Limits, guards: &FinalGuards) -> Result<Taken, String> {
         let taken = self.try_confine(wanted, guards).map_err(words)?;
         // Worth nothing any more, but nobody's business.
-        sys::set_pass(0);
+        system_calls::set_pass(0);
         Ok(taken)
     }
 
     fn try_confine(&self, wanted: &Limits, guards: &FinalGuards) -> Result<Taken, Failure> {
-        let limits = limits::Prepared::new(wanted).map_err(|e| Step::CoreLimit.failed(e))?;
+        let limits = limits::PreparedLimits::new(wanted).map_err(|e| Step::CoreLimit.failed(e))?;
         limits::apply(&limits)?;
         privileges::drop_last()?;
         self.mask

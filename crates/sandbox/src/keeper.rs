@@ -16,15 +16,15 @@ use nix::sys::signal::Signal;
 use nix::unistd::{getpid, setsid};
 
 use crate::error::{Failure, REPORT_BYTES, Report, Step, decode, encode};
-use crate::launch::Prepared;
+use crate::kill_descendants::sweep;
+use crate::launch::PreparedLaunch;
 use crate::process::{Descriptors, LOWEST_SOURCE, REPORT};
-use crate::sweep::sweep;
 use crate::template::ForkEnded;
-use crate::{limits, raw, spawn, sys};
+use crate::{limits, raw_descriptors, spawn, system_calls};
 
 /// What the keeper needs, all of it made by the host.
 pub(crate) struct Plan<'a> {
-    pub(crate) prepared: &'a Prepared,
+    pub(crate) prepared: &'a PreparedLaunch,
     pub(crate) descriptors: Descriptors,
     /// To the host: a report on the start, once. From the host: a signal number to pass on, or
     /// the end of everything when it closes.
@@ -45,16 +45,16 @@ const NOT_STARTED: c_int = 127;
 /// The main function of the keeper.
 pub(crate) fn keep(plan: &Plan<'_>) -> ! {
     let _stop_here = NoUnwinding;
-    sys::default_signals();
-    if raw::put(plan.lifeline, LIFELINE, true).is_err() {
-        sys::exit_now(NOT_STARTED);
+    system_calls::default_signals();
+    if raw_descriptors::put(plan.lifeline, LIFELINE, true).is_err() {
+        system_calls::exit_now(NOT_STARTED);
     }
     match set_up(plan) {
         Ok(keeper) => keeper.run(),
         Err(failure) => {
             tell(Err(failure));
             sweep(None);
-            sys::exit_now(NOT_STARTED)
+            system_calls::exit_now(NOT_STARTED)
         }
     }
 }
@@ -64,7 +64,7 @@ struct NoUnwinding;
 
 impl Drop for NoUnwinding {
     fn drop(&mut self) {
-        sys::exit_now(NOT_STARTED);
+        system_calls::exit_now(NOT_STARTED);
     }
 }
 
@@ -78,14 +78,14 @@ fn set_up(plan: &Plan<'_>) -> Result<Keeper, Failure> {
     // A process that could stop the keeper is not to outlive the host that way. The signal comes
     // when the thread that made the keeper ends, and is nothing to a keeper that runs.
     prctl::set_pdeathsig(Signal::SIGCONT).map_err(failed)?;
-    let (start, report) = raw::pipe_at(LOWEST_SOURCE).map_err(failed)?;
-    raw::put(report, REPORT, true).map_err(failed)?;
+    let (start, report) = raw_descriptors::pipe_at(LOWEST_SOURCE).map_err(failed)?;
+    raw_descriptors::put(report, REPORT, true).map_err(failed)?;
 
     let own = getpid();
     let process = clone_process(plan, own).map_err(|e| Step::Clone.failed(e))?;
 
     let_go(plan, start).map_err(failed)?;
-    let signals = raw::signal_queue().map_err(failed)?;
+    let signals = raw_descriptors::signal_queue().map_err(failed)?;
     Ok(Keeper {
         process,
         status: None,
@@ -98,24 +98,24 @@ fn set_up(plan: &Plan<'_>) -> Result<Keeper, Failure> {
 }
 
 fn clone_process(plan: &Plan<'_>, own: nix::unistd::Pid) -> nix::Result<c_int> {
-    sys::clone_plain(|| {
+    system_calls::clone_plain(|| {
         let failure = spawn::become_program(plan.prepared, &plan.descriptors, own);
-        raw::write(REPORT, &encode(Err(failure)));
-        sys::exit_now(NOT_STARTED)
+        raw_descriptors::write(REPORT, &encode(Err(failure)));
+        system_calls::exit_now(NOT_STARTED)
     })
 }
 
 /// Keeps no descriptor, no working directory and no readable memory of the host.
 fn let_go(plan: &Plan<'_>, start: RawFd) -> nix::Result<()> {
     for standard in 0..=2 {
-        raw::put(plan.descriptors.null, standard, true)?;
+        raw_descriptors::put(plan.descriptors.null, standard, true)?;
     }
     match plan.host {
-        Some(host) => raw::put(host, HOST, true)?,
-        None => raw::close(HOST),
+        Some(host) => raw_descriptors::put(host, HOST, true)?,
+        None => raw_descriptors::close(HOST),
     }
-    raw::put(start, START, true)?;
-    raw::close_from(START + 1)?;
+    raw_descriptors::put(start, START, true)?;
+    raw_descriptors::close_from(START + 1)?;
     // The process may run as the same user: it is not to read the host's memory in the keeper's.
     prctl::set_dumpable(false)?;
     // So that the host's directory can be unmounted; staying there would do no harm.
@@ -125,7 +125,7 @@ fn let_go(plan: &Plan<'_>, start: RawFd) -> nix::Result<()> {
 
 /// Tells the host how the start went. A host that does not listen is gone or going.
 fn tell(report: Report) {
-    raw::send(LIFELINE, &encode(report));
+    raw_descriptors::send(LIFELINE, &encode(report));
 }
 
 struct Keeper {
@@ -153,11 +153,11 @@ impl Pressure {
     const TRIGGER: &[u8] = b"some 200000 2000000\0";
 
     fn watch(lowest: RawFd) -> Self {
-        let opened = raw::open_for_both(c"/proc/pressure/memory", lowest);
+        let opened = raw_descriptors::open_for_both(c"/proc/pressure/memory", lowest);
         Self(opened.ok().filter(|fd| {
-            let taken = raw::write_all(*fd, Self::TRIGGER);
+            let taken = raw_descriptors::write_all(*fd, Self::TRIGGER);
             if taken.is_err() {
-                raw::close(*fd);
+                raw_descriptors::close(*fd);
             }
             taken.is_ok()
         }))
@@ -178,7 +178,7 @@ impl Keeper {
 
     fn is_over(&self) -> bool {
         // The forks of a template that has ended are still to end.
-        self.status.is_some() && (self.template.is_none() || !sys::has_children())
+        self.status.is_some() && (self.template.is_none() || !system_calls::has_children())
     }
 
     fn round(&mut self) {
@@ -200,12 +200,12 @@ impl Keeper {
                 revents: 0,
             },
         ];
-        raw::poll(&mut fds, -1);
+        raw_descriptors::poll(&mut fds, -1);
         let [signals, lifeline, host, start, pressure] = fds.map(|fd| fd.revents != 0);
         if pressure {
             // The template alone: its forks are somebody's runs. Once is enough.
             if self.status.is_none() {
-                let _ = sys::kill(self.process, libc::SIGKILL);
+                let _ = system_calls::kill(self.process, libc::SIGKILL);
             }
             self.template = Some(Pressure(None));
         }
@@ -226,29 +226,29 @@ impl Keeper {
     /// The end of the pipe is the exec that closed the other end of it.
     fn report_start(&mut self) {
         let mut bytes = [0; REPORT_BYTES];
-        let report = match raw::read(START, &mut bytes) {
+        let report = match raw_descriptors::read(START, &mut bytes) {
             Ok(REPORT_BYTES) => decode(bytes).unwrap_or(Ok(self.process)),
             Ok(_) => Ok(self.process),
             // Ended before it came that far, by the host or its end.
             Err(errno) => Err(Step::Exec.failed(errno)),
         };
         tell(report);
-        raw::close(START);
+        raw_descriptors::close(START);
         self.starting = false;
     }
 
     fn take_signals(&mut self) {
-        while let Some(signal) = raw::next_signal(self.signals) {
+        while let Some(signal) = raw_descriptors::next_signal(self.signals) {
             if signal == libc::SIGTERM {
                 self.ending = true;
             }
         }
         // Orphans of the process come to the keeper and are collected as they end.
-        while let Ok(Some((pid, status))) = sys::reap_one() {
+        while let Ok(Some((pid, status))) = system_calls::reap_one() {
             if pid == self.process {
                 self.status = Some(status);
             } else if self.template.is_some() {
-                raw::send(LIFELINE, &ForkEnded { pid, status }.encode());
+                raw_descriptors::send(LIFELINE, &ForkEnded { pid, status }.encode());
             }
         }
     }
@@ -256,12 +256,12 @@ impl Keeper {
     /// Does what the host says over the lifeline.
     fn obey(&mut self) {
         let mut signal = [0u8; 1];
-        match raw::receive(LIFELINE, &mut signal) {
+        match raw_descriptors::receive(LIFELINE, &mut signal) {
             Ok(1) => {
                 let [signal] = signal;
                 // Collected by nobody but the keeper, the process's id is its own until then.
                 if self.status.is_none() {
-                    let _ = sys::kill(self.process, c_int::from(signal));
+                    let _ = system_calls::kill(self.process, c_int::from(signal));
                 }
             }
             Err(Errno::EAGAIN | Errno::EINTR) => {}
@@ -276,8 +276,8 @@ fn mirror(status: Option<c_int>) -> ! {
     if libc::WIFSIGNALED(status) {
         // Dying from the signal is not to leave a core file of the host's memory.
         let _ = limits::no_core();
-        let _ = sys::kill(getpid().as_raw(), libc::WTERMSIG(status));
-        let _ = sys::unblock_signals();
+        let _ = system_calls::kill(getpid().as_raw(), libc::WTERMSIG(status));
+        let _ = system_calls::unblock_signals();
     }
-    sys::exit_now(libc::WEXITSTATUS(status))
+    system_calls::exit_now(libc::WEXITSTATUS(status))
 }

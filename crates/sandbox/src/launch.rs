@@ -35,29 +35,29 @@ pub struct Launch {
 
 /// A [`Launch`] in the form of system calls: made before the clone, as nothing may be allocated
 /// after it.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedLaunch {
     pub(crate) program: CString,
     pub(crate) cwd: CString,
     /// Own what the two lists of pointers point to.
     _strings: Vec<CString>,
     argv: Vec<*const c_char>,
     envp: Vec<*const c_char>,
-    pub(crate) limits: limits::Prepared,
-    pub(crate) privileges: privileges::Prepared,
-    pub(crate) view: Option<view::Prepared>,
+    pub(crate) limits: limits::PreparedLimits,
+    pub(crate) privileges: privileges::PrivilegeSteps,
+    pub(crate) view: Option<view::PreparedView>,
     /// As in the policy.
     pub(crate) makes_real_files: bool,
     /// Whether the process is a template.
     pub(crate) template: bool,
 }
 
-impl Prepared {
+impl PreparedLaunch {
     pub(crate) fn new(launch: &Launch) -> Result<Self, SpawnError> {
         let host = |what| move |source| SpawnError::Host { what, source };
         // Resolved here, as the process executes it from a working directory of its own.
         let program = std::path::absolute(&launch.program)
             .map_err(host("the program's path cannot be resolved"))?;
-        let limits = limits::Prepared::new(&launch.policy.limits)
+        let limits = limits::PreparedLimits::new(&launch.policy.limits)
             .map_err(|errno| host("the host's own limits cannot be read")(errno.into()))?;
         let view = launch
             .policy
@@ -65,13 +65,13 @@ impl Prepared {
             .as_ref()
             .map(|view| {
                 let user = privileges::other_user(&launch.policy.privileges);
-                view::Prepared::new(view, user_namespace(launch)?, user)
+                view::PreparedView::new(view, user_namespace(launch)?, user)
             })
             .transpose()?;
         let in_user_namespace = view
             .as_ref()
             .is_some_and(|view| view.user_namespace.is_some());
-        let privileges = privileges::Prepared::new(
+        let privileges = privileges::PrivilegeSteps::new(
             &launch.policy.privileges,
             in_user_namespace,
             launch.template,

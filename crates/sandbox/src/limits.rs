@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::GuardState;
 use crate::error::{Failure, Step};
-use crate::{procfs, raw};
+use crate::{procfs, raw_descriptors};
 
 /// Resource limits of one process; what it starts inherits them. `None` leaves a limit as the
 /// host has it.
@@ -64,9 +64,9 @@ struct Entry {
 }
 
 /// The limits to set, worked out in the host so that the child only makes the system calls.
-pub(crate) struct Prepared(Vec<Entry>);
+pub(crate) struct PreparedLimits(Vec<Entry>);
 
-impl Prepared {
+impl PreparedLimits {
     /// Works the values out from what the host itself has.
     pub(crate) fn new(limits: &Limits) -> nix::Result<Self> {
         let cpu_hard = limits
@@ -132,9 +132,9 @@ impl Prepared {
 pub(crate) fn no_core() -> nix::Result<()> {
     // Where the kernel starts a program all the same, there is no memory for it to take (core(5),
     // "Controlling which mappings are written to the core dump").
-    if let Ok(file) = raw::open_for_writing(CORE_FILTER) {
-        let _ = raw::write_all(file, b"0");
-        raw::close(file);
+    if let Ok(file) = raw_descriptors::open_for_writing(CORE_FILTER) {
+        let _ = raw_descriptors::write_all(file, b"0");
+        raw_descriptors::close(file);
     }
     match setrlimit(Resource::RLIMIT_CORE, CORE_BYTES, CORE_BYTES) {
         // The host's own is 0, and it may not raise it.
@@ -192,7 +192,7 @@ pub(crate) fn limit_descriptors(descriptors: u64, for_now: bool) -> nix::Result<
 }
 
 /// Sets the limits of the calling process. Async-signal-safe: nothing but system calls.
-pub(crate) fn apply(prepared: &Prepared) -> Result<(), Failure> {
+pub(crate) fn apply(prepared: &PreparedLimits) -> Result<(), Failure> {
     for entry in &prepared.0 {
         setrlimit(entry.resource, entry.soft, entry.hard).map_err(|e| entry.step.failed(e))?;
     }
@@ -226,14 +226,14 @@ mod tests {
             descriptors: Some(u64::MAX),
             ..Limits::default()
         };
-        let prepared = Prepared::new(&limits).unwrap();
+        let prepared = PreparedLimits::new(&limits).unwrap();
         let entry = prepared.0.last().unwrap();
         assert_eq!((entry.soft, entry.hard), own);
     }
 
     #[test]
     fn no_core_is_the_one_limit_that_is_always_set() {
-        let prepared = Prepared::new(&Limits::default()).unwrap();
+        let prepared = PreparedLimits::new(&Limits::default()).unwrap();
         assert!(prepared.0.is_empty());
         // In a process of its own, whose limits are nobody else's.
         let mut shell = std::process::Command::new("/bin/sh");
@@ -261,7 +261,7 @@ mod tests {
             cpu_seconds: Some(7),
             ..Limits::default()
         };
-        let prepared = Prepared::new(&limits).unwrap();
+        let prepared = PreparedLimits::new(&limits).unwrap();
         let entry = prepared.0.last().unwrap();
         assert_eq!((entry.soft, entry.hard), (7, 8));
     }

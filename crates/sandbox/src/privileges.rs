@@ -7,7 +7,7 @@ use nix::sys::prctl;
 
 use crate::GuardState;
 use crate::error::{Failure, Step};
-use crate::sys;
+use crate::system_calls;
 
 /// A user and a group to run as, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum Privileges {
 }
 
 /// What to drop, worked out in the host.
-pub(crate) enum Prepared {
+pub(crate) enum PrivilegeSteps {
     Keep,
     Drop {
         run_as: Option<RunAs>,
@@ -50,7 +50,7 @@ pub(crate) enum Prepared {
     },
 }
 
-impl Prepared {
+impl PrivilegeSteps {
     pub(crate) fn new(privileges: &Privileges, user_namespace: bool, mounts: bool) -> Self {
         match privileges {
             Privileges::Keep => Self::Keep,
@@ -102,9 +102,12 @@ pub(crate) fn other_user(privileges: &Privileges) -> Option<RunAs> {
 /// Becomes the process's own user before its user namespace is made, which can only map that one user;
 /// where that is another one than the host's ([`UserNamespace`](crate::view::UserNamespace)), gives up
 /// the groups alone.
-pub(crate) fn before_user_namespace(prepared: &Prepared, by_host: bool) -> Result<(), Failure> {
+pub(crate) fn before_user_namespace(
+    prepared: &PrivilegeSteps,
+    by_host: bool,
+) -> Result<(), Failure> {
     match prepared {
-        Prepared::Drop {
+        PrivilegeSteps::Drop {
             run_as: Some(run_as),
             user_namespace: true,
             ..
@@ -112,26 +115,26 @@ pub(crate) fn before_user_namespace(prepared: &Prepared, by_host: bool) -> Resul
             true => give_up_groups(),
             false => become_user(*run_as),
         },
-        Prepared::Drop { .. } | Prepared::Keep => Ok(()),
+        PrivilegeSteps::Drop { .. } | PrivilegeSteps::Keep => Ok(()),
     }
 }
 
 /// Becomes the process's own user in its user namespace, where it is not that yet. It keeps all
 /// capabilities there.
-pub(crate) fn in_user_namespace(prepared: &Prepared, by_host: bool) -> Result<(), Failure> {
+pub(crate) fn in_user_namespace(prepared: &PrivilegeSteps, by_host: bool) -> Result<(), Failure> {
     match prepared {
-        Prepared::Drop {
+        PrivilegeSteps::Drop {
             run_as: Some(run_as),
             user_namespace: true,
             ..
         } if by_host => set_ids(*run_as),
-        Prepared::Drop { .. } | Prepared::Keep => Ok(()),
+        PrivilegeSteps::Drop { .. } | PrivilegeSteps::Keep => Ok(()),
     }
 }
 
 /// Drops the privileges of the calling process. Async-signal-safe: nothing but system calls.
-pub(crate) fn apply(prepared: &Prepared) -> Result<(), Failure> {
-    let Prepared::Drop {
+pub(crate) fn apply(prepared: &PrivilegeSteps) -> Result<(), Failure> {
+    let PrivilegeSteps::Drop {
         run_as,
         user_namespace,
         setpcap,
@@ -320,7 +323,7 @@ fn change_capabilities(permitted: u64, effective: u64, inheritable: u64) -> nix:
     }
     // SAFETY: both live across the call, in the layout that version 3 asks for.
     unsafe {
-        sys::with_pass(
+        system_calls::with_pass(
             libc::SYS_capset,
             [
                 (&raw const header) as c_long,

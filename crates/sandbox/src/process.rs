@@ -12,7 +12,7 @@ use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Pid, getppid, setsid};
 
 use crate::error::{Failure, Step};
-use crate::{raw, sys};
+use crate::{raw_descriptors, system_calls};
 
 /// Where the process finds its end of the channel.
 pub(crate) const CHANNEL: RawFd = 3;
@@ -50,28 +50,28 @@ pub(crate) fn isolate(descriptors: &Descriptors, makes_real_files: bool) -> Resu
         umask(UMASK);
     }
     // A write beyond RLIMIT_FSIZE is to fail with EFBIG, not to kill.
-    sys::ignore(Signal::SIGXFSZ).map_err(|e| Step::Signals.failed(e))
+    system_calls::ignore(Signal::SIGXFSZ).map_err(|e| Step::Signals.failed(e))
 }
 
 fn arrange(descriptors: &Descriptors) -> nix::Result<()> {
-    raw::put(descriptors.null, 0, false)?;
-    raw::put(descriptors.stdout, 1, false)?;
-    raw::put(descriptors.stderr, 2, false)?;
+    raw_descriptors::put(descriptors.null, 0, false)?;
+    raw_descriptors::put(descriptors.stdout, 1, false)?;
+    raw_descriptors::put(descriptors.stderr, 2, false)?;
     match descriptors.channel {
-        Some(channel) => raw::put(channel, CHANNEL, false)?,
-        None => raw::close(CHANNEL),
+        Some(channel) => raw_descriptors::put(channel, CHANNEL, false)?,
+        None => raw_descriptors::close(CHANNEL),
     }
-    raw::put(descriptors.lifeline, LIFELINE, true)?;
-    raw::close_from(LIFELINE + 1)
+    raw_descriptors::put(descriptors.lifeline, LIFELINE, true)?;
+    raw_descriptors::close_from(LIFELINE + 1)
 }
 
 /// Has the kernel take the calling process, and what it forks, before others where memory has run
 /// out (proc(5), `oom_score_adj`: up to 1000): it can be had again. Where that is not to be had, it
 /// is as any other.
 pub(crate) fn be_expendable() {
-    if let Ok(file) = raw::open_for_writing(c"/proc/self/oom_score_adj") {
-        let _ = raw::write_all(file, b"500");
-        raw::close(file);
+    if let Ok(file) = raw_descriptors::open_for_writing(c"/proc/self/oom_score_adj") {
+        let _ = raw_descriptors::write_all(file, b"500");
+        raw_descriptors::close(file);
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn die_with(keeper: Pid) -> Result<(), Failure> {
         c_long::from(libc::SIGKILL),
     );
     // SAFETY: no pointer is passed.
-    unsafe { sys::with_pass(libc::SYS_prctl, [option, signal, 0, 0, 0]) }
+    unsafe { system_calls::with_pass(libc::SYS_prctl, [option, signal, 0, 0, 0]) }
         .map_err(|e| Step::ParentWatch.failed(e))?;
     // It may have ended before the line above.
     if getppid() == keeper {

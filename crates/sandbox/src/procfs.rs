@@ -9,7 +9,7 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::libc::{self, c_int};
 
-use crate::raw;
+use crate::raw_descriptors;
 
 /// Bytes read at a time; on the stack of a small process.
 const BUFFER_BYTES: usize = 8192;
@@ -97,7 +97,7 @@ pub(crate) fn close_from(first: RawFd) -> nix::Result<()> {
         let mut closed = false;
         each_entry(c"/proc/self/fd", &mut |fd| {
             if fd >= first {
-                raw::close(fd);
+                raw_descriptors::close(fd);
                 closed = true;
             }
         })?;

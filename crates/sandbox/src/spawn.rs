@@ -15,10 +15,10 @@ use nix::unistd::{Pid, chdir, pipe2};
 
 use crate::child::{Child, Kept, Streams, Wired};
 use crate::error::{Failure, Step};
-use crate::launch::{self, Launch, Prepared};
+use crate::launch::{self, Launch, PreparedLaunch};
 use crate::process::{self, Descriptors, LOWEST_SOURCE};
-use crate::sys::Cloned;
-use crate::{SpawnError, guard, keeper, limits, privileges, sys, view};
+use crate::system_calls::Cloned;
+use crate::{SpawnError, guard_state, keeper, limits, privileges, system_calls, view};
 
 impl Launch {
     /// Starts the process and returns when its program runs.
@@ -27,7 +27,7 @@ impl Launch {
     /// [`SpawnError`] says which step on what could not be taken, and why. Nothing of the
     /// process is left then.
     pub fn spawn(self) -> Result<Child, SpawnError> {
-        let prepared = Prepared::new(&self)?;
+        let prepared = PreparedLaunch::new(&self)?;
         let ends = Ends::new(self.channel.as_ref())
             .map_err(|source| host_error("its descriptors cannot be made", source))?;
         let started = Instant::now();
@@ -63,7 +63,7 @@ impl Launch {
             Some(view) => (view.layers, Some(view.renewal)),
             None => (None, None),
         };
-        let guards = guard::states(&policy);
+        let guards = guard_state::states(&policy);
         let kept = Kept {
             run_as: privileges::other_user(&policy.privileges),
             connections: policy.connections,
@@ -82,7 +82,11 @@ impl Launch {
 /// where it does because of what the ones before and after it need.
 ///
 /// Async-signal-safe: the host may have had other threads, whose locks are held for ever here.
-fn confine(prepared: &Prepared, descriptors: &Descriptors, keeper: Pid) -> Result<(), Failure> {
+fn confine(
+    prepared: &PreparedLaunch,
+    descriptors: &Descriptors,
+    keeper: Pid,
+) -> Result<(), Failure> {
     process::isolate(descriptors, prepared.makes_real_files)?;
     // As the host's user, who may raise what is 0.
     limits::no_core().map_err(|e| Step::CoreLimit.failed(e))?;
@@ -108,12 +112,12 @@ fn confine(prepared: &Prepared, descriptors: &Descriptors, keeper: Pid) -> Resul
     chdir(prepared.cwd.as_c_str()).map_err(|e| Step::WorkingDirectory.failed(e))?;
     // Landlock, which forbids mounts, and seccomp, which forbids most of the above, are for the
     // program to take ([`FinalGuards`](crate::FinalGuards)): it has to be executed first.
-    sys::unblock_signals().map_err(|e| Step::Signals.failed(e))
+    system_calls::unblock_signals().map_err(|e| Step::Signals.failed(e))
 }
 
 /// The new process: takes its guards, then becomes the program. Gives the step that failed.
 pub(crate) fn become_program(
-    prepared: &Prepared,
+    prepared: &PreparedLaunch,
     descriptors: &Descriptors,
     keeper: Pid,
 ) -> Failure {
@@ -123,7 +127,7 @@ pub(crate) fn become_program(
     let (program, argv, envp) = prepared.exec();
     // SAFETY: both lists were made with a null pointer at the end, of strings that `prepared`
     // owns.
-    Step::Exec.failed(unsafe { sys::exec(program, argv, envp) })
+    Step::Exec.failed(unsafe { system_calls::exec(program, argv, envp) })
 }
 
 /// Both sides' ends of everything between host, keeper and process.
@@ -179,7 +183,7 @@ impl Ends {
                 stderr: lift(&their_stderr)?,
                 channel,
                 lifeline: lift(&their_lifeline)?,
-                host: match sys::pidfd_of_self() {
+                host: match system_calls::pidfd_of_self() {
                     Ok(host) => Some(lift(&host)?),
                     Err(_) => None,
                 },
@@ -197,7 +201,7 @@ fn lift(fd: &OwnedFd) -> nix::Result<OwnedFd> {
 }
 
 /// Makes the keeper, which makes the process.
-fn clone_keeper(prepared: &Prepared, ends: &Ends) -> nix::Result<(i32, OwnedFd)> {
+fn clone_keeper(prepared: &PreparedLaunch, ends: &Ends) -> nix::Result<(i32, OwnedFd)> {
     let theirs = &ends.theirs;
     let plan = keeper::Plan {
         prepared,
@@ -215,7 +219,7 @@ fn clone_keeper(prepared: &Prepared, ends: &Ends) -> nix::Result<(i32, OwnedFd)>
     let mask = SigSet::all().thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_SETMASK)?;
     // SAFETY: the child goes into `keep`, which keeps to async-signal-safe calls and does not
     // return.
-    let cloned = match unsafe { sys::clone_unnoticed() } {
+    let cloned = match unsafe { system_calls::clone_unnoticed() } {
         Ok(Cloned::Child) => keeper::keep(&plan),
         Ok(Cloned::Parent(pid, pidfd)) => Ok((pid, pidfd)),
         Err(errno) => Err(errno),

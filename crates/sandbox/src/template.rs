@@ -16,7 +16,7 @@ use nix::unistd::{Pid, pipe2};
 use crate::child::{Child, DESCRIPTORS_MAX, Status, Streams, descriptors};
 use crate::seccomp::{self, Seccomp, Shared};
 use crate::view::Layers;
-use crate::{huge, raw, sys};
+use crate::{huge_pages, raw_descriptors, system_calls};
 
 /// What the keeper says when a fork of the template has ended.
 pub(crate) struct ForkEnded {
@@ -81,7 +81,7 @@ impl Model {
     /// Where there is none for this architecture, or no random number to be had.
     pub fn new(policy: &Seccomp) -> io::Result<Self> {
         let mut pass = [0; PASS_BYTES];
-        sys::random(&mut pass)?;
+        system_calls::random(&mut pass)?;
         Ok(Self {
             filter: seccomp::first(policy, u64::from_ne_bytes(pass))?,
             pass: Pass(pass),
@@ -157,7 +157,7 @@ impl Template {
     /// [`ForkError`]. The template is of no use then.
     pub fn settle(&self, pass: Pass, until: Instant) -> Result<(), ForkError> {
         let control = lock(&self.0.control);
-        raw::send(control.as_raw_fd(), &pass.0);
+        raw_descriptors::send(control.as_raw_fd(), &pass.0);
         match self.0.answer(&control, until)? {
             Answer::Done => Ok(()),
             Answer::Refused(errno) => Err(ForkError::Refused(errno)),
@@ -233,11 +233,11 @@ impl Template {
     /// Has it use huge pages, once it has forked and has nothing else to do.
     pub fn use_huge_pages(&self) {
         // Worth nothing but time.
-        let Some(Ok(packet)) = self.pid().map(huge::packet_for) else {
+        let Some(Ok(packet)) = self.pid().map(huge_pages::packet_for) else {
             return;
         };
         if !packet.is_empty() {
-            raw::send(lock(&self.0.control).as_raw_fd(), &packet);
+            raw_descriptors::send(lock(&self.0.control).as_raw_fd(), &packet);
         }
     }
 
@@ -293,7 +293,7 @@ impl Held {
         let Some(parent) = self.child.keeper() else {
             return false;
         };
-        sys::process_of(pidfd.as_fd()) == Some((pid, parent))
+        system_calls::process_of(pidfd.as_fd()) == Some((pid, parent))
     }
 
     /// Waits for what the template says, and answers meanwhile what its filter asks.
@@ -379,7 +379,7 @@ impl Forked {
     /// otherwise do before it says that the process has ended.
     pub(crate) fn hold_mounts(&self) {
         self.namespace
-            .get_or_init(|| sys::mount_namespace(self.pidfd.as_fd()));
+            .get_or_init(|| system_calls::mount_namespace(self.pidfd.as_fd()));
     }
 
     /// Lets go of them: by the keeper, which takes no descriptor, and has the kernel close it. The

@@ -1,7 +1,7 @@
 //! The audit log: what was run without guards, by whom, and how it ended.
 //!
-//! Every unsafe run leaves two lines in `<root>/.altair/events.jsonl`: [`Run::begin`] writes
-//! `partial` before the child starts, [`Run::end`] writes `ok` or `fail` when it has ended. Both
+//! Every unsafe run leaves two lines in `<root>/.altair/events.jsonl`: [`AuditedRun::begin`] writes
+//! `partial` before the child starts, [`AuditedRun::end`] writes `ok` or `fail` when it has ended. Both
 //! carry the same `extra.run`. One JSON object a line; `line.rs` has the fields.
 //!
 //! The log is evidence of what was asked, not a guard: an unsafe run can alter it afterwards.
@@ -53,11 +53,11 @@ pub enum Actor {
 
 /// One unsafe run that has been announced in the log.
 ///
-/// Dropped without [`Run::end`] (a panic, an interrupted call) it writes a `fail` line with the
+/// Dropped without [`AuditedRun::end`] (a panic, an interrupted call) it writes a `fail` line with the
 /// error `interrupted`.
 #[derive(Debug)]
 #[must_use = "dropping it records the run as interrupted: call `end` when the run has ended"]
-pub struct Run {
+pub struct AuditedRun {
     root: Place,
     announced: line::Announced,
     began: Instant,
@@ -67,7 +67,7 @@ pub struct Run {
     ended: bool,
 }
 
-impl Run {
+impl AuditedRun {
     /// Announces a run: writes its `partial` line.
     ///
     /// `root` is the project root; `client` names the program behind an MCP session, if one is
@@ -83,10 +83,10 @@ impl Run {
         client: Option<&str>,
         request: &EvalRequest,
         secrets: Option<Arc<Secrets>>,
-    ) -> Result<Run, AuditError> {
+    ) -> Result<AuditedRun, AuditError> {
         let announced = line::Announced::new(Ulid::generate(), actor, client, request, secrets);
         append::append(root, &announced.partial()?)?;
-        Ok(Run {
+        Ok(AuditedRun {
             root: root.clone(),
             announced,
             began: Instant::now(),
@@ -109,7 +109,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for AuditedRun {
     fn drop(&mut self) {
         if self.ended || self.process != std::process::id() {
             return;

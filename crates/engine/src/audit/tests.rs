@@ -10,7 +10,7 @@ use altair_sandbox::Place;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Actor, AuditError, Ending, Run, path};
+use super::{Actor, AuditError, AuditedRun, Ending, path};
 use crate::EvalRequest;
 
 fn project() -> TempDir {
@@ -28,8 +28,8 @@ fn found(root: &Path) -> Place {
     Place::find(root).unwrap()
 }
 
-fn begin(root: &Path) -> Result<Run, AuditError> {
-    Run::begin(
+fn begin(root: &Path) -> Result<AuditedRun, AuditError> {
+    AuditedRun::begin(
         &found(root),
         Actor::Script,
         None,

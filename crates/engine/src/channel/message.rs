@@ -84,7 +84,7 @@ pub enum Message {
         #[serde(deserialize_with = "at_most::<VARIABLES_MAX, _, _>")] Vec<(Vec<u8>, Vec<u8>)>,
     ),
     /// A template waits for requests.
-    Booted(Booted),
+    Booted(BootReport),
     /// A template, or a fork of one, cannot do its work, and ends.
     Unable {
         /// Why, in words for the user.
@@ -98,7 +98,7 @@ pub enum Message {
 
 /// What a template has to say of its boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Booted {
+pub struct BootReport {
     /// How long boot took, in microseconds.
     pub boot_us: u64,
     /// What boot looked at; `None` where that cannot be seen, with the reason.

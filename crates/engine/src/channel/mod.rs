@@ -13,7 +13,7 @@ mod task;
 mod tests;
 
 pub use message::{
-    Booted, Ending, INI_MAX, LocationRef, Message, Outside, Report, StoppedRef, VARIABLES_MAX,
+    BootReport, Ending, INI_MAX, LocationRef, Message, Outside, Report, StoppedRef, VARIABLES_MAX,
     VARIABLES_MAX_BYTES,
 };
 pub use packets::{
@@ -21,7 +21,9 @@ pub use packets::{
     encode_stopped, encode_task, fits,
 };
 pub use secret::{SECRET_BYTES, Secret};
-pub use task::{Model, PROTOCOL, Restricted, Restrictions, Run, Task, Watched, Work};
+pub use task::{
+    PROTOCOL, Restricted, Restrictions, SnippetTask, Task, TemplateTask, Watched, Work,
+};
 
 /// The descriptor under which the child finds its end.
 pub const DESCRIPTOR: i32 = 3;

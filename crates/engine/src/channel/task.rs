@@ -42,14 +42,14 @@ pub struct Task {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Work {
     /// One snippet.
-    Run(Run),
+    Snippet(SnippetTask),
     /// To boot, and to fork a child for each snippet.
-    Template(Model),
+    Template(TemplateTask),
 }
 
 /// One snippet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
+pub struct SnippetTask {
     /// The code.
     pub snippet: Vec<u8>,
     /// The guards to take before boot, or by a fork of a template before the snippet.
@@ -66,7 +66,7 @@ pub struct Run {
 
 /// What a template is to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Model {
+pub struct TemplateTask {
     /// Descriptors that it may have open at a time. Its first filter comes after the task, as a packet
     /// of its own.
     pub descriptors: Option<u64>,

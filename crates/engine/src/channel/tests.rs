@@ -21,7 +21,7 @@ fn task(snippet: Vec<u8>) -> Task {
         private_root: false,
         restrictions: None,
         watched: None,
-        work: Work::Run(Run {
+        work: Work::Snippet(SnippetTask {
             snippet,
             guards: FinalGuards::default(),
             insist: Vec::new(),
@@ -69,7 +69,7 @@ fn one_of_each() -> Vec<Message> {
             errno: 2,
         }),
         Message::Variables(vec![(b"APP_KEY".to_vec(), b"x".to_vec())]),
-        Message::Booted(Booted {
+        Message::Booted(BootReport {
             boot_us: 1,
             record: Ok(Record::default()),
             ini: Vec::new(),

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::report::{Extension, Php};
 use crate::command::Command;
-use crate::{php, php_versions};
+use crate::{php_binary, php_versions};
 
 /// How long PHP may take to say what it is.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ struct Answer {
 }
 
 /// What PHP said.
-pub(super) struct Found {
+pub(super) struct Interpreter {
     pub php: Php,
     pub extension: Extension,
     /// Whether it can fork.
@@ -44,8 +44,8 @@ pub(super) struct Found {
 }
 
 /// Asks the PHP that `name` means, with `extension` where one is named.
-pub(super) fn ask(name: &OsStr, extension: Option<&Path>) -> Found {
-    let mut found = Found {
+pub(super) fn ask(name: &OsStr, extension: Option<&Path>) -> Interpreter {
+    let mut found = Interpreter {
         php: Php::default(),
         extension: Extension {
             path: extension.map(Path::to_owned),
@@ -55,7 +55,7 @@ pub(super) fn ask(name: &OsStr, extension: Option<&Path>) -> Found {
         warning: None,
     };
     let search_path = std::env::var_os("PATH");
-    let path = match php::resolve(name, None, search_path.as_deref()) {
+    let path = match php_binary::resolve(name, None, search_path.as_deref()) {
         Ok(path) => path,
         Err(error) => {
             found.php.problem = Some(error.to_string());
@@ -118,7 +118,7 @@ fn answer(path: &Path, extension: Option<&Path>) -> Result<Answer, String> {
     })
 }
 
-fn take(found: &mut Found, answer: Answer) {
+fn take(found: &mut Interpreter, answer: Answer) {
     if !php_versions::is_tried(answer.id) {
         let tried = php_versions::tried();
         // An extension that PHP loads was built for it, and somebody has insisted on that.

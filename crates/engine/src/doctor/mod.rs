@@ -6,17 +6,17 @@
 
 mod advice;
 mod attacks;
-mod exam;
+mod examination;
+mod guard_versions;
 mod interpreter;
-mod judge;
-mod lab;
 mod machine;
 mod project;
 mod report;
-mod scratch;
+mod scratch_project;
+mod self_test;
 #[cfg(test)]
 mod tests;
-mod versions;
+mod trial_runs;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub struct Progress {
 }
 
 impl Doctor {
-    /// An examination of the PHP that `php` means (see [`php::resolve`](crate::php::resolve)).
+    /// An examination of the PHP that `php` means (see [`php_binary::resolve`](crate::php_binary::resolve)).
     /// `extension` is what the child is told to load, where its own ini files may not.
     #[must_use]
     pub fn new(php: impl Into<OsString>, extension: Option<PathBuf>) -> Self {
@@ -66,7 +66,7 @@ impl Doctor {
     ///
     /// Takes about as long as a dozen evaluations, some at a time. Nothing of it is left.
     pub fn examine(&self, progress: &mut dyn FnMut(Progress)) -> Report {
-        let mut report = exam::examine(&self.php, self.extension.as_deref(), progress);
+        let mut report = examination::examine(&self.php, self.extension.as_deref(), progress);
         if let Some(root) = &self.root
             && let Err(problem) = project::look(root, &mut report)
         {

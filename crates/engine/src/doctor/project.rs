@@ -8,8 +8,8 @@ use altair_sandbox::Place;
 
 use super::report::{Report, ServiceReport};
 use crate::error::reason;
-use crate::known::Known;
 use crate::owner::run_as;
+use crate::project_environment::ProjectEnvironment;
 use crate::redaction;
 use crate::services::resolve;
 
@@ -31,7 +31,7 @@ pub(super) fn look(root: &Path, report: &mut Report) -> Result<(), String> {
     };
     let place = Place::find(root).map_err(unseen)?;
     let user = run_as(&place);
-    let known = Known::of(&environment, &place, PATIENCE).map_err(unseen)?;
+    let known = ProjectEnvironment::of(&environment, &place, PATIENCE).map_err(unseen)?;
     let weak = redaction::weak(&known.secrets.variables).into_iter();
     report.warnings.extend(weak.map(|name| {
         format!(

@@ -4,14 +4,14 @@
 //! a watch was set for it ([`watch`]), and compared with what the boot saw ([`judge`]). From then
 //! on the kernel tells what changes; what it does not tell is compared before each use ([`again`]).
 
-mod again;
-mod area;
-mod judge;
+mod path_resolution;
+mod recheck;
 mod stat;
 #[cfg(test)]
 mod tests;
 mod tree;
-mod walk;
+mod verdict;
+mod visible_files;
 mod watch;
 
 use std::collections::HashSet;
@@ -22,10 +22,10 @@ use nix::errno::Errno;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 
-use again::Told;
-use area::{Area, Sight};
+use path_resolution::{Resolved, Scope, Walk};
+use recheck::Told;
 use tree::{Place, Tree};
-use walk::{Found, Scope, Walk};
+use visible_files::{Area, Sight};
 
 /// What a template was made from.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +58,7 @@ pub(crate) struct Started {
 /// this stamp or a later one. Nanoseconds since 1970.
 pub(crate) fn now_ns() -> i64 {
     clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map_or(0, |now| {
-        now.tv_sec().saturating_mul(1_000_000_000) + now.tv_nsec() - judge::tick_ns()
+        now.tv_sec().saturating_mul(1_000_000_000) + now.tv_nsec() - verdict::tick_ns()
     })
 }
 
@@ -206,19 +206,19 @@ fn compare_look(
 ) -> Result<(), Changed> {
     let how = Walk {
         follow: !look.link,
-        file: judge::at_file(look),
+        file: verdict::at_file(look),
         scope: Scope::Visible,
     };
     let now = match tree.walk(&look.path, &how)? {
-        Found::PassedOver => return Ok(()),
-        Found::Nothing(_) => None,
-        Found::At(place) => match tree.entry(&place) {
+        Resolved::PassedOver => return Ok(()),
+        Resolved::Nothing(_) => None,
+        Resolved::At(place) => match tree.entry(&place) {
             Some(entry) if entry.sight != Sight::Host => return Ok(()),
             Some(entry) if look.way == Way::Passed => entry.stat,
             _ => tree.mind(&place)?,
         },
     };
-    match judge::differs(look, now.as_ref(), launched_ns) {
+    match verdict::differs(look, now.as_ref(), launched_ns) {
         None => Ok(()),
         // Its own doing, or another's: that cannot be told.
         Some(_) if own.contains(look.path.as_slice()) => {
@@ -235,7 +235,7 @@ fn compare_started(tree: &mut Tree, started: &Started, launched_ns: i64) -> Resu
         scope: Scope::UnchangedSince(launched_ns),
     };
     // Where it is not there: the directory in which it is not has not changed since the launch.
-    if let Found::At(place) = tree.walk(&started.path, &how)? {
+    if let Resolved::At(place) = tree.walk(&started.path, &how)? {
         let now = tree.mind(&place)?;
         if now.is_some_and(|now| now.ctime_ns >= launched_ns) {
             return Err(Changed::new(started.path.clone(), What::Racy));

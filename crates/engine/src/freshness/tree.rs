@@ -8,8 +8,8 @@ use std::path::Path;
 
 use nix::errno::Errno;
 
-use super::area::{Area, Sight};
 use super::stat::{Devices, Stat};
+use super::visible_files::{Area, Sight};
 use super::watch::{Target, Watcher};
 use super::{Changed, What};
 

@@ -1,7 +1,7 @@
 //! What a statement does, as far as its text tells: to which table, or to the transaction it is in. And
 //! what is left of it without its values.
 
-use crate::sql::{Cut, Dialect, Kind, Piece, Reading, is_one_of};
+use crate::sql::{Dialect, Kind, Lexer, Reading, Token, is_one_of};
 
 /// What a statement does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ const BEFORE_POINT: &str = "SAVEPOINT TO TRANSACTION WORK";
 pub(super) fn of(dialect: Dialect, reading: Reading, text: &[u8]) -> (Effect, Option<Vec<u8>>) {
     let mut pieces = Vec::new();
     let mut is_whole = true;
-    for piece in Cut::of(dialect, reading, text) {
+    for piece in Lexer::of(dialect, reading, text) {
         match piece {
             Some(piece) => pieces.push(piece),
             None => is_whole = false,
@@ -52,7 +52,7 @@ pub(super) fn of(dialect: Dialect, reading: Reading, text: &[u8]) -> (Effect, Op
     (effect(&pieces), shape)
 }
 
-fn shape(text: &[u8], pieces: &[Piece<'_>]) -> Option<Vec<u8>> {
+fn shape(text: &[u8], pieces: &[Token<'_>]) -> Option<Vec<u8>> {
     let mut shape = Vec::with_capacity(text.len());
     let mut done = 0;
     for piece in pieces {
@@ -78,7 +78,7 @@ fn shape(text: &[u8], pieces: &[Piece<'_>]) -> Option<Vec<u8>> {
     Some(shape)
 }
 
-fn effect(pieces: &[Piece<'_>]) -> Effect {
+fn effect(pieces: &[Token<'_>]) -> Effect {
     let Some(first) = pieces.iter().position(|piece| piece.kind == Kind::Word) else {
         return Effect::None;
     };
@@ -121,7 +121,7 @@ fn effect(pieces: &[Piece<'_>]) -> Effect {
 }
 
 /// What stands behind the common table expressions.
-fn main_verb(pieces: &[Piece<'_>]) -> Option<usize> {
+fn main_verb(pieces: &[Token<'_>]) -> Option<usize> {
     let mut depth = 0_usize;
     pieces.iter().position(|piece| {
         if piece.is_mark(b'(') {
@@ -140,8 +140,8 @@ fn main_verb(pieces: &[Piece<'_>]) -> Option<usize> {
 }
 
 /// The name that comes after some words, with the names that it is in.
-fn named(pieces: &[Piece<'_>], words: &str, effect: fn(String) -> Effect) -> Effect {
-    let is_between = |piece: &&Piece<'_>| is_one_of(&word(piece), words);
+fn named(pieces: &[Token<'_>], words: &str, effect: fn(String) -> Effect) -> Effect {
+    let is_between = |piece: &&Token<'_>| is_one_of(&word(piece), words);
     let mut rest = &pieces[pieces.iter().take_while(is_between).count()..];
     let mut names = Vec::new();
     while let [name, after @ ..] = rest
@@ -160,7 +160,7 @@ fn named(pieces: &[Piece<'_>], words: &str, effect: fn(String) -> Effect) -> Eff
 }
 
 /// A word in capitals; nothing for what is none.
-fn word(piece: &Piece<'_>) -> String {
+fn word(piece: &Token<'_>) -> String {
     match piece.kind {
         Kind::Word => String::from_utf8_lossy(piece.text).to_ascii_uppercase(),
         _ => String::new(),

@@ -1,19 +1,19 @@
 //! What a run asks its databases: each statement with its rows, its time and the line that caused it,
 //! and what they have changed.
 //!
-//! [`Recorder`] is the run's own end, [`Told`] is what its host makes of what it hears.
+//! [`Recorder`] is the run's own end, [`CollectedQueries`] is what its host makes of what it hears.
 
+mod collected;
 mod effect;
 mod recorder;
 #[cfg(test)]
 mod tests;
-mod told;
 
 use altair_sandbox::bounded::at_most;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use collected::{CollectedQueries, QueryReport};
 pub use recorder::{Recorder, Text};
-pub(crate) use told::{Asked, Told};
 
 /// Statements that are listed; of others there are only counts.
 pub const LISTED_MAX: usize = 50;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::collected::CollectedQueries;
 use super::effect::{self, Effect};
-use super::told::Told;
 use super::*;
 use crate::sql::{Dialect, Reading};
 
@@ -23,7 +23,7 @@ fn of(dialect: Dialect, text: &str) -> (Effect, Option<String>) {
 struct Run {
     recorder: Recorder,
     now: u64,
-    told: Told,
+    told: CollectedQueries,
     news: usize,
 }
 
@@ -53,7 +53,7 @@ impl Run {
         self.hear(news);
     }
 
-    fn end(mut self) -> super::told::Asked {
+    fn end(mut self) -> super::collected::QueryReport {
         let news = self.recorder.last_news(self.now);
         self.hear(news);
         self.told.asked(None, Duration::from_secs(60))
@@ -286,7 +286,7 @@ fn one_that_waits_for_its_answer_has_the_time_that_it_has_waited() {
 
 #[test]
 fn a_host_takes_no_more_than_it_shows() {
-    let mut told = Told::default();
+    let mut told = CollectedQueries::default();
     let entry = |place| Entry {
         place,
         sql: "x".repeat(10_000),

@@ -4,19 +4,19 @@
 //! This keeps a password out of a log or an agent's context. It is no guard: a snippet that means to
 //! can write a secret in a form that nobody looks for.
 
+mod common_words;
+mod encoded_values;
 mod escapes;
 mod forms;
 pub(crate) mod masking;
-mod name;
 pub(crate) mod output;
-mod places;
+mod password_places;
+mod secret_names;
 mod spans;
 #[cfg(test)]
 mod tests;
 mod url;
-mod value;
 mod variables;
-mod weak;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -29,8 +29,8 @@ use crate::encode::TRUNCATED;
 use crate::guards::GuardState;
 use crate::result::{Diagnostics, EvalResult, FileChanges};
 
-pub(crate) use name::{is_header_name, is_scheme, is_secret_name, is_secret_variable};
-use places::Places;
+use password_places::Places;
+pub(crate) use secret_names::{is_header_name, is_scheme, is_secret_name, is_secret_variable};
 use spans::Finder;
 pub(crate) use url::url_password;
 pub use variables::is_secret;
@@ -102,7 +102,7 @@ impl Secrets {
         let numbered = values.iter().enumerate();
         let (weak, strong): (Vec<_>, Vec<_>) = numbered
             .map(|(of, (_, value))| (of, value.as_slice()))
-            .partition(|(_, value)| weak::is_weak(value));
+            .partition(|(_, value)| common_words::is_weak(value));
         let finder = Finder::new(strong.into_iter());
         let places = Places::new(weak.into_iter());
         let secrets = Arc::new(Self {

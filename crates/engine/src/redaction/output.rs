@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use altair_sandbox::Stream;
 
-use super::places::BEFORE_MAX;
+use super::password_places::BEFORE_MAX;
 use super::{Secrets, Variable};
 use crate::bounds::OUTPUT_LIMIT;
 use crate::observer::Observer;

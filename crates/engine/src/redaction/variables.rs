@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode;
 use serde_json::Value;
 
-use super::weak::{is_known_default, is_weak};
+use super::common_words::{is_known_default, is_weak};
 use super::{SHORTEST, Variable, is_secret_variable, url_password};
 
 /// Characters of a variable's name that are shown; a host's environment may hold any bytes.

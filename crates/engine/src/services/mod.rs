@@ -6,7 +6,7 @@
 //! nobody.
 
 mod address;
-mod found;
+mod declarations;
 mod kind;
 mod resolve;
 mod url;
@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use altair_sandbox::{Connections, LocalSocket};
 
 pub(crate) use address::declared;
-pub(crate) use found::Declarations;
-pub use found::Found;
+pub(crate) use declarations::Declarations;
+pub use declarations::Found;
 pub(crate) use resolve::resolve;
 pub(crate) use variables::Variables;
 

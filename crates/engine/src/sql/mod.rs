@@ -10,7 +10,7 @@
 //! What a text does not show stays unseen: what functions do that the application, an extension or a
 //! plugin has added to the database.
 
-mod cut;
+mod lexer;
 mod mysql;
 mod postgresql;
 pub mod sqlite;
@@ -20,7 +20,7 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use cut::{Cut, Kind, Piece};
+pub(crate) use lexer::{Kind, Lexer, Token};
 pub(crate) use words::is_one_of;
 
 /// Whose SQL.

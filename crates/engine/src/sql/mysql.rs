@@ -9,7 +9,7 @@
 //! One that is rolled back is in an XA transaction, in which the server refuses whatever would commit:
 //! `COMMIT`, DDL, `LOCK TABLES`, also within procedures.
 
-use super::cut::{Kind, Piece, each_way};
+use super::lexer::{Kind, Token, each_way};
 use super::words::{
     Beginning, Comment, Versioned, anywhere, comment, ends_with, has_word, is_one_of,
 };
@@ -213,8 +213,8 @@ fn set(mode: Mode, reading: Reading, first: &Beginning, text: &[u8]) -> Result<S
 
 /// Whether what is set is the character set of statements, and may be one in which ASCII is a part of other
 /// characters.
-fn may_shift(set: &[Piece], value: &[Piece]) -> bool {
-    let is_client = |piece: &Piece| is_any(piece.text, "CHARACTER_SET_CLIENT");
+fn may_shift(set: &[Token], value: &[Token]) -> bool {
+    let is_client = |piece: &Token| is_any(piece.text, "CHARACTER_SET_CLIENT");
     let charset = match set {
         [names, rest @ ..] if names.is_word("NAMES") || names.is_word("CHARSET") => rest.first(),
         [character, set, rest @ ..] if character.is_word("CHARACTER") && set.is_word("SET") => {
@@ -231,7 +231,7 @@ fn may_shift(set: &[Piece], value: &[Piece]) -> bool {
 }
 
 /// What a `SET` sets: between it and the commas, each with what it is set to.
-fn targets<'a, 'b>(pieces: &'b [Piece<'a>]) -> Vec<&'b [Piece<'a>]> {
+fn targets<'a, 'b>(pieces: &'b [Token<'a>]) -> Vec<&'b [Token<'a>]> {
     let mut depth = 0_usize;
     let start = pieces.iter().position(|piece| piece.is_word("SET"));
     let parts = pieces[start.map_or(0, |at| at + 1)..].split(|piece| {
@@ -249,13 +249,13 @@ fn targets<'a, 'b>(pieces: &'b [Piece<'a>]) -> Vec<&'b [Piece<'a>]> {
 const MODES: &str = "TX_READ_ONLY TRANSACTION_READ_ONLY";
 
 /// Whether MariaDB's `SET STATEMENT … FOR …` may be sent: what it sets holds for the statement after `FOR`.
-fn set_statement(pieces: &[Piece]) -> bool {
+fn set_statement(pieces: &[Token]) -> bool {
     let Some(end) = pieces.iter().position(|piece| piece.is_word("FOR")) else {
         return false;
     };
     let (sets, statement) = (&pieces[..end], &pieces[end + 1..]);
     // Names are found by a collation for which accents make no difference.
-    let is_plain = |piece: &Piece| {
+    let is_plain = |piece: &Token| {
         piece.kind == Kind::Text || piece.text.is_ascii() && !is_any(piece.text, MODES)
     };
     // Else `FOR` may be a part of an expression.

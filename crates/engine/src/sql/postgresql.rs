@@ -11,7 +11,7 @@
 
 use std::sync::LazyLock;
 
-use super::cut::{Kind, Piece, pieces};
+use super::lexer::{Kind, Token, pieces};
 use super::words::{Beginning, Versioned, anywhere, ends_with, is_one_of};
 use super::{Dialect, Mode, Reading, Statement};
 
@@ -149,7 +149,7 @@ fn copies_to_client(reading: Reading, text: &[u8]) -> Result<(), String> {
 }
 
 /// Whether the first `FROM` or `TO` outside of parentheses is before the last piece.
-fn ends_in_stream(pieces: &[Piece]) -> bool {
+fn ends_in_stream(pieces: &[Token]) -> bool {
     let mut depth = 0_usize;
     let first = pieces.iter().position(|piece| {
         if piece.is_mark(b'(') {
@@ -219,7 +219,7 @@ fn calls(mode: Mode, reading: Reading, text: &[u8]) -> Result<(), String> {
 
 /// Whether a value may come from here that is no column: from parentheses, or from what has none
 /// (`CURRENT_USER`).
-fn is_function(piece: &Piece) -> bool {
+fn is_function(piece: &Token) -> bool {
     let has_none = || {
         let word = String::from_utf8_lossy(piece.text).to_ascii_uppercase();
         is_one_of(&word, "SESSION_USER SYSTEM_USER USER")
@@ -231,7 +231,7 @@ fn is_function(piece: &Piece) -> bool {
 
 /// Whether the arguments that begin here are nothing but values, in which no function is called that
 /// must not be.
-fn executes_known(mode: Mode, reading: Reading, name: &Piece, arguments: &[Piece]) -> bool {
+fn executes_known(mode: Mode, reading: Reading, name: &Token, arguments: &[Token]) -> bool {
     // With three it executes none of them.
     if name.is_word("ts_rewrite") && count_of(arguments) == 3 {
         return true;
@@ -259,7 +259,7 @@ fn executes_known(mode: Mode, reading: Reading, name: &Piece, arguments: &[Piece
 }
 
 /// How many arguments begin here.
-fn count_of(arguments: &[Piece]) -> usize {
+fn count_of(arguments: &[Token]) -> usize {
     let mut depth = 0_usize;
     let mut count = 1;
     for piece in arguments {

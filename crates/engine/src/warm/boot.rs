@@ -18,10 +18,10 @@ use super::booted_template::{BootedTemplate, MadeFrom, look};
 use super::template_start::TemplateStart;
 use super::{BOOT_LIMIT, Failed};
 use crate::bounds::{GRACE, OUTPUT_LIMIT, stop_signal};
-use crate::changes;
-use crate::channel::{Booted, Message, MessageReader};
+use crate::channel::{BootReport, Message, MessageReader};
+use crate::child_messages::ChildMessages;
+use crate::file_changes;
 use crate::guards::GuardStates;
-use crate::heard::Heard;
 use crate::observer::Observer;
 use crate::result::Phase;
 use altair_sandbox::thread;
@@ -64,7 +64,7 @@ struct Shared {
 struct State {
     /// What the boot has printed, as far as it is kept.
     printed: Vec<(Stream, Vec<u8>)>,
-    heard: Heard,
+    heard: ChildMessages,
     over: bool,
     /// What came out, until somebody takes it.
     result: Option<Result>,
@@ -153,10 +153,10 @@ impl Booting {
             let _ = poll(&mut fds, PollTimeout::from(1u8));
         }
         let state = lock(&self.shared.state);
-        let heard = Heard {
+        let heard = ChildMessages {
             entered_ns: state.heard.entered_ns,
             stopped: state.heard.stopped.clone(),
-            ..Heard::default()
+            ..ChildMessages::default()
         };
         Failed {
             ended: Ended {
@@ -228,9 +228,9 @@ fn captured(printed: &[(Stream, Vec<u8>)], stream: Stream) -> Captured {
 struct Ear<'a> {
     shared: &'a Shared,
     reader: MessageReader,
-    booted: Option<Booted>,
+    booted: Option<BootReport>,
     /// All other messages.
-    heard: Heard,
+    heard: ChildMessages,
     told: u32,
 }
 
@@ -308,7 +308,7 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
         shared,
         reader: MessageReader::new(secret),
         booted: None,
-        heard: Heard::default(),
+        heard: ChildMessages::default(),
         told: 0,
     };
     let supervision = Supervision {
@@ -343,7 +343,7 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
         (MadeReady::Ended(ended), _) if heard.entered_ns.is_some() || ended.timed_out => {
             let until = Instant::now() + GRACE;
             let layer = ended.layer.as_ref();
-            let changes = layer.and_then(|layer| changes::list(layer, until));
+            let changes = layer.and_then(|layer| file_changes::list(layer, until));
             Result::Failed(Box::new(Failed {
                 ended,
                 heard,

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::{Pass, Ready, Template, Way};
 
-use super::{Boot, shared};
-use crate::changes;
-use crate::channel::Booted;
+use super::{Boot, shared_state};
+use crate::channel::BootReport;
+use crate::child_messages::ChildMessages;
+use crate::file_changes;
 use crate::freshness::{self, Freshness, Started};
 use crate::guards::GuardStates;
-use crate::heard::Heard;
 
 /// A template that is booted.
 #[derive(Debug)]
@@ -50,8 +50,8 @@ const CHANGES_PATIENCE: Duration = Duration::from_secs(2);
 /// Where `/proc` does not tell.
 pub(super) fn look(
     ready: Ready,
-    booted: Booted,
-    heard: Heard,
+    booted: BootReport,
+    heard: ChildMessages,
     guards: GuardStates,
     from: &MadeFrom,
     pass: Pass,
@@ -62,7 +62,7 @@ pub(super) fn look(
         Ok(record) => (record, None),
         Err(why) => (altair_sandbox::Record::default(), Some(why)),
     };
-    let mut obstacle = shared::find(pid, &from.root, &record.unseen)?;
+    let mut obstacle = shared_state::find(pid, &from.root, &record.unseen)?;
     if let Some(why) = unseen
         && obstacle.is_none()
     {
@@ -96,7 +96,7 @@ pub(super) fn look(
         boot: Arc::new(Boot {
             stdout: ready.stdout,
             stderr: ready.stderr,
-            changes: layer.and_then(|layer| changes::list(layer, until)),
+            changes: layer.and_then(|layer| file_changes::list(layer, until)),
             refused: heard.refused,
             entered_ns: heard.entered_ns,
             boot_us: booted.boot_us,
@@ -111,7 +111,7 @@ pub(super) fn look(
 /// What PHP read before a record could begin: its binary and all libraries, and ini files; and what
 /// the host itself went by.
 fn read_at_start(pid: i32, ini: &[Vec<u8>], named: &[PathBuf]) -> io::Result<Vec<Started>> {
-    let maps = shared::maps(&Path::new("/proc").join(pid.to_string()))?;
+    let maps = shared_state::maps(&Path::new("/proc").join(pid.to_string()))?;
     let mut paths: Vec<Vec<u8>> = maps
         .split(|byte| *byte == b'\n')
         .filter_map(|line| {

@@ -4,7 +4,7 @@ mod boot;
 mod booted_template;
 mod key;
 mod pool;
-mod shared;
+mod shared_state;
 mod template_start;
 
 use std::ops::ControlFlow;
@@ -15,9 +15,9 @@ use altair_sandbox::{Captured, Ended, Stream};
 
 use crate::blocked::Refused;
 use crate::bounds::OUTPUT_LIMIT;
+use crate::child_messages::ChildMessages;
 use crate::cold_start::NewChild;
 use crate::guards::GuardStates;
-use crate::heard::Heard;
 use crate::observer::Observer;
 use crate::origin::Origin;
 use crate::redaction::Variable;
@@ -40,7 +40,7 @@ pub(crate) struct Boot {
     pub changes: Option<FileChanges>,
     /// What it has left of variables that may hold secrets.
     pub variables: Vec<Variable>,
-    /// When the template's own code began, as [`Heard::entered_ns`].
+    /// When the template's own code began, as [`ChildMessages::entered_ns`].
     pub entered_ns: Option<u64>,
     pub boot_us: u64,
 }
@@ -60,7 +60,7 @@ impl Boot {
     }
 
     /// Puts what boot has printed before what a run has; `in_time`: boot was part of the call.
-    pub(crate) fn precede(&self, ended: &mut Ended, heard: &mut Heard, in_time: bool) {
+    pub(crate) fn precede(&self, ended: &mut Ended, heard: &mut ChildMessages, in_time: bool) {
         for (boot, run) in [
             (&self.stdout, &mut ended.stdout),
             (&self.stderr, &mut ended.stderr),
@@ -96,7 +96,7 @@ pub(crate) enum Acquired {
 #[derive(Debug)]
 pub(crate) struct Failed {
     pub ended: Ended,
-    pub heard: Heard,
+    pub heard: ChildMessages,
     pub guards: GuardStates,
     pub changes: Option<FileChanges>,
     /// What is to be said besides.

@@ -67,7 +67,7 @@ enum State {
 }
 
 /// What there is for a request.
-enum Found {
+enum Available {
     /// A boot that goes on, and whether this call has begun it.
     Booting(Arc<Booting>, bool),
     /// A template that is fresh.
@@ -140,12 +140,12 @@ impl Pool {
         let mut tries = 0;
         while tries < TRIES_MAX {
             let forked = match self.find(&key, context)? {
-                Found::Nothing(origin) => return Ok(Acquired::Nothing(origin)),
-                Found::Template(fork) => {
+                Available::Nothing(origin) => return Ok(Acquired::Nothing(origin)),
+                Available::Template(fork) => {
                     tries += 1;
                     self.forked(&key, fork, context, deadline)?
                 }
-                Found::Booting(booting, is_maker) => {
+                Available::Booting(booting, is_maker) => {
                     tries += usize::from(is_maker);
                     match wait_for(&booting, is_maker, deadline, observer)? {
                         Some(ended) => Some(ended),
@@ -196,24 +196,26 @@ impl Pool {
     }
 
     /// Finds what there is for a request; begins a boot where there is nothing that is still good.
-    fn find(&self, key: &Key, context: &RequestContext<'_>) -> Result<Found, EvalError> {
+    fn find(&self, key: &Key, context: &RequestContext<'_>) -> Result<Available, EvalError> {
         let mut slots = self.lock();
         let mut pause = PAUSE;
         if let Some(slot) = slots.of(key) {
             match &mut slot.state {
-                State::Booting(booting) => return Ok(Found::Booting(Arc::clone(booting), false)),
+                State::Booting(booting) => {
+                    return Ok(Available::Booting(Arc::clone(booting), false));
+                }
                 State::Ready(template) => {
                     if template.is_fresh() {
-                        return Ok(Found::Template(template.fork_as(Origin::Warm)));
+                        return Ok(Available::Template(template.fork_as(Origin::Warm)));
                     }
                 }
                 State::Unforkable { why, seen } => {
                     if seen.check().is_ok() {
-                        return Ok(Found::Nothing(Origin::Booted(why.clone())));
+                        return Ok(Available::Nothing(Origin::Booted(why.clone())));
                     }
                 }
                 State::Unable { why, again, .. } if Instant::now() < *again => {
-                    return Ok(Found::Nothing(Origin::cold_because(why.as_str())));
+                    return Ok(Available::Nothing(Origin::cold_because(why.as_str())));
                 }
                 State::Unable { pause: next, .. } => pause = *next,
             }
@@ -253,14 +255,14 @@ impl Pool {
                     let seen = template.freshness.take().map(Box::new);
                     let origin = Origin::Booted(why.clone());
                     let state = seen.map(|seen| State::Unforkable { why, seen });
-                    (state, Found::Nothing(origin))
+                    (state, Available::Nothing(origin))
                 }
                 None => {
                     let fork = template.fork_as(Origin::First);
                     let is_kept = template.freshness.is_some();
                     (
                         is_kept.then_some(State::Ready(template)),
-                        Found::Template(fork),
+                        Available::Template(fork),
                     )
                 }
             },
@@ -269,9 +271,9 @@ impl Pool {
         match found {
             // It comes again, and finds what is there now.
             _ if !is_maker => Ok(None),
-            Found::Template(fork) => self.forked(key, fork, context, deadline),
-            Found::Nothing(origin) => Ok(Some(Acquired::Nothing(origin))),
-            Found::Booting(..) => Ok(None),
+            Available::Template(fork) => self.forked(key, fork, context, deadline),
+            Available::Nothing(origin) => Ok(Some(Acquired::Nothing(origin))),
+            Available::Booting(..) => Ok(None),
         }
     }
 
@@ -315,19 +317,19 @@ impl Pool {
 }
 
 /// Begins a boot; what there is from now on, and for this call.
-fn begin(context: &RequestContext<'_>, pause: Duration) -> Result<(State, Found), EvalError> {
+fn begin(context: &RequestContext<'_>, pause: Duration) -> Result<(State, Available), EvalError> {
     let start = match TemplateStart::of(context) {
         Ok(start) => start,
         Err(why) => {
             let origin = Origin::cold_because(why.as_str());
-            return Ok((State::unable(why, pause), Found::Nothing(origin)));
+            return Ok((State::unable(why, pause), Available::Nothing(origin)));
         }
     };
     let booting = Booting::begin(start)
         .map_err(|error| EvalError::Launch(format!("No thread could be started: {error}.")))?;
     let booting = Arc::new(booting.after(pause));
     let state = State::Booting(Arc::clone(&booting));
-    Ok((state, Found::Booting(booting, true)))
+    Ok((state, Available::Booting(booting, true)))
 }
 
 /// Waits for a boot. Gives what there is to say where that is over only after the deadline.

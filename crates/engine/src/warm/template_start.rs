@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use altair_sandbox::{Child, Pass, channel_pair};
 
-use crate::channel::{self, Model, Secret, Work};
+use crate::channel::{self, Secret, TemplateTask, Work};
 use crate::cold_start::paths_of;
 use crate::confinement::AUDIT_DIR;
 use crate::context::RequestContext;
 use crate::guards::GuardStates;
 use crate::ladder::Level;
-use crate::readable::INSTALLED;
+use crate::readable_paths::INSTALLED;
 use crate::request::{MAX_MEMORY_MB, MAX_TIMEOUT_MS};
 use crate::{freshness, guards, launch};
 
@@ -74,7 +74,7 @@ impl TemplateStart {
         let (filter, pass) = altair_sandbox::Model::new(&seccomp)
             .map_err(|error| error.to_string())?
             .into_parts();
-        let model = Model {
+        let model = TemplateTask {
             landlock: final_guards.landlock.is_some(),
             descriptors: final_guards.descriptors,
             insist: context.settings.selection.insisted_final(&request, true),

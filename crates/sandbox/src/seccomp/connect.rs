@@ -34,7 +34,7 @@ use super::{memory, threads};
 use crate::acting::{Acting, For};
 use crate::connections::{Connections, Destination};
 use crate::place::by_number;
-use crate::{Refusal, RunAs, sys};
+use crate::{Refusal, RunAs, system_calls};
 
 /// Connections of one process that are under way at once.
 const UNDER_WAY_MAX: usize = 32;
@@ -98,7 +98,7 @@ impl Connector {
             return Decision::Refused(super::describe::connect(Some(to)));
         };
         let process = threads::process_of(thread).unwrap_or(thread);
-        if let Err(errno) = sys::may_copy_descriptors(process) {
+        if let Err(errno) = system_calls::may_copy_descriptors(process) {
             let because = format!("pidfd_getfd(): {}", errno.desc().to_lowercase());
             return Decision::Refused(Some(Refusal::Unserved { to, because }));
         }
@@ -278,7 +278,7 @@ impl Connecting {
     /// Makes it, as the process would have: at once where its socket does not block, else for as long
     /// as the socket's own time for it. `None`: nobody waits for it any more.
     fn make(&self, answering: &Answering) -> Option<nix::Result<()>> {
-        let socket = match sys::descriptor_of(self.process, self.descriptor) {
+        let socket = match system_calls::descriptor_of(self.process, self.descriptor) {
             Ok(socket) => socket,
             Err(errno) => return Some(Err(errno)),
         };
@@ -359,11 +359,11 @@ fn own_table(listener: RawFd) -> nix::Result<OwnedFd> {
         if let Ok(before) = c_ulong::try_from(listener - 1) {
             close_range(0, before, 0)?;
         }
-        return Ok(sys::own_descriptor(listener));
+        return Ok(system_calls::own_descriptor(listener));
     }
     // SAFETY: no pointer is passed.
     let copy = unsafe { libc::fcntl(listener, libc::F_DUPFD_CLOEXEC, 0) };
-    Errno::result(copy).map(sys::own_descriptor)
+    Errno::result(copy).map(system_calls::own_descriptor)
 }
 
 /// How long a socket waits for a connection, zero for ever; `None`: not at all.
@@ -388,7 +388,7 @@ fn exactly(path: &Path) -> nix::Result<OwnedFd> {
 
 /// Whether a socket is one for a destination; else what connect(2) would say.
 fn fits(socket: BorrowedFd<'_>, destination: &Destination) -> nix::Result<()> {
-    let option = |name| sys::socket_option(socket, libc::SOL_SOCKET, name);
+    let option = |name| system_calls::socket_option(socket, libc::SOL_SOCKET, name);
     let (family, kind) = (option(libc::SO_DOMAIN)?, option(libc::SO_TYPE)?);
     let protocol = option(libc::SO_PROTOCOL)?;
     let fits = match destination {

@@ -18,8 +18,8 @@ use seccompiler::{
 use super::Seccomp;
 use super::call::{Answer, Arg, Call, Refuse, Rules, Test, When, is};
 use super::calls;
-use super::search::{self, Program, RETURN};
-use super::setup;
+use super::fork_setup;
+use super::number_search::{self, Program, RETURN};
 
 /// What stands for "ask the listener" until the program is compiled: the crate has no such action.
 /// Nothing else in the filter traces.
@@ -64,7 +64,7 @@ pub(super) fn compile(policy: &Seccomp, whose: For, ask: Ask) -> Result<BpfProgr
         lines.insert(number, compiler.line(call, number)?);
     }
     let mut program = compiler.beginning;
-    program.extend(search::program(lines, returned(eperm())));
+    program.extend(number_search::program(lines, returned(eperm())));
     for instruction in &mut program {
         if instruction.code == RETURN && instruction.k == u32::from(ASK) {
             instruction.k = libc::SECCOMP_RET_USER_NOTIF;
@@ -120,10 +120,10 @@ impl Compiler<'_> {
             },
         };
         if let For::Template { pass } = self.whose {
-            if setup::is_free(call.number) {
+            if fork_setup::is_free(call.number) {
                 return Ok(returned(SeccompAction::Allow));
             }
-            rules.extend(setup::rules(call.number, pass)?);
+            rules.extend(fork_setup::rules(call.number, pass)?);
         }
         match rules.is_empty() {
             true => Ok(returned(otherwise)),
@@ -131,7 +131,11 @@ impl Compiler<'_> {
                 let rules = BTreeMap::from([(call.number, rules)]);
                 let filter = SeccompFilter::new(rules, otherwise, SeccompAction::Allow, self.arch)?;
                 let program = Program::try_from(filter)?;
-                Ok(search::without_question(program, &self.beginning, number))
+                Ok(number_search::without_question(
+                    program,
+                    &self.beginning,
+                    number,
+                ))
             }
         }
     }

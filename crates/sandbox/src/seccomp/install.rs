@@ -8,7 +8,7 @@ use nix::errno::Errno;
 use nix::libc;
 use seccompiler::{BpfProgramRef, apply_filter_all_threads, sock_filter};
 
-use crate::sys;
+use crate::system_calls;
 
 /// Puts a filter on all threads, and gives the listener's end of it.
 ///
@@ -130,7 +130,7 @@ pub(super) fn in_addition(program: BpfProgramRef<'_>) -> nix::Result<()> {
     };
     // SAFETY: `program` and what it points to outlive the call, which only reads them.
     unsafe {
-        sys::with_pass(
+        system_calls::with_pass(
             libc::SYS_seccomp,
             [
                 libc::SECCOMP_SET_MODE_FILTER.into(),

@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use super::call::{Answer, Call, Kind, Refuse, When, holds};
 use super::connect::{Connector, Decision};
 use super::describe;
-use super::setup::FORK;
+use super::fork_setup::FORK;
 use super::threads::{self, Verdict};
 use crate::Refusal;
 

@@ -14,12 +14,12 @@ mod calls;
 mod connect;
 mod describe;
 mod filter;
+mod fork_setup;
 mod install;
 mod listener;
 mod memory;
 mod never;
-mod search;
-mod setup;
+mod number_search;
 mod threads;
 
 use std::io;
@@ -33,10 +33,10 @@ use serde::{Deserialize, Serialize};
 use crate::GuardState;
 pub(crate) use connect::Connector;
 use filter::{Ask, For};
+pub(crate) use fork_setup::FORK;
 pub use install::has_one_thread;
 pub(crate) use listener::{Listener, Shared};
 pub use never::ROOT_ONLY_CALLS;
-pub(crate) use setup::FORK;
 
 /// Which system calls are permitted, beside those that every computation needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +103,9 @@ impl Closing {
     /// # Errors
     /// Where there is none for this architecture.
     pub(crate) fn new(pass: u64) -> io::Result<Self> {
-        setup::closing(pass).map(Self).map_err(io::Error::other)
+        fork_setup::closing(pass)
+            .map(Self)
+            .map_err(io::Error::other)
     }
 
     /// Takes it for the calling process.

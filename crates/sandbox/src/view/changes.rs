@@ -20,7 +20,7 @@ use nix::sys::stat::{FileStat, Mode, SFlag, fstatat};
 
 use super::plan::Layers;
 use crate::place::point_below;
-use crate::{sys, with_files_of};
+use crate::{system_calls, with_files_of};
 
 /// How long the whole look may take. A file whose content has not been compared by then counts as
 /// modified, and what has not been seen is not told.
@@ -238,7 +238,7 @@ impl Walk {
         let directory = open_directory(parent, name)?;
         let names = names(&directory)?;
         // It hides all that the one below it holds.
-        if sys::attribute_is(directory.as_fd(), self.opaque, b"y") {
+        if system_calls::attribute_is(directory.as_fd(), self.opaque, b"y") {
             if let Some(project) = &project {
                 self.hidden(path, project, &names);
             }
@@ -399,7 +399,7 @@ fn open_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
         Err(Errno::EACCES) => {
             // The process took its own rights away; nobody needs the mode any more.
             let pointed = openat(parent, name, POINT, Mode::empty()).ok()?;
-            sys::open_up(pointed.as_fd()).ok()?;
+            system_calls::open_up(pointed.as_fd()).ok()?;
             openat(parent, name, DIRECTORY, Mode::empty()).ok()
         }
         opened => opened.ok(),

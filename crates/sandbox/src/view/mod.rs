@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 pub use changes::{Change, ChangeKind, Changes, Layer};
 pub(crate) use mount::{MAP_REQUEST_BYTES, Renewed, apply, enter_namespaces, map_ids, renew};
-pub(crate) use plan::{IdMaps, Layers, Prepared, UserNamespace};
+pub(crate) use plan::{IdMaps, Layers, PreparedView, UserNamespace};
 pub use remove::remove_directory;
 pub use renewal::Renewal;
 

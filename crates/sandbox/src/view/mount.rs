@@ -1,6 +1,6 @@
 //! Making the private root: system calls only, between the clone and the program.
 //!
-//! As in [`crate::sys`], everything is async-signal-safe.
+//! As in [`crate::system_calls`], everything is async-signal-safe.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, OsStr};
@@ -13,7 +13,7 @@ use nix::libc::{self, c_int, c_long, c_uint, c_ulong};
 use nix::sys::prctl;
 use nix::sys::stat::{Mode, umask};
 
-use super::plan::{IdMaps, Prepared, Stashed};
+use super::plan::{IdMaps, PreparedView, Stashed};
 use super::renewal::{
     BACKSTAGE, COVER, LayerMount, MountKind, Mounts, RUN, Renewal, kept as kept_name,
     upper_of_first,
@@ -21,14 +21,14 @@ use super::renewal::{
 use super::tree::{DIRECTORY_MODE, Entry};
 use crate::error::{Failure, Step};
 use crate::process::LIFELINE;
-use crate::{Inode, raw, sys};
+use crate::{Inode, raw_descriptors, system_calls};
 
 /// What is mounted is nobody's way to more rights.
 const ALWAYS: c_ulong = libc::MS_NOSUID | libc::MS_NODEV;
 
 /// Makes the view of the calling process, in namespaces of its own. Where there is a layer, its
 /// directory is sent to the host over `lifeline`.
-pub(crate) fn apply(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {
+pub(crate) fn apply(prepared: &PreparedView, lifeline: RawFd) -> Result<(), Failure> {
     let old_mask = umask(Mode::empty());
     // Neither what is mounted here is to be seen outside, nor the other way round.
     mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)
@@ -39,7 +39,7 @@ pub(crate) fn apply(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure>
 }
 
 /// Gives the calling process its namespaces.
-pub(crate) fn enter_namespaces(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {
+pub(crate) fn enter_namespaces(prepared: &PreparedView, lifeline: RawFd) -> Result<(), Failure> {
     let map = |e| Step::IdMaps.failed(e);
     let unshare = |flags| {
         // SAFETY: no pointer is passed.
@@ -71,15 +71,15 @@ const MAP_PATIENCE_MS: c_int = 5_000;
 
 fn ask_for_maps(lifeline: RawFd) -> nix::Result<()> {
     let own: [u8; MAP_REQUEST_BYTES] = nix::unistd::getpid().as_raw().to_ne_bytes();
-    raw::send(lifeline, &own);
+    raw_descriptors::send(lifeline, &own);
     let mut fds = [libc::pollfd {
         fd: lifeline,
         events: libc::POLLIN,
         revents: 0,
     }];
-    raw::poll(&mut fds, MAP_PATIENCE_MS);
+    raw_descriptors::poll(&mut fds, MAP_PATIENCE_MS);
     let mut answer = [0; 4];
-    match raw::receive(lifeline, &mut answer)? {
+    match raw_descriptors::receive(lifeline, &mut answer)? {
         4 => match i32::from_ne_bytes(answer) {
             0 => Ok(()),
             errno => Err(Errno::from_raw(errno)),
@@ -95,7 +95,7 @@ pub(crate) fn map_ids(pid: i32, maps: &IdMaps) -> io::Result<()> {
     fs::write(proc.join("uid_map"), maps.uid.to_bytes())
 }
 
-fn build(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {
+fn build(prepared: &PreparedView, lifeline: RawFd) -> Result<(), Failure> {
     let root = |e| Step::PrivateRoot.failed(e);
     // On top of the old root: a path from `/` still leads through the old one, one from the
     // working directory through the new one.
@@ -124,14 +124,14 @@ fn build(prepared: &Prepared, lifeline: RawFd) -> Result<(), Failure> {
     for stashed in &prepared.stash {
         stash(base, stashed).map_err(|e| step.failed(e))?;
     }
-    raw::close(base);
+    raw_descriptors::close(base);
     let pivot = |e| Step::PivotRoot.failed(e);
     set_attributes(libc::AT_FDCWD, c".", libc::MOUNT_ATTR_RDONLY, 0, false).map_err(pivot)?;
     become_root().map_err(pivot)?;
     nix::unistd::chdir(BACKSTAGE).map_err(pivot)?;
     if let Some(store) = mount_project(&prepared.mounts).map_err(|e| step.failed(e))? {
-        let sent = raw::send_descriptor(lifeline, store);
-        raw::close(store);
+        let sent = raw_descriptors::send_descriptor(lifeline, store);
+        raw_descriptors::close(store);
         sent.map_err(|e| step.failed(e))?;
     }
     hide_backstage().map_err(pivot)?;
@@ -171,7 +171,7 @@ fn stash(base: RawFd, stashed: &Stashed) -> nix::Result<()> {
     let result = is_inode(tree, stashed.inode)
         .and_then(|()| set_attributes(tree, c"", attributes, 0, stashed.whole))
         .and_then(|()| attach(tree, base, &stashed.name));
-    raw::close(tree);
+    raw_descriptors::close(tree);
     result
 }
 
@@ -310,7 +310,7 @@ impl Renewal {
 pub(crate) fn renew(renewed: &Renewed) -> Result<Option<RawFd>, Failure> {
     let namespace = c_long::from(libc::CLONE_NEWNS);
     // SAFETY: no pointer is passed.
-    unsafe { sys::with_pass(libc::SYS_unshare, [namespace, 0, 0, 0, 0]) }
+    unsafe { system_calls::with_pass(libc::SYS_unshare, [namespace, 0, 0, 0, 0]) }
         .map_err(|e| Step::Namespace.failed(e))?;
     renew_temp(&renewed.temp).map_err(|e| Step::PrivateRoot.failed(e))?;
     let step = renewed.mounts.step();
@@ -361,20 +361,20 @@ fn empty_input() -> nix::Result<()> {
         Ok(null) => null,
         // Not part of the view: what is read from a pipe that nobody can write to is as empty.
         Err(_) => {
-            let (reading, writing) = raw::pipe_at(LIFELINE + 1)?;
-            raw::close(writing);
+            let (reading, writing) = raw_descriptors::pipe_at(LIFELINE + 1)?;
+            raw_descriptors::close(writing);
             reading
         }
     };
-    let put = raw::put(input, 0, false);
-    raw::close(input);
+    let put = raw_descriptors::put(input, 0, false);
+    raw_descriptors::close(input);
     put
 }
 
 /// The attributes of what may be read and nothing else.
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 
-fn make(entry: &Entry, prepared: &Prepared) -> nix::Result<()> {
+fn make(entry: &Entry, prepared: &PreparedView) -> nix::Result<()> {
     match entry {
         Entry::Directory { at } => make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE),
         Entry::Temp { at } => mount(
@@ -423,7 +423,7 @@ fn make(entry: &Entry, prepared: &Prepared) -> nix::Result<()> {
 fn mount_inode(source: &CStr, at: &CStr, whole: bool, inode: Option<Inode>) -> nix::Result<()> {
     let tree = clone_tree(source, whole)?;
     let attached = is_inode(tree, inode).and_then(|()| attach(tree, libc::AT_FDCWD, at));
-    raw::close(tree);
+    raw_descriptors::close(tree);
     attached
 }
 
@@ -509,7 +509,7 @@ fn layer_part(part: &LayerMount, user_xattr: bool) -> nix::Result<()> {
     if let Some(name) = &part.make {
         let upper = open_directory(&part.upper)?;
         let made = make_directory(upper, name, DIRECTORY_MODE);
-        raw::close(upper);
+        raw_descriptors::close(upper);
         made?;
     }
     own(part, user_xattr)?;
@@ -571,7 +571,7 @@ fn mount(
     let pointer = |text: Option<&CStr>| text.map_or(0, |text| text.as_ptr() as c_long);
     // SAFETY: C strings that outlive the call, or null where mount(2) allows it.
     unsafe {
-        sys::with_pass(
+        system_calls::with_pass(
             libc::SYS_mount,
             [
                 pointer(source),
@@ -589,7 +589,7 @@ fn unmount(target: &CStr) -> nix::Result<()> {
     let detach = c_long::from(libc::MNT_DETACH);
     // SAFETY: a C string that outlives the call.
     unsafe {
-        sys::with_pass(
+        system_calls::with_pass(
             libc::SYS_umount2,
             [target.as_ptr() as c_long, detach, 0, 0, 0],
         )
@@ -608,9 +608,9 @@ fn make_file(at: &CStr) -> nix::Result<()> {
 
 fn make_file_of(at: &CStr, content: &[u8]) -> nix::Result<()> {
     make_file(at)?;
-    let file = raw::open_for_writing(at)?;
-    let written = raw::write_all(file, content);
-    raw::close(file);
+    let file = raw_descriptors::open_for_writing(at)?;
+    let written = raw_descriptors::write_all(file, content);
+    raw_descriptors::close(file);
     written
 }
 
@@ -632,7 +632,7 @@ fn write_file(path: &CStr, content: &[u8]) -> nix::Result<()> {
         Errno::result(unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) })?;
     // SAFETY: pointer and length are of one slice.
     let written = Errno::result(unsafe { libc::write(fd, content.as_ptr().cast(), content.len()) });
-    raw::close(fd);
+    raw_descriptors::close(fd);
     written.map(drop)
 }
 

@@ -22,7 +22,7 @@ use crate::{Inode, Place, RunAs, SpawnError, with_files_of};
 const FILES_A_MIB: u64 = 256;
 
 /// A view in the form of system calls.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedView {
     pub(super) entries: Vec<Entry>,
     pub(super) root_options: CString,
     pub(super) temp_options: CString,
@@ -93,7 +93,7 @@ pub(crate) struct Layers {
     pub opaque: &'static CStr,
 }
 
-impl Prepared {
+impl PreparedView {
     /// Works out what has to be made.
     pub(crate) fn new(
         view: &View,

@@ -11,7 +11,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::changes::{POINT, names};
-use crate::{RunAs, other_user, sys, with_files_of};
+use crate::{RunAs, other_user, system_calls, with_files_of};
 
 const DIRECTORY: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_DIRECTORY)
@@ -89,6 +89,6 @@ fn enter(parent: &OwnedFd, name: &OsStr) -> Option<OwnedFd> {
 /// Gives its owner all rights to a directory; what is none is left as it is.
 fn open_up(parent: &OwnedFd, name: &OsStr) {
     if let Ok(pointed) = openat(parent, name, POINT, Mode::empty()) {
-        let _ = sys::open_up(pointed.as_fd());
+        let _ = system_calls::open_up(pointed.as_fd());
     }
 }

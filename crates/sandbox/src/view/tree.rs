@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::plan::{c_string, inside};
-use crate::shown::{Link, follow};
+use crate::visible_path::{Link, follow};
 use crate::{Inode, Shown, SpawnError};
 
 /// The mode of the private root's own directories.

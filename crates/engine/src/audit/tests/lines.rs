@@ -7,7 +7,7 @@ use nix::unistd::geteuid;
 use serde_json::{Value, json};
 
 use super::{begin, fine, found, lines, project, request};
-use crate::audit::{Actor, Ending, Run};
+use crate::audit::{Actor, AuditedRun, Ending};
 use crate::redaction::Secrets;
 use crate::{Diagnostics, EvalResult, Outcome};
 
@@ -28,7 +28,7 @@ fn result(outcome: Outcome, exit_code: i32) -> EvalResult {
 #[test]
 fn a_run_leaves_two_lines_that_one_id_joins() {
     let root = project();
-    let run = Run::begin(
+    let run = AuditedRun::begin(
         &found(root.path()),
         Actor::Mcp,
         Some("editor"),
@@ -111,7 +111,7 @@ fn the_snippet_is_measured_whole_and_shown_masked_cut_and_valid() {
     snippet.resize(4000, b' ');
     snippet.extend("é".repeat(1000).bytes());
     let request = request(&snippet);
-    Run::begin(&found(root.path()), Actor::Cli, None, &request, None)
+    AuditedRun::begin(&found(root.path()), Actor::Cli, None, &request, None)
         .unwrap()
         .end(fine())
         .unwrap();
@@ -267,7 +267,7 @@ fn secrets_that_are_known_stand_in_no_line() {
     let root = project();
     let variables = [("SHOP_WORD", "nothing"), ("SHOP_TOKEN", "abcdef6h")];
     let secrets = Secrets::of(&variables.map(|(name, value)| (name.into(), value.into())));
-    let run = Run::begin(
+    let run = AuditedRun::begin(
         &found(root.path()),
         Actor::Cli,
         None,

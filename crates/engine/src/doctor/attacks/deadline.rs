@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::{Attempt, ends, is_alive, pid};
 use crate::Outcome;
-use crate::doctor::lab::{Lab, Setting, Trial};
-use crate::doctor::scratch::Scratch;
+use crate::doctor::scratch_project::Scratch;
+use crate::doctor::trial_runs::{Lab, Setting, Trial};
 
 /// Deadlines that are tried, in milliseconds: the second for a machine on which PHP does not start
 /// within the first.

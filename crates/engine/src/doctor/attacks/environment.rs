@@ -1,8 +1,8 @@
 //! Guard `environment`: what steers a loader or is a key does not reach the run.
 
 use super::{Attempt, ran, returned};
-use crate::doctor::lab::{Lab, Setting, Trial};
-use crate::doctor::scratch::Scratch;
+use crate::doctor::scratch_project::Scratch;
+use crate::doctor::trial_runs::{Lab, Setting, Trial};
 
 pub(super) fn attack(lab: &Lab, setting: Setting) -> Result<Vec<Attempt>, String> {
     let scratch = Scratch::new().map_err(|e| e.to_string())?;

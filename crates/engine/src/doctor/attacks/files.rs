@@ -4,8 +4,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::{Attempt, holds, ran, returned};
 use crate::EvalResult;
-use crate::doctor::lab::{Lab, Setting, Trial};
-use crate::doctor::scratch::{Scratch, literal};
+use crate::doctor::scratch_project::{Scratch, literal};
+use crate::doctor::trial_runs::{Lab, Setting, Trial};
 
 const READ: (&str, &str) = ("read", "not read");
 const WRITTEN: (&str, &str) = ("written", "not written");

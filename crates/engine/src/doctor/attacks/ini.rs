@@ -1,8 +1,8 @@
 //! Guard `ini`: PHP's own switches.
 
 use super::{Attempt, ran, returned};
-use crate::doctor::lab::{Lab, Setting, Trial};
-use crate::doctor::scratch::{Scratch, literal};
+use crate::doctor::scratch_project::{Scratch, literal};
+use crate::doctor::trial_runs::{Lab, Setting, Trial};
 
 pub(super) fn attack(lab: &Lab, setting: Setting) -> Result<Vec<Attempt>, String> {
     let scratch = Scratch::new().map_err(|e| e.to_string())?;

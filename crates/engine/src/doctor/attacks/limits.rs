@@ -3,8 +3,8 @@
 use super::{Attempt, why};
 use crate::Outcome;
 use crate::confinement::{DESCRIPTORS, HARD_CAP_HEADROOM_BYTES};
-use crate::doctor::lab::{Lab, Setting, Trial};
-use crate::doctor::scratch::Scratch;
+use crate::doctor::scratch_project::Scratch;
+use crate::doctor::trial_runs::{Lab, Setting, Trial};
 
 pub(super) fn attack(lab: &Lab, setting: Setting) -> Result<Vec<Attempt>, String> {
     Ok(vec![memory(lab, setting)?, descriptors(lab, setting)?])

@@ -18,7 +18,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::lab::{Lab, Setting};
+use super::trial_runs::{Lab, Setting};
 use crate::guards::Guard;
 use crate::{EvalResult, Outcome};
 

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::ops::ControlFlow;
 
 use super::{Attempt, ends, is_alive, pid};
-use crate::doctor::lab::{Lab, Setting, Trial};
-use crate::doctor::scratch::{Scratch, literal};
+use crate::doctor::scratch_project::{Scratch, literal};
+use crate::doctor::trial_runs::{Lab, Setting, Trial};
 
 /// Has a run start a process, looks at it while the run goes on, and again when the run has ended.
 pub(super) fn outlive(tried: &str, lab: &Lab, setting: Setting) -> Result<Attempt, String> {

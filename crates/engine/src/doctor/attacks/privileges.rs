@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::{PermissionsExt, chown};
 
 use super::{Attempt, pid, ran, returned};
-use crate::doctor::lab::{Lab, Setting, Trial};
-use crate::doctor::scratch::{Scratch, literal};
+use crate::doctor::scratch_project::{Scratch, literal};
+use crate::doctor::trial_runs::{Lab, Setting, Trial};
 
 /// A user that is not root, to own a file: the one that systems use for nobody.
 const NOBODY: u32 = 65_534;

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use super::outlive::outlive;
 use super::{Attempt, ran, returned};
-use crate::doctor::lab::{Lab, Setting, Trial};
-use crate::doctor::scratch::Scratch;
+use crate::doctor::scratch_project::Scratch;
+use crate::doctor::trial_runs::{Lab, Setting, Trial};
 
 const DESCRIPTOR: &str = "read from a descriptor that this command had open";
 const READ: (&str, &str) = ("read", "there is no such descriptor");

@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
 use super::{Attempt, ran};
-use crate::doctor::lab::{Lab, Setting, Trial};
-use crate::doctor::scratch::{Scratch, literal};
+use crate::doctor::scratch_project::{Scratch, literal};
+use crate::doctor::trial_runs::{Lab, Setting, Trial};
 
 pub(super) fn attack(lab: &Lab, setting: Setting) -> Result<Vec<Attempt>, String> {
     let mut attempts = vec![connect(lab, setting)?];

@@ -1,6 +1,6 @@
 use crate::doctor::attacks::{Attempt, Seen};
-use crate::doctor::judge::judge;
 use crate::doctor::report::Verdict;
+use crate::doctor::self_test::judge;
 
 fn attempt(tried: &str, seen: Seen) -> Attempt {
     Attempt {

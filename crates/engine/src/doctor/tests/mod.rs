@@ -16,7 +16,7 @@ fn every_guard_is_attacked() {
 
 #[test]
 fn no_byte_of_a_path_ends_its_php_literal() {
-    use super::scratch::literal;
+    use super::scratch_project::literal;
     assert_eq!(
         literal("/tmp/it's \"$x\\\n".as_ref()),
         "\"/tmp/it\\x27s\\x20\\x22\\x24x\\x5c\\x0a\""

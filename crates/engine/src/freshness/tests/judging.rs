@@ -67,7 +67,7 @@ fn a_link_to_nothing_where_there_was_nothing_is_there_for_who_asks_for_it() {
 fn a_file_that_was_changed_right_before_it_was_looked_at_is_racy() {
     let mut scene = scene();
     let changed_ns = scene.made_from.looks[0].found.unwrap().ctime_ns;
-    scene.made_from.looks[0].at_ns = changed_ns + 2 * super::super::judge::tick_ns() - 1;
+    scene.made_from.looks[0].at_ns = changed_ns + 2 * super::super::verdict::tick_ns() - 1;
     assert_eq!(scene.refused(), What::Racy);
     // Where the stamps are whole seconds, two of them.
     scene.made_from.looks[0].at_ns = changed_ns + 2_100_000_000;

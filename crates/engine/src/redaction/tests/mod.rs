@@ -10,8 +10,8 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::common_words::is_weak;
 use super::output::tests::streamed;
-use super::weak::is_weak;
 use super::{Secrets, Used, Variable};
 use crate::{Diagnostics, EvalResult, Outcome};
 

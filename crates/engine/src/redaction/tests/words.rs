@@ -5,8 +5,8 @@ use std::time::Instant;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::super::common_words::is_weak;
 use super::super::variables::weak;
-use super::super::weak::is_weak;
 use super::{EvalResult, found, later, result, secrets, streamed, variables};
 
 /// Laravel's Sail.

@@ -525,7 +525,7 @@ fn who_shows_the_pass_may_set_a_fork_up_and_forks_by_the_hosts_leave_alone() {
     assert_eq!(shown(libc::SYS_unshare, namespace, PASS), ALLOW);
     assert_ne!(shown(libc::SYS_unshare, namespace, PASS + 1), ALLOW);
     assert_ne!(shown(libc::SYS_unshare, namespace, 0), ALLOW);
-    let fork = [setup::FORK.into(), 0, 0x1000, 0, 0];
+    let fork = [fork_setup::FORK.into(), 0, 0x1000, 0, 0];
     for pass in [PASS, 0] {
         assert_eq!(shown(libc::SYS_clone, fork, pass), ASKS);
     }

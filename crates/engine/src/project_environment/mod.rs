@@ -40,7 +40,7 @@ type Stamp = Option<(u64, u64, i64, i64, i64, i64, i64)>;
 type Stamped = (String, Stamp);
 
 /// What is known.
-pub(crate) struct Known {
+pub(crate) struct ProjectEnvironment {
     environment: Vec<(OsString, OsString)>,
     root: Inode,
     files: Vec<Stamped>,
@@ -49,7 +49,7 @@ pub(crate) struct Known {
     pub(crate) services: Declarations,
 }
 
-impl std::fmt::Debug for Known {
+impl std::fmt::Debug for ProjectEnvironment {
     /// No secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Known").finish_non_exhaustive()
@@ -57,9 +57,9 @@ impl std::fmt::Debug for Known {
 }
 
 /// The last: neither the environment nor the files change much from one run to the next.
-static LAST: Mutex<Option<Arc<Known>>> = Mutex::new(None);
+static LAST: Mutex<Option<Arc<ProjectEnvironment>>> = Mutex::new(None);
 
-impl Known {
+impl ProjectEnvironment {
     /// What is known of runs with this environment in the project at `root`.
     ///
     /// Its files are its owner's: they are looked at as the user that its runs have, as nothing but

@@ -14,7 +14,7 @@ use nix::libc::{self, c_int, c_long};
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::Status;
-use crate::huge::{HUGE_BYTES, PAGES};
+use crate::huge_pages::{HUGE_BYTES, PAGES};
 
 /// Which side of a clone the caller is.
 pub(crate) enum Cloned {
@@ -426,7 +426,7 @@ pub(crate) fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
         events: libc::POLLRDHUP,
         revents: 0,
     }];
-    crate::raw::poll(&mut fds, 0);
+    crate::raw_descriptors::poll(&mut fds, 0);
     fds.iter()
         .any(|fd| fd.revents & (libc::POLLRDHUP | libc::POLLHUP) != 0)
 }

@@ -8,7 +8,7 @@ use crate::channel::{Ending, Message, Report};
 use crate::encode::shorten;
 use crate::guards::{Insisted, ToldStates, shortened, unmet};
 use crate::launch::Unloaded;
-use crate::queries::Told;
+use crate::queries::CollectedQueries;
 use crate::result::{Location, Phase};
 
 /// Bytes of a state that a child tells.
@@ -25,7 +25,7 @@ const THREADS_SHOWN: usize = 16;
 /// the run's secret, and all that it is heard of is what was refused, what it asked databases, where the
 /// deadline met it, and how it ended, once.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ChildMessages {
     pub entered_ns: Option<u64>,
     pub ready: Option<(u64, ToldStates)>,
     /// When that was heard.
@@ -42,12 +42,12 @@ pub(crate) struct Heard {
     /// Why the child cannot do its work.
     pub unable: Option<String>,
     /// What it asks databases, where that is to be told.
-    pub queries: Option<Told>,
+    pub queries: Option<CollectedQueries>,
     /// What boot has left of variables that may hold secrets.
     pub variables: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Heard {
+impl ChildMessages {
     /// Takes note of a message, or of a packet that is none.
     pub(crate) fn take(&mut self, message: Option<Message>, packet: &[u8]) {
         match message {
@@ -218,8 +218,8 @@ mod tests {
         })
     }
 
-    fn heard(messages: Vec<Message>) -> Heard {
-        let mut heard = Heard::default();
+    fn heard(messages: Vec<Message>) -> ChildMessages {
+        let mut heard = ChildMessages::default();
         for message in messages {
             heard.take(Some(message), b"");
         }

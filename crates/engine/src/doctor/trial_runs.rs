@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use altair_sandbox::Stream;
 
-use super::scratch::Scratch;
+use super::scratch_project::Scratch;
 use crate::guards::{Guard, GuardState, Selection};
 use crate::{EvalError, EvalRequest, EvalResult, Evaluator, Observer, Silent};
 

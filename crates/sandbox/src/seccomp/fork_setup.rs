@@ -42,7 +42,7 @@ const CALLS: &[(c_long, &[Arg])] = &[
     (SYS_umount2, &[is(1, MNT_DETACH as u32)]),
     (SYS_capset, &[]),
     (SYS_seccomp, &[is(0, SECCOMP_SET_MODE_FILTER)]),
-    // A template asks it of its own memory ([`huge`](crate::huge)).
+    // A template asks it of its own memory ([`huge`](crate::huge_pages)).
     (SYS_mincore, &[]),
 ];
 

@@ -19,12 +19,12 @@ pub(crate) enum Kind {
 
 /// A piece of a text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct Token<'a> {
     pub(crate) kind: Kind,
     pub(crate) text: &'a [u8],
 }
 
-impl Piece<'_> {
+impl Token<'_> {
     pub(crate) fn is_mark(&self, mark: u8) -> bool {
         self.kind == Kind::Mark && self.text == [mark]
     }
@@ -36,7 +36,7 @@ impl Piece<'_> {
 
 /// The pieces of a text of MySQL's in each way in which the server may cut it: what it does with comments
 /// for some versions and with double quotes is not known. `None` where there may be others.
-pub(super) fn each_way(reading: Reading, text: &[u8]) -> Option<Vec<Vec<Piece<'_>>>> {
+pub(super) fn each_way(reading: Reading, text: &[u8]) -> Option<Vec<Vec<Token<'_>>>> {
     let has = |mark: &[u8]| text.windows(mark.len()).any(|at| at == mark);
     let versioned = has(b"/*!") || has(b"/*M!");
     let quoted = text.contains(&b'"') && text.contains(&b'\\');
@@ -49,8 +49,8 @@ pub(super) fn each_way(reading: Reading, text: &[u8]) -> Option<Vec<Vec<Piece<'_
     ways.into_iter()
         .filter(|(way, is_ansi)| (versioned || *way == Versioned::Executed) && (quoted || !is_ansi))
         .map(|(versioned, is_ansi)| {
-            let cut = Cut::of(Dialect::MySql, reading, text);
-            let cut = Cut {
+            let cut = Lexer::of(Dialect::MySql, reading, text);
+            let cut = Lexer {
                 versioned,
                 is_ansi,
                 ..cut
@@ -61,12 +61,12 @@ pub(super) fn each_way(reading: Reading, text: &[u8]) -> Option<Vec<Vec<Piece<'_
 }
 
 /// The pieces of a text, without comments. `None` where it could be cut in more than one way.
-pub(super) fn pieces(dialect: Dialect, reading: Reading, text: &[u8]) -> Option<Vec<Piece<'_>>> {
-    Cut::of(dialect, reading, text).collect()
+pub(super) fn pieces(dialect: Dialect, reading: Reading, text: &[u8]) -> Option<Vec<Token<'_>>> {
+    Lexer::of(dialect, reading, text).collect()
 }
 
 /// A text that is cut piece by piece, up to where it could be cut in more than one way: `None` is there.
-pub(crate) struct Cut<'a> {
+pub(crate) struct Lexer<'a> {
     dialect: Dialect,
     reading: Reading,
     text: &'a [u8],
@@ -83,7 +83,7 @@ pub(crate) struct Cut<'a> {
 
 const QUOTES: &[u8] = b"'\"`";
 
-impl<'a> Cut<'a> {
+impl<'a> Lexer<'a> {
     pub(crate) fn of(dialect: Dialect, reading: Reading, text: &'a [u8]) -> Self {
         let is_ambiguous = !text.is_ascii() && !reading.whole_ascii;
         Self {
@@ -100,7 +100,7 @@ impl<'a> Cut<'a> {
     }
 
     /// The next piece, which there is; `None` where it is not certain.
-    fn cut(&mut self) -> Option<Piece<'a>> {
+    fn cut(&mut self) -> Option<Token<'a>> {
         let Self { dialect, rest, .. } = *self;
         let (first, after) = rest.split_first()?;
         let (kind, inside, after) = match (dialect, first) {
@@ -140,7 +140,7 @@ impl<'a> Cut<'a> {
         }
         self.last = Some(kind);
         self.rest = after;
-        Some(Piece { kind, text: inside })
+        Some(Token { kind, text: inside })
     }
 
     /// Goes to the next piece. `None` where it is not certain where that is.
@@ -186,8 +186,8 @@ impl<'a> Cut<'a> {
     }
 }
 
-impl<'a> Iterator for Cut<'a> {
-    type Item = Option<Piece<'a>>;
+impl<'a> Iterator for Lexer<'a> {
+    type Item = Option<Token<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let piece = match self.is_stuck {

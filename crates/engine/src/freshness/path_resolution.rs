@@ -1,8 +1,8 @@
 //! Resolves paths as the kernel does (path_resolution(7)), one name after the other, so that each
 //! directory on the way is watched for the name that was looked up in it.
 
-use super::area::Sight;
 use super::tree::{DirId, Node, Place, ROOT, Tree};
+use super::visible_files::Sight;
 use super::{Changed, What};
 
 /// Symbolic links that one resolution follows at most (`MAXSYMLINKS` in linux/namei.h).
@@ -37,7 +37,7 @@ impl Walk {
 }
 
 /// Where a path led.
-pub(super) enum Found {
+pub(super) enum Resolved {
     At(Place),
     /// To nothing, for what is (or is not) at that place.
     Nothing(Place),
@@ -51,7 +51,7 @@ impl Tree {
     /// # Errors
     /// [`Changed`] where the kernel does not say what is there, where it changed in between, or
     /// since the time of [`Scope::UnchangedSince`].
-    pub(super) fn walk(&mut self, path: &[u8], how: &Walk) -> Result<Found, Changed> {
+    pub(super) fn walk(&mut self, path: &[u8], how: &Walk) -> Result<Resolved, Changed> {
         let mut rest = path.to_vec();
         let (mut at, mut dir, mut links) = (0, ROOT, 0);
         while let Some(skip) = rest[at..].iter().position(|byte| *byte != b'/') {
@@ -69,7 +69,7 @@ impl Tree {
             }
             let last = end == rest.len();
             let Some(node) = self.step(dir, name, last && how.file, how.scope)? else {
-                return Ok(Found::PassedOver);
+                return Ok(Resolved::PassedOver);
             };
             let place = || Place {
                 dir,
@@ -77,13 +77,13 @@ impl Tree {
             };
             match node {
                 Node::Directory(next) => dir = next,
-                Node::Other if last => return Ok(Found::At(place())),
-                Node::Link(_) if last && !how.follow => return Ok(Found::At(place())),
-                Node::Absent | Node::Other => return Ok(Found::Nothing(place())),
+                Node::Other if last => return Ok(Resolved::At(place())),
+                Node::Link(_) if last && !how.follow => return Ok(Resolved::At(place())),
+                Node::Absent | Node::Other => return Ok(Resolved::Nothing(place())),
                 Node::Link(mut target) => {
                     links += 1;
                     if links > LINKS_MAX {
-                        return Ok(Found::Nothing(place()));
+                        return Ok(Resolved::Nothing(place()));
                     }
                     if target.starts_with(b"/") {
                         dir = ROOT;
@@ -93,7 +93,7 @@ impl Tree {
                 }
             }
         }
-        Ok(Found::At(self.dirs[dir].place.clone()))
+        Ok(Resolved::At(self.dirs[dir].place.clone()))
     }
 
     /// What `name` is in `dir`. `None`: not what the template saw.

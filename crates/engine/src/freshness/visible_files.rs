@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::Changed;
+use super::path_resolution::{Resolved, Walk};
 use super::tree::Tree;
-use super::walk::{Found, Walk};
 
 /// What no template sees of the host, or what changes by itself.
 const NEVER: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];
@@ -47,8 +47,8 @@ impl Area {
             scratch
                 .walk(path, &Walk::everywhere())
                 .map(|found| match found {
-                    Found::At(place) | Found::Nothing(place) => scratch.path(&place),
-                    Found::PassedOver => path.clone(),
+                    Resolved::At(place) | Resolved::Nothing(place) => scratch.path(&place),
+                    Resolved::PassedOver => path.clone(),
                 })
         };
         // "/" is the empty prefix.

@@ -10,20 +10,20 @@ use crate::encode::shorten;
 
 /// What was told so far. Whoever speaks for a run can say anything, and no more than fits here.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct CollectedQueries {
     places: BTreeMap<u16, Entry>,
     changes: BTreeMap<String, RowChanges>,
 }
 
 /// What a run has asked, as a result says it.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Asked {
+pub(crate) struct QueryReport {
     pub queries: Vec<Query>,
     pub more: Option<MoreQueries>,
     pub changes: BTreeMap<String, RowChanges>,
 }
 
-impl Told {
+impl CollectedQueries {
     /// Takes note of what is new.
     pub(crate) fn take(&mut self, news: News) {
         for entry in news.entries {
@@ -41,11 +41,11 @@ impl Told {
     /// All of it. `ended`: when the run was ended, in nanoseconds of `CLOCK_MONOTONIC`, where it did not
     /// end by itself: until then it waited for the answer that it had not got. `all` is how long the run
     /// took, and so the most that anything in it did.
-    pub(crate) fn asked(self, ended: Option<u64>, all: Duration) -> Asked {
+    pub(crate) fn asked(self, ended: Option<u64>, all: Duration) -> QueryReport {
         let all_us = u64::try_from(all.as_micros()).unwrap_or(u64::MAX);
-        let mut asked = Asked {
+        let mut asked = QueryReport {
             changes: self.changes,
-            ..Asked::default()
+            ..QueryReport::default()
         };
         for (place, entry) in self.places {
             let waited = ended.zip(entry.since_ns);

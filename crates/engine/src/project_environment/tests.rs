@@ -100,7 +100,8 @@ fn a_variable_is_put_in_where_that_is_not_too_much() {
 fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
     let project = tempfile::tempdir().unwrap();
     let names = |root: &Path| {
-        let all = Known::of(&[], &Place::find(root).unwrap(), Duration::from_secs(60)).unwrap();
+        let all = ProjectEnvironment::of(&[], &Place::find(root).unwrap(), Duration::from_secs(60))
+            .unwrap();
         let secrets = all
             .secrets
             .secrets
@@ -126,7 +127,7 @@ fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
         "Secrets([\"DB_PASSWORD\", \"TEST_SECRET\"])"
     );
     let known = || {
-        Known::of(
+        ProjectEnvironment::of(
             &[],
             &Place::find(project.path()).unwrap(),
             Duration::from_secs(60),

@@ -5,13 +5,13 @@ use std::path::Path;
 use altair_sandbox::{Ended, Status};
 
 use crate::channel::PROTOCOL;
-use crate::heard::Heard;
+use crate::child_messages::ChildMessages;
 
 /// Why the extension did not take over in the process that was started.
 pub(crate) fn never_entered(
     extension: Option<&Path>,
     php: &Path,
-    heard: &Heard,
+    heard: &ChildMessages,
     ended: &Ended,
 ) -> String {
     let php = php.display();

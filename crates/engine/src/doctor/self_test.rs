@@ -1,8 +1,8 @@
 //! What the attacks on a guard come to.
 
 use super::attacks::{Attempt, Plan, Seen};
-use super::lab::{Lab, Setting};
 use super::report::{Attack, SelfTest, Verdict};
+use super::trial_runs::{Lab, Setting};
 
 /// Attacks a guard, and then does the same without it.
 pub(super) fn self_test(lab: &Lab, plan: &Plan) -> SelfTest {

@@ -11,7 +11,7 @@ use altair_engine::channel::{StoppedRef, Task, Work, encode_stopped};
 use altair_engine::exit_codes::TIMED_OUT;
 use altair_engine::{Phase, stop_signal};
 
-use super::link::Voice;
+use super::channel_link::Voice;
 use crate::zend::child::memory_peak;
 use crate::zend::frames::Arena;
 use crate::zend::process::{leave, on_signal_of};

@@ -7,13 +7,13 @@ use std::sync::mpsc;
 
 use super::Progress;
 use super::attacks;
-use super::interpreter::{self, Found};
-use super::judge::{not_tried, self_test};
-use super::lab::{Lab, Setting, Trial};
+use super::interpreter::{self, Interpreter};
 use super::machine::Machine;
 use super::report::{GuardReport, Kernel, Remedy, Report, SelfTest, State, User, Verdict};
-use super::scratch::Scratch;
-use super::{advice, versions};
+use super::scratch_project::Scratch;
+use super::self_test::{not_tried, self_test};
+use super::trial_runs::{Lab, Setting, Trial};
+use super::{advice, guard_versions};
 use crate::audit::Actor;
 use crate::guards::{Guard, GuardState, GuardStates};
 use crate::{Evaluator, Outcome};
@@ -28,7 +28,7 @@ pub(super) fn examine(
     progress: &mut dyn FnMut(Progress),
 ) -> Report {
     let machine = Machine::here();
-    let Found {
+    let Interpreter {
         php,
         extension: loaded,
         has_pcntl,
@@ -66,7 +66,7 @@ pub(super) fn examine(
         .map(|(name, (state, detail))| GuardReport {
             name,
             state,
-            version: versions::of(name, &machine),
+            version: guard_versions::of(name, &machine),
             remedies: remedies(name, state, detail.as_deref(), &machine),
             detail,
             self_test: tests

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
-use crate::sys;
+use crate::system_calls;
 
 /// Bytes of a huge page where pages have 4 KiB: on x86-64, the only architecture with templates.
 pub(crate) const HUGE_BYTES: usize = 2 << 20;
@@ -106,11 +106,11 @@ impl Pending {
         let Some(window) = self.windows.pop_front() else {
             return;
         };
-        if sys::resident_pages(window) < PAGES / 2 {
+        if system_calls::resident_pages(window) < PAGES / 2 {
             return;
         }
         let began = Instant::now();
-        match sys::collapse(window) {
+        match system_calls::collapse(window) {
             // Somebody else is at one of its pages: a fork that writes to it, or ends.
             Err(Errno::EAGAIN) if self.patience > 0 => {
                 self.patience -= 1;
@@ -167,7 +167,7 @@ mod tests {
             *byte = at.to_le_bytes().into_iter().fold(0, u8::wrapping_add);
         }
         let window = (memory.as_ptr() as usize).next_multiple_of(HUGE_BYTES);
-        assert_eq!(sys::resident_pages(window), PAGES);
+        assert_eq!(system_calls::resident_pages(window), PAGES);
         let mut pending = Pending::of(&(window as u64).to_ne_bytes());
         assert!(!pending.is_empty());
         pending.step();

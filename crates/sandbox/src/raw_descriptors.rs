@@ -1,6 +1,6 @@
 //! Descriptors by number, for the keeper and the process, where the numbers are constants.
 //!
-//! As in [`crate::sys`], everything is async-signal-safe.
+//! As in [`crate::system_calls`], everything is async-signal-safe.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::libc::{self, c_int};
 
-use crate::{procfs, raw, sys};
+use crate::{procfs, raw_descriptors, system_calls};
 
 /// How long the keeper tries to end what the process left behind. Only a process that the kernel
 /// does not let it end, or cannot end, outlives even the first milliseconds of it.
@@ -30,7 +30,7 @@ pub(crate) fn sweep(known: Option<(c_int, RawFd)>) -> Option<c_int> {
     let mut status = None;
     let mut refused_rounds = 0;
     // What most runs leave behind is nothing, and that costs one call to see.
-    match sys::reap_one() {
+    match system_calls::reap_one() {
         Ok(Some((pid, ended))) if pid == process => status = Some(ended),
         Ok(_) => {}
         Err(_) => return status,
@@ -43,7 +43,7 @@ pub(crate) fn sweep(known: Option<(c_int, RawFd)>) -> Option<c_int> {
         }
         let mut progress = false;
         loop {
-            match sys::reap_one() {
+            match system_calls::reap_one() {
                 Ok(Some((pid, ended))) => {
                     progress = true;
                     if pid == process {
@@ -62,8 +62,8 @@ pub(crate) fn sweep(known: Option<(c_int, RawFd)>) -> Option<c_int> {
                 events: libc::POLLIN,
                 revents: 0,
             }];
-            raw::poll(&mut fds, ROUND_MS);
-            while raw::next_signal(signals).is_some() {}
+            raw_descriptors::poll(&mut fds, ROUND_MS);
+            while raw_descriptors::next_signal(signals).is_some() {}
         }
     }
     status
@@ -74,15 +74,15 @@ fn kill_children(process: c_int) -> bool {
     let (mut seen, mut refused) = (0u32, 0u32);
     let listed = procfs::each_child(&mut |pid| {
         seen = seen.saturating_add(1);
-        if sys::kill(pid, libc::SIGKILL) == Err(Errno::EPERM) {
+        if system_calls::kill(pid, libc::SIGKILL) == Err(Errno::EPERM) {
             refused = refused.saturating_add(1);
         }
     });
     if !listed && process > 0 {
         // Without /proc: the process and its group. Its id is not reused for a group while
         // members of the group are left.
-        let _ = sys::kill(process, libc::SIGKILL);
-        let _ = sys::kill(-process, libc::SIGKILL);
+        let _ = system_calls::kill(process, libc::SIGKILL);
+        let _ = system_calls::kill(-process, libc::SIGKILL);
     }
     seen == 0 || refused < seen
 }
