@@ -22,7 +22,7 @@ endif
 # Quick checks first, and one apt-get at a time; Cargo and xargs use every core by themselves.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help try test build bench fuzz fuzz-sql install uninstall valgrind clean setup lint test-rust test-ext test-php test-mcp
+.PHONY: help try test build bench fuzz fuzz-sql install uninstall valgrind clean setup lint test-rust test-ext test-php test-mcp test-fuzz deny
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -69,8 +69,16 @@ setup: ## install what this machine lacks
 lint: setup
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps
 	@scripts/setup.sh style
 	scripts/check-php.sh
+
+test-fuzz: ## build the fuzz targets and run each for 30 s (SECONDS=30)
+	scripts/test-fuzz.sh $(or $(SECONDS),30)
+
+deny: ## check licences, sources and duplicates of crates
+	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
+	cargo deny check licenses bans sources
 
 test-rust: build
 	cargo test --workspace

@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Altair\Eval\Tests;
 
 use Altair\Eval\Tests\Support\EvaluationTestCase;
+use Altair\Eval\Tests\Support\Skip;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 
 /**
@@ -103,7 +104,7 @@ final class BlockedTest extends EvaluationTestCase
     public function testEachHostOfAListIsTold(): void
     {
         if (!extension_loaded('pdo_pgsql')) {
-            self::markTestSkipped('There is no pdo_pgsql.');
+            Skip::NotInstalled->because('There is no pdo_pgsql.');
         }
         $each = array_map(static fn (string $place): array => ["connect to $place", "--service=$place"], [
             'a:5432', 'b:5432', '/srv/pg/.s.PGSQL.5432',
@@ -114,7 +115,7 @@ final class BlockedTest extends EvaluationTestCase
     public function testAClientFailsAsItDoesWhereNobodyAnswers(): void
     {
         if (!extension_loaded('pdo_pgsql') || !extension_loaded('pdo_mysql')) {
-            self::markTestSkipped('There is no pdo_pgsql or no pdo_mysql.');
+            Skip::NotInstalled->because('There is no pdo_pgsql or no pdo_mysql.');
         }
         $connect = 'try { new PDO("%s:host=127.0.0.1;port=3399"); }'
             . ' catch (PDOException $e) { return $e->getMessage(); }';

@@ -12,6 +12,7 @@ use Altair\Eval\Tests\Support\Database\SqlServer;
 use Altair\Eval\Tests\Support\Escape\Snapshot;
 use Altair\Eval\Tests\Support\Processes;
 use Altair\Eval\Tests\Support\Script;
+use Altair\Eval\Tests\Support\Skip;
 use mysqli;
 use PDO;
 use PHPUnit\Framework\TestCase;
@@ -213,7 +214,7 @@ final class DatabaseServersTest extends TestCase
     {
         $missing = $class::whyMissing();
         if ($missing !== null) {
-            self::markTestSkipped($missing);
+            Skip::NotInstalled->because($missing);
         }
 
         return $class::shared();

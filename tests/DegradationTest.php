@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests;
 
+use Altair\Eval\Tests\Support\Skip;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use Altair\Eval\Tests\Support\Without;
 use PHPUnit\Framework\TestCase;
@@ -355,7 +356,7 @@ final class DegradationTest extends TestCase
     public function testAFileOfAnotherUserIsNotCopiedIntoTheLayerOfAnOrdinaryUserAndThatIsSaid(): void
     {
         if (posix_geteuid() !== 0) {
-            self::markTestSkipped('Only root can make a file of another user.');
+            Skip::NeedsRoot->because('Only root can make a file of another user.');
         }
         $request = ['snippet' => 'return @file_put_contents("theirs", "x");'];
         $this->application->giveTo(self::NOBODY, self::NOBODY);
@@ -376,7 +377,7 @@ final class DegradationTest extends TestCase
     public function testAProjectWithAMountBelowItIsReadOnlyForAnOrdinaryUser(): void
     {
         if (posix_geteuid() !== 0) {
-            self::markTestSkipped('Only root can mount something below the project to begin with.');
+            Skip::NeedsRoot->because('Only root can mount something below the project to begin with.');
         }
         mkdir($this->application->path('volume'));
         $inner = 'mount -t tmpfs x ' . escapeshellarg($this->application->path('volume'))

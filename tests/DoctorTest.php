@@ -6,6 +6,7 @@ namespace Altair\Eval\Tests;
 
 use Altair\Eval\Tests\Support\Command;
 use Altair\Eval\Tests\Support\Processes;
+use Altair\Eval\Tests\Support\Skip;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use Altair\Eval\Tests\Support\Without;
 use PHPUnit\Framework\TestCase;
@@ -184,7 +185,7 @@ final class DoctorTest extends TestCase
     public function testWithoutProcTwoGuardsAreLessAndNothingIsLeftAllTheSame(): void
     {
         if (posix_geteuid() !== 0) {
-            $this->markTestSkipped('Only root can hide /proc from a command.');
+            Skip::NeedsRoot->because('Only root can hide /proc from a command.');
         }
         $mark = bin2hex(random_bytes(12));
         $hide = ['unshare', '-m', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$0" "$@"'];

@@ -7,8 +7,9 @@ namespace Altair\Eval\Tests;
 use Altair\Eval\EvalRequest;
 use Altair\Eval\Evaluator;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
-use Altair\Eval\Tests\Support\TemporaryApplication;
 use Altair\Eval\Tests\Support\Script;
+use Altair\Eval\Tests\Support\Skip;
+use Altair\Eval\Tests\Support\TemporaryApplication;
 
 /**
  * What attacks on earlier builds have found, each as the behaviour that it was missing.
@@ -247,7 +248,7 @@ final class FoundByAttackTest extends EvaluationTestCase
     public function testWhatTheProjectsOwnerCannotReachIsNotShownToItByARootHost(): void
     {
         if (posix_geteuid() !== 0) {
-            self::markTestSkipped('Only a root host runs as another user.');
+            Skip::NeedsRoot->because('Only a root host runs as another user.');
         }
         $closed = new TemporaryApplication(['package/composer.json' => '{}', 'package/key' => 'secret']);
         $application = $this->application();

@@ -10,6 +10,7 @@ use Altair\Eval\Exception\EvalException;
 use Altair\Eval\Tests\Support\Command;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
 use Altair\Eval\Tests\Support\HungMount;
+use Altair\Eval\Tests\Support\Skip;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 
 /**
@@ -34,7 +35,7 @@ final class PlantedFilesTest extends EvaluationTestCase
     protected function setUp(): void
     {
         if (posix_geteuid() !== 0) {
-            self::markTestSkipped('Only a root host can read what the project\'s owner cannot.');
+            Skip::NeedsRoot->because('Only a root host can read what the project\'s owner cannot.');
         }
         parent::setUp();
         $this->outside = new TemporaryApplication();
@@ -176,7 +177,7 @@ final class PlantedFilesTest extends EvaluationTestCase
         } else {
             $name === '.altair' ? mkdir($at) : touch($at);
         }
-        $hung = HungMount::at($at, self::HUNG) ?? self::markTestSkipped('There is no FUSE.');
+        $hung = HungMount::at($at, self::HUNG) ?? Skip::LacksKernel->because('There is no FUSE.');
         $started = microtime(true);
         try {
             $request = new EvalRequest('return 1;', $this->application()->root, timeoutMs: 1000);

@@ -9,6 +9,7 @@ use Altair\Eval\EvalResult;
 use Altair\Eval\Evaluator;
 use Altair\Eval\Exception\InvalidRequestException;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
+use Altair\Eval\Tests\Support\Skip;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use Altair\Eval\Tests\Support\Without;
 
@@ -95,7 +96,7 @@ final class ProjectLayerTest extends EvaluationTestCase
     public function testAProjectOnAnotherReadOnlyFileSystem(): void
     {
         if (posix_geteuid() !== 0) {
-            self::markTestSkipped('Only root can mount one.');
+            Skip::NeedsRoot->because('Only root can mount one.');
         }
         $application = $this->application(self::FILES);
         $quoted = escapeshellarg($application->path('mounted'));

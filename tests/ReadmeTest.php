@@ -6,6 +6,7 @@ namespace Altair\Eval\Tests;
 
 use Altair\Eval\Tests\Support\Database\MariaDb;
 use Altair\Eval\Tests\Support\Processes;
+use Altair\Eval\Tests\Support\Skip;
 use PHPUnit\Framework\TestCase;
 
 /**
@@ -96,7 +97,7 @@ final class ReadmeTest extends TestCase
     private function database(string $command): string
     {
         if (MariaDb::whyMissing() !== null) {
-            self::markTestSkipped(MariaDb::whyMissing());
+            Skip::NotInstalled->because(MariaDb::whyMissing());
         }
         $server = MariaDb::shared();
         $server->reset();

@@ -8,6 +8,7 @@ use Altair\Eval\Tests\Support\Database\MariaDb;
 use Altair\Eval\Tests\Support\Database\PostgreSql;
 use Altair\Eval\Tests\Support\Database\Redis;
 use Altair\Eval\Tests\Support\Database\Server;
+use Altair\Eval\Tests\Support\Skip;
 use Altair\Eval\Tests\Support\Warm\WarmTestCase;
 
 /**
@@ -153,7 +154,7 @@ final class RealServicesTest extends WarmTestCase
     private function server(string $class): Server
     {
         if ($class::whyMissing() !== null) {
-            self::markTestSkipped($class::whyMissing());
+            Skip::NotInstalled->because($class::whyMissing());
         }
         $server = $class::shared();
         $server->reset();

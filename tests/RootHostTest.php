@@ -11,6 +11,7 @@ use Altair\Eval\Exception\EvalException;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
 use Altair\Eval\Tests\Support\PeerListener;
 use Altair\Eval\Tests\Support\Racer;
+use Altair\Eval\Tests\Support\Skip;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use Altair\Eval\Tests\Support\Without;
 
@@ -58,7 +59,7 @@ final class RootHostTest extends EvaluationTestCase
     protected function setUp(): void
     {
         if (posix_geteuid() !== 0) {
-            self::markTestSkipped('Only root can be a host of another user\'s project.');
+            Skip::NeedsRoot->because('Only root can be a host of another user\'s project.');
         }
         parent::setUp();
         $this->home = new TemporaryApplication([

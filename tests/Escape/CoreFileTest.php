@@ -8,6 +8,7 @@ use Altair\Eval\Tests\Support\Escape\Setting;
 use Altair\Eval\Tests\Support\Escape\Start;
 use Altair\Eval\Tests\Support\Escape\WarmHost;
 use Altair\Eval\Tests\Support\Escape\WrappedHost;
+use Altair\Eval\Tests\Support\Skip;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use PHPUnit\Framework\TestCase;
 
@@ -185,10 +186,10 @@ final class CoreFileTest extends TestCase
     private function collect(): TemporaryApplication
     {
         if (!is_writable(self::PATTERN) || !is_writable(self::WAITING)) {
-            self::markTestSkipped('What becomes of cores can be set by root only.');
+            Skip::NeedsRoot->because('What becomes of cores can be set by root only.');
         }
         if (getenv('CI') === false && getenv('ALTAIR_TEST_MACHINE') === false) {
-            self::markTestSkipped('It sets where cores of the whole machine go: ALTAIR_TEST_MACHINE=1 allows it.');
+            Skip::ChangesMachine->because('It sets where cores of the machine go: ALTAIR_TEST_MACHINE=1 allows it.');
         }
         $directory = new TemporaryApplication();
         chmod($directory->root, 0700);
@@ -199,7 +200,7 @@ final class CoreFileTest extends TestCase
         foreach ($settings as $file => $value) {
             $before = trim((string) file_get_contents($file));
             if (@file_put_contents($file, $value) !== strlen($value)) {
-                self::markTestSkipped("$file cannot be written here.");
+                Skip::LacksKernel->because("$file cannot be written here.");
             }
             $this->settings[$file] = $before;
         }

@@ -8,6 +8,7 @@ use Altair\Eval\Tests\Support\Escape\Setting;
 use Altair\Eval\Tests\Support\Escape\Snapshot;
 use Altair\Eval\Tests\Support\Escape\Start;
 use Altair\Eval\Tests\Support\Escape\WrappedHost;
+use Altair\Eval\Tests\Support\Skip;
 use PHPUnit\Framework\TestCase;
 
 /**
@@ -41,7 +42,7 @@ final class HiddenProcessesTest extends TestCase
     {
         exec(implode(' ', array_map(escapeshellarg(...), [...self::WRAPPER, 'true'])) . ' 2>&1', $output, $code);
         if ($code !== 0) {
-            self::markTestSkipped('There is no other /proc to be had: ' . implode("\n", $output));
+            Skip::LacksKernel->because('There is no other /proc to be had: ' . implode("\n", $output));
         }
         $host = new WrappedHost(Setting::KernelAsUser, self::WRAPPER, $omitted);
         $threads = null;

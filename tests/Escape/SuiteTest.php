@@ -8,6 +8,7 @@ use Altair\Eval\Tests\Support\Escape\Attack;
 use Altair\Eval\Tests\Support\Escape\EscapeTestCase;
 use Altair\Eval\Tests\Support\Escape\Setting;
 use Altair\Eval\Tests\Support\Escape\Start;
+use Altair\Eval\Tests\Support\Skip;
 use PHPUnit\Framework\TestCase;
 
 /**
@@ -92,7 +93,7 @@ final class SuiteTest extends TestCase
     public function testTheSettingsOfRootAreRun(): void
     {
         if (!Setting::AllAsRoot->isPossible()) {
-            self::markTestSkipped('No attack is made as root: the tests run as an ordinary user.');
+            Skip::NeedsRoot->because('No attack is made as root: the tests run as an ordinary user.');
         }
         self::assertTrue(Setting::KernelAsRoot->isPossible());
     }

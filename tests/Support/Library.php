@@ -4,8 +4,6 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Support;
 
-use PHPUnit\Framework\Assert;
-
 /**
  * PHP libraries that Debian packages, each with an autoloader of its own on the include path, and small applications
  * on them. `scripts/setup.sh frameworks` installs them; where a distribution has no package, its tests are skipped.
@@ -72,7 +70,7 @@ final class Library
     {
         $file = stream_resolve_include_path("$library/autoload.php");
         if ($file === false) {
-            Assert::markTestSkipped("$library is not installed, and `scripts/setup.sh frameworks` would.");
+            Skip::NotInstalled->because("$library is not installed, and `scripts/setup.sh frameworks` would.");
         }
 
         return $file;

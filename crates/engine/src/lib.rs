@@ -24,6 +24,8 @@ mod evaluator;
 pub mod exit_codes;
 mod file_changes;
 mod freshness;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub mod guards;
 mod ladder;
 pub mod launch;

@@ -226,14 +226,7 @@ fn packages(root: &Place) -> Vec<Shown> {
     let Ok(text) = vendor.read(Path::new("composer/installed.json"), COMPOSER_MAX_BYTES) else {
         return found;
     };
-    let Ok(installed) = serde_json::from_slice::<Installed>(&text) else {
-        return found;
-    };
-    for package in installed.packages {
-        let is_path = package.dist.is_some_and(|dist| dist.kind == "path");
-        let (true, Some(at)) = (is_path, package.install_path) else {
-            continue;
-        };
+    for at in linked_packages(&text) {
         if found.len() >= ELSEWHERE_MAX {
             break;
         }
@@ -250,6 +243,19 @@ fn packages(root: &Place) -> Vec<Shown> {
         }
     }
     found
+}
+
+/// Where the packages are that Composer links, by what it says in `installed.json`: relative to its
+/// directory.
+pub(crate) fn linked_packages(installed: &[u8]) -> Vec<PathBuf> {
+    let Ok(installed) = serde_json::from_slice::<Installed>(installed) else {
+        return Vec::new();
+    };
+    let linked = installed.packages.into_iter().filter(|package| {
+        let dist = package.dist.as_ref();
+        dist.is_some_and(|dist| dist.kind == "path")
+    });
+    linked.filter_map(|package| package.install_path).collect()
 }
 
 fn has_file(directory: &Place, name: &str) -> bool {

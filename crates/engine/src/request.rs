@@ -207,7 +207,7 @@ impl EvalRequest {
 
     /// Checks the request against the disk and resolves its paths.
     ///
-    /// `env_bootstrap` is the value of [`BOOTSTRAP_VARIABLE`] in the host, if it is set.
+    /// `env_bootstrap` is the value of `ALTAIR_EVAL_BOOTSTRAP` in the host, if it is set.
     ///
     /// # Errors
     ///

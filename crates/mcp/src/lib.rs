@@ -13,6 +13,16 @@ mod server;
 mod stdio;
 mod tool;
 
+/// What fuzz targets reach of the crate's own.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    /// Reads the arguments of a call, which may ask for anything; gives whether they can be read.
+    #[must_use]
+    pub fn arguments(given: rmcp::model::JsonObject) -> bool {
+        crate::arguments::Arguments::read(Some(given), crate::Permits::default()).is_ok()
+    }
+}
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -50,7 +50,7 @@ pub(crate) const ANSWER_BYTES: usize = 4;
 /// filter knows it from then on.
 pub(crate) const PASS_BYTES: usize = 8;
 /// What asks it for a fork; the descriptors of the fork come with it. A packet without any tells
-/// where huge pages may be ([`huge`]).
+/// where huge pages may be ([`crate::huge_pages`]).
 pub(crate) const ASK: &[u8] = b"f";
 
 /// How long the end of a fork that has ended is awaited from the keeper.

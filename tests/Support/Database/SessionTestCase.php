@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Support\Database;
 
+use Altair\Eval\Tests\Support\Skip;
 use Altair\Eval\Tests\Support\Warm\WarmTestCase;
 use PDO;
 
@@ -50,7 +51,7 @@ abstract class SessionTestCase extends WarmTestCase
     {
         $missing = $class::whyMissing();
         if ($missing !== null) {
-            self::markTestSkipped($missing);
+            Skip::NotInstalled->because($missing);
         }
         $server = $class::shared();
         $server->reset();

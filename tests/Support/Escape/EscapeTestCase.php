@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Support\Escape;
 
+use Altair\Eval\Tests\Support\Skip;
 use PHPUnit\Framework\TestCase;
 
 /**
@@ -52,7 +53,7 @@ abstract class EscapeTestCase extends TestCase
         $run = self::arena()->run($attack, $setting, Start::Cold, unconfined: true);
 
         if ($run->calls !== [] && array_unique(array_column($run->calls, 1)) === [-38]) {
-            self::markTestSkipped('The kernel that runs does not have this call: ENOSYS, also without guards.');
+            Skip::LacksKernel->because('The kernel that runs does not have this call: ENOSYS, also without guards.');
         }
         self::assertNotSame([], ($attack->proof)($run), $run->story());
     }

@@ -1,8 +1,8 @@
 //! What a template was made from, and whether it is still so: no answer comes from old code.
 //!
-//! The host's files that a boot looked at are looked up once more ([`walk`], [`tree`]), each after
-//! a watch was set for it ([`watch`]), and compared with what the boot saw ([`judge`]). From then
-//! on the kernel tells what changes; what it does not tell is compared before each use ([`again`]).
+//! The host's files that a boot looked at are looked up once more ([`path_resolution`], [`tree`]), each after
+//! a watch was set for it ([`watch`]), and compared with what the boot saw ([`verdict`]). From then
+//! on the kernel tells what changes; what it does not tell is compared before each use ([`recheck`]).
 
 mod path_resolution;
 mod recheck;

@@ -1,7 +1,7 @@
 //! What a run asks its databases: each statement with its rows, its time and the line that caused it,
 //! and what they have changed.
 //!
-//! [`Recorder`] is the run's own end, [`CollectedQueries`] is what its host makes of what it hears.
+//! [`Recorder`] is the run's own end, `CollectedQueries` is what its host makes of what it hears.
 
 mod collected;
 mod effect;

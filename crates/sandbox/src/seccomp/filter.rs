@@ -3,7 +3,7 @@
 //! The `seccompiler` crate compiles the conditions, call by call. It would also compile the table
 //! as a whole, into one comparison after another; but when a filter is taken, the kernel runs it
 //! for every number there is, to know the calls that need no filter, and that would cost a
-//! millisecond. So the numbers are searched for here ([`search`]).
+//! millisecond. So the numbers are searched for here ([`super::number_search`]).
 
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;

@@ -1,0 +1,41 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Support;
+
+use PHPUnit\Framework\Assert;
+
+/**
+ * Why a test may be left out, and where. A reason that does not hold here fails the test: nothing is left out unseen.
+ */
+enum Skip
+{
+    /** It needs root. */
+    case NeedsRoot;
+
+    /** It needs an ordinary user. */
+    case NeedsUser;
+
+    /** The kernel that runs lacks something that `make setup` cannot install. */
+    case LacksKernel;
+
+    /** It changes settings of the whole machine; ALTAIR_TEST_MACHINE=1 allows it. */
+    case ChangesMachine;
+
+    /** Something is missing that `make setup` installs; ALTAIR_TEST_INCOMPLETE=1 does without. */
+    case NotInstalled;
+
+    /** Leaves the test out, or fails it where it should have run. */
+    public function because(string $why): never
+    {
+        $mayBe = match ($this) {
+            self::NeedsRoot => posix_geteuid() !== 0,
+            self::NeedsUser => posix_geteuid() === 0,
+            self::LacksKernel => true,
+            self::ChangesMachine => getenv('ALTAIR_TEST_MACHINE') !== '1',
+            self::NotInstalled => getenv('ALTAIR_TEST_INCOMPLETE') === '1',
+        };
+        $mayBe ? Assert::markTestSkipped($why) : Assert::fail("$why This test is not left out here ($this->name).");
+    }
+}
