@@ -7,8 +7,12 @@ use std::process::Command;
 mod php_versions;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 18] = [
-    "src/zend/shim.c",
+const SOURCES: [&str; 22] = [
+    "src/zend/frames.c",
+    "src/zend/values.c",
+    "src/zend/objects.c",
+    "src/zend/memory.c",
+    "src/zend/calls.c",
     "src/zend/child.c",
     "src/zend/snippet.c",
     "src/zend/fork_state.c",

@@ -1,0 +1,83 @@
+/* ini settings and memory. */
+
+#include "shim.h"
+#ifdef __GLIBC__
+# include <malloc.h>
+# include <unistd.h>
+#endif
+#include "zend_ini.h"
+
+bool altair_set_ini(const char *name, size_t name_len, const char *value, size_t value_len)
+{
+	zend_string *key = zend_string_init(name, name_len, 0);
+	zend_string *text = zend_string_init(value, value_len, 0);
+	/* As the activation of a request would: system settings can be changed, too. */
+	bool ok = zend_alter_ini_entry_ex(key, text, PHP_INI_SYSTEM, PHP_INI_STAGE_ACTIVATE, 1) == SUCCESS;
+	zend_string_release(key);
+	zend_string_release(text);
+	return ok;
+}
+
+bool altair_set_memory_limit(size_t bytes)
+{
+	if (zend_set_memory_limit(bytes) != SUCCESS) {
+		return false;
+	}
+	PG(memory_limit) = (zend_long) bytes;
+	return true;
+}
+
+const char *altair_ini_directory(void)
+{
+	return PHP_CONFIG_FILE_PATH;
+}
+
+#ifdef __GLIBC__
+# if __GLIBC_PREREQ(2, 33)
+#  define HAS_MALLINFO2
+# endif
+#endif
+
+#ifdef HAS_MALLINFO2
+/* Takes what is free between what is not, for good: what a fork allocates then comes from the end of
+ * the heap, side by side, and not from a hole here and there, each in a page that has to be copied. */
+static void fill_holes(void)
+{
+	/* From half of what the C library takes a mapping for (mallopt(3), M_MMAP_THRESHOLD) to the
+	 * smallest piece that it has. Bytes at most: each piece is a page that is written to. */
+	const size_t largest = 64 * 1024, cached = 1032, smallest = 24, most = 8 * 1024 * 1024;
+	const char *end = (char *) sbrk(0) - mallinfo2().keepcost;
+	size_t filled = 0;
+	for (size_t size = largest; size >= smallest; size -= size > cached ? size / 8 : 16) {
+		char *piece;
+		while ((piece = malloc(size)) != NULL && piece < end && filled < most) {
+			filled += size;
+		}
+		/* From the end. One that the library would keep for the next of its size stays taken. */
+		if (size > cached) {
+			free(piece);
+		}
+	}
+}
+#else
+static void fill_holes(void) {}
+#endif
+
+void altair_trim_memory(void)
+{
+	zend_mm_gc(zend_mm_get_heap());
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+	fill_holes();
+}
+
+size_t altair_memory_peak(void)
+{
+	return zend_memory_peak_usage(true);
+}
+
+size_t altair_memory_usage(void)
+{
+	return zend_memory_usage(true);
+}

@@ -1,0 +1,80 @@
+/* Classes of ours and their properties, and exceptions. */
+
+#include "shim.h"
+#include "zend_exceptions.h"
+#include "zend_interfaces.h"
+
+/* ---- classes ---- */
+
+void altair_declare_readonly(zend_class_entry *ce, const char *name, size_t len, uint32_t mask, const char *class_name)
+{
+	zval undef;
+	ZVAL_UNDEF(&undef);
+	zend_string *key = zend_string_init_interned(name, len, 1);
+	zend_type type = ZEND_TYPE_INIT_MASK(mask);
+	if (class_name != NULL) {
+		zend_string *type_name = zend_string_init_interned(class_name, strlen(class_name), 1);
+		type = (zend_type) ZEND_TYPE_INIT_CLASS(type_name, 0, 0);
+	}
+	zend_declare_typed_property(ce, key, &undef, ZEND_ACC_PUBLIC | ZEND_ACC_READONLY, NULL, type);
+	zend_string_release(key);
+}
+
+static zend_property_info *info_of(zend_object *object, const char *name, size_t len)
+{
+	return zend_hash_str_find_ptr(&object->ce->properties_info, name, len);
+}
+
+void altair_init_property(zend_object *object, const char *name, size_t len, zval *value)
+{
+	zend_property_info *info = info_of(object, name, len);
+	zval *slot = OBJ_PROP(object, info->offset);
+	ZVAL_COPY_VALUE(slot, value);
+	Z_PROP_FLAG_P(slot) = 0;
+}
+
+zval *altair_property(zend_object *object, const char *name, size_t len)
+{
+	zend_property_info *info = info_of(object, name, len);
+	if (info == NULL) {
+		return NULL;
+	}
+	zval *slot = OBJ_PROP(object, info->offset);
+	return Z_TYPE_P(slot) == IS_UNDEF ? NULL : slot;
+}
+
+/* ---- exceptions ---- */
+
+zend_object *altair_take_exception(void)
+{
+	zend_object *exception = EG(exception);
+	if (exception != NULL) {
+		GC_ADDREF(exception);
+		zend_clear_exception();
+	}
+	return exception;
+}
+
+void altair_throw(zend_object *exception)
+{
+	zend_throw_exception_internal(exception);
+}
+
+bool altair_is_unwind_exit(zend_object *exception)
+{
+	return zend_is_unwind_exit(exception);
+}
+
+zval *altair_exception_property(zend_object *exception, const char *name, size_t len)
+{
+	zend_class_entry *base = instanceof_function(exception->ce, zend_ce_exception)
+		? zend_ce_exception : zend_ce_error;
+	zend_property_info *info = zend_hash_str_find_ptr(&base->properties_info, name, len);
+	if (info == NULL) {
+		return NULL;
+	}
+	/* A class below the base keeps the base's slots, whatever it declares itself. */
+	zval *slot = OBJ_PROP(exception, info->offset);
+	ZVAL_DEREF(slot);
+	return Z_TYPE_P(slot) == IS_UNDEF ? NULL : slot;
+}
