@@ -4,20 +4,8 @@ use altair_engine::{DEFAULT_TIMEOUT_MS, Database, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
+use crate::permits::Permits;
 use crate::tool::{DATABASE, NAME, NETWORK, QUERIES, SNIPPET, TIMEOUT_MS, WRITES};
-
-/// What calls may ask for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Permits {
-    /// Real writes to the project.
-    pub writes: bool,
-    /// Database sessions that write and are rolled back.
-    pub rollback: bool,
-    /// Outbound connections.
-    pub network: bool,
-    /// Connections to the application's services, which no call has to ask for.
-    pub services: bool,
-}
 
 /// What a call asks for.
 #[derive(Debug, PartialEq, Eq)]

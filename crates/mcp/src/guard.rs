@@ -7,7 +7,7 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{StatusCode, Uri};
 use subtle::ConstantTimeEq;
 
-use crate::http::Token;
+use crate::token::Token;
 
 /// Where the server is.
 pub const PATH: &str = "/mcp";

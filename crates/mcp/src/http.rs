@@ -1,7 +1,6 @@
 //! Streamable HTTP.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -23,72 +22,13 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::guard::{Guard, Refusal};
 use crate::server::Server;
-
-/// The environment variable that holds the token.
-pub const TOKEN_VARIABLE: &str = "ALTAIR_MCP_TOKEN";
-
-/// Characters that a token has at least: what a person makes up in a hurry is guessed in one.
-const TOKEN_MIN: usize = 16;
-/// Bytes of chance in a token that is generated.
-const TOKEN_BYTES: usize = 32;
+use crate::token::Token;
 
 /// As for a message on standard input (`rmcp`'s `DEFAULT_MAX_LINE_LENGTH`).
 const REQUEST_MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// How long connections may take to end when the server does.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// What every request has to bring: other users of the machine reach loopback, too, and so does a
-/// run with the network open.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
-    }
-}
-
-impl Token {
-    /// One that somebody has chosen.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it.
-    pub fn given(token: &str) -> Result<Self, String> {
-        if token.len() < TOKEN_MIN {
-            return Err(format!("it has fewer than {TOKEN_MIN} characters"));
-        }
-        // What can stand in a header, and is not cut there.
-        if !token.bytes().all(|byte| (0x20..0x7f).contains(&byte)) || token.trim() != token {
-            return Err("it has other characters than printable ASCII, or blanks around it".into());
-        }
-        Ok(Self(token.to_owned()))
-    }
-
-    /// One that nobody can guess.
-    ///
-    /// # Errors
-    ///
-    /// Where the system has no random numbers.
-    pub fn generate() -> io::Result<Self> {
-        let mut bytes = [0; TOKEN_BYTES];
-        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        Ok(Self(
-            bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
-        ))
-    }
-
-    /// The token itself.
-    #[must_use]
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
 
 type Body = BoxBody<Bytes, Infallible>;
 type Mcp = StreamableHttpService<Server, LocalSessionManager>;
@@ -218,6 +158,7 @@ fn refuse(Refusal { status, why }: Refusal) -> Response<Body> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::token::TOKEN_BYTES;
 
     #[test]
     fn generated_tokens_differ_and_are_long() {

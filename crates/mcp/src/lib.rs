@@ -9,8 +9,10 @@ mod arguments;
 mod calls;
 mod guard;
 mod http;
+mod permits;
 mod server;
 mod stdio;
+mod token;
 mod tool;
 
 /// What fuzz targets reach of the crate's own.
@@ -32,10 +34,10 @@ use altair_engine::Evaluator;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-pub use arguments::Permits;
 use calls::Calls;
-pub use http::{TOKEN_VARIABLE, Token};
+pub use permits::Permits;
 use server::Server;
+pub use token::{TOKEN_VARIABLE, Token};
 
 /// How clients reach the server.
 #[derive(Debug)]

@@ -12,8 +12,9 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use tokio::task::JoinHandle;
 
-use crate::arguments::{Arguments, Permits};
+use crate::arguments::Arguments;
 use crate::calls::{Calls, Outcome};
+use crate::permits::Permits;
 use crate::tool;
 
 /// How often a call that has a progress token is told of.

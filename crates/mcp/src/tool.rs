@@ -6,7 +6,7 @@ use altair_engine::{DEFAULT_TIMEOUT_MS, Database, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use crate::arguments::Permits;
+use crate::permits::Permits;
 
 /// Its name.
 pub const NAME: &str = "framework__eval";

@@ -11,13 +11,8 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
-use crate::system_calls;
+use crate::system_calls::{self, HUGE_BYTES, PAGES};
 
-/// Bytes of a huge page where pages have 4 KiB: on x86-64, the only architecture with templates.
-pub(crate) const HUGE_BYTES: usize = 2 << 20;
-const PAGE_BYTES: usize = 4096;
-/// Pages in one.
-pub(crate) const PAGES: usize = HUGE_BYTES / PAGE_BYTES;
 /// As many are told at most: 1 GiB.
 pub(crate) const WINDOWS_MAX: usize = 512;
 /// Bytes of an address in a packet.

@@ -14,7 +14,12 @@ use nix::libc::{self, c_int, c_long};
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::Status;
-use crate::huge_pages::{HUGE_BYTES, PAGES};
+
+/// Bytes of a huge page where pages have 4 KiB: on x86-64, the only architecture with templates.
+pub(crate) const HUGE_BYTES: usize = 2 << 20;
+const PAGE_BYTES: usize = 4096;
+/// Pages in one.
+pub(crate) const PAGES: usize = HUGE_BYTES / PAGE_BYTES;
 
 /// Which side of a clone the caller is.
 pub(crate) enum Cloned {

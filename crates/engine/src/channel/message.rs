@@ -4,11 +4,13 @@ use altair_sandbox::Record;
 use altair_sandbox::bounded::at_most;
 use serde::{Deserialize, Serialize};
 
-use super::packets::MESSAGE_MAX_BYTES;
 use crate::encode::EXCEPTION_MAX_BYTES;
 use crate::guards::ToldStates;
 use crate::queries::News;
 use crate::result::{Blocked, Location, Phase};
+
+/// The longest message that is put together: a boot's record of what it looked at.
+pub const MESSAGE_MAX_BYTES: usize = 8 << 20;
 
 /// Entries of a list of guards that are read.
 pub(super) const GUARDS_MAX: usize = 16;

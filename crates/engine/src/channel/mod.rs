@@ -13,12 +13,12 @@ mod task;
 mod tests;
 
 pub use message::{
-    BootReport, Ending, INI_MAX, LocationRef, Message, Outside, Report, StoppedRef, VARIABLES_MAX,
-    VARIABLES_MAX_BYTES,
+    BootReport, Ending, INI_MAX, LocationRef, MESSAGE_MAX_BYTES, Message, Outside, Report,
+    StoppedRef, VARIABLES_MAX, VARIABLES_MAX_BYTES,
 };
 pub use packets::{
-    MESSAGE_MAX_BYTES, MessageReader, PACKET_BYTES, TaskReader, UnreadableTask, encode_message,
-    encode_stopped, encode_task, fits,
+    MessageReader, PACKET_BYTES, TaskReader, UnreadableTask, encode_message, encode_stopped,
+    encode_task, fits,
 };
 pub use secret::{SECRET_BYTES, Secret};
 pub use task::{

@@ -8,9 +8,6 @@ use super::task::Task;
 /// (`net.core.wmem_default`, 212992 bytes) several times over.
 pub const PACKET_BYTES: usize = 32 * 1024;
 
-/// The longest message that is put together: a boot's record of what it looked at.
-pub const MESSAGE_MAX_BYTES: usize = 8 << 20;
-
 /// The packet is a whole message. One may stand between two packets of a longer message: the
 /// deadline's signal handler does not wait for a report to be sent.
 const WHOLE: u8 = 0;
