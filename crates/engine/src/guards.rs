@@ -93,6 +93,9 @@ impl Guard {
     }
 }
 
+// A variant more has its place in `ALL`.
+const _: () = assert!(Guard::Deadline as usize + 1 == Guard::ALL.len());
+
 impl fmt::Display for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
