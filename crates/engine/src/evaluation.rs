@@ -2,19 +2,18 @@
 //! judge how it ended, keep secrets out of the answer.
 
 use std::ffi::OsString;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Ended, Refusal, Stream, Supervision};
-use nix::time::{ClockId, clock_gettime};
+use altair_sandbox::{Ended, Supervision};
 
 use crate::audit::{self, AuditError};
+use crate::began::Began;
 use crate::blocked::Context;
 use crate::bounds::{AFTERWARDS, GRACE, OUTPUT_LIMIT, stop_signal};
 use crate::channel::{self, MessageReader, Secret, SnippetTask, Work};
-use crate::child_messages::{ChildMessages, thread_names};
+use crate::child_messages::ChildMessages;
 use crate::cold_start::{NewChild, start_cold};
 use crate::concurrency::{Turn, Turns};
 use crate::context::RequestContext;
@@ -28,6 +27,7 @@ use crate::project_environment::ProjectEnvironment;
 use crate::queries::CollectedQueries;
 use crate::redaction::output::Redactor;
 use crate::request::{EvalRequest, Target};
+use crate::run_listener::Listener;
 use crate::services::{self, Service, Services};
 use crate::settings::Settings;
 use crate::unfit_php::never_entered;
@@ -52,27 +52,6 @@ pub struct Evaluation {
     pub(crate) services: Services,
     pub(crate) began: Began,
     pub(crate) turns: Option<Turns>,
-}
-
-/// When an evaluation began, by the host's clock and by the one that its child reads, too.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Began {
-    at: Instant,
-    /// Nanoseconds of `CLOCK_MONOTONIC`.
-    ns: u64,
-}
-
-impl Began {
-    pub(crate) fn now() -> Self {
-        let ns = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
-            let nanos = i128::from(now.tv_sec()) * 1_000_000_000 + i128::from(now.tv_nsec());
-            u64::try_from(nanos).unwrap_or(0)
-        });
-        Self {
-            at: Instant::now(),
-            ns,
-        }
-    }
 }
 
 /// A child that has ended, and what was heard of it.
@@ -462,46 +441,4 @@ impl Evaluation {
 
 fn not_started(error: &dyn std::fmt::Display) -> EvalError {
     EvalError::Launch(format!("No child could be started: {error}."))
-}
-
-/// Turns the sandbox's events into messages for us and output for the observer.
-struct Listener<'a, 'o> {
-    redactor: &'a mut Redactor<'o>,
-    /// The child, as the host knows it.
-    process: Option<i32>,
-    /// The names of its other threads, where it has some before its guards are on.
-    threads: Option<Vec<String>>,
-    reader: MessageReader,
-    heard: ChildMessages,
-    /// The observer has had enough of what it was shown when boot was over.
-    interrupted: bool,
-}
-
-impl altair_sandbox::Observer for Listener<'_, '_> {
-    fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
-        self.redactor.output(stream, chunk)
-    }
-
-    fn packet(&mut self, packet: &[u8]) {
-        let was_ready = self.heard.ready.is_some();
-        self.heard.take(self.reader.push(packet), packet);
-        if !was_ready && self.heard.ready.is_some() {
-            let shown = self.redactor.boot_is_over(&self.heard.variables);
-            self.interrupted = shown.is_break();
-        }
-        if self.heard.has_threads && self.threads.is_none() {
-            self.threads = Some(self.process.map(thread_names).unwrap_or_default());
-        }
-    }
-
-    fn refused(&mut self, refusal: Refusal) {
-        self.heard.refused.call(refusal);
-    }
-
-    fn tick(&mut self) -> ControlFlow<()> {
-        if self.threads.is_some() || self.interrupted {
-            return ControlFlow::Break(());
-        }
-        self.redactor.tick()
-    }
 }

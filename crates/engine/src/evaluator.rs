@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::audit::Actor;
+use crate::began::Began;
 use crate::error::reason;
-use crate::evaluation::{Began, Evaluation};
+use crate::evaluation::Evaluation;
 use crate::guards::Selection;
 use crate::observer::Observer;
 use crate::project_environment::ProjectEnvironment;

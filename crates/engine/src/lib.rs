@@ -5,6 +5,7 @@
 //! talks to it over the [`channel`] and turns how it ended into a result.
 
 pub mod audit;
+mod began;
 mod blocked;
 mod bounds;
 pub mod channel;
@@ -41,6 +42,7 @@ mod readable_paths;
 pub mod redaction;
 mod request;
 mod result;
+mod run_listener;
 pub mod services;
 mod settings;
 pub mod sql;

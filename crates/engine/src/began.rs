@@ -1,0 +1,26 @@
+//! When an evaluation began.
+
+use std::time::Instant;
+
+use nix::time::{ClockId, clock_gettime};
+
+/// When an evaluation began, by the host's clock and by the one that its child reads, too.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Began {
+    pub at: Instant,
+    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    pub ns: u64,
+}
+
+impl Began {
+    pub(crate) fn now() -> Self {
+        let ns = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
+            let nanos = i128::from(now.tv_sec()) * 1_000_000_000 + i128::from(now.tv_nsec());
+            u64::try_from(nanos).unwrap_or(0)
+        });
+        Self {
+            at: Instant::now(),
+            ns,
+        }
+    }
+}
