@@ -2,6 +2,8 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 pub mod attack;
+pub mod connections;
+pub mod peers;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,0 +1,89 @@
+//! What the tests of connections share: an attempt to connect, what it may reach, and what is
+//! counted of it.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
+
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use altair_sandbox::{Connections, LocalSocket};
+use nix::libc;
+
+use super::peers::Talks;
+
+/// Descriptors and threads of the test program are counted: one test at a time.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A Unix socket is a path, all else an address.
+fn connect(to: &str) -> std::io::Result<Box<dyn Talks>> {
+    Ok(match to.parse::<SocketAddr>() {
+        Ok(address) => Box::new(TcpStream::connect(address)?),
+        Err(_) => Box::new(UnixStream::connect(to)?),
+    })
+}
+
+/// Connects to each and says what it hears there.
+pub fn connect_to_each(to: &str) {
+    for to in to.split(' ') {
+        match connect(to) {
+            Ok(mut stream) => {
+                stream.write_all(b"hello").unwrap();
+                let mut heard = [0; 5];
+                stream.read_exact(&mut heard).unwrap();
+                println!("{to} {}", String::from_utf8_lossy(&heard));
+            }
+            Err(error) => println!("{to} {}", error.raw_os_error().unwrap()),
+        }
+    }
+}
+
+/// `struct sockaddr_in`.
+pub fn address_of(address: SocketAddr) -> [u8; 16] {
+    let SocketAddr::V4(v4) = address else {
+        panic!("{address}")
+    };
+    let mut bytes = [0; 16];
+    bytes[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+    bytes[2..4].copy_from_slice(&v4.port().to_be_bytes());
+    bytes[4..8].copy_from_slice(&v4.ip().octets());
+    bytes
+}
+
+pub fn to_addresses(addresses: &[SocketAddr]) -> Connections {
+    Connections {
+        addresses: addresses.to_vec(),
+        ..Connections::default()
+    }
+}
+
+pub fn socket_at(path: &Path) -> LocalSocket {
+    LocalSocket {
+        named: path.to_owned(),
+        path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+    }
+}
+
+pub fn to_sockets(paths: &[&Path]) -> Connections {
+    Connections {
+        sockets: paths.iter().map(|path| socket_at(path)).collect(),
+        ..Connections::default()
+    }
+}
+
+pub fn heard(to: impl std::fmt::Display) -> String {
+    format!("{to} heard\n")
+}
+
+pub fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task")
+        .unwrap()
+        .filter(|task| {
+            let name = task.as_ref().unwrap().path().join("comm");
+            std::fs::read_to_string(name).is_ok_and(|name| name.starts_with("altair-connect"))
+        })
+        .count()
+}

@@ -1,0 +1,121 @@
+//! A connection that is not there at once is made in the background, or waited for whatever
+//! interrupts.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::undocumented_unsafe_blocks
+)]
+
+mod common;
+
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::FromRawFd;
+use std::time::Duration;
+
+use common::attack::{attack_to, call, say};
+use common::connections::{address_of, alone, to_addresses};
+use common::peers::{Full, answers_tcp, free_port};
+use nix::libc;
+
+attacks![connect_without_blocking, connect_while_interrupted];
+
+/// A socket that does not block: `refusing answering full`.
+fn connect_without_blocking(to: &str) {
+    for (name, to) in ["refusing", "answering", "full"]
+        .into_iter()
+        .zip(to.split(' '))
+    {
+        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK;
+        let socket = unsafe { libc::socket(libc::AF_INET, kind, 0) };
+        let address = address_of(to.parse().unwrap());
+        let connecting = call(
+            libc::SYS_connect,
+            &[socket as u64, address.as_ptr() as u64, 16],
+        );
+        say(name, connecting);
+        if name != "full" {
+            let mut wait = libc::pollfd {
+                fd: socket,
+                events: libc::POLLOUT,
+                revents: 0,
+            };
+            assert_eq!(unsafe { libc::poll(&raw mut wait, 1, 10_000) }, 1);
+            let stream = unsafe { TcpStream::from_raw_fd(socket) };
+            let error = stream.take_error().unwrap();
+            println!(
+                "{name}-then {}",
+                error.map_or(0, |error| error.raw_os_error().unwrap())
+            );
+        }
+    }
+}
+
+#[test]
+fn a_socket_that_does_not_block_is_connected_in_the_background() {
+    let _alone = alone();
+    let refusing = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let (answering, full) = (answers_tcp("127.0.0.1:0"), Full::new());
+    let to = format!("{refusing} {answering} {}", full.address);
+    let connections = to_addresses(&[refusing, answering, full.address]);
+    let attacked = attack_to(connections, "connect_without_blocking", &to);
+    // Loopback may answer at once.
+    assert_eq!(
+        attacked.errno("refusing-then") + attacked.errno("refusing"),
+        if attacked.errno("refusing") == libc::EINPROGRESS {
+            libc::EINPROGRESS + libc::ECONNREFUSED
+        } else {
+            libc::ECONNREFUSED
+        }
+    );
+    assert!([0, libc::EINPROGRESS].contains(&attacked.errno("answering")));
+    assert_eq!(attacked.errno("answering-then"), 0);
+    assert_eq!(attacked.errno("full"), libc::EINPROGRESS);
+}
+
+/// Waits for connections while a signal comes every other millisecond, after which calls go on.
+fn connect_while_interrupted(to: &str) {
+    extern "C" fn nothing(_: i32) {}
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = nothing as extern "C" fn(i32) as usize;
+    action.sa_flags = libc::SA_RESTART;
+    let often = libc::timeval {
+        tv_sec: 0,
+        tv_usec: 2000,
+    };
+    let timer = libc::itimerval {
+        it_interval: often,
+        it_value: often,
+    };
+    let address = address_of(to.parse().unwrap());
+    unsafe {
+        libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
+        libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
+    }
+    for name in ["first", "second", "third"] {
+        let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) };
+        let connecting = call(
+            libc::SYS_connect,
+            &[socket as u64, address.as_ptr() as u64, 16],
+        );
+        say(name, connecting);
+    }
+}
+
+#[test]
+fn a_call_that_signals_interrupt_ends_as_it_would_have() {
+    let _alone = alone();
+    let full = Full::new();
+    let listener = full.listener.try_clone().unwrap();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        listener.incoming().for_each(drop);
+    });
+    let to = full.address.to_string();
+    let attacked = attack_to(
+        to_addresses(&[full.address]),
+        "connect_while_interrupted",
+        &to,
+    );
+    assert_eq!(attacked.output(), "first 0\nsecond 0\nthird 0\n");
+}
