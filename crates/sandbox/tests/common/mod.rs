@@ -4,6 +4,7 @@
 pub mod attack;
 pub mod connections;
 pub mod peers;
+pub mod view;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,0 +1,198 @@
+//! What the tests of the filesystem view share: a place with a project, whose cases run as the user
+//! that the tests run as and, where that is root, as an ordinary user, too, who needs a user
+//! namespace for it.
+#![allow(unsafe_code, dead_code, clippy::unwrap_used, clippy::expect_used)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use altair_sandbox::{
+    Change, ChangeKind, Connections, Ended, Launch, Limits, Place as Found, Policy, Privileges,
+    Project, Shown, Status, Temp, View, Writes,
+};
+use nix::libc;
+use tempfile::TempDir;
+
+use super::{LONG, Recorder, sh, stdout, supervision};
+
+/// An ordinary user, where the tests run as root.
+pub const NOBODY: u32 = 65534;
+
+/// What a shell and the usual tools need.
+const SYSTEM: &[&str] = &[
+    "/bin",
+    "/lib",
+    "/lib64",
+    "/usr/bin",
+    "/usr/lib",
+    "/etc/passwd",
+];
+
+pub const MIB: u64 = 1 << 20;
+
+pub fn found(path: impl AsRef<Path>) -> Found {
+    Found::find(path.as_ref()).unwrap()
+}
+
+pub fn later() -> Instant {
+    Instant::now() + LONG
+}
+
+/// Runs a case as the tests' own user and, from root, as an ordinary one.
+pub fn as_each_user(case: fn(&Place)) {
+    case(&Place::new(None));
+    if nix::unistd::geteuid().is_root() {
+        let place = Place::new(Some(NOBODY));
+        std::thread::scope(|scope| {
+            let run = || {
+                become_ordinary();
+                case(&place);
+            };
+            scope.spawn(run).join().unwrap();
+        });
+    }
+}
+
+/// Raw calls change the calling thread alone.
+pub fn become_ordinary() {
+    let id = libc::c_long::from(NOBODY);
+    // SAFETY: no pointer but a null one for an empty list.
+    unsafe {
+        assert_eq!(
+            libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<u32>()),
+            0
+        );
+        assert_eq!(libc::syscall(libc::SYS_setresgid, id, id, id), 0);
+        assert_eq!(libc::syscall(libc::SYS_setresuid, id, id, id), 0);
+    }
+}
+
+/// A project `app` with a file and a directory, and a secret beside it.
+pub struct Place {
+    dir: TempDir,
+    pub ordinary: bool,
+}
+
+impl Place {
+    pub fn new(owner: Option<u32>) -> Self {
+        let place = Self {
+            dir: TempDir::with_prefix("altair view ").unwrap(),
+            ordinary: owner.is_some(),
+        };
+        fs::set_permissions(place.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+        place.write("secret", "the secret");
+        place.write("app/file", "content");
+        place.write("app/dir/one", "1");
+        place.write("app/dir/two", "22");
+        if let Some(owner) = owner {
+            let chown = |path: PathBuf| {
+                std::os::unix::fs::lchown(path, Some(owner), Some(owner)).unwrap();
+            };
+            for path in [
+                "",
+                "secret",
+                "app",
+                "app/file",
+                "app/dir",
+                "app/dir/one",
+                "app/dir/two",
+            ] {
+                chown(place.path(path));
+            }
+        }
+        place
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(path)
+    }
+
+    pub fn write(&self, path: &str, content: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    pub fn view(&self) -> View {
+        View {
+            readable: SYSTEM.iter().map(Shown::of_system).collect(),
+            devices: vec!["/dev/null".into(), "/dev/nothing".into()],
+            files: Vec::new(),
+            project: Project {
+                root: found(self.path("app")),
+                writes: Writes::Layer {
+                    bytes: 8 * MIB,
+                    on_disk: None,
+                },
+                sealed: Some(".sealed".into()),
+            },
+            temp: Temp {
+                path: "/tmp".into(),
+                bytes: MIB,
+            },
+        }
+    }
+
+    pub fn launch(&self, script: &str, view: View) -> Launch {
+        Launch {
+            cwd: view.project.root.path().to_owned(),
+            policy: Policy {
+                limits: Limits::default(),
+                privileges: Privileges::Drop { run_as: None },
+                view: Some(view),
+                connections: Connections::default(),
+                makes_real_files: false,
+            },
+            ..sh(script)
+        }
+    }
+
+    /// Runs a script that must succeed; its output and what it changed.
+    pub fn run(&self, script: &str, view: View) -> (String, Vec<Change>) {
+        let (ended, changes) = self.end_of(script, view);
+        assert_eq!(
+            ended.status,
+            Status::Exited(0),
+            "{}",
+            String::from_utf8_lossy(&ended.stderr.head)
+        );
+        (stdout(&ended), changes)
+    }
+
+    pub fn end_of(&self, script: &str, view: View) -> (Ended, Vec<Change>) {
+        let mut child = self.launch(script, view).spawn().unwrap();
+        let layer = child.take_layer();
+        let ended = child.supervise(supervision(LONG), &mut Recorder::default());
+        (
+            ended,
+            layer
+                .map(|layer| layer.changes(1000, later()).first)
+                .unwrap_or_default(),
+        )
+    }
+
+    pub fn shows(&self, script: &str) -> String {
+        self.run(script, self.view()).0
+    }
+}
+
+pub fn change(kind: ChangeKind, path: &str, size: u64) -> Change {
+    Change {
+        path: path.trim_end_matches('/').into(),
+        kind,
+        directory: path.ends_with('/'),
+        size,
+    }
+}
+
+pub fn with_writes(place: &Place, writes: Writes) -> View {
+    let mut view = place.view();
+    view.project.writes = writes;
+    view
+}
