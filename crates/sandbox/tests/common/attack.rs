@@ -155,6 +155,10 @@ pub fn call(number: i64, args: &[u64]) -> i64 {
     unsafe { libc::syscall(number, a, b, c, d, e, f) }
 }
 
+pub fn c(text: &str) -> std::ffi::CString {
+    std::ffi::CString::new(text).unwrap()
+}
+
 /// What an attack came to.
 pub struct Attacked {
     pub ended: Ended,
