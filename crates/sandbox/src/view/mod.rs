@@ -3,6 +3,7 @@
 
 mod changes;
 mod mount;
+mod namespaces;
 mod plan;
 mod remove;
 mod renewal;
@@ -12,7 +13,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub use changes::{Change, ChangeKind, Changes, Layer};
-pub(crate) use mount::{MAP_REQUEST_BYTES, Renewed, apply, enter_namespaces, map_ids, renew};
+pub(crate) use mount::{Renewed, apply, renew};
+pub(crate) use namespaces::{MAP_REQUEST_BYTES, enter_namespaces, map_ids};
 pub(crate) use plan::{IdMaps, Layers, PreparedView, UserNamespace};
 pub use remove::remove_directory;
 pub use renewal::Renewal;

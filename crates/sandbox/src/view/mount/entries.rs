@@ -1,0 +1,83 @@
+//! An entry of the private root: made, and given back what is too strict for it.
+
+use std::ffi::CStr;
+
+use nix::errno::Errno;
+use nix::libc;
+
+use super::calls::{ALWAYS, attach, clone_tree, is_inode, mount, set_attributes};
+use super::files::{make_directory, make_file, make_file_of};
+use crate::view::plan::PreparedView;
+use crate::view::tree::{DIRECTORY_MODE, Entry};
+use crate::{Inode, raw_descriptors};
+
+pub(super) fn make(entry: &Entry, prepared: &PreparedView) -> nix::Result<()> {
+    match entry {
+        Entry::Directory { at } => make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE),
+        Entry::Temp { at } => mount(
+            Some(c"altair-temp"),
+            at,
+            Some(c"tmpfs"),
+            ALWAYS | libc::MS_NOEXEC,
+            Some(&prepared.temp_options),
+        ),
+        Entry::File { at, content } => make_file_of(at, content),
+        Entry::Link { at, target } => {
+            // SAFETY: two C strings that outlive the call.
+            let result = unsafe { libc::symlinkat(target.as_ptr(), libc::AT_FDCWD, at.as_ptr()) };
+            Errno::result(result).map(drop)
+        }
+        Entry::Bind {
+            source,
+            at,
+            directory,
+            device: _,
+            inode,
+        } => {
+            let mut flags = libc::MS_BIND;
+            if *directory {
+                make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE)?;
+                // Without what is mounted below, a user namespace refuses.
+                flags |= libc::MS_REC;
+            } else {
+                make_file(at)?;
+            }
+            let mounted = match inode {
+                None => mount(Some(source), at, None, flags, None),
+                Some(_) => mount_inode(source, at, *directory, *inode),
+            };
+            match mounted {
+                // What the process's user could not reach outside either, or what is gone by now:
+                // an empty place is left.
+                Err(Errno::EACCES | Errno::ENOENT | Errno::ENOTDIR | Errno::ESTALE) => Ok(()),
+                other => other,
+            }
+        }
+    }
+}
+
+/// Mounts what is at `source` at `at`, where that is the file that it has to be.
+fn mount_inode(source: &CStr, at: &CStr, whole: bool, inode: Option<Inode>) -> nix::Result<()> {
+    let tree = clone_tree(source, whole)?;
+    let attached = is_inode(tree, inode).and_then(|()| attach(tree, libc::AT_FDCWD, at));
+    raw_descriptors::close(tree);
+    attached
+}
+
+/// Takes back what is too strict for an entry.
+pub(super) fn release(entry: &Entry) -> nix::Result<()> {
+    let (at, cleared) = match entry {
+        Entry::Temp { at } => (at, libc::MOUNT_ATTR_RDONLY),
+        Entry::Bind {
+            at, device: true, ..
+        } => (at, libc::MOUNT_ATTR_NODEV),
+        Entry::Bind { .. } | Entry::Directory { .. } | Entry::File { .. } | Entry::Link { .. } => {
+            return Ok(());
+        }
+    };
+    match set_attributes(libc::AT_FDCWD, at, libc::MOUNT_ATTR_NOEXEC, cleared, false) {
+        // Not mounted, because it could not be.
+        Err(Errno::EINVAL) => Ok(()),
+        other => other,
+    }
+}

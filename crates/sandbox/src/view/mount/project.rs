@@ -1,0 +1,101 @@
+//! The project: mounted as it is, or under layers that take the writes.
+
+use std::os::fd::RawFd;
+
+use nix::errno::Errno;
+use nix::libc;
+
+use super::calls::{ALWAYS, bind, mount};
+use super::files::{make_directory, open_directory};
+use crate::raw_descriptors;
+use crate::view::renewal::{COVER, LayerMount, MountKind, Mounts};
+use crate::view::tree::DIRECTORY_MODE;
+
+/// Mounts the project, from what is kept in the working directory, which is
+/// [`BACKSTAGE`](crate::view::renewal::BACKSTAGE). Where there is a layer, gives its directory.
+pub(super) fn mount_project(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
+    let store = match &mounts.kind {
+        MountKind::Bind { source } => {
+            bind(source, &mounts.project)?;
+            None
+        }
+        MountKind::Layers {
+            store,
+            options,
+            parts,
+            user_xattr,
+        } => {
+            if let Some(options) = options {
+                mount(
+                    Some(c"altair-layer"),
+                    store,
+                    Some(c"tmpfs"),
+                    ALWAYS,
+                    Some(options),
+                )?;
+            }
+            for (index, part) in parts.iter().enumerate() {
+                match layer_part(part, *user_xattr) {
+                    Ok(()) => {}
+                    // The project itself has to have its layer; what is mounted below it can do
+                    // without.
+                    Err(_) if index > 0 => bind(&part.source, &part.at)?,
+                    Err(errno) => return Err(errno),
+                }
+            }
+            Some(open_directory(store)?)
+        }
+    };
+    for (source, at) in &mounts.files {
+        bind(source, at)?;
+    }
+    if let Some(at) = &mounts.sealed {
+        match bind(COVER, at) {
+            // The place for it is gone since the template was made.
+            Err(Errno::ENOENT) => {
+                match make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE) {
+                    Err(Errno::EEXIST) => {}
+                    made => made?,
+                }
+                bind(COVER, at)?;
+            }
+            other => other?,
+        }
+    }
+    Ok(store)
+}
+
+fn layer_part(part: &LayerMount, user_xattr: bool) -> nix::Result<()> {
+    make_directory(libc::AT_FDCWD, &part.upper, 0o700)?;
+    make_directory(libc::AT_FDCWD, &part.work, 0o700)?;
+    if let Some(name) = &part.make {
+        let upper = open_directory(&part.upper)?;
+        let made = make_directory(upper, name, DIRECTORY_MODE);
+        raw_descriptors::close(upper);
+        made?;
+    }
+    own(part, user_xattr)?;
+    mount(
+        Some(c"altair-project"),
+        &part.at,
+        Some(c"overlay"),
+        ALWAYS,
+        Some(&part.options),
+    )
+}
+
+/// The upper directory shows as the project's own: its owner and mode are to be the same.
+fn own(part: &LayerMount, in_user_namespace: bool) -> nix::Result<()> {
+    // SAFETY: a C string that outlives the call.
+    let result =
+        unsafe { libc::fchownat(libc::AT_FDCWD, part.upper.as_ptr(), part.uid, part.gid, 0) };
+    match Errno::result(result) {
+        Ok(_) => {}
+        // Another user's, which is none in the namespace: shown as the process's own.
+        Err(Errno::EINVAL | Errno::EPERM) if in_user_namespace => {}
+        Err(errno) => return Err(errno),
+    }
+    // SAFETY: a C string that outlives the call.
+    let result = unsafe { libc::fchmodat(libc::AT_FDCWD, part.upper.as_ptr(), part.mode, 0) };
+    Errno::result(result).map(drop)
+}

@@ -1,0 +1,83 @@
+//! The namespaces of the process that makes a private root, and the ids in them.
+//!
+//! As in [`crate::system_calls`], what the process calls is async-signal-safe.
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+use std::os::fd::RawFd;
+use std::{fs, io};
+
+use nix::errno::Errno;
+use nix::libc::{self, c_int};
+use nix::sys::prctl;
+
+use super::plan::{IdMaps, PreparedView};
+use crate::error::{Failure, Step};
+use crate::raw_descriptors;
+
+/// Gives the calling process its namespaces.
+pub(crate) fn enter_namespaces(prepared: &PreparedView, lifeline: RawFd) -> Result<(), Failure> {
+    let map = |e| Step::IdMaps.failed(e);
+    let unshare = |flags| {
+        // SAFETY: no pointer is passed.
+        let made = Errno::result(unsafe { libc::unshare(flags) });
+        made.map(drop).map_err(|e| Step::Namespace.failed(e))
+    };
+    let Some(namespace) = &prepared.user_namespace else {
+        return unshare(libc::CLONE_NEWNS);
+    };
+    if namespace.by_host {
+        unshare(libc::CLONE_NEWNS | libc::CLONE_NEWUSER)?;
+        return ask_for_maps(lifeline).map_err(map);
+    }
+    // A change of user before this has made the process's files in /proc the root's.
+    prctl::set_dumpable(true).map_err(map)?;
+    unshare(libc::CLONE_NEWNS | libc::CLONE_NEWUSER)?;
+    // Without this a process without rights may not map its group (user_namespaces(7)).
+    write_file(c"/proc/self/setgroups", b"deny").map_err(map)?;
+    write_file(c"/proc/self/uid_map", namespace.maps.uid.to_bytes()).map_err(map)?;
+    write_file(c"/proc/self/gid_map", namespace.maps.gid.to_bytes()).map_err(map)
+}
+
+/// Bytes of the packet by which a process asks its host to map its ids: its own. The answer is an
+/// errno, or 0.
+pub(crate) const MAP_REQUEST_BYTES: usize = 4;
+
+/// How long the answer is waited for, in milliseconds.
+const MAP_PATIENCE_MS: c_int = 5_000;
+
+fn ask_for_maps(lifeline: RawFd) -> nix::Result<()> {
+    let own: [u8; MAP_REQUEST_BYTES] = nix::unistd::getpid().as_raw().to_ne_bytes();
+    raw_descriptors::send(lifeline, &own);
+    let mut fds = [libc::pollfd {
+        fd: lifeline,
+        events: libc::POLLIN,
+        revents: 0,
+    }];
+    raw_descriptors::poll(&mut fds, MAP_PATIENCE_MS);
+    let mut answer = [0; 4];
+    match raw_descriptors::receive(lifeline, &mut answer)? {
+        4 => match i32::from_ne_bytes(answer) {
+            0 => Ok(()),
+            errno => Err(Errno::from_raw(errno)),
+        },
+        _ => Err(Errno::EPIPE),
+    }
+}
+
+/// Maps the ids of a process that has asked for it, in the host.
+pub(crate) fn map_ids(pid: i32, maps: &IdMaps) -> io::Result<()> {
+    let proc = std::path::PathBuf::from(format!("/proc/{pid}"));
+    fs::write(proc.join("gid_map"), maps.gid.to_bytes())?;
+    fs::write(proc.join("uid_map"), maps.uid.to_bytes())
+}
+
+fn write_file(path: &CStr, content: &[u8]) -> nix::Result<()> {
+    // SAFETY: a C string that outlives the call.
+    let fd: c_int =
+        Errno::result(unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) })?;
+    // SAFETY: pointer and length are of one slice.
+    let written = Errno::result(unsafe { libc::write(fd, content.as_ptr().cast(), content.len()) });
+    raw_descriptors::close(fd);
+    written.map(drop)
+}
