@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::value::STRING_MAX;
+use super::bounds::STRING_MAX;
 use super::{TRUNCATED, shorten};
 
 /// Previous exceptions that are shown.

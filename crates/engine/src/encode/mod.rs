@@ -3,21 +3,22 @@
 //! The shapes and their bounds are decided here, on a [`Node`] that says what a value is; the
 //! extension implements `Node` for PHP's values, the tests for trees of their own.
 
+mod bounds;
 mod budget;
 mod exception;
+mod node;
 mod read;
 mod value;
 
+pub use bounds::{ITERABLE_PREVIEW, MAX_DEPTH, MAX_ENTRIES, STRING_MAX, VALUE_MAX_BYTES};
 pub use exception::{
     Code, ExceptionView, Frame, MAX_PREVIOUS_CHAIN, MAX_TRACE_FRAMES, Previous, encode_exception,
     format_frames,
 };
+pub use node::{Ended, Key, Node, ObjectShape, Shape, Step, Thrown, UserCode};
 pub(crate) use read::read_bounded;
 pub use read::{EXCEPTION_MAX_BYTES, read_exception, read_value};
-pub use value::{
-    Ended, ITERABLE_PREVIEW, Key, MAX_DEPTH, MAX_ENTRIES, Node, ObjectShape, STRING_MAX, Shape,
-    Step, Thrown, UserCode, VALUE_MAX_BYTES, encode_value,
-};
+pub use value::encode_value;
 
 /// What follows a text that was cut.
 pub const TRUNCATED: &str = "...(truncated)";

@@ -1,0 +1,118 @@
+//! What a value says of itself to the encoder.
+
+use std::borrow::Cow;
+
+use super::bounds::LABEL_MAX;
+use super::shorten;
+
+/// The application's code, run while a value was looked at, ended the whole run: `exit` or a fatal error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended;
+
+/// What became of the application's code that was run to look at a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UserCode<T> {
+    /// It gave this.
+    Gave(T),
+    /// It threw.
+    Threw(Thrown),
+    /// It ended the run.
+    Ended,
+}
+
+/// An exception that left the application's code while a value was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thrown {
+    /// Its class.
+    pub class: String,
+    /// Its message.
+    pub message: String,
+}
+
+/// The key of an array entry or a property.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// An integer key.
+    Int(i64),
+    /// A string key, any bytes.
+    Bytes(Vec<u8>),
+}
+
+impl Key {
+    pub(super) fn text(&self) -> String {
+        match self {
+            Key::Int(n) => n.to_string(),
+            Key::Bytes(bytes) => shorten(&String::from_utf8_lossy(bytes), LABEL_MAX),
+        }
+    }
+}
+
+/// One step of an iteration.
+#[derive(Debug)]
+pub enum Step<N> {
+    /// A key and a value.
+    Item(N, N),
+    /// The end.
+    Done,
+}
+
+/// What a value is.
+pub enum Shape<'a, N: Node> {
+    /// `null`.
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A string of any bytes.
+    Bytes(Cow<'a, [u8]>),
+    /// An array.
+    Array {
+        /// Whether its keys are 0, 1, 2 ….
+        is_list: bool,
+        /// How many entries it has.
+        count: usize,
+        /// The entries, in order.
+        entries: Box<dyn Iterator<Item = (Key, N)> + 'a>,
+    },
+    /// An object that is no `Traversable`.
+    Object(ObjectShape),
+    /// A `Traversable`.
+    Iterable {
+        /// Its class.
+        class: String,
+        /// Its id while the process lives.
+        id: u32,
+    },
+    /// A resource, by its kind.
+    Resource(String),
+}
+
+/// What is known of an object without running any code.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ObjectShape {
+    /// Its class.
+    pub class: String,
+    /// Its id while the process lives.
+    pub id: u32,
+    /// One line that says what it is: a date, a closure's place.
+    pub display: Option<String>,
+    /// The name of an enum's case.
+    pub case: Option<String>,
+}
+
+/// A value that can be looked at.
+pub trait Node: Sized {
+    /// What it is. Runs no code of the application.
+    fn shape(&self) -> Shape<'_, Self>;
+    /// The backing value of a backed enum's case.
+    fn backing(&self) -> Option<Self>;
+    /// An object's properties, as `__debugInfo` or its public properties tell them.
+    fn properties(&self) -> UserCode<Vec<(Key, Self)>>;
+    /// `count()` of a `Countable`, `None` for others.
+    fn size_hint(&self) -> UserCode<Option<i64>>;
+    /// Starts an iteration (`first`) or goes on with it, and gives what it stands on.
+    fn step(&self, first: bool) -> UserCode<Step<Self>>;
+}
