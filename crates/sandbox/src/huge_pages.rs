@@ -162,6 +162,11 @@ mod tests {
             *byte = at.to_le_bytes().into_iter().fold(0, u8::wrapping_add);
         }
         let window = (memory.as_ptr() as usize).next_multiple_of(HUGE_BYTES);
+        // The kernel's own collector of huge pages takes them out of the page table for a moment.
+        let until = Instant::now() + Duration::from_secs(10);
+        while system_calls::resident_pages(window) != PAGES && Instant::now() < until {
+            std::thread::yield_now();
+        }
         assert_eq!(system_calls::resident_pages(window), PAGES);
         let mut pending = Pending::of(&(window as u64).to_ne_bytes());
         assert!(!pending.is_empty());
