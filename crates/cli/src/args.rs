@@ -133,7 +133,7 @@ pub enum Command {
     #[command(name = "events:tail", display_name = "altair events:tail")]
     #[command(after_help = EVENTS_EXAMPLES)]
     EventsTail(EventsArgs),
-    /// Show what guards runs here, attack each guard, and say how to get what is missing.
+    /// Show the guards of this machine, attack each one, and say how to get what is missing.
     #[command(display_name = "altair doctor", after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
     /// Serve evaluations to agents, over the Model Context Protocol.
@@ -172,11 +172,11 @@ pub struct EvalArgs {
     #[arg(help = format!("PHP's memory limit in MiB, {MIN_MEMORY_MB}…{MAX_MEMORY_MB}"))]
     pub memory_mb: i64,
 
-    /// Make writes to the project real, and let database sessions write.
+    /// Make writes to the project real and let database sessions write.
     #[arg(long)]
     pub writes: bool,
 
-    /// Let database sessions write, and roll all of it back at the end.
+    /// Let database sessions write, and undo all changes at the end.
     #[arg(long, conflicts_with = "database")]
     pub rollback: bool,
 
@@ -184,7 +184,7 @@ pub struct EvalArgs {
     #[arg(long, value_name = "mode", value_parser = PossibleValuesParser::new(Database::ALL.map(Database::name)))]
     pub database: Option<String>,
 
-    /// Tell which statements databases were asked, from which line, and what they changed; always with --rollback.
+    /// Show the database statements of the run, the lines that caused them, and the rows changed; always with --rollback.
     #[arg(long)]
     pub queries: bool,
 
@@ -225,7 +225,7 @@ pub struct EvalArgs {
     #[arg(long)]
     pub no_redact: bool,
 
-    /// Refuse to run when this guard is not to be had; repeatable.
+    /// Refuse to run if this guard is unavailable; repeatable.
     #[arg(long, value_name = "guard", value_parser = PossibleValuesParser::new(Guard::names()).try_map(|name| name.parse::<Guard>()))]
     pub require: Vec<Guard>,
 
@@ -242,11 +242,11 @@ pub struct EventsArgs {
     #[arg(allow_negative_numbers = true)]
     pub lines: usize,
 
-    /// Go on showing events as they come, until Ctrl-C.
+    /// Keep showing new events until Ctrl-C.
     #[arg(long)]
     pub follow: bool,
 
-    /// How to print events; json prints the lines of the log as they are.
+    /// How to print events; json prints the lines of the log unchanged.
     #[arg(long, value_enum, value_name = "format", default_value_t = Format::Human)]
     pub format: Format,
 
@@ -282,7 +282,7 @@ pub struct McpArgs {
     #[arg(long, value_name = "host", default_value = "127.0.0.1")]
     pub host: String,
 
-    /// The port to listen on, with --transport=http; 0 is any that is free.
+    /// The port to listen on, with --transport=http; 0 chooses a free port.
     #[arg(long, value_name = "port", default_value_t = 3737)]
     pub port: u16,
 
@@ -298,7 +298,7 @@ pub struct McpArgs {
     #[arg(long)]
     pub allow_network: bool,
 
-    /// Let calls ask for none of these, which is the default; not together with them.
+    /// Let calls ask for none of these (the default).
     #[arg(long, conflicts_with_all = ["allow_writes", "allow_rollback", "allow_network"])]
     pub readonly: bool,
 

@@ -166,7 +166,7 @@ impl Insisted {
 /// The state of a guard that the child takes, until it says what became of it.
 fn not_taken() -> GuardState {
     GuardState::Missing {
-        because: "the child did not come to take it".into(),
+        because: "the child did not report it".into(),
     }
 }
 

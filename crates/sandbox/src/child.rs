@@ -10,7 +10,7 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, Shutdown, recvmsg, send, s
 use crate::error::{REPORT_BYTES, Report, decode};
 use crate::guard_state::Guards;
 use crate::seccomp::{Connector, Listener};
-use crate::template::Forked;
+use crate::template::ForkedProcess;
 use crate::view::{self, IdMaps, Layer, Layers, MAP_REQUEST_BYTES, Renewal};
 use crate::{Connections, RunAs, kill_descendants, procfs, raw_descriptors, system_calls};
 
@@ -140,7 +140,7 @@ enum Hold {
         lifeline: OwnedFd,
     },
     /// Itself: it is a fork of a template, and behind a filter that lets it start nothing.
-    Itself(Forked),
+    Itself(ForkedProcess),
 }
 
 impl std::fmt::Debug for Hold {
@@ -183,7 +183,7 @@ impl Child {
     }
 
     /// A fork of a template.
-    pub(crate) fn forked(forked: Forked, streams: Streams, started: Instant) -> Self {
+    pub(crate) fn forked(forked: ForkedProcess, streams: Streams, started: Instant) -> Self {
         let guards = forked.template().guards.clone();
         let layers = forked.layers().cloned();
         let pid = forked.pid;
@@ -268,7 +268,7 @@ impl Child {
     }
 
     /// The process, where it is a fork of a template.
-    pub(crate) fn fork(&self) -> Option<&Forked> {
+    pub(crate) fn fork(&self) -> Option<&ForkedProcess> {
         match &self.hold {
             Hold::Keeper { .. } => None,
             Hold::Itself(forked) => Some(forked),

@@ -15,7 +15,7 @@ use crate::child::{Child, KEEPER_PATIENCE, Status};
 use crate::limits::{LOOK_AFTER, LOOK_AFTER_MAX};
 use crate::output::{Captured, Read, Stream, Tap};
 use crate::seccomp::{Listener, Shared};
-use crate::template::{Forked, Template};
+use crate::template::{ForkedProcess, Template};
 use crate::view::Layer;
 
 /// How to supervise a process.
@@ -109,19 +109,19 @@ impl Child {
     /// A stream is read until the processes have ended, not until every copy of the pipe is
     /// closed.
     pub fn supervise(self, supervision: Supervision, observer: &mut dyn Observer) -> Ended {
-        Run::new(self, supervision, observer).finish()
+        SupervisedRun::new(self, supervision, observer).finish()
     }
 
     /// Runs a template until [`Observer::is_ready`] says that it has got ready, or to its end.
     pub fn make_ready(self, supervision: Supervision, observer: &mut dyn Observer) -> MadeReady {
-        let mut run = Run::new(self, supervision, observer);
+        let mut run = SupervisedRun::new(self, supervision, observer);
         while !run.observer.is_ready() {
             if run.step() {
                 return MadeReady::Ended(run.ended());
             }
         }
         run.drain_streams();
-        let Run {
+        let SupervisedRun {
             mut child,
             taps,
             channel,
@@ -214,7 +214,7 @@ struct Polled {
     listener: PollFlags,
 }
 
-struct Run<'a> {
+struct SupervisedRun<'a> {
     child: Child,
     taps: Vec<Tap>,
     channel: Channel,
@@ -233,7 +233,7 @@ struct Run<'a> {
     look_after: Duration,
 }
 
-impl<'a> Run<'a> {
+impl<'a> SupervisedRun<'a> {
     fn new(mut child: Child, supervision: Supervision, observer: &'a mut dyn Observer) -> Self {
         let limit = supervision.output_limit;
         let taps = child.take_streams().map(|streams| {
@@ -242,7 +242,7 @@ impl<'a> Run<'a> {
                 Tap::new(Stream::Stderr, streams.stderr, limit),
             ]
         });
-        let shared = child.fork().and_then(Forked::listener);
+        let shared = child.fork().and_then(ForkedProcess::listener);
         Self {
             listener: shared.map(|_| Ear::Shared),
             taps: taps.into_iter().flatten().collect(),
@@ -449,7 +449,7 @@ impl<'a> Run<'a> {
     }
 
     fn shared(&self) -> Option<&Shared> {
-        self.child.fork().and_then(Forked::listener)
+        self.child.fork().and_then(ForkedProcess::listener)
     }
 
     fn listen(&mut self, ready: PollFlags) {

@@ -161,7 +161,7 @@ impl Template {
         match self.0.answer(&control, until)? {
             Answer::Done => Ok(()),
             Answer::Refused(errno) => Err(ForkError::Refused(errno)),
-            Answer::Forked(..) | Answer::Nothing => Err(ForkError::Gone),
+            Answer::ForkedProcess(..) | Answer::Nothing => Err(ForkError::Gone),
         }
     }
 
@@ -204,7 +204,9 @@ impl Template {
         let was_taken = leave.take_back();
         drop(control);
         let (pid, pidfd) = match answer? {
-            Answer::Forked(pid, pidfd) if was_taken && self.0.has_fork(pid, &pidfd) => (pid, pidfd),
+            Answer::ForkedProcess(pid, pidfd) if was_taken && self.0.has_fork(pid, &pidfd) => {
+                (pid, pidfd)
+            }
             Answer::Refused(errno) if !was_taken => return Err(ForkError::Refused(errno)),
             // It does not answer. What it may have made meanwhile ends with the last of its forks.
             Answer::Nothing => {
@@ -213,13 +215,13 @@ impl Template {
             }
             // What it says is not so: it is not what it was made to be, and whatever it has made ends
             // with it.
-            Answer::Forked(..) | Answer::Refused(_) | Answer::Done => {
+            Answer::ForkedProcess(..) | Answer::Refused(_) | Answer::Done => {
                 self.0.child.end();
                 return Err(ForkError::Gone);
             }
         };
         Ok(Child::forked(
-            Forked {
+            ForkedProcess {
                 pid,
                 pidfd,
                 namespace: OnceLock::new(),
@@ -251,7 +253,7 @@ impl Template {
 /// What a template answers.
 enum Answer {
     /// It has a fork: its id, and a descriptor of it.
-    Forked(i32, OwnedFd),
+    ForkedProcess(i32, OwnedFd),
     /// It has done what was asked.
     Done,
     /// It could not.
@@ -340,7 +342,7 @@ impl Held {
                 _ => continue,
             }
             return Ok(match (i32::from_ne_bytes(bytes), pidfd) {
-                (pid @ 1.., Some(pidfd)) => Answer::Forked(pid, pidfd),
+                (pid @ 1.., Some(pidfd)) => Answer::ForkedProcess(pid, pidfd),
                 (0, None) => Answer::Done,
                 (errno @ ..0, None) => Answer::Refused(Errno::from_raw(errno.wrapping_neg())),
                 _ => Answer::Nothing,
@@ -350,7 +352,7 @@ impl Held {
 }
 
 /// A fork of a template, as a [`Child`] holds it.
-pub(crate) struct Forked {
+pub(crate) struct ForkedProcess {
     pub(crate) pid: i32,
     pub(crate) pidfd: OwnedFd,
     /// Its mount namespace, once it has one of its own.
@@ -358,7 +360,7 @@ pub(crate) struct Forked {
     of: Arc<Held>,
 }
 
-impl Forked {
+impl ForkedProcess {
     pub(crate) fn id(&self) -> Pid {
         Pid::from_raw(self.pid)
     }

@@ -71,7 +71,7 @@ pub(super) fn examine(
             detail,
             self_test: tests
                 .next()
-                .unwrap_or_else(|| not_tried("it was not come to")),
+                .unwrap_or_else(|| not_tried("it was not reached")),
         })
         .collect();
     Report {
@@ -119,9 +119,7 @@ fn every_guard(lab: &Lab, problems: &mut Vec<String>) -> Result<GuardStates, Str
     if result.diagnostics.outcome != Outcome::Returned {
         let why = result.diagnostics.message.unwrap_or_default();
         let said = result.stderr.trim();
-        problems.push(format!(
-            "A run that does nothing did not come to its end: {why} {said}"
-        ));
+        problems.push(format!("An empty run did not finish: {why} {said}"));
     }
     Ok(result.diagnostics.guards)
 }

@@ -48,18 +48,18 @@ pub(super) fn without_question(program: Program, beginning: &Program, number: u3
 }
 
 /// Numbers from one on, up to the next run, with the same program.
-struct Run {
+struct NumberRange {
     from: u32,
     program: Program,
 }
 
 /// All numbers, from 0 on.
-fn runs(lines: BTreeMap<u32, Program>, otherwise: Program) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn runs(lines: BTreeMap<u32, Program>, otherwise: Program) -> Vec<NumberRange> {
+    let mut runs: Vec<NumberRange> = Vec::new();
     let mut add = |from, program: &Program| {
         if runs.last().is_none_or(|run| run.program != *program) {
             let program = program.clone();
-            runs.push(Run { from, program });
+            runs.push(NumberRange { from, program });
         }
     };
     let mut next = 0;
@@ -74,7 +74,7 @@ fn runs(lines: BTreeMap<u32, Program>, otherwise: Program) -> Vec<Run> {
     runs
 }
 
-fn among(runs: &[Run]) -> Program {
+fn among(runs: &[NumberRange]) -> Program {
     let (lower, upper) = runs.split_at(runs.len() / 2);
     let Some(first) = upper.first() else {
         return Program::new();

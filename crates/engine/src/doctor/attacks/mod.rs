@@ -106,7 +106,7 @@ impl Attempt {
 fn ran(result: EvalResult) -> Result<EvalResult, String> {
     match result.diagnostics.outcome {
         Outcome::Returned => Ok(result),
-        _ => Err(format!("the run did not come to its end: {}", why(&result))),
+        _ => Err(format!("the run did not finish: {}", why(&result))),
     }
 }
 
