@@ -217,7 +217,10 @@ fn may_shift(set: &[Token], value: &[Token]) -> bool {
     let is_client = |piece: &Token| is_any(piece.text, "CHARACTER_SET_CLIENT");
     let charset = match set {
         [names, rest @ ..] if names.is_word("NAMES") || names.is_word("CHARSET") => rest.first(),
-        [character, set, rest @ ..] if character.is_word("CHARACTER") && set.is_word("SET") => {
+        // The server takes `CHAR` for `CHARACTER`.
+        [character, set, rest @ ..]
+            if is_any(character.text, "CHAR CHARACTER") && set.is_word("SET") =>
+        {
             rest.first()
         }
         _ if set.iter().any(is_client) => value.get(1).filter(|_| value.len() == 2),

@@ -77,6 +77,9 @@ fn a_character_set_that_may_shift_is_known() {
         ("set @a = 1, names 'sjis'", Statement::SetsCharset),
         ("set charset big5", Statement::SetsCharset),
         ("set character set 'gbk'", Statement::SetsCharset),
+        ("set char set gbk", Statement::SetsCharset),
+        ("set char/**/set /*!50000 sjis */", Statement::SetsCharset),
+        ("set char set utf8", Statement::Sets),
         (
             "set @@session.character_set_client = @a",
             Statement::SetsCharset,
