@@ -29,4 +29,23 @@ final class ContributingTest extends TestCase
         self::assertGreaterThan(20, count($found[1]));
         self::assertSame([], $missing);
     }
+
+    /** A file that is added beside others of its kind and forgotten in their list would do nothing. */
+    public function testEachContainerAndEachRowOfTheBenchIsInItsList(): void
+    {
+        $root = dirname(__DIR__);
+        foreach (
+            [
+                'src/child/containers/*.php' => ['src/child/boot.rs', 'include_str!("containers/%s.php")'],
+                'benches/Rows/*.php' => ['benches/bench.php', '%s::measure('],
+            ] as $files => [$list, $entry]
+        ) {
+            $text = (string) file_get_contents("$root/$list");
+            $found = (array) glob("$root/$files");
+            self::assertNotCount(0, $found);
+            foreach ($found as $file) {
+                self::assertStringContainsString(sprintf($entry, basename($file, '.php')), $text, "$file is not in $list");
+            }
+        }
+    }
 }
