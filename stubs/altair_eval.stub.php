@@ -87,6 +87,25 @@ namespace Altair\Eval {
         public bool $queries;
 
         /**
+         * Variables of the snippet: null, booleans, numbers, strings, and arrays of these.
+         *
+         * @var array<string, mixed>
+         */
+        public array $arguments;
+
+        /** How deeply arrays and objects are shown; null: {@see \Altair\Eval\Encoder\ValueEncoder::MAX_DEPTH}. */
+        public ?int $depth;
+
+        /** How many items of each array, object or iterable are shown; null: 1000, of an iterable 50. */
+        public ?int $maxItems;
+
+        /** How many bytes of each string are shown; null: 10000. */
+        public ?int $maxString;
+
+        /** Whether `diagnostics.file_changes` has what changed in text files as a unified diff. */
+        public bool $diff;
+
+        /**
          * @param string $snippet PHP code; a leading `<?php` is accepted. The last `return` is the result, and a
          *     snippet that is one expression needs none. `container()` is the application's container.
          * @param string $projectRoot the directory of the application
@@ -106,6 +125,13 @@ namespace Altair\Eval {
          * @param bool $queries tell in `diagnostics.queries` what databases were asked, each statement with how often,
          *     its rows, its milliseconds and the line that asks, and in `diagnostics.database_changes` what they
          *     changed
+         * @param array<string, mixed> $arguments variables of the snippet: null, booleans, numbers, strings, and arrays
+         *     of these, 1 MiB in all; nothing of them becomes code
+         * @param int|null $depth how deeply arrays and objects are shown, clamped to 1…10; the value itself is the
+         *     first level
+         * @param int|null $maxItems how many items of each array, object or iterable are shown, clamped to 1…10000
+         * @param int|null $maxString how many bytes of each string are shown, clamped to 100…1000000
+         * @param bool $diff tell in `diagnostics.file_changes` what changed in text files, as a unified diff
          */
         public function __construct(
             string $snippet,
@@ -121,6 +147,11 @@ namespace Altair\Eval {
             bool $redact = true,
             ?string $database = null,
             bool $queries = false,
+            array $arguments = [],
+            ?int $depth = null,
+            ?int $maxItems = null,
+            ?int $maxString = null,
+            bool $diff = false,
         ) {
         }
     }

@@ -20,7 +20,10 @@ use ReflectionMethod;
 final class OptionsTest extends TestCase
 {
     /** Options of commands in PHP beside those of a request. */
-    private const OF_A_COMMAND = ['file', 'rollback', 'format'];
+    private const OF_A_COMMAND = ['file', 'rollback', 'arg-json', 'format'];
+
+    /** Arguments of the tool that say how an answer is written. */
+    private const OF_THE_ANSWER = ['verbose', 'typed'];
 
     public function testTheConstructorAndThePropertiesAreThoseOfTheTable(): void
     {
@@ -33,7 +36,8 @@ final class OptionsTest extends TestCase
 
     public function testTheToolTakesWhatTheTableSays(): void
     {
-        self::assertSame(self::column('mcp'), array_keys(ToolDescription::INPUT['properties']));
+        $expected = [...self::column('mcp'), ...self::OF_THE_ANSWER];
+        self::assertSame($expected, array_keys(ToolDescription::INPUT['properties']));
     }
 
     public function testTheCommandOfUniverosHasTheOptionsOfTheTable(): void

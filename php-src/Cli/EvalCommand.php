@@ -64,6 +64,18 @@ final class EvalCommand
         ?string $database = null,
         #[Option(description: 'Tell what databases were asked, and from where', name: 'queries')]
         bool $queries = false,
+        #[Option(description: 'A variable of the snippet as JSON, as in ids=[1,2]', name: 'arg-json')]
+        ?string $argJson = null,
+        #[Option(description: 'A variable of the snippet and its text, as in id=7', name: 'arg')]
+        ?string $arg = null,
+        #[Option(description: 'How deep arrays and objects are shown, 1 to 10', name: 'depth')]
+        ?int $depth = null,
+        #[Option(description: 'How many items of each array, object or iterable are shown', name: 'max-items')]
+        ?int $maxItems = null,
+        #[Option(description: 'How many bytes of each string are shown', name: 'max-string')]
+        ?int $maxString = null,
+        #[Option(description: 'Show what changed in text files as a diff', name: 'diff')]
+        bool $diff = false,
         #[Option(description: 'Open outbound connections', name: 'network')]
         bool $network = false,
         #[Option(description: 'Run without guards; audited', name: 'unsafe')]
@@ -95,6 +107,11 @@ final class EvalCommand
                 redact: !$noRedact,
                 database: $rollback ? 'rollback' : $database,
                 queries: $queries,
+                arguments: RequestOptions::arguments($arg === null ? [] : [$arg], $argJson === null ? [] : [$argJson]),
+                depth: $depth,
+                maxItems: $maxItems,
+                maxString: $maxString,
+                diff: $diff,
             );
             $result = $this->evaluate($request);
         } catch (EvalException $refused) {

@@ -4,6 +4,9 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Cli;
 
+use Altair\Eval\Exception\InvalidRequestException;
+use JsonException;
+
 /**
  * What options of commands that may be given several times mean to a request.
  *
@@ -38,6 +41,41 @@ final class RequestOptions
             ['none'] => [],
             default => $services,
         };
+    }
+
+    /**
+     * Variables of a snippet.
+     *
+     * @param list<string> $texts each `name=text`
+     * @param list<string> $json each `name=` and JSON
+     * @return array<string, mixed>
+     * @throws InvalidRequestException for one that has no value, whose value is no JSON, or that is given twice
+     */
+    public static function arguments(array $texts, array $json): array
+    {
+        $arguments = [];
+        foreach ([...array_map(static fn ($text) => [$text, false], $texts), ...array_map(
+            static fn ($text) => [$text, true],
+            $json,
+        )] as [$given, $isJson]) {
+            $option = $isJson ? '--arg-json' : '--arg';
+            [$name, $value] = [...explode('=', $given, 2), null];
+            if ($value === null) {
+                $form = $isJson ? 'name=json' : 'name=text';
+                throw new InvalidRequestException("$option=$given has no value: write $option $form");
+            }
+            if (array_key_exists($name, $arguments)) {
+                throw new InvalidRequestException("The argument \$$name is given twice.");
+            }
+            try {
+                $arguments[$name] = $isJson ? json_decode($value, true, 512, JSON_THROW_ON_ERROR) : $value;
+            } catch (JsonException $error) {
+                $why = lcfirst($error->getMessage());
+                throw new InvalidRequestException("the value of --arg-json $name=… is no JSON: $why");
+            }
+        }
+
+        return $arguments;
     }
 
     /**

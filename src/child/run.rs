@@ -196,7 +196,7 @@ impl Going {
         self.enter(Phase::Encode);
         let began = Instant::now();
         let node = ZvalNode::new(&value);
-        let encoded = encode_value(&node);
+        let encoded = encode_value(&node, run.shown);
         self.report.encode_us = Some(micros(began));
         drop(node);
         let ending = match encoded {

@@ -1,7 +1,7 @@
 //! `Altair\Eval\Encoder\ValueEncoder` and `ExceptionEncoder`.
 
 use altair_engine::encode::{
-    ITERABLE_PREVIEW, MAX_DEPTH, MAX_PREVIOUS_CHAIN, MAX_TRACE_FRAMES, STRING_MAX,
+    ITERABLE_PREVIEW, Limits, MAX_DEPTH, MAX_PREVIOUS_CHAIN, MAX_TRACE_FRAMES, STRING_MAX,
     encode_exception, encode_value,
 };
 use ext_php_rs::types::Zval;
@@ -47,7 +47,7 @@ extern "C" fn encode_a_value(ex: &mut ExecuteData, returned: &mut Zval) {
         let Some(subject) = subject else {
             return Ok(());
         };
-        match encode_value(&ZvalNode::new(subject)) {
+        match encode_value(&ZvalNode::new(subject), Limits::default()) {
             Ok(encoded) => *returned = json::to_zval(&encoded)?,
             // `exit` goes on by itself, a bailout has to be sent on.
             Err(_) if host::has_exception() => {}

@@ -3,9 +3,11 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
+use altair_engine::arguments::{ARGUMENTS_MAX_DEPTH, Arguments, Datum};
+use altair_engine::encode::{Key, Node, Shape};
 use altair_engine::{
-    DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, EvalError, EvalRequest, MAX_MEMORY_MB,
-    MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS, MemoryLimit, Timeout,
+    DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, Depth, EvalError, EvalRequest, MAX_MEMORY_MB,
+    MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS, MemoryLimit, ShownItems, ShownString, Timeout,
 };
 use ext_php_rs::types::{ZendObject, Zval};
 use ext_php_rs::zend::ExecuteData;
@@ -47,6 +49,11 @@ pub fn register() {
         .property("redact", Type::BOOL)
         .property("database", Type::STRING.or_null())
         .property("queries", Type::BOOL)
+        .property("arguments", Type::ARRAY)
+        .property("depth", Type::INT.or_null())
+        .property("maxItems", Type::INT.or_null())
+        .property("maxString", Type::INT.or_null())
+        .property("diff", Type::BOOL)
         .constructor(
             construct,
             vec![
@@ -63,6 +70,11 @@ pub fn register() {
                 Param::optional("redact", Type::BOOL, "true"),
                 Param::optional("database", Type::STRING.or_null(), "null"),
                 Param::optional("queries", Type::BOOL, "false"),
+                Param::optional("arguments", Type::ARRAY, "[]"),
+                Param::optional("depth", Type::INT.or_null(), "null"),
+                Param::optional("maxItems", Type::INT.or_null(), "null"),
+                Param::optional("maxString", Type::INT.or_null(), "null"),
+                Param::optional("diff", Type::BOOL, "false"),
             ],
         )
         .register(&CLASS);
@@ -79,6 +91,9 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         let mut redact = true;
         let mut database = None;
         let mut queries = false;
+        let mut arguments = None;
+        let (mut depth, mut max_items, mut max_string) = (None, None, None);
+        let mut diff = false;
         let mut args = [
             Arg::Bytes(&mut snippet),
             Arg::Bytes(&mut root),
@@ -93,6 +108,11 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
             Arg::Bool(&mut redact),
             Arg::BytesOrNull(&mut database),
             Arg::Bool(&mut queries),
+            Arg::Array(&mut arguments),
+            Arg::IntOrNull(&mut depth),
+            Arg::IntOrNull(&mut max_items),
+            Arg::IntOrNull(&mut max_string),
+            Arg::Bool(&mut diff),
         ];
         if !parse(ex, 2, &mut args) {
             return Ok(());
@@ -104,10 +124,12 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         let root = json::string(root)?;
         let bootstrap = bootstrap.map_or_else(|| Ok(Zval::null()), json::string)?;
         let database = database.map_or_else(|| Ok(Zval::null()), json::string)?;
-        let readable = match readable {
-            Some(paths) => paths.shallow_clone(),
-            None => json::array(Vec::new())?,
+        let or_empty = |given: Option<&Zval>| match given {
+            Some(array) => Ok(array.shallow_clone()),
+            None => json::array(Vec::new()),
         };
+        let readable = or_empty(readable)?;
+        let arguments = or_empty(arguments)?;
         let object = this(ex);
         if property(object, "snippet").is_some() {
             throw_error("Cannot modify readonly property Altair\\Eval\\EvalRequest::$snippet");
@@ -127,6 +149,14 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         init(object, "redact", boolean(redact));
         init(object, "database", database);
         init(object, "queries", boolean(queries));
+        init(object, "arguments", arguments);
+        let depth = depth.map(|n| Depth::clamped(n).get());
+        init(object, "depth", int_or_null(depth));
+        let max_items = max_items.map(|n| ShownItems::clamped(n).get());
+        init(object, "maxItems", int_or_null(max_items));
+        let max_string = max_string.map(|n| ShownString::clamped(n).get());
+        init(object, "maxString", int_or_null(max_string));
+        init(object, "diff", boolean(diff));
         Ok(())
     });
 }
@@ -136,6 +166,11 @@ pub fn int(n: impl Into<i64>) -> Zval {
     let mut zval = Zval::new();
     zval.set_long(n.into());
     zval
+}
+
+/// An integer value, or null.
+fn int_or_null(n: Option<u32>) -> Zval {
+    n.map_or_else(Zval::null, int)
 }
 
 /// A boolean value.
@@ -167,6 +202,58 @@ fn texts(request: &ZendObject, property: &str, what: &str) -> Option<Vec<Vec<u8>
     texts
 }
 
+/// An integer property; `None` where it is null.
+fn number(request: &ZendObject, name: &str) -> Option<i64> {
+    property(request, name).and_then(Zval::long)
+}
+
+/// The variables of the snippet.
+fn arguments(request: &ZendObject) -> Result<Arguments, EvalError> {
+    let array = property(request, "arguments").and_then(Zval::array);
+    let entries = array.map_or_else(Vec::new, |array| entries(array, usize::MAX));
+    let given = entries.into_iter().map(|(key, value)| {
+        let name = match key {
+            Key::Int(n) => n.to_string(),
+            Key::Bytes(bytes) => lossy(&bytes),
+        };
+        let datum = datum(&value, 0).map_err(|what| {
+            EvalError::InvalidRequest(format!(
+                "The argument ${name} holds {what}: arguments are null, booleans, numbers, strings, and arrays of \
+                 these."
+            ))
+        })?;
+        Ok((name, datum))
+    });
+    Arguments::new(given.collect::<Result<_, EvalError>>()?)
+}
+
+/// A value as it travels; what it holds that cannot.
+fn datum(value: &ZvalNode, depth: usize) -> Result<Datum, String> {
+    Ok(match value.shape() {
+        Shape::Null => Datum::Null,
+        Shape::Bool(b) => Datum::Bool(b),
+        Shape::Int(n) => Datum::Int(n),
+        Shape::Float(f) => Datum::Float(f),
+        Shape::Bytes(bytes) => Datum::Bytes(bytes.into_owned()),
+        Shape::Array { .. } if depth > ARGUMENTS_MAX_DEPTH => {
+            return Err(format!("arrays nested deeper than {ARGUMENTS_MAX_DEPTH}"));
+        }
+        Shape::Array { .. } => {
+            let array = value.value().array();
+            let items = array.map_or_else(Vec::new, |array| entries(array, usize::MAX));
+            let items = items.into_iter();
+            Datum::Array(
+                items
+                    .map(|(key, item)| Ok((key, datum(&item, depth + 1)?)))
+                    .collect::<Result<_, String>>()?,
+            )
+        }
+        Shape::Object(object) => return Err(format!("an object ({})", object.class)),
+        Shape::Iterable { class, .. } => return Err(format!("an object ({class})")),
+        Shape::Resource(kind) => return Err(format!("a resource ({kind})")),
+    })
+}
+
 /// No service has a name that is no UTF-8: the engine then says which one cannot be used.
 fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
@@ -175,7 +262,7 @@ fn lossy(text: &[u8]) -> String {
 /// The request that an object describes; an exception is pending where it was never constructed, or
 /// where it asks for what there is not.
 pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
-    if property(request, "queries").is_none() {
+    if property(request, "diff").is_none() {
         throw_error("The EvalRequest was never constructed");
         return Ok(None);
     }
@@ -184,6 +271,13 @@ pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
         texts(request, "services", "services"),
     ) else {
         return Ok(None);
+    };
+    let arguments = match arguments(request) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            throw(&error);
+            return Ok(None);
+        }
     };
     let path = |name| OsStr::from_bytes(object::bytes(request, name));
     let database = match property(request, "database").and_then(|value| value.zend_str()) {
@@ -204,8 +298,8 @@ pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
     Ok(Some(EvalRequest {
         snippet: object::bytes(request, "snippet").to_vec(),
         project_root: path("projectRoot").into(),
-        timeout: Timeout::clamped_ms(object::int(request, "timeoutMs")),
-        memory_limit: MemoryLimit::clamped_mb(object::int(request, "memoryLimitMb")),
+        timeout: Timeout::clamped(object::int(request, "timeoutMs")),
+        memory_limit: MemoryLimit::clamped(object::int(request, "memoryLimitMb")),
         allow_writes: object::bool(request, "allowWrites"),
         allow_network: object::bool(request, "allowNetwork"),
         unconfined: object::bool(request, "unsafe"),
@@ -222,6 +316,11 @@ pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
         redact: object::bool(request, "redact"),
         database,
         queries: object::bool(request, "queries"),
+        arguments,
+        depth: number(request, "depth").map(Depth::clamped),
+        max_items: number(request, "maxItems").map(ShownItems::clamped),
+        max_string: number(request, "maxString").map(ShownString::clamped),
+        diff: object::bool(request, "diff"),
     }))
 }
 

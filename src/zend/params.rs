@@ -19,6 +19,8 @@ pub enum Arg<'t, 'a> {
     BytesOrNull(&'t mut Option<&'a [u8]>),
     /// `int`
     Int(&'t mut i64),
+    /// `?int`
+    IntOrNull(&'t mut Option<i64>),
     /// `bool`
     Bool(&'t mut bool),
     /// `?bool`
@@ -96,6 +98,22 @@ impl<'a> Arg<'_, 'a> {
             Self::Int(target) => unsafe { one(number, value, c"l", (&raw mut **target).cast()) },
             // SAFETY: `b` writes a boolean.
             Self::Bool(target) => unsafe { one(number, value, c"b", (&raw mut **target).cast()) },
+            Self::IntOrNull(target) => {
+                let (mut number_given, mut is_null) = (0_i64, false);
+                // SAFETY: `l!` writes an integer and whether it is null.
+                let ok = unsafe {
+                    ffi::zend_parse_parameter(
+                        0,
+                        number,
+                        value,
+                        c"l!".as_ptr(),
+                        &raw mut number_given,
+                        &raw mut is_null,
+                    ) == 0
+                };
+                **target = (!is_null).then_some(number_given);
+                ok
+            }
             Self::BoolOrNull(target) => {
                 let (mut flag, mut is_null) = (false, false);
                 // SAFETY: `b!` writes a boolean and whether it is null.

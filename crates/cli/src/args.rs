@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::num::IntErrorKind;
 use std::path::PathBuf;
 
+use altair_engine::encode::{ITERABLE_PREVIEW, MAX_DEPTH, MAX_ENTRIES, STRING_MAX};
 use altair_engine::guards::Guard;
 use altair_engine::{
-    DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, MAX_MEMORY_MB,
-    MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS,
+    DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, MAX_ITEMS, MAX_MEMORY_MB,
+    MAX_STRING, MAX_TIMEOUT_MS, MIN_ITEMS, MIN_MEMORY_MB, MIN_STRING, MIN_TIMEOUT_MS,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -128,7 +129,7 @@ pub struct Cli {
 pub enum Command {
     /// Run a PHP snippet against the application and show what it returns.
     #[command(display_name = "altair eval", after_help = EVAL_EXAMPLES)]
-    Eval(EvalArgs),
+    Eval(Box<EvalArgs>),
     /// Show the audit log: what was run with --unsafe.
     #[command(name = "events:tail", display_name = "altair events:tail")]
     #[command(after_help = EVENTS_EXAMPLES)]
@@ -187,6 +188,33 @@ pub struct EvalArgs {
     /// Show the database statements of the run, the lines that caused them, and the rows changed; always with --rollback.
     #[arg(long)]
     pub queries: bool,
+
+    /// A variable of the snippet and its text: --arg id=7 is $id = '7'; repeatable.
+    #[arg(long, value_name = "name=text")]
+    pub arg: Vec<OsString>,
+
+    /// A variable of the snippet as JSON: --arg-json ids=[1,2]; repeatable.
+    #[arg(long, value_name = "name=json")]
+    pub arg_json: Vec<String>,
+
+    /// See [`EvalRequest::depth`](altair_engine::EvalRequest::depth).
+    #[arg(long, value_name = "n", value_parser = integer, allow_negative_numbers = true)]
+    #[arg(help = format!("How deep arrays and objects are shown, {}…{} [default: {MAX_DEPTH}]", altair_engine::MIN_DEPTH, altair_engine::MAX_DEPTH))]
+    pub depth: Option<i64>,
+
+    /// See [`EvalRequest::max_items`](altair_engine::EvalRequest::max_items).
+    #[arg(long, value_name = "n", value_parser = integer, allow_negative_numbers = true)]
+    #[arg(help = format!("How many items of each array, object or iterable are shown, {MIN_ITEMS}…{MAX_ITEMS} [default: {MAX_ENTRIES}, of an iterable {ITERABLE_PREVIEW}]"))]
+    pub max_items: Option<i64>,
+
+    /// See [`EvalRequest::max_string`](altair_engine::EvalRequest::max_string).
+    #[arg(long, value_name = "n", value_parser = integer, allow_negative_numbers = true)]
+    #[arg(help = format!("How many bytes of each string are shown, {MIN_STRING}…{MAX_STRING} [default: {STRING_MAX}]"))]
+    pub max_string: Option<i64>,
+
+    /// Show what changed in text files as a diff.
+    #[arg(long)]
+    pub diff: bool,
 
     /// Open outbound connections.
     #[arg(long)]
@@ -395,8 +423,8 @@ mod tests {
     use super::Cli;
 
     /// Arguments of `eval` that are none of the request's, or another way to say one.
-    const OF_THE_COMMAND: [&str; 8] = [
-        "cold", "file", "format", "help", "php", "require", "rollback", "version",
+    const OF_THE_COMMAND: [&str; 9] = [
+        "cold", "file", "format", "help", "php", "require", "rollback", "version", "arg-json",
     ];
 
     #[test]

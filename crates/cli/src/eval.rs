@@ -6,9 +6,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use altair_engine::arguments::{Arguments, Datum};
 use altair_engine::audit::Actor;
 use altair_engine::guards::Selection;
-use altair_engine::{Database, EvalError, EvalRequest, Evaluator, MemoryLimit, Timeout};
+use altair_engine::{Bounded, Database, EvalError, EvalRequest, Evaluator, MemoryLimit, Timeout};
 
 use crate::args::{EvalArgs, Format, services};
 use crate::exit::Exit;
@@ -23,7 +24,7 @@ use crate::{extension, json, output};
 /// # Errors
 ///
 /// Wrong usage, and what keeps the child from starting.
-pub fn run(args: EvalArgs, host: &Host) -> Result<Exit, Failure> {
+pub fn run(args: Box<EvalArgs>, host: &Host) -> Result<Exit, Failure> {
     let format = args.format;
     let evaluator = evaluator(&args, host)?;
     let request = request(args)?;
@@ -59,7 +60,7 @@ fn evaluator(args: &EvalArgs, host: &Host) -> Result<Evaluator, Failure> {
     })
 }
 
-fn request(args: EvalArgs) -> Result<EvalRequest, Failure> {
+fn request(args: Box<EvalArgs>) -> Result<EvalRequest, Failure> {
     // All of both is named: what is new has to be placed.
     let EvalArgs {
         snippet: given,
@@ -70,6 +71,12 @@ fn request(args: EvalArgs) -> Result<EvalRequest, Failure> {
         rollback,
         database,
         queries,
+        arg,
+        arg_json,
+        depth,
+        max_items,
+        max_string,
+        diff,
         network,
         unconfined,
         bootstrap,
@@ -81,13 +88,13 @@ fn request(args: EvalArgs) -> Result<EvalRequest, Failure> {
         no_redact,
         require: _,
         format: _,
-    } = args;
+    } = *args;
     let readable = read.iter().map(|path| absolute(path));
     Ok(EvalRequest {
         snippet: snippet(given, file.as_deref())?,
         project_root: root(named_root)?,
-        timeout: Timeout::clamped_ms(timeout_ms),
-        memory_limit: MemoryLimit::clamped_mb(memory_mb),
+        timeout: Timeout::clamped(timeout_ms),
+        memory_limit: MemoryLimit::clamped(memory_mb),
         allow_writes: writes,
         allow_network: network,
         unconfined,
@@ -101,7 +108,40 @@ fn request(args: EvalArgs) -> Result<EvalRequest, Failure> {
             (false, None) => None,
         },
         queries,
+        arguments: arguments(arg, arg_json)?,
+        depth: depth.map(Bounded::clamped),
+        max_items: max_items.map(Bounded::clamped),
+        max_string: max_string.map(Bounded::clamped),
+        diff,
     })
+}
+
+/// The variables of the snippet: texts as they are, and JSON.
+fn arguments(texts: Vec<OsString>, json: Vec<String>) -> Result<Arguments, Failure> {
+    let mut given = Vec::new();
+    for argument in texts {
+        let bytes = argument.into_vec();
+        let split = bytes.iter().position(|b| *b == b'=').ok_or_else(|| {
+            let shown = String::from_utf8_lossy(&bytes);
+            Failure::new(format!("--arg={shown} has no value: write --arg name=text"))
+        })?;
+        let name = String::from_utf8_lossy(&bytes[..split]).into_owned();
+        given.push((name, Datum::Bytes(bytes[split + 1..].to_vec())));
+    }
+    for argument in json {
+        let (name, value) = argument.split_once('=').ok_or_else(|| {
+            Failure::new(format!(
+                "--arg-json={argument} has no value: write --arg-json name=json"
+            ))
+        })?;
+        let value: serde_json::Value = serde_json::from_str(value).map_err(|error| {
+            Failure::new(format!(
+                "the value of --arg-json {name}=… is no JSON: {error}"
+            ))
+        })?;
+        given.push((name.to_owned(), value.into()));
+    }
+    Arguments::new(given).map_err(|error| Failure::new(error.to_string()))
 }
 
 /// A path as the child sees it, whose working directory is the project.

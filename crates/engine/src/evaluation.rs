@@ -281,6 +281,8 @@ impl Evaluation {
                 .takes_ini()
                 .then(|| u64::from(self.request.memory_limit_mb()) << 20),
             queries: self.request.tells_queries(),
+            arguments: self.request.arguments.clone(),
+            shown: self.request.value_limits(),
         });
         let task = context.task(secret, child.private_root, restrictions, watched, work);
         channel::encode_task(&task).map_err(|e| not_started(&e))

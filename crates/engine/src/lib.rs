@@ -4,6 +4,7 @@
 //! PHP: the child is a `php` process that loads the extension, and this crate is what starts it,
 //! talks to it over the [`channel`] and turns how it ended into a result.
 
+pub mod arguments;
 pub mod audit;
 mod began;
 mod blocked;
@@ -58,8 +59,10 @@ pub use evaluator::Evaluator;
 pub use observer::{Observer, Silent};
 pub use queries::{MoreQueries, Query, RowChanges};
 pub use request::{
-    Bootstrap, DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, EvalRequest,
-    MAX_MEMORY_MB, MAX_TIMEOUT_MS, MIN_MEMORY_MB, MIN_TIMEOUT_MS, MemoryLimit, Target, Timeout,
+    Bootstrap, Bounded, DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, Depth,
+    EvalRequest, MAX_DEPTH, MAX_ITEMS, MAX_MEMORY_MB, MAX_STRING, MAX_TIMEOUT_MS, MIN_DEPTH,
+    MIN_ITEMS, MIN_MEMORY_MB, MIN_STRING, MIN_TIMEOUT_MS, MemoryLimit, ShownItems, ShownString,
+    Target, Timeout,
 };
 pub use result::{
     Blocked, Diagnostics, EvalResult, FileChange, FileChanges, Location, Outcome, OutputTruncated,

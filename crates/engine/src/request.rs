@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use altair_sandbox::{Place, Shown, with_files_of};
 
 use crate::EvalError;
+use crate::arguments::Arguments;
 use crate::channel::Watched;
+use crate::encode::Limits;
 use crate::error::reason;
 use crate::owner::{FILE_PATIENCE, run_as};
 use crate::sql::Mode;
@@ -25,6 +27,19 @@ pub const MIN_MEMORY_MB: i64 = 16;
 /// Largest memory limit, in MiB.
 pub const MAX_MEMORY_MB: i64 = 512;
 
+/// Smallest [`EvalRequest::depth`]: the value itself.
+pub const MIN_DEPTH: i64 = 1;
+/// Largest [`EvalRequest::depth`].
+pub const MAX_DEPTH: i64 = 10;
+/// Smallest [`EvalRequest::max_items`].
+pub const MIN_ITEMS: i64 = 1;
+/// Largest [`EvalRequest::max_items`].
+pub const MAX_ITEMS: i64 = 10_000;
+/// Smallest [`EvalRequest::max_string`], in bytes.
+pub const MIN_STRING: i64 = 100;
+/// Largest [`EvalRequest::max_string`], in bytes.
+pub const MAX_STRING: i64 = 1_000_000;
+
 /// The environment variable that names the container bootstrap where the request names none.
 pub const BOOTSTRAP_VARIABLE: &str = "ALTAIR_EVAL_BOOTSTRAP";
 /// The container bootstrap that is used where nothing else names one, below the root.
@@ -38,7 +53,7 @@ pub const DEFAULT_BOOTSTRAP: &str = "config/container.php";
 /// let request = EvalRequest::new("return 1 + 1;", "/srv/shop").with_timeout_ms(20);
 /// assert_eq!(request.timeout_ms(), 100); // clamped
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct EvalRequest {
     /// PHP code, any bytes; a leading `<?php` is accepted.
     pub snippet: Vec<u8>,
@@ -69,31 +84,46 @@ pub struct EvalRequest {
     pub database: Option<Database>,
     /// Whether statements of databases are told of. Those of a run that is rolled back always are.
     pub queries: bool,
+    /// Variables of the snippet.
+    pub arguments: Arguments,
+    /// How deeply containers are shown; `None`: the encoder's default.
+    pub depth: Option<Depth>,
+    /// How many items of an array, an object or an iterable are shown; `None`: the encoder's defaults.
+    pub max_items: Option<ShownItems>,
+    /// How many bytes of a string are shown; `None`: the encoder's default.
+    pub max_string: Option<ShownString>,
+    /// Whether changed text files are told of with a unified diff.
+    pub diff: bool,
 }
 
-/// A deadline, in milliseconds, within its bounds.
+/// A number that was brought within its bounds, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeout(u32);
+pub struct Bounded<const MIN: i64, const MAX: i64>(u32);
 
-impl Timeout {
-    /// Clamped to [`MIN_TIMEOUT_MS`]…[`MAX_TIMEOUT_MS`].
+impl<const MIN: i64, const MAX: i64> Bounded<MIN, MAX> {
+    /// The nearest number within the bounds.
     #[must_use]
-    pub fn clamped_ms(ms: i64) -> Self {
-        Self(clamp(ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS))
+    pub fn clamped(number: i64) -> Self {
+        Self(clamp(number, MIN, MAX))
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn get(self) -> u32 {
+        self.0
     }
 }
 
-/// A memory limit, in MiB, within its bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MemoryLimit(u32);
-
-impl MemoryLimit {
-    /// Clamped to [`MIN_MEMORY_MB`]…[`MAX_MEMORY_MB`].
-    #[must_use]
-    pub fn clamped_mb(mb: i64) -> Self {
-        Self(clamp(mb, MIN_MEMORY_MB, MAX_MEMORY_MB))
-    }
-}
+/// A deadline, in milliseconds.
+pub type Timeout = Bounded<MIN_TIMEOUT_MS, MAX_TIMEOUT_MS>;
+/// A memory limit, in MiB.
+pub type MemoryLimit = Bounded<MIN_MEMORY_MB, MAX_MEMORY_MB>;
+/// How deeply containers are shown; the value itself is the first level.
+pub type Depth = Bounded<MIN_DEPTH, MAX_DEPTH>;
+/// How many items of a container are shown.
+pub type ShownItems = Bounded<MIN_ITEMS, MAX_ITEMS>;
+/// How many bytes of a string are shown.
+pub type ShownString = Bounded<MIN_STRING, MAX_STRING>;
 
 /// What the database sessions of a run may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -133,8 +163,8 @@ impl EvalRequest {
         Self {
             snippet: snippet.into(),
             project_root: project_root.into(),
-            timeout: Timeout::clamped_ms(DEFAULT_TIMEOUT_MS),
-            memory_limit: MemoryLimit::clamped_mb(DEFAULT_MEMORY_MB),
+            timeout: Timeout::clamped(DEFAULT_TIMEOUT_MS),
+            memory_limit: MemoryLimit::clamped(DEFAULT_MEMORY_MB),
             allow_writes: false,
             allow_network: false,
             unconfined: false,
@@ -144,6 +174,11 @@ impl EvalRequest {
             redact: true,
             database: None,
             queries: false,
+            arguments: Arguments::default(),
+            depth: None,
+            max_items: None,
+            max_string: None,
+            diff: false,
         }
     }
 
@@ -151,21 +186,35 @@ impl EvalRequest {
     /// [`MIN_TIMEOUT_MS`]…[`MAX_TIMEOUT_MS`] milliseconds.
     #[must_use]
     pub fn with_timeout_ms(mut self, timeout_ms: i64) -> Self {
-        self.timeout = Timeout::clamped_ms(timeout_ms);
+        self.timeout = Timeout::clamped(timeout_ms);
         self
     }
 
     /// Sets PHP's `memory_limit`, clamped to [`MIN_MEMORY_MB`]…[`MAX_MEMORY_MB`] MiB.
     #[must_use]
     pub fn with_memory_limit_mb(mut self, memory_limit_mb: i64) -> Self {
-        self.memory_limit = MemoryLimit::clamped_mb(memory_limit_mb);
+        self.memory_limit = MemoryLimit::clamped(memory_limit_mb);
         self
     }
 
     /// The deadline of the whole call, in milliseconds.
     #[must_use]
     pub fn timeout_ms(&self) -> u32 {
-        self.timeout.0
+        self.timeout.get()
+    }
+
+    /// How much of a value is shown.
+    #[must_use]
+    pub fn value_limits(&self) -> Limits {
+        let or = |given: Option<u32>, default| given.map_or(default, |n| n as usize);
+        let default = Limits::default();
+        let items = self.max_items.map(Bounded::get);
+        Limits {
+            depth: or(self.depth.map(Bounded::get), default.depth),
+            entries: or(items, default.entries),
+            preview: or(items, default.preview),
+            string: or(self.max_string.map(Bounded::get), default.string),
+        }
     }
 
     /// What database sessions may do.
@@ -202,7 +251,7 @@ impl EvalRequest {
     /// PHP's `memory_limit`, in MiB.
     #[must_use]
     pub fn memory_limit_mb(&self) -> u32 {
-        self.memory_limit.0
+        self.memory_limit.get()
     }
 
     /// Checks the request against the disk and resolves its paths.
@@ -474,6 +523,11 @@ mod tests {
             redact,
             database,
             queries,
+            arguments,
+            depth,
+            max_items,
+            max_string,
+            diff,
         ];
         assert_eq!(placed, fields);
     }

@@ -1,15 +1,22 @@
 //! What a call asks for, and whether it may.
 
-use altair_engine::{DEFAULT_TIMEOUT_MS, Database, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS};
+use altair_engine::arguments::Arguments;
+use altair_engine::{
+    Bounded, DEFAULT_TIMEOUT_MS, Database, Depth, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS, ShownItems,
+    ShownString,
+};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
 use crate::permits::Permits;
-use crate::tool::{DATABASE, NAME, NETWORK, QUERIES, SNIPPET, TIMEOUT_MS, WRITES};
+use crate::tool::{
+    ARGUMENTS, DATABASE, DEPTH, DIFF, MAX_ITEMS, MAX_STRING, NAME, NAMES, NETWORK, QUERIES,
+    SNIPPET, TIMEOUT_MS, TYPED, VERBOSE, WRITES,
+};
 
 /// What a call asks for.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Arguments {
+#[derive(Debug, PartialEq)]
+pub struct Call {
     /// PHP code.
     pub snippet: String,
     /// The deadline, in milliseconds.
@@ -22,9 +29,23 @@ pub struct Arguments {
     pub database: Option<Database>,
     /// Whether statements of databases are told of.
     pub queries: bool,
+    /// Variables of the snippet.
+    pub arguments: Arguments,
+    /// How deeply containers are shown.
+    pub depth: Option<Depth>,
+    /// How many items of a container are shown.
+    pub max_items: Option<ShownItems>,
+    /// How many bytes of a string are shown.
+    pub max_string: Option<ShownString>,
+    /// Whether changed text files are told of with a diff.
+    pub diff: bool,
+    /// Whether the answer holds what is as it should be, too.
+    pub verbose: bool,
+    /// Whether values are in the typed encoding.
+    pub typed: bool,
 }
 
-impl Arguments {
+impl Call {
     /// Reads what a call brings. Gives everything that is wrong with it, and what to do, for the
     /// agent to read.
     pub fn read(given: Option<JsonObject>, permits: Permits) -> Result<Self, String> {
@@ -75,6 +96,40 @@ impl Arguments {
         let allow_writes = allowed(WRITES, permits.writes, "--allow-writes");
         let allow_network = allowed(NETWORK, permits.network, "--allow-network");
         let queries = allowed(QUERIES, true, "");
+        let diff = allowed(DIFF, true, "");
+        let verbose = allowed(VERBOSE, true, "");
+        let typed = allowed(TYPED, true, "");
+        let mut number = |name: &str| {
+            let value = given.remove(name)?;
+            let number = whole(&value);
+            if number.is_none() {
+                wrong.push(format!(
+                    "`{name}` must be an integer, not {}.",
+                    kind(&value)
+                ));
+            }
+            number
+        };
+        let depth = number(DEPTH).map(Bounded::clamped);
+        let max_items = number(MAX_ITEMS).map(Bounded::clamped);
+        let max_string = number(MAX_STRING).map(Bounded::clamped);
+        let arguments = match given.remove(ARGUMENTS) {
+            None => Arguments::default(),
+            Some(Value::Object(map)) => {
+                let given = map.into_iter().map(|(name, value)| (name, value.into()));
+                Arguments::new(given.collect()).unwrap_or_else(|why| {
+                    wrong.push(why.to_string());
+                    Arguments::default()
+                })
+            }
+            Some(other) => {
+                wrong.push(format!(
+                    "`{ARGUMENTS}` must be an object of names and values, not {}.",
+                    kind(&other)
+                ));
+                Arguments::default()
+            }
+        };
         let database = given.remove(DATABASE).and_then(|value| {
             let asked = value.as_str().and_then(Database::named);
             let (permitted, flag) = match asked {
@@ -102,7 +157,8 @@ impl Arguments {
                     "There is no way to ask {NAME} for an unsafe run. A person can make one with `altair eval --unsafe`."
                 ),
                 _ => format!(
-                    "There is no argument `{name}`; there are `{SNIPPET}`, `{TIMEOUT_MS}`, `{WRITES}`, `{NETWORK}`, `{DATABASE}` and `{QUERIES}`."
+                    "There is no argument `{name}`; there are {}.",
+                    NAMES.map(|name| format!("`{name}`")).join(", ")
                 ),
             });
         }
@@ -114,6 +170,13 @@ impl Arguments {
                 allow_network,
                 database,
                 queries,
+                arguments,
+                depth,
+                max_items,
+                max_string,
+                diff,
+                verbose,
+                typed,
             })
         } else {
             Err(format!("Nothing was run. {}", wrong.join(" ")))
@@ -121,15 +184,15 @@ impl Arguments {
     }
 }
 
-/// A deadline. What JSON Schema calls an integer may be written with a fraction of zero.
+/// An integer. JSON Schema lets one be written with a fraction of zero.
+fn whole(value: &Value) -> Option<i64> {
+    let float = || value.as_f64().filter(|n| n.fract() == 0.0);
+    value.as_i64().or_else(|| float().map(|n| n as i64))
+}
+
+/// A deadline.
 fn timeout(value: &Value) -> Result<i64, String> {
-    let whole = value.as_i64().or_else(|| {
-        value
-            .as_f64()
-            .filter(|n| n.fract() == 0.0)
-            .map(|n| n as i64)
-    });
-    match whole {
+    match whole(value) {
         Some(ms) if (MIN_TIMEOUT_MS..=MAX_TIMEOUT_MS).contains(&ms) => Ok(ms),
         Some(_) => Err(format!(
             "`{TIMEOUT_MS}` must be from {MIN_TIMEOUT_MS} to {MAX_TIMEOUT_MS}, not {value}."
@@ -166,19 +229,26 @@ mod tests {
         network: true,
     };
 
-    fn read(given: Value, permits: Permits) -> Result<Arguments, String> {
-        Arguments::read(given.as_object().cloned(), permits)
+    fn read(given: Value, permits: Permits) -> Result<Call, String> {
+        Call::read(given.as_object().cloned(), permits)
     }
 
     #[test]
     fn what_is_left_out_has_its_default() {
-        let expected = Arguments {
+        let expected = Call {
             snippet: "return 1;".into(),
             timeout_ms: DEFAULT_TIMEOUT_MS,
             allow_writes: false,
             allow_network: false,
             database: None,
             queries: false,
+            arguments: Arguments::default(),
+            depth: None,
+            max_items: None,
+            max_string: None,
+            diff: false,
+            verbose: false,
+            typed: false,
         };
         let given = json!({"snippet": "return 1;"});
         assert_eq!(read(given, Permits::default()), Ok(expected));
@@ -186,14 +256,21 @@ mod tests {
 
     #[test]
     fn what_is_permitted_may_be_asked_for() {
-        let given = json!({"snippet": "1", "timeout_ms": 250.0, "allow_writes": true, "allow_network": true, "database": "rollback", "queries": true});
-        let expected = Arguments {
+        let given = json!({"snippet": "1", "timeout_ms": 250.0, "allow_writes": true, "allow_network": true, "database": "rollback", "queries": true, "arguments": {"id": 7}, "depth": 99, "max_items": 5.0, "max_string": 1, "diff": true, "verbose": true, "typed": true});
+        let expected = Call {
             snippet: "1".into(),
             timeout_ms: 250,
             allow_writes: true,
             allow_network: true,
             database: Some(Database::Rollback),
             queries: true,
+            arguments: Arguments::new(vec![("id".into(), json!(7).into())]).unwrap(),
+            depth: Some(Bounded::clamped(10)),
+            max_items: Some(Bounded::clamped(5)),
+            max_string: Some(Bounded::clamped(100)),
+            diff: true,
+            verbose: true,
+            typed: true,
         };
         assert_eq!(read(given, ALL), Ok(expected));
     }
@@ -269,6 +346,6 @@ mod tests {
         for value in [json!(""), json!(1), json!(null), json!(["return 1;"])] {
             assert!(read(json!({"snippet": value}), ALL).is_err());
         }
-        assert!(Arguments::read(None, ALL).is_err());
+        assert!(Call::read(None, ALL).is_err());
     }
 }

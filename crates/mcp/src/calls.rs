@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::arguments::Arguments;
+use crate::arguments::Call;
 
 /// The runs of a server.
 #[derive(Debug)]
@@ -91,20 +91,28 @@ impl Calls {
 
     /// What a call asks for, with what the server decides. All of both is named: what is new has to be
     /// placed.
-    fn request(&self, arguments: Arguments) -> EvalRequest {
-        let Arguments {
+    fn request(&self, call: Call) -> EvalRequest {
+        let Call {
             snippet,
             timeout_ms,
             allow_writes,
             allow_network,
             database,
             queries,
-        } = arguments;
+            arguments,
+            depth,
+            max_items,
+            max_string,
+            diff,
+            // How the answer is written.
+            verbose: _,
+            typed: _,
+        } = call;
         EvalRequest {
             snippet: snippet.into_bytes(),
             project_root: self.root.clone(),
-            timeout: Timeout::clamped_ms(timeout_ms),
-            memory_limit: MemoryLimit::clamped_mb(DEFAULT_MEMORY_MB),
+            timeout: Timeout::clamped(timeout_ms),
+            memory_limit: MemoryLimit::clamped(DEFAULT_MEMORY_MB),
             allow_writes,
             allow_network,
             unconfined: false,
@@ -114,12 +122,17 @@ impl Calls {
             redact: true,
             database,
             queries,
+            arguments,
+            depth,
+            max_items,
+            max_string,
+            diff,
         }
     }
 
     /// Runs one, as soon as there is room for it. It ends when `cancelled` says so, when the server
     /// stops, and when nobody waits for this any more.
-    pub async fn run(&self, arguments: Arguments, cancelled: CancellationToken) -> Outcome {
+    pub async fn run(&self, call: Call, cancelled: CancellationToken) -> Outcome {
         let permit = tokio::select! {
             biased;
             () = cancelled.cancelled() => return Outcome::Cancelled,
@@ -129,7 +142,7 @@ impl Calls {
         let Ok(permit) = permit else {
             return Outcome::Cancelled;
         };
-        let request = self.request(arguments);
+        let request = self.request(call);
         let (evaluator, turns) = (self.evaluator.clone(), self.turns.clone());
         let ender = Ender(Arc::default());
         let mut watcher = Watcher(Arc::clone(&ender.0));

@@ -21,7 +21,7 @@ pub mod fuzzing {
     /// Reads the arguments of a call, which may ask for anything; gives whether they can be read.
     #[must_use]
     pub fn arguments(given: rmcp::model::JsonObject) -> bool {
-        crate::arguments::Arguments::read(Some(given), crate::Permits::default()).is_ok()
+        crate::arguments::Call::read(Some(given), crate::Permits::default()).is_ok()
     }
 }
 

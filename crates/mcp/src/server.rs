@@ -12,7 +12,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use tokio::task::JoinHandle;
 
-use crate::arguments::Arguments;
+use crate::arguments::Call;
 use crate::calls::{Calls, Outcome};
 use crate::permits::Permits;
 use crate::tool;
@@ -71,7 +71,7 @@ impl ServerHandler for Server {
             let message = format!("Unknown tool: {}. There is {}.", request.name, tool::NAME);
             return Err(ErrorData::invalid_params(message, None));
         }
-        let arguments = match Arguments::read(request.arguments, self.permits) {
+        let arguments = match Call::read(request.arguments, self.permits) {
             Ok(arguments) => arguments,
             Err(why) => return Ok(failed(why)),
         };

@@ -18,6 +18,22 @@ pub const WRITES: &str = "allow_writes";
 pub const NETWORK: &str = "allow_network";
 pub const DATABASE: &str = "database";
 pub const QUERIES: &str = "queries";
+pub const ARGUMENTS: &str = "arguments";
+pub const DEPTH: &str = "depth";
+pub const MAX_ITEMS: &str = "max_items";
+pub const MAX_STRING: &str = "max_string";
+pub const DIFF: &str = "diff";
+pub const VERBOSE: &str = "verbose";
+pub const TYPED: &str = "typed";
+
+/// All of its arguments.
+pub const NAMES: [&str; 13] = [
+    SNIPPET, TIMEOUT_MS, WRITES, NETWORK, DATABASE, QUERIES, ARGUMENTS, DEPTH, MAX_ITEMS,
+    MAX_STRING, DIFF, VERBOSE, TYPED,
+];
+/// Those that say how an answer is written, and are no field of a request.
+#[cfg(test)]
+const OF_THE_ANSWER: [&str; 2] = [VERBOSE, TYPED];
 
 const DESCRIPTION: &str = "Runs a few lines of PHP against this application, booted as it is now, in a confined one-shot process, and tells what they return, print or throw. Use it to check a hypothesis about the code instead of guessing: what a method returns for an input, which exception is thrown, what a configuration value or a query is, whether a class autoloads.\n\nThe code is a function body: `return` gives the result; a single expression needs none. `container()` is the application's PSR-11 container, `container($id)` an entry of it. Nothing is kept between calls: each starts from the application as it is on disk, and what it writes to the project is thrown away and listed in `diagnostics.file_changes`, unless the server permits `allow_writes`. There are no processes, and no connections but to the application's own services (its database, its cache), unless the server permits `allow_network`; database sessions are read-only unless it permits `allow_writes`, or `database` with `rollback`: then they write, and all of it is rolled back. What was refused is in `diagnostics.blocked`, with the switch that lifts it. Output is cut at 16 KiB a stream, values at a depth of 3.";
 
@@ -83,7 +99,14 @@ fn input() -> Value {
                 "type": "boolean",
                 "default": false,
                 "description": "Tell in `diagnostics.queries` which statements databases were asked: how often, rows, time, and the line that asks; and in `diagnostics.database_changes` what they changed. Always told with rollback."
-            }
+            },
+            ARGUMENTS: {"type": "object", "description": "Variables of the snippet, by name."},
+            DEPTH: {"type": "integer", "description": "How deep the value is shown."},
+            MAX_ITEMS: {"type": "integer", "description": "How many items of a container are shown."},
+            MAX_STRING: {"type": "integer", "description": "How many bytes of a string are shown."},
+            DIFF: {"type": "boolean", "description": "Tell what changed in text files as a diff."},
+            VERBOSE: {"type": "boolean", "description": "Tell what is as it should be, too."},
+            TYPED: {"type": "boolean", "description": "Give the value in the typed encoding."}
         },
         "required": [SNIPPET],
         "additionalProperties": false
@@ -237,7 +260,9 @@ mod tests {
     fn arguments_are_those_of_the_table_of_options() {
         let table: Value = serde_json::from_str(include_str!("../../engine/options.json")).unwrap();
         let rows = table.as_array().unwrap().iter();
-        let expected: BTreeSet<&str> = rows.filter_map(|row| row["mcp"].as_str()).collect();
+        let mut expected: BTreeSet<&str> = rows.filter_map(|row| row["mcp"].as_str()).collect();
+        expected.extend(OF_THE_ANSWER);
+        assert_eq!(BTreeSet::from(NAMES), expected);
         let schema = input();
         let told = schema["properties"].as_object().unwrap();
         assert_eq!(

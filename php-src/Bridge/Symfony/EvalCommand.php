@@ -66,6 +66,22 @@ final class EvalCommand extends Command
             ->addOption('rollback', null, $flag, 'Let database sessions write, and roll all of it back')
             ->addOption('database', null, $takes, 'What database sessions may do: read-only, rollback or write')
             ->addOption('queries', null, $flag, 'Tell what databases were asked, and from where')
+            ->addOption(
+                'arg',
+                null,
+                $takes | InputOption::VALUE_IS_ARRAY,
+                'A variable of the snippet and its text, as in id=7',
+            )
+            ->addOption(
+                'arg-json',
+                null,
+                $takes | InputOption::VALUE_IS_ARRAY,
+                'A variable of the snippet as JSON, as in ids=[1,2]',
+            )
+            ->addOption('depth', null, $takes, 'How deep arrays and objects are shown, 1 to 10')
+            ->addOption('max-items', null, $takes, 'How many items of each array, object or iterable are shown')
+            ->addOption('max-string', null, $takes, 'How many bytes of each string are shown')
+            ->addOption('diff', null, $flag, 'Show what changed in text files as a diff')
             ->addOption('network', null, $flag, 'Open outbound connections')
             ->addOption('unsafe', null, $flag, 'Run without guards; audited')
             ->addOption('bootstrap', null, $takes, 'The file in the project that returns the container')
@@ -123,6 +139,11 @@ final class EvalCommand extends Command
                 redact: !$input->getOption('no-redact'),
                 database: $input->getOption('rollback') ? 'rollback' : self::text($input, 'database'),
                 queries: (bool) $input->getOption('queries'),
+                arguments: RequestOptions::arguments(self::texts($input, 'arg'), self::texts($input, 'arg-json')),
+                depth: self::numberOrNull($input, 'depth'),
+                maxItems: self::numberOrNull($input, 'max-items'),
+                maxString: self::numberOrNull($input, 'max-string'),
+                diff: (bool) $input->getOption('diff'),
             );
             // Once is cheaper without a template.
             $evaluator = $this->evaluator ?? new Evaluator(warm: false);
@@ -167,6 +188,14 @@ final class EvalCommand extends Command
         $application = $this->getApplication();
 
         return $application !== null && method_exists($application, 'getKernel') ? $application->getKernel() : null;
+    }
+
+    /**
+     * @throws InvalidRequestException where it is given and none
+     */
+    private static function numberOrNull(InputInterface $input, string $option): ?int
+    {
+        return self::text($input, $option) === null ? null : self::number($input, $option);
     }
 
     /**

@@ -94,6 +94,12 @@ impl Announced {
             redact: _,
             database: _,
             queries: _,
+            // The snippet is what ran; its data may hold secrets.
+            arguments: _,
+            depth: _,
+            max_items: _,
+            max_string: _,
+            diff: _,
         } = request;
         let text = without(secrets.as_deref(), &String::from_utf8_lossy(snippet));
         Self {

@@ -4,6 +4,8 @@ use altair_sandbox::{FinalGuards, Limits, Renewal};
 use serde::{Deserialize, Serialize};
 
 use super::Secret;
+use crate::arguments::Arguments;
+use crate::encode::Limits as ValueLimits;
 use crate::guards::Insisted;
 use crate::sql::Mode;
 
@@ -12,7 +14,7 @@ use crate::sql::Mode;
 pub const PROTOCOL: &str = concat!("altair-eval ", env!("CARGO_PKG_VERSION"));
 
 /// What the child is to do. A fork of a template gets one of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// [`PROTOCOL`] of the host.
     pub protocol: String,
@@ -39,7 +41,7 @@ pub struct Task {
 }
 
 /// What a child is for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Work {
     /// One snippet.
     Snippet(SnippetTask),
@@ -48,7 +50,7 @@ pub enum Work {
 }
 
 /// One snippet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SnippetTask {
     /// The code.
     pub snippet: Vec<u8>,
@@ -62,6 +64,10 @@ pub struct SnippetTask {
     pub memory_limit_bytes: Option<u64>,
     /// Whether statements of databases are told of.
     pub queries: bool,
+    /// Variables of the snippet.
+    pub arguments: Arguments,
+    /// How much of its value is shown.
+    pub shown: ValueLimits,
 }
 
 /// What a template is to be.

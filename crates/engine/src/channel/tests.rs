@@ -2,7 +2,9 @@
 
 use super::message::{GUARDS_MAX, KIND_MAX_BYTES};
 use super::*;
+use crate::arguments::{Arguments, Datum};
 use crate::encode::EXCEPTION_MAX_BYTES;
+use crate::encode::{self, Key};
 use crate::guards::{Guard, GuardState};
 use crate::queries::News;
 use crate::queries::TABLES_MAX;
@@ -27,7 +29,13 @@ fn task(snippet: Vec<u8>) -> Task {
             insist: Vec::new(),
             limits: Limits::default(),
             memory_limit_bytes: None,
-            queries: false,
+            queries: true,
+            arguments: Arguments::new(vec![(
+                "a".into(),
+                Datum::Array(vec![(Key::Int(-1), Datum::Float(-0.0))]),
+            )])
+            .unwrap(),
+            shown: encode::Limits::default(),
         }),
     }
 }

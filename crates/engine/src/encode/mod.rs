@@ -10,7 +10,7 @@ mod node;
 mod read;
 mod value;
 
-pub use bounds::{ITERABLE_PREVIEW, MAX_DEPTH, MAX_ENTRIES, STRING_MAX, VALUE_MAX_BYTES};
+pub use bounds::{ITERABLE_PREVIEW, Limits, MAX_DEPTH, MAX_ENTRIES, STRING_MAX, VALUE_MAX_BYTES};
 pub use exception::{
     Code, ExceptionView, Frame, MAX_PREVIOUS_CHAIN, MAX_TRACE_FRAMES, Previous, encode_exception,
     format_frames,

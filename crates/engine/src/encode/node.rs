@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 use super::bounds::LABEL_MAX;
 use super::shorten;
 
@@ -30,7 +32,7 @@ pub struct Thrown {
 }
 
 /// The key of an array entry or a property.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Key {
     /// An integer key.
     Int(i64),

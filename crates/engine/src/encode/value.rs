@@ -9,18 +9,19 @@ use serde_json::{Map, Value, json};
 
 use scalar::float;
 
-use super::bounds::{LABEL_MAX, MARKS, VALUE_MAX_BYTES};
+use super::bounds::{LABEL_MAX, Limits, MARKS, VALUE_MAX_BYTES};
 use super::budget::{Budget, text_cost, value_cost};
 use super::node::{Ended, Node, Shape, Thrown};
 use super::shorten;
 
-/// Encodes a value within the bounds of this module.
+/// Encodes a value within `limits` and [`VALUE_MAX_BYTES`].
 ///
 /// # Errors
 ///
 /// [`Ended`] when the application's code ended the run meanwhile.
-pub fn encode_value<N: Node>(node: &N) -> Result<Value, Ended> {
+pub fn encode_value<N: Node>(node: &N, limits: Limits) -> Result<Value, Ended> {
     Encoder {
+        limits,
         budget: Budget::new(VALUE_MAX_BYTES - MARKS),
         path: Vec::new(),
     }
@@ -28,6 +29,7 @@ pub fn encode_value<N: Node>(node: &N) -> Result<Value, Ended> {
 }
 
 struct Encoder {
+    limits: Limits,
     budget: Budget,
     /// The ids of the objects around the value at hand.
     path: Vec<u32>,

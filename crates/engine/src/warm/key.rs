@@ -74,6 +74,12 @@ impl Key {
             // Both are in how sessions are watched.
             database: _,
             queries: _,
+            // A fork is told of these with its snippet, or the host's affair.
+            arguments: _,
+            depth: _,
+            max_items: _,
+            max_string: _,
+            diff: _,
         } = request;
         let Target {
             root,

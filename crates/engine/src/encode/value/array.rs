@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Encoder, distinct};
-use crate::encode::bounds::{MARKS, MAX_DEPTH, MAX_ENTRIES};
+use crate::encode::bounds::MARKS;
 use crate::encode::budget::text_cost;
 use crate::encode::node::{Ended, Key, Node};
 
@@ -15,7 +15,7 @@ impl Encoder {
         entries: Box<dyn Iterator<Item = (Key, N)> + 'a>,
         depth: usize,
     ) -> Result<Value, Ended> {
-        if depth > MAX_DEPTH {
+        if depth >= self.limits.depth {
             return Ok(self.paid(
                 json!({ "type": "array", "count": count, "truncated": true }),
                 "array",
@@ -30,7 +30,7 @@ impl Encoder {
         }
         let mut list = Vec::new();
         let mut object = Map::new();
-        for (key, node) in entries.take(MAX_ENTRIES) {
+        for (key, node) in entries.take(self.limits.entries) {
             let name = if is_list {
                 String::new()
             } else {

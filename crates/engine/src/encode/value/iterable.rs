@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Encoder;
 use super::scalar::float;
-use crate::encode::bounds::{ITERABLE_PREVIEW, LABEL_MAX, MARKS, MAX_DEPTH};
+use crate::encode::bounds::{LABEL_MAX, MARKS};
 use crate::encode::budget::value_cost;
 use crate::encode::node::{Ended, Node, Shape, Step, UserCode};
 use crate::encode::shorten;
@@ -24,7 +24,7 @@ impl Encoder {
         let mut map = Map::new();
         map.insert("type".into(), "iterable".into());
         map.insert("class".into(), class.into());
-        if depth > MAX_DEPTH {
+        if depth >= self.limits.depth {
             map.insert("truncated".into(), true.into());
             return Ok(self.paid(Value::Object(map), "iterable"));
         }
@@ -43,7 +43,7 @@ impl Encoder {
         loop {
             match node.step(preview.is_empty()) {
                 UserCode::Gave(Step::Done) => exhausted = true,
-                UserCode::Gave(Step::Item(..)) if preview.len() == ITERABLE_PREVIEW => {}
+                UserCode::Gave(Step::Item(..)) if preview.len() == self.limits.preview => {}
                 UserCode::Gave(Step::Item(key, value)) => {
                     if self.budget.left() > MARKS * 3 && self.budget.take(MARKS / 2) {
                         let key = self.key(&key, depth)?;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Encoder, distinct};
-use crate::encode::bounds::{LABEL_MAX, MARKS, MAX_DEPTH, MAX_ENTRIES};
+use crate::encode::bounds::{LABEL_MAX, MARKS};
 use crate::encode::budget::text_cost;
 use crate::encode::node::{Ended, Node, ObjectShape, Shape, UserCode};
 use crate::encode::shorten;
@@ -35,7 +35,7 @@ impl Encoder {
                 map.insert("backing".into(), text.into());
             }
         }
-        if depth > MAX_DEPTH {
+        if depth >= self.limits.depth {
             map.insert("truncated".into(), true.into());
             return Ok(self.paid(Value::Object(map), "object"));
         }
@@ -53,7 +53,7 @@ impl Encoder {
         let count = properties.len();
         let mut shown = Map::new();
         self.path.push(object.id);
-        for (key, value) in properties.into_iter().take(MAX_ENTRIES) {
+        for (key, value) in properties.into_iter().take(self.limits.entries) {
             let name = distinct(key.text(), &shown);
             if !self.budget.take(2 + text_cost(&name)) || self.budget.left() < MARKS {
                 break;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::Encoder;
-use crate::encode::bounds::{MARKS, STRING_MAX};
+use crate::encode::bounds::MARKS;
 use crate::encode::budget::affordable;
 use crate::encode::{TRUNCATED, head};
 
@@ -16,18 +16,20 @@ impl Encoder {
 
     pub(super) fn string(&mut self, bytes: &[u8]) -> Value {
         let budget = self.budget.left().saturating_sub(MARKS * 2);
-        let (text, base64) = match utf8_head(bytes) {
+        let (text, base64) = match utf8_head(bytes, self.limits.string) {
             Some(text) => (Cow::Borrowed(affordable(text, budget)), false),
             None => {
                 let room = budget / 4 * 3;
                 (
-                    Cow::Owned(base64(&bytes[..bytes.len().min(STRING_MAX).min(room)])),
+                    Cow::Owned(base64(
+                        &bytes[..bytes.len().min(self.limits.string).min(room)],
+                    )),
                     true,
                 )
             }
         };
         let shown = if base64 {
-            bytes.len().min(STRING_MAX).min(budget / 4 * 3)
+            bytes.len().min(self.limits.string).min(budget / 4 * 3)
         } else {
             text.len()
         };
@@ -62,10 +64,8 @@ pub(super) fn float(f: f64) -> Value {
 ///
 /// Only a string that is valid as a whole is text: one that turns binary behind its head would
 /// otherwise be shown as what it is not.
-fn utf8_head(bytes: &[u8]) -> Option<&str> {
-    std::str::from_utf8(bytes)
-        .ok()
-        .map(|text| head(text, STRING_MAX))
+fn utf8_head(bytes: &[u8], max: usize) -> Option<&str> {
+    std::str::from_utf8(bytes).ok().map(|text| head(text, max))
 }
 
 /// RFC 4648, with padding.
