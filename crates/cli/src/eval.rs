@@ -1,4 +1,4 @@
-//! `altair eval`: from arguments to a request, from a result to an exit code.
+//! `altair eval`: turns arguments into a request, and a result into an exit code.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -22,14 +22,14 @@ use crate::{extension, json, output};
 ///
 /// # Errors
 ///
-/// Wrong usage, and what keeps the child from starting.
+/// Wrong usage, and anything that keeps the child from starting.
 pub fn run(args: EvalArgs, host: &Host) -> Result<Exit, Failure> {
     let format = args.format;
     let evaluator = evaluator(&args, host)?;
     let request = request(args)?;
     let deadline = Duration::from_millis(request.timeout_ms().into());
     let evaluated = {
-        // Its own scope: the progress line is gone before anything else is printed.
+        // Dropped at its end, so the progress line is gone before anything else is printed.
         let mut progress = Progress::on_stderr(deadline);
         evaluator.evaluate(&request, &mut progress)
     };
@@ -41,7 +41,7 @@ pub fn run(args: EvalArgs, host: &Host) -> Result<Exit, Failure> {
         Format::Human => human::render(&result, Theme::new(output::takes_color())),
         Format::Json => json::render(&result.to_json(), output::is_terminal())?,
     };
-    // A reader that has gone changes nothing about how the run ended.
+    // A reader that has closed the pipe does not change how the run ended.
     output::print(text.as_bytes())?;
     Ok(if result.ok() {
         Exit::Clean
@@ -60,7 +60,7 @@ fn evaluator(args: &EvalArgs, host: &Host) -> Result<Evaluator, Failure> {
 }
 
 fn request(args: EvalArgs) -> Result<EvalRequest, Failure> {
-    // All of both is named: what is new has to be placed.
+    // Every field of both is listed, so that a new one must be handled here.
     let EvalArgs {
         snippet: given,
         file,
@@ -104,7 +104,7 @@ fn request(args: EvalArgs) -> Result<EvalRequest, Failure> {
     })
 }
 
-/// A path as the child sees it, whose working directory is the project.
+/// Resolves a path for the child, whose working directory is the project.
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(|error| {
         let (shown, why) = (path.display(), reason(&error));
@@ -139,11 +139,11 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     std::fs::read(path)
 }
 
-/// The project root that was named, else the working directory.
+/// The given project root, or the working directory.
 ///
 /// # Errors
 ///
-/// When there is no working directory any more.
+/// If the working directory no longer exists.
 pub fn root(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     match named {
         Some(root) => Ok(root),

@@ -1,4 +1,4 @@
-//! What a call asks for, and whether it may.
+//! Checks the arguments of a call against what the server permits.
 
 use altair_engine::{DEFAULT_TIMEOUT_MS, Database, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS};
 use rmcp::model::JsonObject;
@@ -7,26 +7,26 @@ use serde_json::Value;
 use crate::permits::Permits;
 use crate::tool::{DATABASE, NAME, NETWORK, QUERIES, SNIPPET, TIMEOUT_MS, WRITES};
 
-/// What a call asks for.
+/// The arguments of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Arguments {
     /// PHP code.
     pub snippet: String,
     /// The deadline, in milliseconds.
     pub timeout_ms: i64,
-    /// Whether writes are to be real.
+    /// Whether writes must be real.
     pub allow_writes: bool,
-    /// Whether connections are to be open.
+    /// Whether the network must be open.
     pub allow_network: bool,
     /// What database sessions may do.
     pub database: Option<Database>,
-    /// Whether statements of databases are told of.
+    /// Whether to report database statements.
     pub queries: bool,
 }
 
 impl Arguments {
-    /// Reads what a call brings. Gives everything that is wrong with it, and what to do, for the
-    /// agent to read.
+    /// Reads the arguments of a call. On error returns everything that is wrong with them and how
+    /// to correct it, for the agent to read.
     pub fn read(given: Option<JsonObject>, permits: Permits) -> Result<Self, String> {
         let mut given = given.unwrap_or_default();
         let mut wrong = Vec::new();
@@ -121,7 +121,7 @@ impl Arguments {
     }
 }
 
-/// A deadline. What JSON Schema calls an integer may be written with a fraction of zero.
+/// Reads a deadline. JSON Schema allows an integer to be written with a zero fraction.
 fn timeout(value: &Value) -> Result<i64, String> {
     let whole = value.as_i64().or_else(|| {
         value
@@ -141,7 +141,7 @@ fn timeout(value: &Value) -> Result<i64, String> {
     }
 }
 
-/// A JSON value's kind, in words.
+/// The kind of a JSON value, in words.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
