@@ -197,7 +197,7 @@ final class ProjectLayerTest extends EvaluationTestCase
             (new Evaluator())->evaluate($request(true));
             self::fail('It has run.');
         } catch (\Altair\Eval\Exception\LaunchException $exception) {
-            self::assertStringContainsString('.altair cannot be kept from being written', $exception->getMessage());
+            self::assertStringContainsString('.altair cannot be protected from writes', $exception->getMessage());
         }
         self::assertSame(['vendor', 'vendor/autoload.php'], $target->tree());
     }
@@ -205,7 +205,7 @@ final class ProjectLayerTest extends EvaluationTestCase
     public function testAProjectThatIsTheWholeDiskIsRefused(): void
     {
         $this->expectException(InvalidRequestException::class);
-        $this->expectExceptionMessage('a confined run shows all of its project');
+        $this->expectExceptionMessage('a confined run can read its whole project');
 
         (new Evaluator())->evaluate(new EvalRequest('return 1;', '/'));
     }

@@ -251,8 +251,8 @@ final class ServicesTest extends WarmTestCase
         yield 'any address' => ['0.0.0.0:3306', 'any address'];
         yield 'nothing' => ['', 'empty'];
         yield 'no text' => [3306, 'has to be a string'];
-        yield 'bytes' => ["\xff:1", 'no name'];
-        yield 'a line break' => ["db\n127.0.0.1 evil:1", 'no name'];
+        yield 'bytes' => ["\xff:1", 'not a valid name'];
+        yield 'a line break' => ["db\n127.0.0.1 evil:1", 'not a valid name'];
     }
 
     /**
@@ -272,7 +272,7 @@ final class ServicesTest extends WarmTestCase
         $this->assertReached(0, "tcp://$declared", services: [...$many, $declared, $declared]);
 
         $this->expectException(InvalidRequestException::class);
-        $this->expectExceptionMessage('1000 are the most');
+        $this->expectExceptionMessage('at most 1000');
         $this->evaluate('1', services: [...$many, $declared, '127.0.0.3:1000']);
     }
 

@@ -1,10 +1,10 @@
-//! The MCP server, which the program has and the library has not: what a child loads is not to grow
-//! by it.
+//! The MCP server. It is part of the program and not of the library, so that it does not enlarge
+//! what a child loads.
 
 use altair_cli::{Server, say};
 use altair_mcp::{Options, Permits, TOKEN_VARIABLE, Token, Transport};
 
-/// Serves to the end, and says on standard error what it serves and where.
+/// Serves until the server ends. Reports on standard error what it serves and where.
 pub fn serve(server: Server) -> Result<(), String> {
     let Server {
         http,

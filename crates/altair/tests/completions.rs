@@ -1,4 +1,4 @@
-//! Completion scripts are what their shells accept and complete what there is.
+//! Shells accept the completion scripts, and the scripts complete commands and options.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -23,7 +23,7 @@ fn every_shell_gets_a_script_that_knows_commands_and_options() {
     }
 }
 
-/// What Bash offers for a line that it has split into `words`, the last of which is completed.
+/// Bash's completions of a line that it has split into `words`; the last word is completed.
 fn bash_completes(words: &[&str]) -> Option<Vec<String>> {
     let ask = r#"eval "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 ))
         prev=${COMP_WORDS[COMP_CWORD - 1]}; cur=${COMP_WORDS[COMP_CWORD]}
@@ -41,7 +41,7 @@ fn bash_completes(words: &[&str]) -> Option<Vec<String>> {
 
 #[test]
 fn bash_completes_commands_options_and_values() {
-    // A machine without Bash has nobody to complete for.
+    // Without Bash there is nothing to test.
     let Some(commands) = bash_completes(&["altair", "ev"]) else {
         return;
     };

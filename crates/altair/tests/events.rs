@@ -1,4 +1,4 @@
-//! `altair events:tail` on logs as they come.
+//! `altair events:tail` on various logs.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use support::{altair, complaint, text};
 use tempfile::TempDir;
 
-/// How long a follower may take to show a line before the test gives up: not how long it waits.
+/// How long a follower may take to show a line before the test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Project(TempDir);
@@ -265,7 +265,7 @@ fn follow_ends_when_nobody_reads_any_more() {
     let mut reader = BufReader::new(child.stdout.take().unwrap());
     reader.read_line(&mut line).unwrap();
     assert!(line.ends_with("  one\n"), "{line}");
-    // Nothing is added to the log: the closed pipe alone ends it, and with it its standard error.
+    // Nothing is added to the log: the closed pipe alone ends it, and so closes its standard error.
     let errors = lines_of(child.stderr.take().unwrap());
     drop(reader);
     let ended = errors.recv_timeout(PATIENCE);

@@ -1,5 +1,5 @@
-//! Wrong usage is one line on standard error and exit code 2; help and versions are where they are
-//! looked for.
+//! Wrong usage gives one line on standard error and exit code 2. Help and versions go to standard
+//! output.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -123,7 +123,7 @@ fn an_extension_that_is_no_file_is_named() {
 
 #[test]
 fn snippets_may_be_any_bytes_and_start_with_a_dash() {
-    // The root is what is wrong: the arguments themselves were understood.
+    // The root is wrong; the arguments themselves were accepted.
     for snippet in [&b"return '\xff';"[..], b"-1 + 2", b"--help"] {
         let arguments = ["eval", "--root=/nowhere/at/all", "--"].map(OsStr::new);
         let output = altair()
@@ -260,7 +260,7 @@ fn standard_input_is_read_to_its_end() {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // More than a pipe holds: this would fail if nobody read.
+    // More than a pipe holds: this fails unless the pipe is read.
     stdin.write_all(&vec![b'1'; 1 << 20]).unwrap();
     drop(stdin);
     let output = child.wait_with_output().unwrap();

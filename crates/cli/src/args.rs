@@ -1,4 +1,4 @@
-//! What the command line accepts. Defaults, bounds and names come from the engine.
+//! The command line's arguments. Defaults, bounds and names come from the engine.
 
 use std::ffi::OsString;
 use std::num::IntErrorKind;
@@ -62,19 +62,19 @@ Examples:
   altair doctor --format=json | jq '.guards[] | select(.state != \"in_force\") | .remedies'
 
 Each guard is attacked with every other guard left out, and then the same is done without it, to
-show that the attack works. Connections are made to loopback only, files are made in the directory
-for temporary files only, and nothing of it is left.
+show that the attack works. Connections go to loopback only. Files are created only in the directory
+for temporary files, and are removed again.
 
 With --format=json an object: ok, user {uid, name}, php {path, version, sapi, thread_safe, debug,
 problem}, extension {path, version, problem}, kernel {release, architecture, container}, problems,
 warnings, services, guards. Each service: service, from, addresses, problem. Each guard: name, state
 (in_force, degraded, missing, unknown), detail, version, remedies [{because, how}], self_test {verdict
-(passed, failed, not_tried), reason, attacks [{tried, seen, without, held}]}. What is not known is
+(passed, failed, not_tried), reason, attacks [{tried, seen, without, held}]}. Unknown values are
 null.
 
 Exit codes:
-  0  every guard is in force, and none gave way
-  1  a guard is not, or could not be looked at
+  0  every guard is in force and held
+  1  a guard is not in force, gave way or could not be examined
   2  wrong usage";
 
 const MCP_EXAMPLES: &str = "\
@@ -84,25 +84,25 @@ Examples:
   claude mcp add shop -- altair mcp:serve --root=/srv/shop
 
 One tool, framework__eval: it takes `snippet`, `timeout_ms`, `allow_writes`, `allow_network` and
-`database`, and gives what `altair eval --format=json` prints. Calls run side by side, one per core; the rest wait.
-There is no way to ask it for an unsafe run.
+`database`, and returns what `altair eval --format=json` prints. Calls run in parallel, one
+per core; the rest wait. It cannot make unsafe runs.
 
-Over HTTP the server is at /mcp, and every request has to bring `Authorization: Bearer <token>`. The
+Over HTTP the server is at /mcp, and every request needs `Authorization: Bearer <token>`. The
 token is ALTAIR_MCP_TOKEN, at least 16 characters, or one that is generated and printed to standard
 error.
 
 Exit codes:
-  0  the client has gone, or a signal (SIGINT, SIGTERM) came
+  0  the client disconnected, or a signal (SIGINT, SIGTERM) came
   2  wrong usage, or the server could not be started; one line on standard error says why";
 
-/// What `--service` does.
+/// The help for `--service`.
 const SERVICE: &str =
-    "A service that may be connected to, host:port or a Unix socket's path; repeatable";
+    "A service that runs may connect to: host:port or a Unix socket's path; repeatable";
 const SERVICE_LONG: &str = "\
-A service that may be connected to while the network is off: host:port, or the absolute path of a \
-Unix socket; repeatable. It takes the place of what extra.altair-eval.services in composer.json \
-declares and the application's environment names (DATABASE_URL, DB_HOST, REDIS_URL, …); \
---service=none leaves none. `altair doctor` shows what was found.";
+A service that runs may connect to while the network is off: host:port, or the absolute path of a \
+Unix socket; repeatable. It replaces the services that extra.altair-eval.services in composer.json \
+declares and that the application's environment names (DATABASE_URL, DB_HOST, REDIS_URL, …); \
+--service=none allows none. `altair doctor` shows the services found.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -124,7 +124,7 @@ pub struct Cli {
     command: Command,
 }
 
-/// What to do.
+/// The command to run.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a PHP snippet against the application and show what it returns.
@@ -185,7 +185,8 @@ pub struct EvalArgs {
     #[arg(long, value_name = "mode", value_parser = PossibleValuesParser::new(Database::ALL.map(Database::name)))]
     pub database: Option<String>,
 
-    /// Show the database statements of the run, the lines that caused them, and the rows changed; always with --rollback.
+    /// Show the database statements of the run, the lines that caused them, and the rows changed;
+    /// always with --rollback.
     #[arg(long)]
     pub queries: bool,
 
@@ -377,7 +378,7 @@ pub enum Shell {
     Fish,
 }
 
-/// What `--service` has named, as a request has it.
+/// Turns the values of `--service` into those of a request.
 #[must_use]
 pub fn services(named: Vec<String>) -> Option<Vec<String>> {
     match named.as_slice() {
@@ -387,16 +388,17 @@ pub fn services(named: Vec<String>) -> Option<Vec<String>> {
     }
 }
 
-/// Parses `arguments`, the first of which is the program's name.
+/// Parses `arguments`, including the program's name in front.
 ///
 /// # Errors
 ///
-/// `clap`'s error, which also stands for `--help` and `--version`.
+/// `clap`'s error, also for `--help` and `--version`.
 pub fn parse(arguments: &[OsString]) -> Result<Command, clap::Error> {
     Cli::try_parse_from(arguments).map(|cli| cli.command)
 }
 
-/// A whole number of any size: the engine clamps, so one that overflows is as good as the largest.
+/// Parses a whole number of any size. The engine clamps, so one that overflows counts as the
+/// largest.
 fn integer(text: &str) -> Result<i64, String> {
     text.parse::<i64>().or_else(|error| match error.kind() {
         IntErrorKind::PosOverflow => Ok(i64::MAX),

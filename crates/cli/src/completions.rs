@@ -1,4 +1,4 @@
-//! `altair completions`: scripts from the same definition that parses.
+//! `altair completions`: scripts generated from the definition that also parses.
 
 use clap::CommandFactory;
 use clap_complete::{generate, shells};
@@ -8,8 +8,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 
-/// Bash splits words at a colon (`COMP_WORDBREAKS`), so `events:tail` reaches a completion function
-/// as three words. This puts them together again before the generated function looks at them.
+/// Bash splits words at a colon (`COMP_WORDBREAKS`), so a completion function gets `events:tail`
+/// as three words. This joins them before the generated function sees them.
 const BASH_COLONS: &str = r#"
 _altair_joined() {
     local -a words=()
@@ -40,7 +40,7 @@ complete -F _altair_joined -o bashdefault -o default altair
 ///
 /// # Errors
 ///
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn run(shell: Shell) -> Result<Exit, Failure> {
     let mut command = Cli::command();
     let mut script = Vec::new();

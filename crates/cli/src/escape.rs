@@ -1,12 +1,11 @@
-//! Control characters never reach a terminal raw.
+//! Escapes control characters, so that none reaches a terminal raw.
 //!
 //! What a snippet prints or returns may hold sequences that move the cursor, set the title, or
-//! reorder what is read (bidi overrides). They are shown as PHP would write them: `\x1b`,
-//! `\u{202e}`.
+//! reorder text (bidi overrides). They are shown in PHP's notation: `\x1b`, `\u{202e}`.
 
 use std::fmt::Write;
 
-/// Whether a terminal may act on this character, or show it in a place it does not stand.
+/// Whether a terminal may act on this character or display it out of place.
 ///
 /// C0 and DEL, C1 (which some terminals read as `ESC` plus a letter even in UTF-8), and the
 /// explicit bidi embeddings, overrides and isolates of Unicode's UAX #9.
@@ -14,7 +13,7 @@ fn is_unsafe(c: char) -> bool {
     matches!(c, '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `text` in one line: every control character is written out, `\n` and `\t` too.
+/// `text` in one line: every control character is escaped, including `\n` and `\t`.
 pub fn line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -23,7 +22,7 @@ pub fn line(text: &str) -> String {
     out
 }
 
-/// `text` with its lines and tabs kept; every other control character is written out.
+/// `text` with its lines and tabs kept; every other control character is escaped.
 pub fn block(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -52,13 +51,14 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// JSON `text` with what JSON itself lets stand (DEL, C1, bidi) as `\u` escapes: the same value.
+/// JSON `text` with the characters that JSON itself allows (DEL, C1, bidi) as `\u` escapes: the
+/// same value.
 pub fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        // Raw line feeds and tabs are the layout; JSON allows C0 nowhere else.
+        // Raw line feeds and tabs belong to the layout; JSON allows C0 nowhere else.
         if is_unsafe(c) && !matches!(c, '\n' | '\t') {
-            // All of them are in the basic plane: four digits are enough. A String takes any text.
+            // All are in the basic plane: four digits suffice. Writing to a String cannot fail.
             let _ = write!(out, "\\u{:04x}", u32::from(c));
         } else {
             out.push(c);

@@ -1,4 +1,4 @@
-//! `altair eval`: from arguments to a request, from a result to an exit code.
+//! `altair eval`: turns arguments into a request, and a result into an exit code.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -30,7 +30,7 @@ pub fn run(args: Box<EvalArgs>, host: &Host) -> Result<Exit, Failure> {
     let request = request(args)?;
     let deadline = Duration::from_millis(request.timeout_ms().into());
     let evaluated = {
-        // Its own scope: the progress line is gone before anything else is printed.
+        // Dropped at its end, so the progress line is gone before anything else is printed.
         let mut progress = Progress::on_stderr(deadline);
         evaluator.evaluate(&request, &mut progress)
     };
@@ -42,7 +42,7 @@ pub fn run(args: Box<EvalArgs>, host: &Host) -> Result<Exit, Failure> {
         Format::Human => human::render(&result, Theme::new(output::takes_color())),
         Format::Json => json::render(&result.to_json(), output::is_terminal())?,
     };
-    // A reader that has gone changes nothing about how the run ended.
+    // A reader that has closed the pipe does not change how the run ended.
     output::print(text.as_bytes())?;
     Ok(if result.ok() {
         Exit::Clean
@@ -179,11 +179,11 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     std::fs::read(path)
 }
 
-/// The project root that was named, else the working directory.
+/// The given project root, or the working directory.
 ///
 /// # Errors
 ///
-/// When there is no working directory any more.
+/// If the working directory no longer exists.
 pub fn root(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     match named {
         Some(root) => Ok(root),

@@ -1,19 +1,19 @@
-//! How the command ends.
+//! The exit codes of the command.
 
-/// An exit code, by what it means.
+/// An exit code by its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// It did what was asked, and what it looked at was well.
+    /// The command succeeded, and its result was good.
     Clean,
-    /// It did what was asked, and that was not well: a run that was not clean, a guard that is not
-    /// in force.
+    /// The command succeeded, but its result was not good: a run that was not clean, a guard that
+    /// is not in force.
     NotClean,
-    /// Wrong usage, or what was asked could not be started.
+    /// Wrong usage, or the command could not be started.
     Usage,
 }
 
 impl Exit {
-    /// The number that the shell sees.
+    /// The number for the shell.
     pub fn code(self) -> u8 {
         match self {
             Self::Clean => 0,

@@ -1,4 +1,4 @@
-//! Where the child's extension is.
+//! Finds the child's extension.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use crate::host::Host;
 /// The environment variable that names the extension for the child.
 pub const VARIABLE: &str = "ALTAIR_EVAL_EXTENSION";
 
-/// Names of the extension as Cargo builds it and as it is installed.
+/// File names of the extension as built by Cargo and as installed.
 const NAMES: [&str; 2] = ["libaltair_eval.so", "altair_eval.so"];
 
-/// Finds the extension: what [`VARIABLE`] names, else that of `host`, else a file next to this
+/// Finds the extension: the one that [`VARIABLE`] names, or `host`'s, or a file next to this
 /// executable.
 ///
-/// `None` leaves it to the child's own ini files to load it.
+/// With `None`, the child's own ini files must load it.
 ///
 /// # Errors
 ///
-/// When [`VARIABLE`] names something that is no file.
+/// If [`VARIABLE`] names something that is no file.
 pub fn find(host: &Host) -> Result<Option<PathBuf>, Failure> {
     match std::env::var_os(VARIABLE) {
         Some(path) if !path.is_empty() => named(path).map(Some),
@@ -30,7 +30,7 @@ pub fn find(host: &Host) -> Result<Option<PathBuf>, Failure> {
     }
 }
 
-/// Absolute, because the child's working directory is the project.
+/// Makes the path absolute, because the child's working directory is the project.
 fn named(path: OsString) -> Result<PathBuf, Failure> {
     let refuse = |why: &str| {
         let shown = Path::new(&path).display();

@@ -1,4 +1,4 @@
-//! Why the command itself did not work: one line on standard error, exit code 2.
+//! Failures of the command itself: one line on standard error, exit code 2.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -13,12 +13,12 @@ use crate::exit::Exit;
 pub struct Failure(String);
 
 impl Failure {
-    /// A failure that says `message`.
+    /// A failure with this message.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
 
-    /// Writes the one line to standard error and gives the end that goes with it.
+    /// Writes the line to standard error and returns the exit code.
     pub fn report(&self) -> Exit {
         say(&self.0);
         Exit::Usage
@@ -31,13 +31,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Writes `altair: message` to standard error as one line, whatever `message` holds.
+/// Writes `altair: message` to standard error as one line, whatever `message` contains.
 pub fn say(message: &str) {
-    // A closed standard error leaves nobody to tell: the exit code still speaks.
+    // If standard error is closed, the exit code still tells.
     let _ = writeln!(io::stderr(), "altair: {}", escape::line(message.trim_end()));
 }
 
-/// An operating-system error in the words a user reads, without Rust's `(os error 2)`.
+/// An operating-system error in words for users, without Rust's `(os error 2)`.
 pub fn reason(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(code) => Errno::from_raw(code).desc().to_lowercase(),

@@ -5,33 +5,33 @@ use std::path::PathBuf;
 
 use altair_engine::{Evaluator, php_binary};
 
-/// What the process that the command line runs in already knows. The program `altair` knows
-/// nothing; a PHP with the extension knows both.
+/// What the process that runs the command line already knows. The program `altair` knows nothing;
+/// a PHP with the extension knows its binary and its extension.
 #[derive(Debug, Default)]
 pub struct Host {
-    /// The PHP binary that this process is: what `php` means, instead of the first on `PATH`.
+    /// The PHP binary of this process. `php` means this one instead of the first on `PATH`.
     pub php: Option<PathBuf>,
-    /// The file of the extension, where `ALTAIR_EVAL_EXTENSION` names none.
+    /// The file of the extension, used if `ALTAIR_EVAL_EXTENSION` names none.
     pub extension: Option<PathBuf>,
-    /// What serves the Model Context Protocol, where this process can.
+    /// The Model Context Protocol server, if this process has one.
     pub serve: Option<Serve>,
 }
 
-/// Serves until the client has gone. The error is a sentence for the user.
+/// Serves until the client disconnects. The error is a sentence for the user.
 pub type Serve = fn(Server) -> Result<(), String>;
 
-/// What an MCP server is asked for with.
+/// The settings of an MCP server.
 #[derive(Debug)]
 pub struct Server {
     /// Where to listen; `None` is standard input and output.
     pub http: Option<(String, u16)>,
-    /// What evaluates.
+    /// Evaluates the calls.
     pub evaluator: Evaluator,
     /// The application.
     pub root: PathBuf,
     /// What calls may connect to while the network is off; `None`: what the application declares.
     pub services: Option<Vec<String>>,
-    /// Whether there are any, as it starts.
+    /// Whether there are any services when it starts.
     pub has_services: bool,
     /// Whether calls may ask for real writes.
     pub allow_writes: bool,
@@ -42,7 +42,7 @@ pub struct Server {
 }
 
 impl Host {
-    /// The interpreter that `--php=<name>` means here.
+    /// The interpreter that `--php=<name>` selects.
     pub fn php(&self, name: &OsStr) -> OsString {
         match &self.php {
             Some(running) if name == php_binary::DEFAULT => running.into(),

@@ -1,4 +1,4 @@
-//! JSON as `Altair\Eval\Support\Json` lays it out: four spaces, a final newline.
+//! JSON in the layout of `Altair\Eval\Support\Json`: four spaces, a final newline.
 
 use serde::Serialize;
 use serde_json::ser::PrettyFormatter;
@@ -6,11 +6,11 @@ use serde_json::ser::PrettyFormatter;
 use crate::escape;
 use crate::failure::Failure;
 
-/// `value` as text; for a terminal without control characters, which JSON itself lets stand.
+/// `value` as text. For a terminal, control characters that JSON allows are escaped.
 ///
 /// # Errors
 ///
-/// For a value that JSON cannot hold.
+/// If JSON cannot represent the value.
 pub fn render(value: &impl Serialize, for_terminal: bool) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let layout = PrettyFormatter::with_indent(b"    ");

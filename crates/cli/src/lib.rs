@@ -1,8 +1,8 @@
-//! The command line of Altair Eval: evaluate a PHP snippet against an application, and look at what
-//! was run.
+//! The command line of Altair Eval: evaluates a PHP snippet against an application, and shows past
+//! runs.
 //!
-//! This crate parses arguments and prints; `altair-engine` evaluates. It links no PHP, and is
-//! what the program `altair` is made of, and what the extension runs where that program is not built.
+//! This crate parses arguments and prints; `altair-engine` evaluates. It links no PHP. The program
+//! `altair` is built from it, and the extension runs it where that program is not built.
 
 mod args;
 mod completions;
@@ -28,19 +28,19 @@ use args::Command;
 pub use failure::say;
 pub use host::{Host, Serve, Server};
 
-/// Runs the command line `arguments`, the first of which is the program's name, to its end, and
-/// gives the exit code: 0, 1 or 2, as `altair --help` tells.
+/// Runs the command line `arguments`, including the program's name in front, and returns the exit
+/// code: 0, 1 or 2, as `altair --help` describes.
 ///
-/// Reads descriptor 0 and writes to 1 and 2. What goes wrong is one line on standard error and the
-/// exit code 2. SIGPIPE should be ignored: a reader that has gone is then no reason to end by it.
+/// Reads descriptor 0 and writes to 1 and 2. A failure is one line on standard error and exit code
+/// 2. SIGPIPE should be ignored, so that a closed pipe does not kill the process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, host: &Host) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let exit = match args::parse(&arguments) {
         Ok(command) => dispatch(command, host).unwrap_or_else(|failure| failure.report()),
         Err(error) => usage::report(&error, &arguments),
     };
-    // In a library Rust's runtime does not do it at the end. A reader that has gone has seen what
-    // it wanted; any other error was told where it was written.
+    // In a library, Rust's runtime does not flush at the end. If the reader closed the pipe, it has
+    // seen enough; other errors were reported when they occurred.
     let _ = std::io::stdout().flush();
     exit.code()
 }

@@ -11,11 +11,11 @@ use crate::failure::Failure;
 use crate::host::{Host, Server};
 use crate::{eval, extension};
 
-/// Serves to the end.
+/// Serves until the server ends.
 ///
 /// # Errors
 ///
-/// Wrong usage, and what keeps the server from starting.
+/// Wrong usage, and anything that keeps the server from starting.
 pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
     let Some(serve) = host.serve else {
         return Err(Failure::new(
@@ -32,7 +32,7 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
     let services = services(args.service);
     let mut request = EvalRequest::new("return 1;", &root);
     request.services.clone_from(&services);
-    // Told now, and not by each call.
+    // Reported now, and not by each call.
     let prepared = evaluator.prepare(&request).map_err(|error| match error {
         EvalError::InvalidRequest(why) | EvalError::Launch(why) => Failure::new(why),
         EvalError::Interrupted => Failure::new("the start was interrupted"),
@@ -43,7 +43,7 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
             McpTransport::Http => Some((args.host, args.port)),
         },
         has_services: !prepared.services().is_empty(),
-        // What a call with real writes makes of the project's files is not to open more to the next.
+        // Project files that a call with real writes changes must not allow later calls more.
         evaluator: evaluator.with_services(prepared.services().to_vec()),
         root,
         services,

@@ -1,4 +1,4 @@
-//! Standard output, which may be closed before everything is written.
+//! Standard output, which the reader may close early.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -9,10 +9,10 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::failure::{Failure, reason};
 
-/// Whether somebody still reads standard output.
+/// Whether standard output still has a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
-    /// As far as is known.
+    /// It has one, as far as is known.
     There,
     /// The other end is closed, as after `| head -1`.
     Gone,
@@ -22,7 +22,7 @@ pub enum Reader {
 ///
 /// # Errors
 ///
-/// When it cannot be written for another reason than a reader that has gone: a full disk.
+/// If it cannot be written, except because the reader closed it: a full disk.
 pub fn print(text: &[u8]) -> Result<Reader, Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text).and_then(|()| stdout.flush()) {
@@ -35,11 +35,11 @@ pub fn print(text: &[u8]) -> Result<Reader, Failure> {
     }
 }
 
-/// Waits for `pause`, or until the reader of standard output goes away.
+/// Waits for `pause`, or until the reader closes standard output.
 pub fn wait(pause: Duration) -> Reader {
     let stdout = io::stdout();
-    // No event is asked for: POLLERR (a pipe without a reader) is reported all the same, and
-    // nothing else ends the wait. See poll(2).
+    // No event is requested: POLLERR (a pipe without a reader) is always reported, and nothing
+    // else ends the wait. See poll(2).
     let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
     let timeout = PollTimeout::try_from(pause).unwrap_or(PollTimeout::MAX);
     match poll(&mut fds, timeout) {
@@ -53,11 +53,11 @@ pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Whether standard output takes colour: a terminal that can, and no `NO_COLOR`.
+/// Whether standard output takes colour: a capable terminal, and no `NO_COLOR`.
 pub fn takes_color() -> bool {
     let stdout = io::stdout();
-    // `choice` also honours CLICOLOR_FORCE, which would colour a file, and takes any terminal of a
-    // CI service for one that can: the terminal decides first.
+    // `choice` also honours CLICOLOR_FORCE, which would colour a file, and considers any terminal
+    // of a CI service capable. So the terminal is checked first.
     let can = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
     stdout.is_terminal() && can && anstream::AutoStream::choice(&stdout) != ColorChoice::Never
 }

@@ -1,4 +1,4 @@
-//! A line on an interactive standard error while a run takes long.
+//! A progress line on an interactive standard error during a long run.
 
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use altair_engine::Observer;
 use altair_sandbox::Stream;
 
-/// A run shorter than this shows nothing: a line that flashes says less than none.
+/// A shorter run shows no line: it would only flash.
 const QUIET: Duration = Duration::from_secs(1);
-/// Time between two drawings.
+/// Time between two updates.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// To the start of the line, and erase it: ECMA-48 `EL` with parameter 2.
+/// Moves to the start of the line and erases it: ECMA-48 `EL` with parameter 2.
 pub const ERASE: &str = "\r\x1b[2K";
 
-/// Shows how long a run has taken and how long it may; erases itself when dropped.
+/// Shows a run's duration and its limit; erases itself when dropped.
 pub struct Progress<W: Write> {
     terminal: Option<W>,
     started: Instant,
@@ -23,7 +23,7 @@ pub struct Progress<W: Write> {
 }
 
 impl Progress<io::Stderr> {
-    /// On standard error, for a run of at most `deadline`; silent when that is no terminal.
+    /// On standard error, for a run of at most `deadline`; silent if that is no terminal.
     pub fn on_stderr(deadline: Duration) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let stderr = io::stderr();
@@ -53,7 +53,7 @@ impl<W: Write> Progress<W> {
             return;
         }
         self.drawn = Some(now);
-        // The line is a courtesy: a terminal that went away does not end the run.
+        // Ignored: a closed terminal does not end the run.
         let _ = write!(
             terminal,
             "{ERASE}running: {:.1} s of {:.1} s",

@@ -1,4 +1,4 @@
-//! Wrong usage in one line: what `clap` says in a paragraph, condensed.
+//! Reports wrong usage in one line, condensed from `clap`'s paragraph.
 
 use std::ffi::OsString;
 
@@ -9,14 +9,14 @@ use crate::args::Cli;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// Prints help or the version where `error` stands for them, else the one line; gives the
-/// end. `arguments` are those that did not parse.
+/// Prints help or the version if `error` stands for them, otherwise one line about what is wrong.
+/// `arguments` are those that could not be parsed.
 pub fn report(error: &clap::Error, arguments: &[OsString]) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            // A reader that has gone, as after `| head -1`, has seen what it wanted.
+            // A reader that has closed the pipe, as after `| head -1`, has seen enough.
             let _ = error.print();
             if error.use_stderr() {
                 Exit::Usage
@@ -28,7 +28,7 @@ pub fn report(error: &clap::Error, arguments: &[OsString]) -> Exit {
     }
 }
 
-/// What is wrong, what was perhaps meant, and where to read on.
+/// What is wrong, a suggestion, and where to read more.
 fn condense(error: &clap::Error, arguments: &[OsString]) -> String {
     let hint = match suggestion(error) {
         Some(meant) => format!("; did you mean '{meant}'?"),
@@ -66,12 +66,12 @@ fn complaint(error: &clap::Error) -> String {
     }
 }
 
-/// What may stand in the place of what is wrong.
+/// A hint at what would be accepted instead.
 fn alternatives(error: &clap::Error) -> String {
     let values = strings(error, ContextKind::ValidValue).unwrap_or_default();
     match (error.kind(), text(error, ContextKind::InvalidArg)) {
         (ErrorKind::InvalidSubcommand, _) => "; to run PHP: altair eval '<snippet>'".into(),
-        // One dash is no option of ours, but it may well be the start of an expression.
+        // Altair has no options with one dash, but an expression may start with one.
         (ErrorKind::UnknownArgument, Some(name))
             if name.starts_with('-') && !name.starts_with("--") =>
         {
@@ -82,7 +82,7 @@ fn alternatives(error: &clap::Error) -> String {
     }
 }
 
-/// The command that was asked for, as far as there is one: `altair eval`.
+/// The command that was asked for, if it exists: `altair eval`.
 fn asked(arguments: &[OsString]) -> String {
     let first = arguments.get(1).and_then(|name| name.to_str());
     match first.and_then(|name| Some(Cli::command().find_subcommand(name)?.get_name().to_owned())) {
@@ -105,16 +105,16 @@ fn suggestion(error: &clap::Error) -> Option<String> {
         ContextKind::SuggestedValue,
     ]
     .into_iter()
-    // `clap` sorts what is similar from the least to the most.
+    // `clap` sorts suggestions from the least to the most similar.
     .find_map(|kind| strings(error, kind)?.pop())
 }
 
-/// The first of what `kind` names in `error`.
+/// The first value of `kind` in `error`.
 fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
     strings(error, kind)?.into_iter().next()
 }
 
-/// What `kind` names in `error`, if anything.
+/// The values of `kind` in `error`, if any.
 fn strings(error: &clap::Error, kind: ContextKind) -> Option<Vec<String>> {
     match error.get(kind)? {
         ContextValue::String(one) => Some(vec![one.clone()]),

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use nix::time::{ClockId, clock_gettime};
 
-/// When an evaluation began, by the host's clock and by the one that its child reads, too.
+/// When an evaluation began, by the host's clock and by the one that its child also reads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Began {
     pub at: Instant,

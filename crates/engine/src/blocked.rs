@@ -14,13 +14,13 @@ mod calls;
 mod files;
 mod one_line;
 
-/// Entries that are shown: more than a reader takes in would only hide the first.
+/// Entries to show: more would only hide the first ones.
 const SHOWN: usize = 20;
 
-/// What was refused, from all that can tell.
+/// Everything that was refused, from all sources.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Refused {
-    /// What the kernel's filter refused, in order.
+    /// The calls that the kernel's filter refused, in order.
     pub calls: Vec<Refusal>,
     /// What the child itself refused, in order.
     pub by_child: Vec<Blocked>,
@@ -28,10 +28,10 @@ pub(crate) struct Refused {
     pub outside: Vec<Outside>,
 }
 
-/// What of the run decides about the words.
+/// The properties of a run that the wording depends on.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
-    /// Whom it ran as, where the host is root.
+    /// The user it ran as, if the host is root.
     pub user: Option<RunAs>,
     /// The project.
     pub root: PathBuf,
@@ -41,21 +41,21 @@ pub(crate) struct Context {
     pub private_root: bool,
 }
 
-/// Bytes of a text of the child's that are kept.
+/// Bytes to keep of a text from the child.
 const TEXT_MAX: usize = 4096;
-/// Bytes of a path that are kept: the kernel takes none that is longer.
+/// Bytes to keep of a path: the kernel accepts no longer one.
 const PATH_MAX: usize = nix::libc::PATH_MAX as usize;
 
-/// Different refusals that are kept; more than are shown, as some come to the same words.
+/// Different refusals to keep; more than are shown, because some have the same wording.
 const KEPT: usize = 64;
 
 impl Refused {
-    /// The kernel's filter has refused a call.
+    /// Records a call that the kernel's filter refused.
     pub(crate) fn call(&mut self, refusal: Refusal) {
         keep(&mut self.calls, refusal);
     }
 
-    /// The child has refused something, by the guard that it has for that.
+    /// Records something that the child's own guard refused.
     pub(crate) fn by_child(&mut self, blocked: Blocked) {
         let cut = |text: String| match text.len() <= TEXT_MAX {
             true => text,
@@ -69,14 +69,14 @@ impl Refused {
         keep(&mut self.by_child, blocked);
     }
 
-    /// PHP could not open a file.
+    /// Records a file that PHP could not open.
     pub(crate) fn outside(&mut self, mut outside: Outside) {
         outside.path.truncate(PATH_MAX);
         outside.path.shrink_to_fit();
         keep(&mut self.outside, outside);
     }
 
-    /// The list, as it is shown: each thing once, the first [`SHOWN`], in one line each.
+    /// The list to show: each thing once, the first [`SHOWN`], in one line each.
     pub(crate) fn list(self, context: &Context) -> Vec<Blocked> {
         let calls = calls::list(&self.calls);
         let files = outside(self.outside, context);
@@ -95,11 +95,11 @@ impl Refused {
     }
 }
 
-/// How long files are looked for that a run could not open.
+/// How long to look for the files that a run could not open.
 const LOOK_MAX: Duration = Duration::from_millis(50);
 
-/// The entries for files. Whether there is one, only the run's own user may find out here: it is the
-/// run that says which.
+/// The entries for files. The run chooses the paths, so their existence is checked as the run's own
+/// user.
 fn outside(files: Vec<Outside>, context: &Context) -> Vec<Blocked> {
     if files.is_empty() {
         return Vec::new();

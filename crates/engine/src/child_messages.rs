@@ -1,4 +1,4 @@
-//! What a child said, as far as it can be so.
+//! The messages of a child, as far as they are plausible.
 
 use std::time::Instant;
 
@@ -11,28 +11,28 @@ use crate::launch::Unloaded;
 use crate::queries::CollectedQueries;
 use crate::result::{Location, Phase};
 
-/// Bytes of a state that a child tells.
+/// Bytes to keep of a state that a child reports.
 const STATE_MAX: usize = 1000;
-/// Bytes of a child's reason that are shown.
+/// Bytes to show of a child's reason.
 const WHY_MAX: usize = 1000;
-/// Threads that are named.
+/// Threads to name.
 const THREADS_SHOWN: usize = 16;
 
-/// What the child said, as far as it can be so.
+/// The messages of a child, as far as they are plausible.
 ///
-/// Until it is ready nothing of the snippet has run: what it says of its guards and of its boot is
-/// said by the project's code at worst. From then on it may be native code that speaks, which can have
-/// the run's secret, and all that it is heard of is what was refused, what it asked databases, where the
-/// deadline met it, and how it ended, once.
+/// Until the child is ready, no part of the snippet has run: at worst the project's code forges
+/// what is said about guards and boot. From then on native code may be speaking, and it can know
+/// the run's secret. So only refusals, database statements, the position at the deadline, and one
+/// ending are accepted.
 #[derive(Debug, Default)]
 pub(crate) struct ChildMessages {
     pub entered_ns: Option<u64>,
     pub ready: Option<(u64, ToldStates)>,
-    /// When that was heard.
+    /// When the host received `ready`.
     pub ready_at: Option<Instant>,
     pub stopped: Option<(Phase, Option<Location>, u64)>,
     pub report: Option<Report>,
-    /// The guards that the child took before boot.
+    /// The states of the guards that the child applied before boot.
     pub guarded: Option<ToldStates>,
     /// The child has a second thread.
     pub has_threads: bool,
@@ -41,14 +41,14 @@ pub(crate) struct ChildMessages {
     pub unloaded: Option<Unloaded>,
     /// Why the child cannot do its work.
     pub unable: Option<String>,
-    /// What it asks databases, where that is to be told.
+    /// The statements it sends to databases, if they are to be reported.
     pub queries: Option<CollectedQueries>,
-    /// What boot has left of variables that may hold secrets.
+    /// Variables left by boot that may hold secrets.
     pub variables: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl ChildMessages {
-    /// Takes note of a message, or of a packet that is none.
+    /// Records a message, or a packet that is not one.
     pub(crate) fn take(&mut self, message: Option<Message>, packet: &[u8]) {
         match message {
             Some(Message::Refused(blocked)) => self.refused.by_child(blocked),
@@ -79,7 +79,8 @@ impl ChildMessages {
             }
             Some(message) if self.ready.is_none() => self.before_snippet(message),
             Some(_) => {}
-            // Only before the child's own code has begun can this be anything but noise.
+            // Before the child's own code has begun, this may be the report of a PHP without the
+            // extension; later it is noise.
             None if self.entered_ns.is_none() && self.ready.is_none() => {
                 self.unloaded = serde_json::from_slice(packet).ok();
             }
@@ -87,7 +88,7 @@ impl ChildMessages {
         }
     }
 
-    /// Takes note of what a child says before it is ready, each thing once.
+    /// Records what a child says before it is ready, each thing once.
     fn before_snippet(&mut self, message: Message) {
         let own = |guards: ToldStates| {
             let own = guards.into_iter();
@@ -105,7 +106,7 @@ impl ChildMessages {
                 guards,
                 entered_ns,
             } => {
-                // What it told before the application ran cannot be replaced by what it tells after boot.
+                // States reported before the application ran cannot be replaced after boot.
                 let mut guards = own(guards);
                 let told = |guard| {
                     self.guarded
@@ -114,7 +115,7 @@ impl ChildMessages {
                         .any(|(told, _)| *told == guard)
                 };
                 guards.retain(|(guard, _)| !told(*guard));
-                // Boot has not ended, then, whatever it has said.
+                // Boot has not ended the run, then, whatever the child reported before.
                 self.report = None;
                 self.ready = Some((boot_us, guards));
                 self.ready_at = Some(Instant::now());
@@ -125,12 +126,12 @@ impl ChildMessages {
             }
             Message::Unable { why } => self.unable = Some(shorten(&why, WHY_MAX)),
             Message::SecondThread if self.guarded.is_none() => self.has_threads = true,
-            // `Booted` is for the host of a template, which reads it itself.
+            // `Booted` is for the host of a template, which handles it itself.
             _ => {}
         }
     }
 
-    /// What can have been under way.
+    /// Corrects a reported phase to one that can have been under way.
     fn possible(&self, said: Phase) -> Phase {
         match (&self.ready, said) {
             (None, _) => Phase::Boot,
@@ -139,8 +140,8 @@ impl ChildMessages {
         }
     }
 
-    /// Checks that the child has taken what it may not do without, and that it has one thread. `threads`
-    /// are the names of its other threads, where it has some.
+    /// Checks that the child has applied the required guards and has one thread. `threads` holds
+    /// the names of its other threads, if it has any.
     ///
     /// # Errors
     ///
@@ -152,7 +153,7 @@ impl ChildMessages {
     ) -> Result<(), EvalError> {
         if let Some(names) = threads {
             return Err(EvalError::Launch(format!(
-                "Nothing was run: the child has a second thread ({}) before its guards are on, which would stay free of them. An extension starts it; leave that extension out of the child's ini files.",
+                "Nothing was run: the child has a second thread ({}) before its guards are on, and they would not cover it. An extension starts it: remove that extension from the child's ini files.",
                 if names.is_empty() {
                     "its name could not be read".to_owned()
                 } else {
@@ -161,7 +162,7 @@ impl ChildMessages {
             )));
         }
         if self.guarded.is_none() && self.ready.is_none() {
-            return Ok(()); // it has not come so far
+            return Ok(()); // it has not come that far
         }
         let ready = self.ready.iter().flat_map(|(_, guards)| guards);
         let told = self.guarded.iter().flatten().chain(ready);
@@ -173,7 +174,7 @@ impl ChildMessages {
     }
 }
 
-/// The names of all threads of a process but its first.
+/// The names of all threads of a process except the first.
 pub(crate) fn thread_names(pid: i32) -> Vec<String> {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
         return Vec::new();

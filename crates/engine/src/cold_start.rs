@@ -1,5 +1,5 @@
-//! From a prepared evaluation to a running child, with as much of the filesystem guard as the
-//! kernel gives.
+//! Starts a child for a prepared evaluation, with as much of the filesystem guard as the kernel
+//! supports.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -12,29 +12,29 @@ use crate::guards::{Guard, GuardStates, Insisted};
 use crate::ladder::{Ladder, Level};
 use crate::{EvalError, guards, launch};
 
-/// A child that runs and waits for its task.
+/// A running child that waits for its task.
 pub(crate) struct NewChild {
     pub child: Child,
     /// The host's end of the channel.
     pub channel: OwnedFd,
-    /// What the child is to take before boot.
+    /// The guards that the child applies before boot.
     pub final_guards: FinalGuards,
-    /// The limits that it is to take itself.
+    /// The limits that it applies itself.
     pub limits: Limits,
-    /// Of these, what it may not do without.
+    /// The guards that it requires.
     pub insist: Vec<Insisted>,
     /// The state of each guard so far.
     pub guards: GuardStates,
     /// Whether it is in a private root.
     pub private_root: bool,
-    /// What may be read beside the project.
+    /// Paths that may be read besides the project.
     pub readable: Vec<PathBuf>,
-    /// Directories of the run on disk, where there are any.
+    /// The run's directories on disk, if any.
     pub directories: Directories,
 }
 
 impl NewChild {
-    /// A fork of a template.
+    /// A child that a template has forked.
     pub(crate) fn forked(
         context: &RequestContext<'_>,
         child: Child,
@@ -63,8 +63,7 @@ impl NewChild {
 ///
 /// # Errors
 ///
-/// [`EvalError::Launch`] where it could not be started, or where a guard that it must have is
-/// unavailable.
+/// [`EvalError::Launch`] if it could not be started, or if a required guard is unavailable.
 pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalError> {
     let readable = context.readable().map_err(|why| system(&why))?;
     let root = &context.target.root;
@@ -80,7 +79,7 @@ pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalE
             && let Some(why) = ladder.why_no_root()
         {
             return Err(EvalError::Launch(format!(
-                "Writes cannot be allowed here: only a private root keeps the audit log from them, and it is unavailable ({why}). `altair doctor` says how to get it."
+                "Writes cannot be allowed here: only a private root protects the audit log from them, and it is unavailable ({why}). `altair doctor` says how to get it."
             )));
         }
         let confinement = context.confinement(&level, &readable);
@@ -112,7 +111,7 @@ pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalE
     }
 }
 
-/// A directory of the run's own, where something keeps it there; else that of the system.
+/// A directory of the run's own if a guard confines the run to it; otherwise the system's.
 fn directory(
     context: &RequestContext<'_>,
     directories: &mut Directories,
@@ -123,7 +122,7 @@ fn directory(
     }
 }
 
-/// The paths by which what is shown is found.
+/// The paths under which the shown files are found.
 pub(crate) fn paths_of(readable: &[Shown]) -> Vec<PathBuf> {
     readable
         .iter()
@@ -134,7 +133,7 @@ pub(crate) fn paths_of(readable: &[Shown]) -> Vec<PathBuf> {
 
 fn not_started(error: &SpawnError, is_unsafe: bool) -> EvalError {
     match error {
-        // Of a script or a loader that is there, but not in the run's private root.
+        // For a script or a loader that exists, but not in the run's private root.
         SpawnError::InterpreterMissing { .. } if !is_unsafe => system(&format!(
             "{error}, or lies where a confined run cannot read (--read=<path> shows it)"
         )),

@@ -1,4 +1,4 @@
-//! Any command, run to its end with a deadline and bounded output. Not confined.
+//! Runs any command to its end, with a deadline and bounded output. Not confined.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -15,18 +15,18 @@ use crate::{OUTPUT_LIMIT, php_binary};
 /// The exit code for a program that could not be started; what shells use.
 pub const EXIT_NOT_STARTED: i32 = 127;
 
-/// A command as it is given.
+/// A command to run.
 #[derive(Debug, Clone)]
 pub struct Command {
-    /// The program, looked up on `PATH` where it has no slash.
+    /// The program, looked up on `PATH` if it has no slash.
     pub program: OsString,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Its working directory; the host's where there is none.
+    /// Its working directory; by default the host's.
     pub cwd: Option<PathBuf>,
     /// Its whole environment.
     pub env: Vec<(OsString, OsString)>,
-    /// How long it may take; at the end of it, it is killed with everything it started.
+    /// Its time limit; when it expires, the command and everything it started are killed.
     pub timeout: Duration,
 }
 
@@ -46,8 +46,8 @@ pub struct Finished {
 }
 
 impl Command {
-    /// Runs it to its end. `goes_on` is asked at least every 100 ms; where it says no, the command
-    /// is ended and there is no result.
+    /// Runs it to its end. Calls `goes_on` at least every 100 ms; if that returns `false`, ends the
+    /// command and returns no result.
     pub fn run(self, goes_on: &mut dyn FnMut() -> bool) -> Option<Finished> {
         let started = Instant::now();
         let not_started = |stderr: String| {

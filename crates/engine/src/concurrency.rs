@@ -1,10 +1,10 @@
-//! Taking turns: of several runs that are under way, only so many are at their snippet at once.
+//! Takes turns: of several runs under way, only a limited number execute their snippet at once.
 //!
-//! A run is under way before that: its process is made and set up ahead, which is much of the time of
-//! a short one.
+//! A run is under way before its turn: its process is created and set up ahead, which is much of
+//! the time of a short run.
 //!
-//! A run gives its turn back when its child has ended, and not when it says that it will: native code
-//! in a child could say so and go on.
+//! A run returns its turn when its child has ended, not when the child announces its end: native
+//! code in a child could announce it and continue.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,19 +13,19 @@ use std::time::Duration;
 use crate::EvalError;
 use crate::observer::Observer;
 
-/// How long a wait lasts at most before the observer is asked.
+/// The longest wait before the observer is called.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
-/// Runs that get ready, or end, while others are at their snippet, at most.
+/// The maximum number of runs that start or shut down while others execute their snippet.
 const BESIDES_MAX: usize = 16;
 
-/// How many runs may be at their snippet at once. Copies share the count.
+/// The number of runs that may execute their snippet at once. Clones share the count.
 #[derive(Debug, Clone)]
 pub struct Turns(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// The process whose threads they are.
+    /// The process whose threads take turns.
     owner: u32,
     state: Mutex<State>,
     changed: Condvar,
@@ -34,14 +34,14 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// Who waits, in the order of their coming.
+    /// The waiting runs, in the order of their arrival.
     waiting: VecDeque<u64>,
     came: u64,
-    /// How often all were told to look up.
+    /// How often all waiting runs were woken.
     woken: u64,
 }
 
-/// A turn. Dropping it gives it away.
+/// A turn. Dropping it returns it.
 #[derive(Debug)]
 pub(crate) struct Turn(Arc<Shared>);
 
@@ -52,7 +52,7 @@ impl Shared {
 }
 
 impl Turns {
-    /// Turns for so many at once.
+    /// Creates turns for this many runs at once.
     #[must_use]
     pub fn new(at_once: usize) -> Self {
         Self(Arc::new(Shared {
@@ -67,18 +67,18 @@ impl Turns {
         }))
     }
 
-    /// How many runs a host should have under way for so many turns: as many besides get ready and
-    /// end meanwhile. With fewer a core waits for the next short snippet; with more it does not get
-    /// faster, and each takes descriptors.
+    /// The number of runs a host should have under way for this many turns: up to the same number
+    /// again (at most 16) start or shut down meanwhile. With fewer, a core waits for the next short
+    /// snippet; with more, the host does not get faster, and each run takes descriptors.
     #[must_use]
     pub fn under_way(at_once: usize) -> usize {
         at_once.saturating_add(at_once.min(BESIDES_MAX))
     }
 
-    /// Waits for a turn. Gives it, and whether it had to be waited for.
+    /// Waits for a turn. Returns it, and whether there was a wait.
     ///
     /// # Errors
-    /// [`EvalError::Interrupted`] where the observer has had enough.
+    /// [`EvalError::Interrupted`] if the observer ends the wait.
     pub(crate) fn take(&self, observer: &mut dyn Observer) -> Result<(Turn, bool), EvalError> {
         let mut state = self.0.lock();
         if state.free > 0 && state.waiting.is_empty() {
@@ -91,7 +91,7 @@ impl Turns {
         loop {
             let woken = state.woken;
             drop(state);
-            // Without the lock: it is the observer's own code.
+            // Not under the lock: the observer may run any code.
             let has_had_enough = observer.tick().is_break();
             state = self.0.lock();
             if has_had_enough {
@@ -102,7 +102,7 @@ impl Turns {
             if state.free > 0 && state.waiting.front() == Some(&own) {
                 state.waiting.pop_front();
                 state.free -= 1;
-                // Who comes next may have looked before this one did.
+                // The next one may have checked before this one was removed.
                 self.0.changed.notify_all();
                 return Ok((Turn(Arc::clone(&self.0)), true));
             }
@@ -115,9 +115,9 @@ impl Turns {
         }
     }
 
-    /// Has all who wait look up.
+    /// Wakes all waiting runs.
     pub fn wake(&self) {
-        // In a fork nobody waits, and a thread that is not there may have the lock.
+        // In a fork no thread waits, and a thread that does not exist there may hold the lock.
         if self.0.owner != std::process::id() {
             return;
         }

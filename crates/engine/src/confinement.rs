@@ -1,4 +1,4 @@
-//! What a request's policy means for the kernel: limits, privileges, view, final guards.
+//! Translates a request's policy for the kernel: limits, privileges, view, final guards.
 
 use std::path::{Path, PathBuf};
 
@@ -13,26 +13,27 @@ use crate::owner::run_as;
 use crate::request::{EvalRequest, Target};
 use crate::services::Services;
 
-/// What the process may use beyond `memory_limit` before the kernel refuses it, in bytes: PHP's
-/// own data, the stacks of threads, native libraries.
+/// Memory that the process may use beyond `memory_limit` before the kernel refuses it, in bytes:
+/// PHP's own data, thread stacks, native libraries.
 pub const HARD_CAP_HEADROOM_BYTES: u64 = 128 << 20;
-/// Address space beyond that, in bytes: what is mapped without being private memory, as libraries
-/// and ICU's data are, and what the C library reserves for each thread (64 MiB and a stack). The
-/// most that native code can come to hold.
+/// Address space beyond that, in bytes: mappings that are not private memory, such as libraries and
+/// ICU's data, and what the C library reserves for each thread (64 MiB and a stack). This bounds
+/// what native code can allocate.
 pub const ADDRESS_SPACE_HEADROOM_BYTES: u64 = 1 << 30;
 /// The largest file a confined run may write, in bytes.
 pub const FILE_SIZE_BYTES: u64 = 256 << 20;
-/// Descriptors a confined run may hold.
+/// The number of descriptors a confined run may hold.
 pub const DESCRIPTORS: u64 = 256;
-/// Signals that may wait for a confined run, with those of its user's other processes: as many as
-/// real-time signals of an event loop may pile up to, and none that others miss.
+/// Signals that may be pending for a confined run, counted together with those of its user's other
+/// processes: enough for the real-time signals that an event loop may pile up, few enough not to
+/// starve others.
 pub const PENDING_SIGNALS: u64 = 1024;
-/// Locks on ranges of files that a confined run may hold: SQLite has some for each connection. Each
-/// takes some 200 bytes of the kernel's.
+/// Locks on file ranges that a confined run may hold: SQLite takes some for each connection. Each
+/// uses about 200 bytes of kernel memory.
 pub const FILE_LOCKS: usize = 10_000;
-/// CPU seconds beyond the deadline after which the kernel ends the process, should the host fail to.
+/// CPU seconds beyond the deadline after which the kernel ends the process if the host fails to.
 pub const CPU_BACKSTOP_SECONDS: u64 = 2;
-/// Bytes that a run may write into the throwaway layer: room for a copy of a middling database.
+/// Bytes that a run may write into the throwaway layer: room for a copy of a medium-sized database.
 pub const LAYER_BYTES: u64 = 256 << 20;
 /// Bytes that a run may write into its directory for temporary files.
 pub const TEMP_BYTES: u64 = 64 << 20;
@@ -40,26 +41,26 @@ pub const TEMP_BYTES: u64 = 64 << 20;
 /// The directory of the audit log, below the root: never writable by a snippet.
 pub const AUDIT_DIR: &str = ".altair";
 
-/// Where a run finds its directory for temporary files.
+/// The run's directory for temporary files.
 const TEMP: &str = "/tmp";
 /// The same for a project that is [`TEMP`] itself.
 const TEMP_ELSEWHERE: &str = "/var/tmp";
 
-/// Device files that every program may expect. Only the first may be written: a shared mapping of
-/// a writable `/dev/zero` would be memory that no limit counts (mem(4), `drivers/char/mem.c`).
+/// Device files that every program may expect. Only the first is writable: a shared mapping of a
+/// writable `/dev/zero` would be memory that no limit counts (mem(4), `drivers/char/mem.c`).
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];
-/// Of these, what may be written.
+/// The writable ones among them.
 const WRITABLE_DEVICES: &[&str] = &["/dev/null"];
 
-/// What of a run is derived from its policy.
+/// Derives the parts of a run that depend on its policy.
 pub(crate) struct Confinement<'a> {
     pub request: &'a EvalRequest,
     pub target: &'a Target,
     pub selection: &'a Selection,
     pub level: &'a Level<Place>,
-    /// What may be read beside the project.
+    /// Paths that may be read besides the project.
     pub readable: &'a [Shown],
-    /// What may be connected to while the network is off.
+    /// Services that may be connected to while the network is off.
     pub services: &'a Services,
 }
 
@@ -68,12 +69,12 @@ impl Confinement<'_> {
         self.selection.takes(guard, self.request)
     }
 
-    /// Whether the process is in a private root.
+    /// Returns whether the process is in a private root.
     pub fn has_view(&self) -> bool {
         !matches!(self.level, Level::None(_))
     }
 
-    /// The directory for temporary files as the run sees it.
+    /// The directory for temporary files as seen by the run.
     pub fn temp(&self) -> &Path {
         match self.level {
             Level::None(dir) => dir.path(),
@@ -82,7 +83,7 @@ impl Confinement<'_> {
         }
     }
 
-    /// What the process gets before its program.
+    /// The policy that applies to the process before its program starts.
     pub fn policy(&self) -> Policy {
         if self.request.unconfined {
             return Policy::unconfined();
@@ -118,7 +119,7 @@ impl Confinement<'_> {
             ),
             file_size_bytes: Some(FILE_SIZE_BYTES),
             pending_signals: Some(PENDING_SIGNALS),
-            // The child takes it, when it has sent what it has to send.
+            // The child sets it itself, after it has sent what it has to send.
             descriptors: None,
             file_locks: Some(FILE_LOCKS),
         }
@@ -139,8 +140,8 @@ impl Confinement<'_> {
         }
     }
 
-    /// The files that have another content than outside. With the network on, names are looked up as
-    /// they are there.
+    /// The files whose content differs from the host's. With the network on, names are resolved as
+    /// on the host.
     pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         match self.services.is_empty() || self.request.allow_network {
             true => Vec::new(),
@@ -165,7 +166,7 @@ impl Confinement<'_> {
         }
     }
 
-    /// What the child takes before it boots.
+    /// The guards that the child applies before it boots.
     pub fn final_guards(&self) -> FinalGuards {
         FinalGuards {
             landlock: self.takes(Guard::Landlock).then(|| self.landlock()),
@@ -186,7 +187,7 @@ impl Confinement<'_> {
             writable.push(self.target.root.path().to_owned());
         }
         Landlock {
-            // What else is there in a private root may be read; without one, this is the list.
+            // In a private root everything else may be read; without one, this is the list.
             readable: if self.has_view() {
                 vec![Readable::from("/")]
             } else {
@@ -195,7 +196,8 @@ impl Confinement<'_> {
                 let others = self.readable.iter().filter(|shown| shown.inode() != root);
                 others.map(Readable::shown).chain(devices).collect()
             },
-            // Without one nothing covers the audit log: who can open it can lock it.
+            // Without a private root nothing covers the audit log, and whoever can open it can lock
+            // it.
             readable_but: (!self.has_view())
                 .then(|| (Readable::place(&self.target.root), AUDIT_DIR.into())),
             writable,

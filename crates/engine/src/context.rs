@@ -1,5 +1,4 @@
-//! All that a child is made from for one request, and what of it follows for the child, however it is
-//! started.
+//! All inputs of a child for one request, and what follows from them, however the child is started.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -20,7 +19,7 @@ use crate::request::{Bootstrap, EvalRequest, Target};
 use crate::services::Services;
 use crate::settings::Settings;
 
-/// All that a child is made from for one request.
+/// All inputs of a child for one request.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestContext<'a> {
     pub settings: &'a Settings,
@@ -32,10 +31,10 @@ pub(crate) struct RequestContext<'a> {
 }
 
 impl RequestContext<'_> {
-    /// What may be read beside the project.
+    /// The paths that may be read besides the project.
     ///
     /// # Errors
-    /// Why it cannot be looked at, in words for the user.
+    /// Why they cannot be looked up, in words for the user.
     pub(crate) fn readable(&self) -> Result<Vec<Shown>, String> {
         let Self {
             settings,
@@ -61,18 +60,18 @@ impl RequestContext<'_> {
         };
         sources.shown().map_err(|e| {
             format!(
-                "the files of the project cannot be looked at: {}",
+                "the files of the project cannot be accessed: {}",
                 reason(&e)
             )
         })
     }
 
-    /// Whether a guard is to be taken.
+    /// Returns whether a guard is to be taken.
     pub(crate) fn takes(&self, guard: Guard) -> bool {
         self.settings.selection.takes(guard, self.request)
     }
 
-    /// What confines a child, with so much of the filesystem guard.
+    /// The confinement of a child at this level of the filesystem guard.
     pub(crate) fn confinement<'b>(
         &'b self,
         level: &'b Level<Place>,
@@ -97,7 +96,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// The task of a child for this.
+    /// A child's task for this request.
     pub(crate) fn task(
         &self,
         secret: &Secret,
@@ -131,13 +130,13 @@ impl RequestContext<'_> {
         (mode.is_some() || self.request.queries).then_some(Watched { mode, ..watched })
     }
 
-    /// Whether PHP's own switches are taken.
+    /// Returns whether PHP's own switches are applied.
     pub(crate) fn takes_ini(&self) -> bool {
         self.takes(Guard::Ini)
     }
 
-    /// What PHP's own switches take away. `readable`: beside the project, where there is no private
-    /// root that shows nothing else.
+    /// The restrictions of PHP's own switches. `readable`: paths besides the project, if there is
+    /// no private root to enforce this.
     pub(crate) fn restrictions(&self, readable: &[PathBuf]) -> Option<Restrictions> {
         let restrictions = SecurityProfile::from(self.request)
             .with_services(!self.services.is_empty())
@@ -153,19 +152,19 @@ impl RequestContext<'_> {
             })
     }
 
-    /// Why no template can serve this, from the start.
+    /// Why no template can serve this request, as far as this is known from the start.
     pub(crate) fn cannot_be_warm(&self) -> Option<String> {
         if self.request.unconfined {
-            return Some("an unsafe run has nothing that would keep it from the template".into());
+            return Some("an unsafe run has no guards that protect the template from it".into());
         }
         for guard in [Guard::Privileges, Guard::Filesystem, Guard::Seccomp] {
             if !self.takes(guard) {
                 return Some(format!(
-                    "without the guard `{guard}` a template is not kept apart"
+                    "without the guard `{guard}` a template is not isolated from its runs"
                 ));
             }
         }
         let why = why_degraded(self.target.root.path())?;
-        Some(format!("there is no layer for each run: {why}"))
+        Some(format!("runs cannot have layers of their own: {why}"))
     }
 }

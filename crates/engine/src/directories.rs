@@ -1,4 +1,4 @@
-//! Directories of a run on disk, where the kernel gives it none in memory.
+//! A run's directories on disk, if the kernel gives it none in memory.
 
 use std::fs::Permissions;
 use std::io;
@@ -10,15 +10,15 @@ use tempfile::TempDir;
 
 use crate::owner::run_as;
 
-/// They are removed when this is dropped.
+/// Removes the directories when dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Directories(Vec<(TempDir, Option<RunAs>)>);
 
 impl Directories {
-    /// Makes one for the owner of the project at `root`.
+    /// Creates a directory for the owner of the project at `root`.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub(crate) fn make(&mut self, root: &Place) -> io::Result<Place> {
         let dir = tempfile::Builder::new()
             .prefix("altair-")
@@ -28,7 +28,7 @@ impl Directories {
         let owner = run_as(root);
         self.0.push((dir, owner));
         if let Some(owner) = other_user(owner) {
-            // The last thing that is done by its path: from here on it is its owner's to rename.
+            // The last access by path: from here on its owner can rename it.
             fchown(
                 place.open()?,
                 Some(owner.uid.into()),

@@ -1,14 +1,14 @@
 //! Why an evaluation could not be started.
 
-/// What stops an evaluation before there is a child to report.
+/// An error that stops an evaluation before a child can report.
 ///
-/// What goes wrong *inside* the child is never an error: it is an [`EvalResult`](crate::EvalResult).
+/// A failure *inside* the child is never an error: it is an [`EvalResult`](crate::EvalResult).
 #[derive(Debug, thiserror::Error)]
 pub enum EvalError {
-    /// The request cannot be carried out as it stands; the message names the part and the remedy.
+    /// The request cannot be carried out as it is; the message names the part and the remedy.
     #[error("{0}")]
     InvalidRequest(String),
-    /// The child could not be started, or a required guard is not to be had.
+    /// The child could not be started, or a required guard is unavailable.
     #[error("{0}")]
     Launch(String),
     /// The [`Observer`](crate::Observer) ended the evaluation; the child is gone.
@@ -16,7 +16,7 @@ pub enum EvalError {
     Interrupted,
 }
 
-/// An operating-system error in the words a user reads, without Rust's `(os error 2)`.
+/// An operating-system error as text for users, without Rust's `(os error 2)`.
 pub(crate) fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error")

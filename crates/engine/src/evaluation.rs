@@ -1,5 +1,5 @@
-//! One evaluation, from a checked request to its result: start or fork a child, supervise and hear it,
-//! judge how it ended, keep secrets out of the answer.
+//! One evaluation, from a checked request to its result: starts or forks a child, supervises it and
+//! reads its messages, judges how it ended, and keeps secrets out of the answer.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -44,53 +44,54 @@ pub struct Evaluation {
     pub(crate) target: Target,
     pub(crate) php: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// What is known of its secrets and services before it begins.
+    /// The project's secrets and services, as known before the run.
     pub(crate) known: Arc<ProjectEnvironment>,
-    /// What it may connect to while the network is off.
+    /// Services that it may connect to while the network is off.
     pub(crate) declared: Vec<Service>,
-    /// Their addresses, once it runs.
+    /// Their addresses; set when it runs.
     pub(crate) services: Services,
     pub(crate) began: Began,
     pub(crate) turns: Option<Turns>,
 }
 
-/// A child that has ended, and what was heard of it.
+/// A child that has ended, with its messages.
 struct Supervised {
     ended: Ended,
     ended_at: Instant,
     heard: ChildMessages,
-    /// The names of its other threads, where it had some before its guards were on.
+    /// The names of its other threads, if it had any before its guards were on.
     threads: Option<Vec<String>>,
     guards: GuardStates,
     insist: Vec<Insisted>,
     private_root: bool,
-    /// Its layer may be in one of them.
+    /// Kept alive because its layer may be in one of them.
     _directories: Directories,
 }
 
 impl Evaluation {
-    /// When the run has to be done.
+    /// The time by which the run must end.
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.began.at + Duration::from_millis(self.request.timeout_ms().into())
     }
 
-    /// What it may connect to while the network is off, as far as that has an address.
+    /// The services that it may connect to while the network is off, as far as they have an
+    /// address.
     #[must_use]
     pub fn services(&self) -> &[Service] {
         &self.declared
     }
 
-    /// Runs it side by side with others, of which only so many are at their snippet at once. The
-    /// time that it waits to be run and for its turn is not the run's: the deadline counts from its
-    /// turn then.
+    /// Runs it concurrently with others, of which only a limited number execute their snippet at
+    /// once. Waiting for a start and for a turn does not count as the run's time: its deadline
+    /// counts from its turn.
     #[must_use]
     pub fn in_turn(mut self, turns: &Turns) -> Self {
         self.turns = Some(turns.clone());
         self
     }
 
-    /// Adds a variable to the environment that the child's is made from.
+    /// Adds a variable to the environment from which the child's is made.
     #[must_use]
     pub(crate) fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.into(), value.into()));
@@ -132,7 +133,7 @@ impl Evaluation {
                 return Ok(redactor.finish(&left, result, self.redacted_by()));
             }
         };
-        // A child that boots by itself shows what it prints as it is supervised.
+        // A child that boots itself shows its output while it is supervised.
         if origin.is_fork() && redactor.boot_is_over(&boot.variables).is_break()
             || origin == Origin::Warm && boot.replay(&mut redactor).is_break()
         {
@@ -145,7 +146,7 @@ impl Evaluation {
         Ok(redactor.finish(&left, result, self.redacted_by()))
     }
 
-    /// A run without guards, with what the audit log says of it.
+    /// A run without guards, recorded in the audit log.
     fn run_audited(
         self,
         turn: Option<Turn>,
@@ -166,7 +167,7 @@ impl Evaluation {
                 timed_out: false,
             },
         };
-        // The run has happened: that its end could not be recorded does not undo its result.
+        // The run has happened: a failure to record its end does not void its result.
         if let (Err(error), Ok(result)) = (record.end(ending), &mut result) {
             let message = &mut result.diagnostics.message;
             *message = Some(match message.take() {
@@ -177,7 +178,7 @@ impl Evaluation {
         result
     }
 
-    /// Announces an unsafe run in the audit log, which secrets are kept out of in any case.
+    /// Announces an unsafe run in the audit log. Secrets are always kept out of the log.
     fn announced(&self) -> Result<audit::AuditedRun, AuditError> {
         audit::AuditedRun::begin(
             &self.target.root,
@@ -188,8 +189,8 @@ impl Evaluation {
         )
     }
 
-    /// What it may connect to while the network is off. What is not declared for this run alone need
-    /// not be there: it may be none of this run's affair.
+    /// Resolves the services that it may connect to while the network is off. Only services
+    /// declared for this run alone must exist; the others may not concern it.
     fn resolved(&self) -> Result<Services, EvalError> {
         if self.request.unconfined {
             return Ok(Services::default());
@@ -200,8 +201,8 @@ impl Evaluation {
             .map_err(EvalError::InvalidRequest)
     }
 
-    /// Waits for a turn where there are turns, with a child that is ready for it where a template can
-    /// fork one. Nothing is booted ahead: that is the run's own time.
+    /// Waits for a turn, if turns are used. If a template can fork a child, the child is forked
+    /// before the wait. Nothing is booted ahead: boot counts as the run's own time.
     fn wait_for_turn(
         &mut self,
         observer: &mut dyn Observer,
@@ -209,7 +210,7 @@ impl Evaluation {
         let Some(turns) = self.turns.take() else {
             return Ok((None, None));
         };
-        // What came before was not its own time.
+        // Earlier time does not count as the run's.
         self.began = Began::now();
         let pool = self.pool.clone();
         let ahead = match &pool {
@@ -221,7 +222,7 @@ impl Evaluation {
             return Ok((Some(turn), ahead));
         }
         self.began = Began::now();
-        // What was fresh when the wait began may not be any more.
+        // A template that was fresh when the wait began may be stale now.
         let ahead = ahead.filter(|ahead| match (ahead, &pool) {
             (Acquired::Child(_, _, boot), Some(pool)) => pool.is_fresh(&self.context(), boot),
             _ => false,
@@ -240,7 +241,7 @@ impl Evaluation {
         }
     }
 
-    /// A fork of a template, or why there is none.
+    /// Returns a fork of a template, or the reason why there is none.
     fn acquire(
         &self,
         ahead: Option<Acquired>,
@@ -261,7 +262,7 @@ impl Evaluation {
         secret: &Secret,
     ) -> Result<Vec<Vec<u8>>, EvalError> {
         let context = self.context();
-        // A fork finds both done by its template.
+        // For a fork, its template has done both.
         let (restrictions, watched) = match origin.is_fork() {
             true => (None, None),
             false => {
@@ -288,7 +289,7 @@ impl Evaluation {
         channel::encode_task(&task).map_err(|e| not_started(&e))
     }
 
-    /// Gives a child its task and watches it to its end.
+    /// Gives a child its task and supervises it until it ends.
     fn supervise(
         &self,
         child: NewChild,
@@ -334,7 +335,7 @@ impl Evaluation {
             &mut listener,
         );
         let ended_at = Instant::now();
-        // What runs after its report is the run's, too.
+        // Only now: what runs after the report is still part of the run.
         drop(turn);
         let Listener { heard, threads, .. } = listener;
         Ok(Supervised {
@@ -349,14 +350,14 @@ impl Evaluation {
         })
     }
 
-    /// Whether there was a run at all, with the guards that it has to have.
+    /// Checks that the run took place and had the guards it requires.
     fn check(&self, run: &mut Supervised, origin: &Origin) -> Result<(), EvalError> {
         run.heard
             .check_guards(&run.insist, run.threads.as_deref())?;
         if run.ended.interrupted {
             return Err(EvalError::Interrupted);
         }
-        // What a fork of a template is, is known.
+        // A fork of a template is known to have the extension.
         if run.heard.entered_ns.is_none() && !run.ended.timed_out && !origin.is_fork() {
             return Err(EvalError::Launch(never_entered(
                 self.settings.extension.as_deref(),
@@ -365,14 +366,14 @@ impl Evaluation {
                 &run.ended,
             )));
         }
-        // Only of a fork, and of that only what it says before the snippet.
+        // Only from a fork, and `heard` keeps only what it says before the snippet.
         match run.heard.unable.take().filter(|_| origin.is_fork()) {
             Some(why) => Err(EvalError::Launch(format!("Nothing was run: {why}."))),
             None => Ok(()),
         }
     }
 
-    /// What there is to judge a run by.
+    /// The evidence to judge a run by.
     fn evidence(&self, run: Supervised, origin: Origin, boot: &Boot) -> Evidence {
         let Supervised {
             mut ended,
@@ -402,7 +403,7 @@ impl Evaluation {
         }
     }
 
-    /// What there is to judge a boot by that has come to no template.
+    /// The evidence to judge a boot by that produced no template.
     fn evidence_of_failed(&self, failed: Failed) -> Evidence {
         let Failed {
             ended,
@@ -425,7 +426,7 @@ impl Evaluation {
         }
     }
 
-    /// What decides about the words for what was refused.
+    /// The context that the wording of refusals depends on.
     fn words(&self, writable: bool, private_root: bool) -> Context {
         Context {
             user: run_as(&self.target.root),
@@ -435,7 +436,7 @@ impl Evaluation {
         }
     }
 
-    /// When secrets have to be out of the answer.
+    /// The time by which secrets must be removed from the answer.
     fn redacted_by(&self) -> Instant {
         self.deadline().max(Instant::now()) + AFTERWARDS
     }

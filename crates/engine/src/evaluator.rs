@@ -1,4 +1,4 @@
-//! What starts evaluations.
+//! Starts evaluations.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::settings::{IDLE, Settings};
 use crate::warm::Pool;
 use crate::{EvalError, EvalResult, php_binary};
 
-/// What starts evaluations: which PHP, with which extension, on whose behalf.
+/// Starts evaluations: in which PHP, with which extension, on whose behalf.
 #[derive(Debug, Clone)]
 pub struct Evaluator {
     settings: Settings,
@@ -27,7 +27,7 @@ pub struct Evaluator {
 }
 
 impl Evaluator {
-    /// Evaluations in the PHP that `php` means (see [`php_binary::resolve`]), asked for by `actor`.
+    /// Evaluates in the PHP that `php` names (see [`php_binary::resolve`]), on behalf of `actor`.
     #[must_use]
     pub fn new(php: impl AsRef<OsStr>, actor: Actor) -> Self {
         Self {
@@ -46,14 +46,14 @@ impl Evaluator {
         }
     }
 
-    /// Sets the PHP binary that the host itself is.
+    /// Sets the host's own PHP binary.
     #[must_use]
     pub fn with_running(mut self, running: Option<PathBuf>) -> Self {
         self.settings.running = running;
         self
     }
 
-    /// Sets the extension that the child is told to load, where its own ini files may not.
+    /// Sets the extension that the child is told to load, in case its own ini files do not.
     #[must_use]
     pub fn with_extension(mut self, extension: PathBuf) -> Self {
         self.settings.extension = Some(extension);
@@ -67,30 +67,30 @@ impl Evaluator {
         self
     }
 
-    /// Sets the guards without which nothing runs, and those that are left out.
+    /// Sets the required guards, and those that are left out.
     #[must_use]
     pub fn with_guards(mut self, selection: Selection) -> Self {
         self.settings.selection = selection;
         self
     }
 
-    /// Sets what a confined PHP needs to read, as far as the host knows: the directory of its
-    /// extensions, those of its include path.
+    /// Sets what a confined PHP needs to read, as known to the host: its extension directory, the
+    /// directories of its include path.
     #[must_use]
     pub fn with_known_paths(mut self, paths: Arc<[PathBuf]>) -> Self {
         self.settings.known_paths = paths;
         self
     }
 
-    /// Sets what requests without services of their own may connect to, by default what their
-    /// application declares when they are made.
+    /// Sets the services for requests that name none; by default those that their application
+    /// declares when they are made.
     #[must_use]
     pub fn with_services(mut self, services: Vec<Service>) -> Self {
         self.services = Some(services);
         self
     }
 
-    /// Keeps templates in `pool`, and forks from them where it can.
+    /// Keeps templates in `pool`, and forks from them if possible.
     #[must_use]
     pub fn with_pool(mut self, pool: Arc<Pool>) -> Self {
         self.pool = Some(pool);
@@ -108,9 +108,9 @@ impl Evaluator {
     ///
     /// # Errors
     ///
-    /// [`EvalError::InvalidRequest`] and [`EvalError::Launch`] where there was no run,
-    /// [`EvalError::Interrupted`] where the observer ended it. Whatever happened inside the child
-    /// is an [`EvalResult`].
+    /// [`EvalError::InvalidRequest`] and [`EvalError::Launch`] if there was no run,
+    /// [`EvalError::Interrupted`] if the observer ended it. Whatever happened inside the child is
+    /// an [`EvalResult`].
     pub fn evaluate(
         &self,
         request: &EvalRequest,
@@ -119,8 +119,8 @@ impl Evaluator {
         self.prepare(request)?.run(observer)
     }
 
-    /// Checks a request and takes from this process what its run needs: the environment as it is
-    /// now. The deadline counts from here. The run itself may be another thread's.
+    /// Checks a request and captures what its run needs from this process: the current environment.
+    /// The deadline counts from here. Another thread may execute the run.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Evaluator {
         )
         .map_err(|e| {
             EvalError::Launch(format!(
-                "Nothing was run: the files of the project {} cannot be looked at ({}).",
+                "Nothing was run: the files of the project {} cannot be accessed ({}).",
                 target.root.path().display(),
                 reason(&e)
             ))

@@ -1,4 +1,4 @@
-//! The statuses of children, and the exit codes of results. Host and child go by them.
+//! The exit statuses of children and the exit codes of results, shared by host and child.
 
 use crate::channel::Ending;
 
@@ -12,14 +12,14 @@ pub const TIMED_OUT: i32 = 124;
 pub const SIGNAL_BASE: i32 = 128;
 /// A fatal error; PHP's own.
 pub const FATAL: i32 = 255;
-/// A process that cannot have the memory that it needs; what PHP's own allocator uses.
+/// A process that cannot get the memory that it needs; what PHP's own allocator uses.
 pub const EXHAUSTED: i32 = 1;
-/// A child that could not do its work (`EX_SOFTWARE` of sysexits(3)). Nothing is read into it: the missing
-/// report is what the host goes by.
+/// A child that could not do its work (`EX_SOFTWARE` of sysexits(3)). The host does not evaluate
+/// this status, but the missing report.
 pub const BROKEN: i32 = 70;
 
 impl Ending {
-    /// The status of a child that ends so, and the exit code of its result.
+    /// The status of a child with this ending, and the exit code of its result.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
         match self {

@@ -1,4 +1,4 @@
-//! `diagnostics.file_changes`: what a run did to its throwaway layer, as it is shown.
+//! `diagnostics.file_changes`: what a run did to its throwaway layer.
 
 use std::path::Path;
 use std::time::Instant;
@@ -7,10 +7,10 @@ use altair_sandbox::{Change, ChangeKind, Changes, Layer};
 
 use crate::result::{FileChange, FileChanges};
 
-/// Changes that are shown; of more, only the number.
+/// Changes to show; the others are only counted.
 pub const SHOWN: usize = 100;
 
-/// The changes in a layer, as far as they are found `until` then; `None` where there are none.
+/// The changes in a layer, as far as they are found by `until`; `None` if there are none.
 pub(crate) fn list(layer: &Layer, until: Instant) -> Option<FileChanges> {
     shown(&layer.changes(SHOWN, until))
 }
@@ -35,7 +35,7 @@ fn shown(changes: &Changes) -> Option<FileChanges> {
     Some(shown)
 }
 
-/// What boot has changed and what a run has changed in a layer on top of it, as if the run had done
+/// Combines the changes made by boot with a run's changes in a layer on top, as if the run had made
 /// both.
 pub(crate) fn on_top(
     boot: Option<&FileChanges>,

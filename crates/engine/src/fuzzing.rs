@@ -1,4 +1,4 @@
-//! What fuzz targets reach of the crate's own: `fuzz/`. Not there in any other build.
+//! Gives the fuzz targets in `fuzz/` access to internals. Absent from all other builds.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::readable_paths::linked_packages;
 use crate::redaction::masking::{Grammar, masked};
 use crate::redaction::{Secrets, Variable};
 
-/// How many variables a `.env` file has.
+/// The number of variables in a `.env` file.
 #[must_use]
 pub fn dotenv(text: &[u8]) -> usize {
     let mut room = 64 << 10;
@@ -22,7 +22,7 @@ pub fn linked(installed: &[u8]) -> Vec<PathBuf> {
     linked_packages(installed)
 }
 
-/// A text of PHP or prose with what looks like a secret masked, at most `max` bytes.
+/// Masks what looks like a secret in a text of PHP or prose; at most `max` bytes.
 #[must_use]
 pub fn mask(text: &str, is_php: bool, max: usize) -> String {
     let grammar = match is_php {

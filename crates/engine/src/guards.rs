@@ -1,4 +1,4 @@
-//! The guards: which there are, which a run insists on, what became of each.
+//! The guards: which exist, which a run requires, and the state of each.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::encode::shorten;
 use crate::{EvalError, EvalRequest};
 
-/// A mechanism that confines a run. The order is that of [`Guard::ALL`].
+/// A mechanism that confines a run. [`Guard::ALL`] has the same order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Guard {
@@ -30,12 +30,12 @@ pub enum Guard {
     Landlock,
     /// System calls.
     Seccomp,
-    /// The end of the process, and of all that it has started.
+    /// The end of the process and of everything that it has started.
     Deadline,
 }
 
 impl Guard {
-    /// All of them, outermost first: the keys of `diagnostics.guards` and what `--require` takes.
+    /// All guards, outermost first: the keys of `diagnostics.guards` and the values of `--require`.
     pub const ALL: [Self; 9] = [
         Self::Process,
         Self::Environment,
@@ -48,7 +48,7 @@ impl Guard {
         Self::Deadline,
     ];
 
-    /// Its name for people, and in JSON.
+    /// The guard's name for people and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,36 +64,36 @@ impl Guard {
         }
     }
 
-    /// The names of all of them.
+    /// The names of all guards.
     #[must_use]
     pub fn names() -> [&'static str; 9] {
         Self::ALL.map(Self::name)
     }
 
-    /// Whether it stays in an unsafe run, and cannot be left out.
+    /// Returns whether the guard stays in an unsafe run and cannot be left out.
     #[must_use]
     pub const fn is_always_on(self) -> bool {
         matches!(self, Self::Process | Self::Deadline)
     }
 
-    /// Whether the child itself takes it, and says what became of it.
+    /// Returns whether the child itself applies the guard and reports its state.
     const fn is_of_child(self) -> bool {
         matches!(self, Self::Ini | Self::Landlock | Self::Seccomp)
     }
 
-    /// Whether a child can know that the guard has this state.
+    /// Returns whether a child can know that the guard has this state.
     pub(crate) const fn may_child_say(self, state: &GuardState) -> bool {
         match (self, state) {
             (_, GuardState::LeftOut { .. }) => false,
             (Self::Ini | Self::Landlock | Self::Seccomp, _) => true,
-            // Of these it knows where it could not take its own part.
+            // The child knows about these only if it could not apply its own part.
             (Self::Limits | Self::Filesystem, state) => !matches!(state, GuardState::InForce),
             _ => false,
         }
     }
 }
 
-// A variant more has its place in `ALL`.
+// A new variant needs its place in `ALL`.
 const _: () = assert!(Guard::Deadline as usize + 1 == Guard::ALL.len());
 
 impl fmt::Display for Guard {
@@ -105,10 +105,10 @@ impl fmt::Display for Guard {
 impl FromStr for Guard {
     type Err = EvalError;
 
-    /// The guard of this name.
+    /// Returns the guard of this name.
     ///
     /// # Errors
-    /// [`EvalError::Launch`], naming those that there are.
+    /// [`EvalError::Launch`], naming the existing guards.
     fn from_str(name: &str) -> Result<Self, EvalError> {
         let found = Self::ALL.into_iter().find(|guard| guard.name() == name);
         found.ok_or_else(|| {
@@ -120,23 +120,23 @@ impl FromStr for Guard {
     }
 }
 
-/// What became of each guard.
+/// The state of each guard.
 pub type GuardStates = BTreeMap<Guard, GuardState>;
 
-/// States that one side tells another, each guard at most once.
+/// States that one side reports to the other, each guard at most once.
 pub type ToldStates = Vec<(Guard, GuardState)>;
 
-/// A guard that the child may not boot without.
+/// A guard without which the child may not boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Insisted {
-    /// Which.
+    /// The guard.
     pub guard: Guard,
-    /// Whether it has to be in force as a whole, and not only as far as the kernel goes.
+    /// Whether it must be fully in force, and not only as far as the kernel supports it.
     pub fully: bool,
 }
 
 impl Insisted {
-    /// Whether a state of the guard is enough.
+    /// Returns whether a state of the guard is enough.
     #[must_use]
     pub fn is_met_by(self, state: &GuardState) -> bool {
         match state {
@@ -146,7 +146,7 @@ impl Insisted {
         }
     }
 
-    /// Whether the guard is enough as it was told. What nobody has told of is not in force.
+    /// Checks that the reported state of the guard is enough. An unreported guard is not in force.
     ///
     /// # Errors
     /// The state that is not enough.
@@ -163,14 +163,14 @@ impl Insisted {
     }
 }
 
-/// The state of a guard that the child takes, until it says what became of it.
+/// The state of a guard that the child applies, until the child reports it.
 fn not_taken() -> GuardState {
     GuardState::Missing {
         because: "the child did not report it".into(),
     }
 }
 
-/// Which guards a run takes, and which it insists on.
+/// Which guards a run takes, and which it requires.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Selection {
     required: Vec<Guard>,
@@ -178,20 +178,20 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Without the guards `required` nothing runs; those of `omitted` are left out, for tests of
+    /// Nothing runs without the guards in `required`. Those in `omitted` are left out, for tests of
     /// one guard at a time.
     #[must_use]
     pub fn new(required: Vec<Guard>, omitted: Vec<Guard>) -> Self {
         Self { required, omitted }
     }
 
-    /// Whether a guard is to be taken.
+    /// Returns whether a guard is to be taken.
     #[must_use]
     pub fn takes(&self, guard: Guard, request: &EvalRequest) -> bool {
         self.left_out(guard, request).is_none()
     }
 
-    /// The state of a guard that is not to be taken.
+    /// The state of a guard that is not to be taken; `None` if it is.
     fn left_out(&self, guard: Guard, request: &EvalRequest) -> Option<GuardState> {
         let because = match guard {
             _ if guard.is_always_on() => return None,
@@ -204,7 +204,7 @@ impl Selection {
         })
     }
 
-    /// Checks that the guards that a run insists on are not lifted from the start.
+    /// Checks that no guard is both required and lifted from the start.
     ///
     /// # Errors
     ///
@@ -235,9 +235,9 @@ impl Selection {
         if request.unconfined {
             return Vec::new();
         }
-        // PHP's own switches are enough for who requires them by name.
+        // A run that requires `ini` by name accepts PHP's own switches as enough.
         let kernel = !self.required.contains(&Guard::Ini);
-        // Without a private root Landlock is all that guards the files.
+        // Without a private root only Landlock guards the files.
         let needed = [
             (Guard::Landlock, !has_view && kernel),
             (Guard::Seccomp, kernel),
@@ -246,17 +246,17 @@ impl Selection {
             .into_iter()
             .map(|(guard, needed)| (needed, self.required.contains(&guard), guard))
             .filter(|(needed, fully, _)| *needed || *fully)
-            // Who leaves a guard out does not insist on it.
+            // A guard that is left out is not required.
             .filter(|(.., guard)| !self.omitted.contains(guard))
             .map(|(_, fully, guard)| Insisted { guard, fully })
             .collect()
     }
 
-    /// Checks the states of the guards that the host itself has put on.
+    /// Checks the states of the guards that the host itself applies.
     ///
     /// # Errors
     ///
-    /// [`EvalError::Launch`] for a guard that is required and less than in force.
+    /// [`EvalError::Launch`] for a guard that is required and not fully in force.
     pub(crate) fn check_states(&self, states: &GuardStates) -> Result<(), EvalError> {
         let of_host = self.required.iter().filter(|guard| !guard.is_of_child());
         for guard in of_host {
@@ -270,10 +270,10 @@ impl Selection {
     }
 }
 
-/// A guard that nothing may run without is not in force.
+/// The error for a required guard that is not in force.
 pub(crate) fn unmet(guard: Guard, state: &GuardState) -> EvalError {
     EvalError::Launch(format!(
-        "Nothing was run: the guard `{guard}` is needed and {}. `altair doctor` says how to get it; `--require=ini` accepts a run that PHP alone guards.",
+        "Nothing was run: the guard `{guard}` is needed and {}. `altair doctor` says how to get it; `--require=ini` accepts a run that only PHP guards.",
         match state {
             GuardState::Missing { because } => format!("is missing ({because})"),
             GuardState::InForce | GuardState::Degraded { .. } | GuardState::LeftOut { .. } =>
@@ -282,7 +282,7 @@ pub(crate) fn unmet(guard: Guard, state: &GuardState) -> EvalError {
     ))
 }
 
-/// A state of a child's, no longer than `max` bytes.
+/// A state reported by a child, cut to `max` bytes.
 pub(crate) fn shortened(mut state: GuardState, max: usize) -> GuardState {
     if let Some(text) = state.text_mut() {
         *text = shorten(text, max);
@@ -290,7 +290,7 @@ pub(crate) fn shortened(mut state: GuardState, max: usize) -> GuardState {
     state
 }
 
-/// The state of every guard as the host knows it before the run.
+/// The state of every guard as known to the host before the run.
 pub(crate) fn states(
     sandbox: &altair_sandbox::Guards,
     selection: &Selection,
@@ -309,7 +309,7 @@ pub(crate) fn states(
         Guard::Privileges => privileges.clone(),
         Guard::Filesystem => filesystem.clone(),
         Guard::Deadline => deadline.clone(),
-        // The child was started with no other environment than that (`launch::plan`).
+        // The child was started with exactly this environment (`launch::plan`).
         Guard::Environment => GuardState::InForce,
         Guard::Ini | Guard::Landlock | Guard::Seccomp => not_taken(),
     };

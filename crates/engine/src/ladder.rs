@@ -1,4 +1,5 @@
-//! How much of the guard `filesystem` the kernel gives: the best is tried first, then the next.
+//! How much of the guard `filesystem` the kernel supports: tries the best level first, then the
+//! next.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use altair_sandbox::{GuardState, SpawnError, Step};
 
 use crate::error::reason;
 
-/// How much of the guard there is; `D` is a directory of the run's own on disk.
+/// How much of the guard is available; `D` is the run's own directory on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level<D> {
     /// A private root, the project under a layer in memory.
@@ -25,7 +26,7 @@ impl Level<()> {
     /// The same level, with the directory that it needs.
     ///
     /// # Errors
-    /// What `make` says.
+    /// Any error of `make`.
     pub(crate) fn with<D, E>(self, make: impl FnOnce() -> Result<D, E>) -> Result<Level<D>, E> {
         Ok(match self {
             Self::Full => Level::Full,
@@ -35,7 +36,7 @@ impl Level<()> {
         })
     }
 
-    /// The next level where this one fails at `step`. Where writes are allowed, there is no layer.
+    /// The next level if this one fails at `step`. If writes are allowed, there is no layer.
     fn after(self, step: Step, writes: bool) -> Option<Self> {
         match self {
             Self::None(()) => None,
@@ -47,20 +48,20 @@ impl Level<()> {
     }
 }
 
-/// A level, and why it is not a better one.
+/// A level, and why no better one is available.
 #[derive(Debug, Clone)]
 struct Known {
     level: Level<()>,
     why: String,
 }
 
-/// The best that worked for a project, so that a host that evaluates again and again does not try in
-/// vain each time.
+/// The best level that worked for each project, so that a host does not repeat failing attempts in
+/// every evaluation.
 static KNOWN: LazyLock<Mutex<HashMap<PathBuf, Known>>> = LazyLock::new(Mutex::default);
-/// Projects that are remembered.
+/// The maximum number of projects remembered.
 const KNOWN_MAX: usize = 256;
 
-/// Never waited for: in a fork of the host it may be locked by a thread that is not there.
+/// Never blocks: in a fork of the host a thread that does not exist there may hold the lock.
 fn known() -> Option<MutexGuard<'static, HashMap<PathBuf, Known>>> {
     match KNOWN.try_lock() {
         Ok(known) => Some(known),
@@ -69,22 +70,22 @@ fn known() -> Option<MutexGuard<'static, HashMap<PathBuf, Known>>> {
     }
 }
 
-/// Why a project cannot have a layer in memory, as far as that is known.
+/// Why a project cannot have a layer in memory, if that is known.
 pub(crate) fn why_degraded(root: &Path) -> Option<String> {
     known()?.get(root).map(|known| known.why.clone())
 }
 
-/// Why the kernel does not give a part of the view.
+/// Why the kernel refuses a part of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lack {
-    /// It never will, here.
+    /// It always does on this system.
     Lasting,
-    /// It would, with fewer namespaces in use: `user.max_user_namespaces`, which may be 0.
+    /// Too many namespaces are in use: `user.max_user_namespaces`, which may be 0.
     Exhausted,
 }
 
 impl Lack {
-    /// `None` for what says nothing of the kernel: no memory, no descriptor, a file that is gone.
+    /// `None` for errors unrelated to kernel support: no memory, no descriptor, a missing file.
     fn of(step: Step, source: &std::io::Error) -> Option<Self> {
         use nix::libc::{EACCES, EINVAL, ENODEV, ENOSPC, ENOSYS, EOPNOTSUPP, EPERM, EROFS, EUSERS};
         match source.raw_os_error()? {
@@ -95,11 +96,11 @@ impl Lack {
     }
 }
 
-/// The way down for one run.
+/// The descent through the levels for one run.
 #[derive(Debug)]
 pub(crate) struct Ladder<'a> {
     root: &'a Path,
-    /// Whether the run is to have the guard at all.
+    /// Whether the run takes the guard at all.
     takes: bool,
     writes: bool,
     level: Level<()>,
@@ -108,12 +109,12 @@ pub(crate) struct Ladder<'a> {
 }
 
 impl<'a> Ladder<'a> {
-    /// From the best that is known to work for the project at `root`. `takes`: whether the guard is to
-    /// be had; `writes`: whether writes to the project are real.
+    /// Starts at the best level known to work for the project at `root`. `takes`: whether the run
+    /// takes the guard; `writes`: whether writes to the project are real.
     pub(crate) fn new(root: &'a Path, takes: bool, writes: bool) -> Self {
         let remembered = known().and_then(|known| known.get(root).cloned());
         let (level, why) = match remembered.filter(|_| takes) {
-            // There is no layer that could fail.
+            // With real writes there is no layer that could fail.
             Some(Known {
                 level: Level::LayerOnDisk(()) | Level::ReadOnly,
                 why,
@@ -132,20 +133,20 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// What is to be tried now.
+    /// The level to try now.
     pub(crate) fn level(&self) -> Level<()> {
         self.level
     }
 
-    /// Why there is no private root, where the run was to have one.
+    /// Why there is no private root, if the run was to have one.
     pub(crate) fn why_no_root(&self) -> Option<&str> {
         (self.takes && self.level == Level::None(())).then_some(&self.why)
     }
 
-    /// Goes down a level, because the start has failed.
+    /// Goes down a level after a failed start.
     ///
     /// # Errors
-    /// The same error where it is of something else, or where there is no level below.
+    /// The same error if its cause is a different one, or if there is no lower level.
     pub(crate) fn step_down(&mut self, error: SpawnError) -> Result<(), SpawnError> {
         let SpawnError::Step { step, source, .. } = &error else {
             return Err(error);
@@ -163,7 +164,7 @@ impl<'a> Ladder<'a> {
         Ok(())
     }
 
-    /// The level has worked: remembers it, and gives the state of the guard where it is less than in
+    /// Remembers the level, which has worked. Returns the guard's state if it is not fully in
     /// force.
     pub(crate) fn settle(self) -> Option<GuardState> {
         if !self.takes || self.level == Level::Full {

@@ -13,8 +13,8 @@ use crate::guards::{Guard, Selection};
 use crate::profile::SecurityProfile;
 use crate::request::EvalRequest;
 
-/// Environment variables that a confined run does not get: they steer a loader, an allocator or
-/// an interpreter, or hold cloud keys. A trailing `*` stands for any rest.
+/// Environment variables that are removed for a confined run: they control a loader, an allocator
+/// or an interpreter, or hold cloud keys. A trailing `*` matches any rest.
 pub const STRIPPED_VARIABLES: &[&str] = &[
     "LD_*",
     "DYLD_*",
@@ -43,11 +43,12 @@ pub const STRIPPED_VARIABLES: &[&str] = &[
     "PIP_*",
 ];
 
-/// ini settings from the child's start on, whatever its ini files say.
+/// ini settings that apply from the child's start and override its ini files.
 ///
 /// No opcache, JIT, preloading, Xdebug or pcov: they bypass hooks, share memory or change what is
-/// measured. Boot runs without `memory_limit`. `error_log` swallows what PHP says while it starts
-/// (an extension that is configured twice, say); the child points it back to standard error.
+/// measured. Boot runs without `memory_limit`. `error_log` discards what PHP logs during startup
+/// (for example, that an extension is configured twice); the child points it back to standard
+/// error.
 const START_INI: &[&str] = &[
     "opcache.enable=0",
     "opcache.enable_cli=0",
@@ -61,14 +62,14 @@ const START_INI: &[&str] = &[
     "error_log=/dev/null",
 ];
 
-/// The code that `php -r` is given. The extension takes over before it is compiled; where it is
-/// not there to do so, the code says so on the channel, as the host's only way to know which PHP
-/// this is. Since PHP 8.4 both constants that are cast are booleans.
+/// The code passed to `php -r`. The extension takes over before it is compiled. Without the
+/// extension the code reports on the channel, which is the host's only way to know which PHP this
+/// is. Both cast constants are booleans since PHP 8.4.
 const UNLOADED: &str = "file_put_contents('php://fd/3', json_encode(['version' => PHP_VERSION, \
     'sapi' => PHP_SAPI, 'zts' => (int) PHP_ZTS, 'debug' => (int) PHP_DEBUG, \
     'loaded' => extension_loaded('altair_eval')]));";
 
-/// What [`UNLOADED`] says.
+/// The report of [`UNLOADED`].
 #[derive(Debug, serde::Deserialize)]
 pub(crate) struct Unloaded {
     pub version: String,
@@ -78,7 +79,7 @@ pub(crate) struct Unloaded {
     pub loaded: bool,
 }
 
-/// What the launch takes from the host beside the request.
+/// The host's inputs to the launch, besides the request.
 pub(crate) struct HostContext<'a> {
     pub php: PathBuf,
     pub extension: Option<&'a Path>,
@@ -86,7 +87,7 @@ pub(crate) struct HostContext<'a> {
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// Everything that is needed to start the child of one evaluation.
+/// Everything needed to start the child of one evaluation.
 pub(crate) fn plan(
     confinement: &Confinement<'_>,
     host: HostContext<'_>,
@@ -116,9 +117,10 @@ pub(crate) fn plan(
 fn arguments(extension: Option<&Path>, own_temp: bool) -> Vec<OsString> {
     let mut settings: Vec<OsString> = START_INI.iter().map(OsString::from).collect();
     if own_temp {
-        // What the ini files say of it would go before the variable.
+        // A value in the ini files would take precedence over the variable.
         settings.push("sys_temp_dir=".into());
-        // Where they say that sessions are, nothing is: then they are temporary files, too.
+        // The session directory in the ini files does not exist in the run: store sessions as
+        // temporary files, too.
         settings.push("session.save_path=".into());
     }
     settings.push("memory_limit=-1".into());
@@ -168,7 +170,7 @@ fn strips(selection: &Selection, request: &EvalRequest) -> bool {
     selection.takes(Guard::Environment, request)
 }
 
-/// What of the host's environment a child for a request gets.
+/// The part of the host's environment that the child of a request gets.
 pub(crate) fn passed_on(
     environment: &[(OsString, OsString)],
     selection: &Selection,

@@ -1,8 +1,8 @@
 //! One evaluation of a PHP snippet against an application, from request to result.
 //!
 //! [`EvalRequest`] → launch → child boots → snippet → report → [`EvalResult`]. Nothing here links
-//! PHP: the child is a `php` process that loads the extension, and this crate is what starts it,
-//! talks to it over the [`channel`] and turns how it ended into a result.
+//! PHP: the child is a `php` process that loads the extension. This crate starts it, talks to it
+//! over the [`channel`] and turns its ending into a result.
 
 pub mod arguments;
 pub mod audit;

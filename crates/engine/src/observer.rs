@@ -1,14 +1,14 @@
-//! Who watches an evaluation while it runs.
+//! Observes an evaluation while it runs.
 
 use std::ops::ControlFlow;
 
 use altair_sandbox::Stream;
 
-/// Who watches an evaluation while it runs.
+/// Observes an evaluation while it runs.
 pub trait Observer {
-    /// A piece of output, as it was written. `Break` ends the run.
+    /// A chunk of output, as it was written. `Break` ends the run.
     fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()>;
-    /// Whether anybody reads the output while it is written.
+    /// Returns whether the output is read while it is written.
     fn listens(&self) -> bool {
         true
     }

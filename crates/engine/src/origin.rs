@@ -1,25 +1,26 @@
-//! How a child came to be: `diagnostics.start`.
+//! How a child was started: `diagnostics.start`.
 
-/// How a child came to be.
+/// How a child was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// In a process of its own; why, where a template was asked for.
+    /// In a process of its own; with the reason, if a template was requested.
     Cold(Option<String>),
-    /// As a fork of a template that was made for it.
+    /// As a fork of a template that was made for this call.
     First,
     /// As a fork of a template.
     Warm,
-    /// In a process of its own that boots the application, because no template can; why.
+    /// In a process of its own that boots the application, because no template can; with the
+    /// reason.
     Booted(String),
 }
 
 impl Origin {
-    /// In a process of its own, because of this.
+    /// In a process of its own, for this reason.
     pub(crate) fn cold_because(why: impl Into<String>) -> Self {
         Self::Cold(Some(why.into()))
     }
 
-    /// Whether it is a fork of a template.
+    /// Returns whether it is a fork of a template.
     pub(crate) fn is_fork(&self) -> bool {
         matches!(self, Self::First | Self::Warm)
     }

@@ -1,4 +1,4 @@
-//! Finding the interpreter of the child.
+//! Finds the child's PHP interpreter.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,13 +9,14 @@ use nix::unistd::{AccessFlags, access};
 use crate::EvalError;
 use crate::error::reason;
 
-/// The name that means "whatever PHP is at hand".
+/// The name that selects whichever PHP is available.
 pub const DEFAULT: &str = "php";
 
-/// The path of the interpreter that `name` means.
+/// Returns the path of the interpreter that `name` stands for.
 ///
-/// [`DEFAULT`] is `running`, the binary of a host that is itself a PHP command line, else the
-/// first `php` on `search_path`. Another name without a slash is looked up there, too.
+/// [`DEFAULT`] stands for `running`, the binary of a host that is itself a PHP command line,
+/// otherwise for the first `php` on `search_path`. Any other name without a slash is looked up
+/// there, too.
 ///
 /// # Errors
 ///
@@ -40,8 +41,8 @@ pub fn resolve(
     }
 }
 
-/// The executable that `name` means: a path where it has a slash, else the first of that name on
-/// `search_path`. `Err` says what is wrong, in a sentence.
+/// Finds the executable that `name` stands for: a path if it has a slash, otherwise the first of
+/// that name on `search_path`. `Err` describes the problem in a sentence.
 pub(crate) fn find(name: &OsStr, search_path: Option<&OsStr>) -> Result<PathBuf, String> {
     let shown = name.display();
     if name.is_empty() {
@@ -57,7 +58,7 @@ pub(crate) fn find(name: &OsStr, search_path: Option<&OsStr>) -> Result<PathBuf,
         .ok_or_else(|| format!("There is no executable `{shown}` on PATH."))
 }
 
-/// `path` made absolute, or what is wrong with it.
+/// `path` made absolute, or a description of the problem.
 fn executable(path: &Path) -> Result<PathBuf, String> {
     let meta = path.metadata().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => "does not exist".to_owned(),

@@ -1,12 +1,12 @@
-//! The versions of PHP that this was tried with: `php-versions.txt`, which set-up and `./configure` read,
-//! too. The build script includes this file.
+//! The PHP versions that this was tried with: `php-versions.txt`, which set-up and `./configure`
+//! also read. The build script includes this file.
 
 const TRIED: &str = include_str!("../../../php-versions.txt");
 
-/// Has the build go on with a PHP that was not tried, where it is set in the environment.
+/// If set in the environment, the build accepts a PHP that was not tried.
 pub const INSIST: &str = "ALTAIR_EVAL_UNTRIED_PHP";
 
-/// Whether it was tried with the PHP of this `PHP_VERSION_ID`: 80200 is that of 8.2.0.
+/// Returns whether the PHP of this `PHP_VERSION_ID` was tried: 80200 means 8.2.0.
 #[must_use]
 pub fn is_tried(id: u32) -> bool {
     let series = format!("{}.{}", id / 10_000, id / 100 % 100);

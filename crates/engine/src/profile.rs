@@ -1,11 +1,11 @@
-//! PHP's own switches: which functions and ini settings a confined run does without.
+//! PHP's own switches: the functions and ini settings that a confined run is denied.
 //!
-//! They give clear errors; the boundary is the kernel's. The one place where the lists stand.
+//! They give clear errors; the kernel enforces the boundary. The lists are defined only here.
 
 use crate::channel::{Restricted, Restrictions};
 use crate::request::EvalRequest;
 
-/// Disabled in every confined run. The first four stand first, in this order: a public contract.
+/// Disabled in every confined run. The first four and their order are a public contract.
 pub const ALWAYS_DISABLED: &[&str] = &[
     "exec",
     "shell_exec",
@@ -28,8 +28,8 @@ pub const ALWAYS_DISABLED: &[&str] = &[
     "mail",
 ];
 
-/// Disabled beyond [`ALWAYS_DISABLED`]: they start a process, too, load native code, send mail, or
-/// make a System V object, which would outlive the run.
+/// Disabled in addition to [`ALWAYS_DISABLED`]: they start a process, load native code, send mail,
+/// or create a System V object, which would outlive the run.
 pub const ALSO_DISABLED: &[&str] = &[
     "pcntl_fork",
     "pcntl_rfork",
@@ -43,7 +43,8 @@ pub const ALSO_DISABLED: &[&str] = &[
     "msg_get_queue",
 ];
 
-/// Disabled beyond [`ALWAYS_DISABLED`]: they wait for connections, which no flag but `--unsafe` allows.
+/// Disabled in addition to [`ALWAYS_DISABLED`]: they listen for connections, which only `--unsafe`
+/// allows.
 pub const LISTENING_DISABLED: &[&str] = &[
     "socket_bind",
     "socket_addrinfo_bind",
@@ -52,8 +53,8 @@ pub const LISTENING_DISABLED: &[&str] = &[
     "stream_socket_server",
 ];
 
-/// Methods that are refused in every confined run, where `disable_functions` cannot reach: they
-/// reach native code.
+/// Methods that are refused in every confined run because they reach native code.
+/// `disable_functions` does not cover methods.
 pub const METHODS_REFUSED: &[&str] = &[
     "FFI::cdef",
     "FFI::load",
@@ -61,7 +62,7 @@ pub const METHODS_REFUSED: &[&str] = &[
     "FFI::new",
     "FFI::cast",
     "FFI::type",
-    // PHP 8.4 takes any path; the older one only what lies in a directory of the ini files'.
+    // PHP 8.4's accepts any path; the older one only files in a directory that the ini files name.
     "Pdo\\Sqlite::loadExtension",
     "SQLite3::loadExtension",
 ];
@@ -75,7 +76,8 @@ pub const NETWORK_DISABLED: &[&str] = &[
     "curl_multi_exec",
 ];
 
-/// Disabled beyond [`NETWORK_DISABLED`]: they connect, send to an address, or ask a name server.
+/// Disabled in addition to [`NETWORK_DISABLED`]: they connect, send to an address, or query a name
+/// server.
 pub const NETWORK_ALSO_DISABLED: &[&str] = &[
     "socket_connect",
     "socket_addrinfo_lookup",
@@ -95,8 +97,8 @@ pub const NETWORK_ALSO_DISABLED: &[&str] = &[
     "ftp_ssl_connect",
 ];
 
-/// Of the above, what the application's own code may go on calling: a lazily built service may
-/// need it. Only code written in the snippet is refused.
+/// Functions from the lists above that the application's own code may still call, because a lazily
+/// built service may need them. Only calls written in the snippet are refused.
 pub const REFUSED_IN_SNIPPET_ONLY: &[&str] =
     &["ini_set", "ini_alter", "ini_restore", "putenv", "assert"];
 
@@ -119,7 +121,7 @@ pub const VARIABLES: [&str; 3] = [
     "ALTAIR_EVAL_UNSAFE",
 ];
 
-/// What a request's policy means in PHP's own terms.
+/// A request's policy in PHP's own terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SecurityProfile {
     memory_limit_mb: u32,
@@ -145,14 +147,14 @@ impl From<&EvalRequest> for SecurityProfile {
 }
 
 impl SecurityProfile {
-    /// The same for a run that has services, or none, whatever the request itself says of them.
+    /// The same profile, with services or without, whatever the request says.
     #[must_use]
     pub(crate) fn with_services(mut self, services: bool) -> Self {
         self.services = services;
         self
     }
 
-    /// Whether PHP may connect: the kernel's guards know where to.
+    /// Returns whether PHP may connect; the kernel's guards restrict where to.
     fn connects(&self) -> bool {
         self.unconfined || self.allow_network || self.services
     }
@@ -181,7 +183,8 @@ impl SecurityProfile {
         always.iter().chain(network).copied()
     }
 
-    /// What a plain `php` takes to be switched alike: `-d`, `name=value`, …; empty when unsafe.
+    /// The arguments that give a plain `php` the same switches: `-d`, `name=value`, …; empty when
+    /// unsafe.
     ///
     /// `already_disabled` is the host's own `disable_functions`, which stays disabled.
     #[must_use]
@@ -210,7 +213,7 @@ impl SecurityProfile {
             .collect()
     }
 
-    /// The three [`VARIABLES`] with `1` or `0`.
+    /// The three [`VARIABLES`] with the values `1` or `0`.
     #[must_use]
     pub fn env_vars(&self) -> [(&'static str, &'static str); 3] {
         let [writes, network, unconfined] = VARIABLES;
@@ -221,7 +224,7 @@ impl SecurityProfile {
         ]
     }
 
-    /// What the child takes away once boot is over; `None` for an unsafe run.
+    /// The restrictions that the child applies after boot; `None` for an unsafe run.
     #[must_use]
     pub fn restrictions(&self) -> Option<Restrictions> {
         if self.unconfined {

@@ -1,5 +1,5 @@
-//! What a confined run may read beside the project: what PHP needs to run, and what the
-//! application has elsewhere.
+//! The paths that a confined run may read besides the project: what PHP needs to run, and the
+//! application's files elsewhere.
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,11 +14,12 @@ use serde::Deserialize;
 use crate::owner::{FILE_PATIENCE, run_as};
 use crate::services::{Declarations, MANIFEST_MAX_BYTES};
 
-/// What Composer has installed, below a project: what it says decides about what is shown.
+/// Composer's list of installed packages, below a project. It decides which package directories are
+/// shown.
 pub(crate) const INSTALLED: &str = "vendor/composer/installed.json";
 
-/// What PHP and its libraries read on the distributions that there are. What does not exist is
-/// passed over. Each costs a run about 12 µs, so there is nothing here that only tools read.
+/// What PHP and its libraries read on common distributions. Paths that do not exist are skipped.
+/// Each costs a run about 12 µs, so nothing is listed that only tools read.
 const SYSTEM: &[&str] = &[
     // Shared libraries, PHP's extensions among them, locales and character sets.
     "/lib",
@@ -46,17 +47,17 @@ const SYSTEM: &[&str] = &[
     "/usr/share/php84",
     "/usr/share/php85",
     "/usr/share/pear",
-    // Time zones, translations, the types of files.
+    // Time zones, translations, file types.
     "/etc/localtime",
     "/usr/share/zoneinfo",
     "/usr/share/locale",
     "/usr/share/misc/magic.mgc",
-    // What extensions for images read: fonts, and limits of their own.
+    // Read by image extensions: fonts, and the extensions' own limits.
     "/etc/fonts",
     "/usr/share/fonts",
     "/etc/ImageMagick-6",
     "/etc/ImageMagick-7",
-    // Certificates of authorities; not the private keys that lie beside them.
+    // CA certificates, but not the private keys beside them.
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
     "/etc/ssl/cert.pem",
@@ -76,7 +77,7 @@ const SYSTEM: &[&str] = &[
     "/etc/group",
     "/etc/protocols",
     "/etc/services",
-    // Facts of the system, no process.
+    // System facts, not processes.
     "/proc/loadavg",
     "/proc/cpuinfo",
     "/proc/meminfo",
@@ -85,10 +86,10 @@ const SYSTEM: &[&str] = &[
     "/sys/devices/system/cpu/online",
 ];
 
-/// Below the prefix of a PHP that was built by itself (`<prefix>/bin/php`).
+/// Read below the prefix of a self-built PHP (`<prefix>/bin/php`).
 const BELOW_PREFIX: &[&str] = &["lib", "lib64", "etc", "share/php", "share/locale", "var/db"];
 
-/// What shows that a prefix is PHP's, and not a home with a `bin` in it.
+/// Marks that identify a prefix as PHP's, as opposed to a home directory with a `bin` in it.
 const OF_PHP: &[&str] = &[
     "lib/php",
     "lib64/php",
@@ -97,10 +98,10 @@ const OF_PHP: &[&str] = &[
     "etc/php.d",
 ];
 
-/// Where every package has a prefix of its own, and needs those of others.
+/// Stores in which every package has its own prefix and depends on others.
 const STORES: &[&str] = &["/nix/store", "/gnu/store"];
 
-/// What of it depends on the host and the request.
+/// The inputs that depend on the host and the request.
 pub(crate) struct Sources<'a> {
     /// The interpreter.
     pub php: &'a Path,
@@ -108,13 +109,13 @@ pub(crate) struct Sources<'a> {
     pub extension: Option<&'a Path>,
     /// `PHP_INI_SCAN_DIR`.
     pub ini_scan_dir: Option<&'a OsStr>,
-    /// What a host that is PHP itself knows of its own: extension directory, include path.
+    /// What a PHP host knows of its own paths: extension directory, include path.
     pub known: &'a [PathBuf],
     /// The project.
     pub root: &'a Place,
-    /// The project as it was named.
+    /// The project's path as the request gave it.
     pub named_root: &'a Path,
-    /// What the request names.
+    /// The paths that the request names.
     pub requested: &'a [Shown],
     /// Sockets of services.
     pub sockets: Vec<PathBuf>,
@@ -123,13 +124,13 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// What there is, in no order.
+    /// The existing paths, in no particular order.
     ///
-    /// What the system itself has is named; all else is found once, and by the run's own user, but
-    /// for the two files that the host was told to start.
+    /// System paths are listed by name. Everything else is looked up once, as the run's user,
+    /// except for the two files that the host was told to start.
     ///
     /// # Errors
-    /// Where files cannot be looked at in time, or not as that user.
+    /// If the files cannot be looked up in time, or not as that user.
     pub(crate) fn shown(&self) -> io::Result<Vec<Shown>> {
         let mut shown: Vec<Shown> = SYSTEM.iter().map(Shown::of_system).collect();
         shown.extend(of_script(self.php).into_iter().map(Shown::of_system));
@@ -158,10 +159,10 @@ impl Sources<'_> {
                     .filter_map(|path| Some(Shown::found(&path, Place::find(&path).ok()?)))
                     .collect();
                 found.extend(packages(&root));
-                // Absolute paths that were written down under another name of the project lead there.
+                // Absolute paths recorded under another name of the project resolve through it.
                 found.extend(named_root.map(|named| Shown::found(named, root)));
-                // Applications look whether a socket is there before they connect to it. What else is
-                // under its path is not to be shown.
+                // Applications check that a socket exists before they connect. Anything at that
+                // path that is not a socket is not shown.
                 found.extend(sockets.into_iter().filter_map(|path| {
                     let place = Place::find(&path).ok().filter(Place::is_socket)?;
                     Some(Shown::found(path, place))
@@ -174,11 +175,12 @@ impl Sources<'_> {
     }
 }
 
-/// Where the programs are that a script may go by.
+/// Where the programs are that a script may use.
 const PROGRAMS: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin"];
 
-/// What a PHP that is a script (a wrapper, a version manager's shim) needs beside itself: programs,
-/// the real PHP among them. Only until the child takes its last guards: then nothing is executed.
+/// The additional paths that a PHP that is a script (a wrapper, a version manager's shim) needs:
+/// programs, including the real PHP. They are usable only until the child applies its final guards,
+/// after which nothing can be executed.
 fn of_script(php: &Path) -> Vec<PathBuf> {
     use std::io::Read;
     let mut head = [0; 2];
@@ -209,10 +211,10 @@ fn below_prefix(php: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Bytes of Composer's list of packages that are read; a large application's has one or two MiB.
+/// Bytes of Composer's package list to read; a large application's has one or two MiB.
 const COMPOSER_MAX_BYTES: u64 = 16 << 20;
 
-/// Packages of the application that lie outside of its root, as the calling thread's user finds them.
+/// Packages of the application that lie outside its root, as visible to the calling thread's user.
 fn packages(root: &Place) -> Vec<Shown> {
     let mut found = Vec::new();
     let named = root.path().join(vendor_dir(root));
@@ -245,8 +247,8 @@ fn packages(root: &Place) -> Vec<Shown> {
     found
 }
 
-/// Where the packages are that Composer links, by what it says in `installed.json`: relative to its
-/// directory.
+/// The directories of the packages that Composer links according to `installed.json`, relative to
+/// its directory.
 pub(crate) fn linked_packages(installed: &[u8]) -> Vec<PathBuf> {
     let Ok(installed) = serde_json::from_slice::<Installed>(installed) else {
         return Vec::new();
@@ -264,7 +266,7 @@ fn has_file(directory: &Place, name: &str) -> bool {
         .is_ok_and(|found| found.is_file())
 }
 
-/// Whether a directory is one that Composer installs into, and not any that a project names.
+/// Returns whether Composer installs into a directory; a project may name any directory.
 fn is_vendor(directory: &Place) -> bool {
     has_file(directory, "autoload.php") && has_file(directory, "composer/installed.json")
 }
@@ -292,7 +294,7 @@ fn vendor_dir(root: &Place) -> PathBuf {
         .unwrap_or_else(|| "vendor".into())
 }
 
-/// Packages that an application has at most, and of those as many that lie elsewhere.
+/// The maximum number of packages, and of those that lie outside the root.
 const PACKAGES_MAX: usize = 10_000;
 const ELSEWHERE_MAX: usize = 256;
 
@@ -316,14 +318,14 @@ struct Dist {
     kind: String,
 }
 
-/// Directories of the system, which no package is: neither they nor what holds them.
+/// System directories. Neither they nor their parents can be a package.
 const SYSTEM_DIRECTORIES: &[&str] = &[
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/root", "/run", "/sbin",
     "/sys", "/tmp", "/usr", "/var",
 ];
 
-/// Whether a directory that the application's own files name may be read: not one that holds more
-/// than a package would.
+/// Returns whether a directory named by the application's own files may be read. Refuses one that
+/// holds more than a package would.
 fn may_be_shown(directory: &Place, root: &Place) -> bool {
     let path = directory.path();
     let homes = std::env::var_os("HOME").map(PathBuf::from);

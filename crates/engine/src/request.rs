@@ -1,4 +1,4 @@
-//! What is asked: a snippet, the application it runs against, and what it may do.
+//! The request: a snippet, the application it runs against, and what it may do.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -16,13 +16,14 @@ use crate::sql::Mode;
 
 /// Default of [`EvalRequest::timeout_ms`], in milliseconds.
 pub const DEFAULT_TIMEOUT_MS: i64 = 5_000;
-/// Smallest deadline, in milliseconds: below it a PHP start alone may not fit.
+/// Smallest deadline, in milliseconds: PHP's start alone may take as long.
 pub const MIN_TIMEOUT_MS: i64 = 100;
 /// Largest deadline, in milliseconds: an agent that waits longer has lost the thread.
 pub const MAX_TIMEOUT_MS: i64 = 60_000;
 /// Default of [`EvalRequest::memory_limit_mb`], in MiB; PHP's own default.
 pub const DEFAULT_MEMORY_MB: i64 = 128;
-/// Smallest memory limit, in MiB: PHP's heap grows in chunks of 2 MiB, a booted application has several.
+/// Smallest memory limit, in MiB: PHP's heap grows in chunks of 2 MiB, and a booted application has
+/// several.
 pub const MIN_MEMORY_MB: i64 = 16;
 /// Largest memory limit, in MiB.
 pub const MAX_MEMORY_MB: i64 = 512;
@@ -42,10 +43,10 @@ pub const MAX_STRING: i64 = 1_000_000;
 
 /// The environment variable that names the container bootstrap where the request names none.
 pub const BOOTSTRAP_VARIABLE: &str = "ALTAIR_EVAL_BOOTSTRAP";
-/// The container bootstrap that is used where nothing else names one, below the root.
+/// The container bootstrap that is used if none is named, relative to the root.
 pub const DEFAULT_BOOTSTRAP: &str = "config/container.php";
 
-/// One question to an application.
+/// A request to evaluate a snippet in an application.
 ///
 /// ```
 /// use altair_engine::EvalRequest;
@@ -65,24 +66,24 @@ pub struct EvalRequest {
     pub memory_limit: MemoryLimit,
     /// Whether writes to the project are real.
     pub allow_writes: bool,
-    /// Whether outbound connections are open.
+    /// Whether outbound connections are allowed.
     pub allow_network: bool,
     /// Whether the run has no guards; such a run is audited.
     pub unconfined: bool,
     /// The file that returns the container, absolute or relative to the root.
     pub bootstrap: Option<PathBuf>,
-    /// Addresses that may be connected to while the network is off: `host:port` or absolute paths of
-    /// Unix sockets. `None`: what the project's `composer.json` declares, or the application's
-    /// environment names.
+    /// Addresses that may be connected to while the network is off: `host:port` or absolute paths
+    /// of Unix sockets. `None`: those that the project's `composer.json` declares or the
+    /// application's environment names.
     pub services: Option<Vec<String>>,
-    /// Files and directories that may be read beside the project and what PHP needs; absolute.
+    /// Files and directories that may be read besides the project and what PHP needs; absolute.
     pub readable_paths: Vec<PathBuf>,
     /// Whether secrets are replaced in the answer.
     pub redact: bool,
-    /// What database sessions may do; `None`: write where [`EvalRequest::allow_writes`] says so, else
-    /// only read.
+    /// What database sessions may do. `None`: write if [`EvalRequest::allow_writes`] is set,
+    /// otherwise only read.
     pub database: Option<Database>,
-    /// Whether statements of databases are told of. Those of a run that is rolled back always are.
+    /// Whether database statements are reported. For a run that is rolled back they always are.
     pub queries: bool,
     /// Variables of the snippet.
     pub arguments: Arguments,
@@ -130,9 +131,9 @@ pub type ShownString = Bounded<MIN_STRING, MAX_STRING>;
 pub enum Database {
     /// Read.
     ReadOnly,
-    /// Write, and all of it is rolled back.
+    /// Write; everything is rolled back.
     Rollback,
-    /// What the account may.
+    /// Whatever the account may do.
     Write,
 }
 
@@ -140,7 +141,7 @@ impl Database {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::ReadOnly, Self::Rollback, Self::Write];
 
-    /// Its name, as options and arguments have it.
+    /// The mode's name in options and arguments.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -150,7 +151,7 @@ impl Database {
         }
     }
 
-    /// The one of this name.
+    /// Returns the mode of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
@@ -227,13 +228,13 @@ impl EvalRequest {
         }
     }
 
-    /// Whether statements of databases are told of.
+    /// Returns whether database statements are reported.
     #[must_use]
     pub(crate) fn tells_queries(&self) -> bool {
         self.queries || self.database() == Database::Rollback
     }
 
-    /// How database sessions are watched; `None`: not at all.
+    /// How database sessions are watched; `None` if they are not.
     #[must_use]
     pub(crate) fn watched(&self) -> Option<Watched> {
         let mode = match self.database() {
@@ -256,13 +257,13 @@ impl EvalRequest {
 
     /// Checks the request against the disk and resolves its paths.
     ///
-    /// `env_bootstrap` is the value of `ALTAIR_EVAL_BOOTSTRAP` in the host, if it is set.
+    /// `env_bootstrap` is the host's value of `ALTAIR_EVAL_BOOTSTRAP`, if it is set.
     ///
     /// # Errors
     ///
     /// [`EvalError::InvalidRequest`] for an empty snippet, a NUL byte in a path, a root that is
-    /// missing or no directory, a bootstrap that is missing, no file, or outside the root, and a
-    /// readable path that is missing, relative, or more than may be shown, and an unsafe run whose
+    /// missing or not a directory, a bootstrap that is missing, not a file, or outside the root, a
+    /// readable path that is missing, relative, or too broad to be shown, and an unsafe run whose
     /// database sessions are to be guarded.
     pub fn resolve(&self, env_bootstrap: Option<OsString>) -> Result<Target, EvalError> {
         if is_blank(&self.snippet) {
@@ -272,7 +273,7 @@ impl EvalRequest {
             (self.unconfined, self.database)
         {
             return Err(invalid(format!(
-                "An unsafe run has no guards, and so none that keeps database sessions {}: leave out one of the two.",
+                "An unsafe run has no guards, so its database sessions cannot be kept {}: leave out one of the two options.",
                 asked.name()
             )));
         }
@@ -280,7 +281,7 @@ impl EvalRequest {
         let path = root.path();
         if !self.unconfined && path == Path::new("/") {
             return Err(invalid(
-                "The project root is `/`, and a confined run shows all of its project: name the directory of the application.",
+                "The project root is `/`, and a confined run can read its whole project: name the directory of the application.",
             ));
         }
         let named = match (&self.bootstrap, env_bootstrap) {
@@ -309,8 +310,8 @@ impl EvalRequest {
         })
     }
 
-    /// Finds what is to be read beside the project: as the user that the run has, who may have put
-    /// something else in its place, and is to see no more than he could by himself.
+    /// Finds the paths that may be read besides the project. Looks them up as the run's user, who
+    /// may have replaced a path and must see no more than this user could alone.
     fn readable(&self, root: &Place) -> Result<Vec<Shown>, EvalError> {
         if self.readable_paths.is_empty() {
             return Ok(Vec::new());
@@ -332,15 +333,15 @@ impl EvalRequest {
     }
 }
 
-/// The application as it was found on disk.
+/// The application as found on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The project root. It is opened once: what is looked at, read and shown is this directory, and
-    /// the run's user is its owner, whatever is under its path meanwhile.
+    /// The project root. It is opened once: this directory is inspected, read and shown, and its
+    /// owner is the run's user, even if something else appears at its path meanwhile.
     pub root: Place,
     /// Where the container comes from.
     pub bootstrap: Bootstrap,
-    /// What the request names to be read beside it.
+    /// The paths besides it that the request allows to be read.
     pub readable: Vec<Shown>,
 }
 
@@ -353,7 +354,7 @@ pub enum Bootstrap {
     Discover,
 }
 
-/// A value within its bounds, which are all positive and small.
+/// A value clamped to its bounds, which are all positive and small.
 fn clamp(value: i64, min: i64, max: i64) -> u32 {
     u32::try_from(value.clamp(min, max)).unwrap_or(u32::MAX)
 }
@@ -362,7 +363,7 @@ fn invalid(message: impl Into<String>) -> EvalError {
     EvalError::InvalidRequest(message.into())
 }
 
-/// Whether a snippet holds nothing but white space and, perhaps, an opening tag.
+/// Returns whether a snippet holds only white space and, perhaps, an opening tag.
 fn is_blank(snippet: &[u8]) -> bool {
     let text = snippet
         .strip_prefix(b"\xEF\xBB\xBF")
@@ -431,9 +432,9 @@ fn resolve_bootstrap(root: &Path, path: &Path, source: &str) -> Result<PathBuf, 
     Ok(resolved)
 }
 
-/// Views of the kernel on processes and devices, which are not to be read however they are asked for.
+/// Kernel views of processes and devices, which may never be shown.
 const KERNEL_VIEWS: &[&str] = &["/proc", "/sys", "/dev"];
-/// Where a run finds a directory of its own in place of the host's.
+/// Replaced by a private directory in every run.
 const TEMP: &str = "/tmp";
 
 fn find_readable(path: &Path) -> Result<Shown, EvalError> {
@@ -446,7 +447,7 @@ fn find_readable(path: &Path) -> Result<Shown, EvalError> {
     }
     let place = Place::find(path).map_err(|e| {
         let whose = match e.kind() {
-            std::io::ErrorKind::PermissionDenied => " for the user that the run has",
+            std::io::ErrorKind::PermissionDenied => " for the run's user",
             _ => "",
         };
         invalid(format!(
@@ -491,7 +492,7 @@ mod tests {
         dir
     }
 
-    /// The names of the fields; one that is not named here does not compile.
+    /// The names of the fields. A field missing here is a compile error.
     macro_rules! fields {
         ($($field:ident),* $(,)?) => {{
             let EvalRequest { $($field: _),* } = EvalRequest::new("", "");

@@ -1,4 +1,4 @@
-//! What comes back: one shape for every way a run can end.
+//! The result: one shape for every way a run can end.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -48,13 +48,13 @@ pub enum Phase {
     Encode,
 }
 
-/// Frames of a place that are read: twice as many as are shown.
+/// The number of stack frames to read: twice as many as are shown.
 const FRAMES_MAX: usize = 2 * MAX_TRACE_FRAMES;
 
-/// Where the code was: the place of a fatal error, or where a deadline met the snippet.
+/// Where the code was: the place of a fatal error, or where the snippet was at the deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
-    /// The file, `snippet` for the snippet itself.
+    /// The file; `snippet` for the snippet itself.
     pub file: String,
     /// The line, from 1.
     pub line: u32,
@@ -79,7 +79,7 @@ pub struct Timings {
     /// Encoding its value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encode: Option<f64>,
-    /// The whole call, as the host saw it.
+    /// The whole call, as measured by the host.
     pub total: f64,
 }
 
@@ -103,39 +103,40 @@ pub struct Blocked {
     pub lift: Option<String>,
 }
 
-/// A file that a run made, changed or removed in its layer.
+/// A file that a run created, changed or removed in its layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
-    /// Relative to the project root; a directory's ends with a slash.
+    /// Relative to the project root; a directory's path ends with a slash.
     pub path: String,
-    /// Bytes; of what was there, for one that was removed.
+    /// Bytes; for a removed file, its former size.
     pub size: u64,
 }
 
-/// What a run did to its throwaway layer, each list sorted by path. The first hundred in all.
+/// What a run did to its throwaway layer, each list sorted by path; at most a hundred entries in
+/// all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FileChanges {
-    /// Files and directories that were not there before.
+    /// Files and directories that did not exist before.
     pub created: Vec<FileChange>,
-    /// Files whose content, mode or kind is another.
+    /// Files whose content, mode or type changed.
     pub modified: Vec<FileChange>,
-    /// Files and directories that are gone.
+    /// Files and directories that no longer exist.
     pub deleted: Vec<FileChange>,
-    /// How many more there are, where there are any.
+    /// The number of changes that are not listed, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<u64>,
-    /// `true` where it took too long to look at all of them: there may be others.
+    /// `true` if the comparison took too long to finish: there may be further changes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
 }
 
-/// What else is known of a run. Serialises to `diagnostics`; keys appear as they apply.
+/// Further facts about a run. Serialises to `diagnostics`; keys appear only if they apply.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diagnostics {
     /// How the run ended.
     pub outcome: Outcome,
-    /// The part that was under way, where the run did not get to its end.
+    /// The part that was under way, if the run did not finish.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
     /// What happened, in a sentence.
@@ -150,34 +151,34 @@ pub struct Diagnostics {
     /// Where the time went.
     pub timings_ms: Timings,
     /// How the child was started: `cold`, `warm`, `first` for the call that made the template,
-    /// `booted` where a template could not boot for it.
+    /// `booted` if a template could not boot for it.
     pub start: Cow<'static, str>,
-    /// Why no template booted for it, where one was to.
+    /// Why no template booted for it, if one should have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_reason: Option<String>,
     /// What was refused, in order, each thing once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<Blocked>,
-    /// What the run did to its throwaway layer; nothing of it is left.
+    /// What the run did to its throwaway layer, which has been discarded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_changes: Option<FileChanges>,
-    /// What it asked databases, in order, each statement once. There where it was to be told.
+    /// The database statements, in order, each once. Present only if they were to be reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queries: Option<Vec<Query>>,
-    /// What came after the first fifty of them.
+    /// A summary of the statements after the first fifty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queries_more: Option<MoreQueries>,
-    /// What that has changed, by table, as far as the servers tell; but for what the application itself
-    /// has rolled back.
+    /// Row changes by table, as far as the servers report them, without those that the application
+    /// itself rolled back.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub database_changes: BTreeMap<String, RowChanges>,
-    /// Streams that were cut.
+    /// Byte counts, if a stream was truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_truncated: Option<OutputTruncated>,
     /// The names of secrets that were replaced in this answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub redacted: Vec<String>,
-    /// Guard → its state, in words in JSON: `in force`, or why not.
+    /// The state of each guard; in JSON as text: `in force`, or why not.
     #[serde(
         skip_serializing_if = "BTreeMap::is_empty",
         serialize_with = "in_words"
@@ -186,7 +187,7 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Nothing but how a run ended.
+    /// Diagnostics that hold only how a run ended.
     #[must_use]
     pub fn of(outcome: Outcome) -> Self {
         Self {
@@ -221,20 +222,20 @@ pub struct EvalResult {
     pub stderr: String,
     /// The encoded exception, if one ended the run.
     pub exception: Option<Value>,
-    /// The snippet's own time when there is a report, else the elapsed time, in milliseconds.
+    /// The snippet's own time if there is a report, otherwise the elapsed time, in milliseconds.
     pub duration_ms: u64,
-    /// PHP's real peak, in bytes; 0 where the child could not say.
+    /// PHP's real peak, in bytes; 0 if the child could not report it.
     pub memory_peak_bytes: u64,
     /// 0, or the code of the outcome table.
     pub exit_code: i32,
     /// Whether the deadline ended the run.
     pub timed_out: bool,
-    /// What else is known.
+    /// Further facts.
     pub diagnostics: Diagnostics,
 }
 
 impl EvalResult {
-    /// Whether the run was clean: no timeout, no exception, exit code 0.
+    /// Returns whether the run was clean: no timeout, no exception, exit code 0.
     #[must_use]
     pub fn ok(&self) -> bool {
         !self.timed_out && self.exception.is_none() && self.exit_code == 0
@@ -257,8 +258,8 @@ impl EvalResult {
         Value::Object(map)
     }
 
-    /// The result of a public shape. Anybody can make one: what is missing or has another type is
-    /// as in a result without it, and where `diagnostics` do not say how it ended, the rest does.
+    /// Reads a result in its public shape. Anybody can make one, so a missing key or one of another
+    /// type is treated as absent. Without an outcome in `diagnostics`, the other keys imply it.
     #[must_use]
     pub fn from_json(mut json: Value) -> Self {
         let mut take = |key: &str| json.get_mut(key).map(Value::take).filter(|v| !v.is_null());
@@ -298,7 +299,7 @@ impl EvalResult {
         result
     }
 
-    /// How the run ended, from all but `diagnostics`.
+    /// How the run ended, derived without `diagnostics`.
     fn implied(&self) -> Outcome {
         match self {
             Self {
@@ -315,7 +316,7 @@ impl EvalResult {
     /// `diagnostics` as a JSON object.
     #[must_use]
     pub fn diagnostics_json(&self) -> Value {
-        // Plain structs of strings and finite numbers: there is nothing in it that JSON cannot hold.
+        // Plain structs of strings and finite numbers: JSON can represent all of them.
         serde_json::to_value(&self.diagnostics).unwrap_or_else(|_| Value::Object(Map::new()))
     }
 }
@@ -328,8 +329,8 @@ fn in_words<S: Serializer>(states: &GuardStates, serializer: S) -> Result<S::Ok,
     )
 }
 
-/// The states that words stand for. What is no guard is none, and words that are no state's are of one
-/// that is missing.
+/// Parses the states from their text. Skips unknown guards; a text that is no known state becomes a
+/// missing guard's reason.
 fn of_words(words: BTreeMap<String, String>) -> GuardStates {
     let states = words.into_iter().filter_map(|(name, words)| {
         let rest = |start: &str| words.strip_prefix(start).map(str::to_owned);
@@ -353,7 +354,7 @@ fn text(value: Value) -> String {
     }
 }
 
-/// A field; what its type has for nothing where it is missing or has another shape.
+/// Takes a field; its type's default if it is missing or has another shape.
 fn field<T: DeserializeOwned + Default>(object: &mut Value, key: &str) -> T {
     let value = object.get_mut(key).map(Value::take);
     value

@@ -1,4 +1,5 @@
-//! What a run's supervision hears, as it comes: output for whoever watches, packets of the child, refused calls.
+//! Handles the events of a run's supervision: output for the observer, packets of the child,
+//! refused calls.
 
 use std::ops::ControlFlow;
 
@@ -9,16 +10,16 @@ use crate::child_messages::{ChildMessages, thread_names};
 use crate::observer::Observer;
 use crate::redaction::output::Redactor;
 
-/// Turns the sandbox's events into messages for us and output for the observer.
+/// Turns the sandbox's events into messages for the host and output for the observer.
 pub(crate) struct Listener<'a, 'o> {
     pub redactor: &'a mut Redactor<'o>,
-    /// The child, as the host knows it.
+    /// The child's process id, as known to the host.
     pub process: Option<i32>,
-    /// The names of its other threads, where it has some before its guards are on.
+    /// The names of its other threads, if it has any before its guards are on.
     pub threads: Option<Vec<String>>,
     pub reader: MessageReader,
     pub heard: ChildMessages,
-    /// The observer has had enough of what it was shown when boot was over.
+    /// The observer ended the run when it was shown the output of boot.
     pub interrupted: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a host decides for all of its evaluations: which PHP, with which extension and guards, on whose
+//! A host's settings for all its evaluations: which PHP, with which extension and guards, on whose
 //! behalf.
 
 use std::ffi::OsString;
@@ -15,17 +15,17 @@ pub const IDLE: Duration = Duration::from_secs(5 * 60);
 /// The settings of an [`Evaluator`](crate::Evaluator).
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// The PHP of children, as it was named ([`php::resolve`](crate::php_binary::resolve)).
+    /// The PHP of children, as the caller named it ([`php::resolve`](crate::php_binary::resolve)).
     pub php: OsString,
-    /// The PHP binary that the host itself is.
+    /// The host's own PHP binary.
     pub running: Option<PathBuf>,
-    /// The extension that children are told to load, where their own ini files may not.
+    /// The extension that children are told to load, in case their own ini files do not.
     pub extension: Option<PathBuf>,
     /// The `PHP_INI_SCAN_DIR` that the host was started with.
     pub ini_scan_dir: Option<OsString>,
-    /// The guards that are insisted on, and those that are left out.
+    /// The required guards, and those that are left out.
     pub selection: Selection,
-    /// What a confined PHP needs to read, as far as the host knows.
+    /// What a confined PHP needs to read, as known to the host.
     pub known_paths: Arc<[PathBuf]>,
     /// How long a template waits for a request before it ends.
     pub idle: Duration,

@@ -1,4 +1,4 @@
-//! Why a child never came to its own code.
+//! Why a child never reached its own code.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use altair_sandbox::{Ended, Status};
 use crate::channel::PROTOCOL;
 use crate::child_messages::ChildMessages;
 
-/// Why the extension did not take over in the process that was started.
+/// Explains why the extension did not take over in the started process.
 pub(crate) fn never_entered(
     extension: Option<&Path>,
     php: &Path,

@@ -1,4 +1,4 @@
-//! What the run's end was, from what the kernel said and what the child said.
+//! Decides how a run ended, from the kernel's status and the child's messages.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,13 +18,14 @@ use crate::result::{
     Diagnostics, EvalResult, FileChanges, Location, Outcome, OutputTruncated, Phase, Timings,
 };
 
-/// How far what a child says of its own times may be from what the host's clock says: a host that has
-/// much to do hears of the beginning and of the end of a snippet that much later.
+/// How far the child's own times may deviate from the host's clock: a busy host notices the
+/// beginning and the end of a snippet late by that much.
 const CLOCK_SLACK: Duration = Duration::from_millis(10);
-/// The same as a share of the time, where that is more: the kernel takes a process down after it.
+/// The same as a share of the time, if that is larger: afterwards the kernel tears the process
+/// down.
 const CLOCK_SLACK_SHARE: u32 = 20;
 
-/// All that is known of a run that has ended.
+/// Everything known about a run that has ended.
 pub(crate) struct Evidence {
     pub ended: Ended,
     pub heard: ChildMessages,
@@ -33,10 +34,10 @@ pub(crate) struct Evidence {
     pub context: Context,
     pub started_ns: u64,
     pub elapsed: Duration,
-    /// When it had ended.
+    /// When the host knew that it had ended.
     pub ended_at: Instant,
     pub origin: Origin,
-    /// What is to be said besides what the outcome says.
+    /// A message in addition to the outcome's.
     pub message: Option<String>,
 }
 
@@ -92,7 +93,7 @@ impl Evidence {
             ..
         } = self;
         let report = heard.report.as_ref();
-        // One that has reported waits for no answer.
+        // A child that has reported is not waiting for a statement's answer.
         let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
         let ended_ns = report
             .is_none()
@@ -115,7 +116,7 @@ impl Evidence {
             (None, None) => 0,
         };
         let duration_ms = match times.snippet {
-            // How the two divide is the child's word.
+            // Only the child knows how the time divides between the two, so their sum counts.
             Some(snippet) if verdict.outcome != Outcome::TimedOut => {
                 let both = snippet + times.encode.unwrap_or_default();
                 both.min(elapsed).as_millis()
@@ -170,7 +171,7 @@ impl Evidence {
         }
     }
 
-    /// The child's own times, as far as they agree with the host's clock.
+    /// The child's own times, corrected as far as they contradict the host's clock.
     fn times(&self) -> Times {
         let us = |us: u64| Duration::from_micros(us).min(self.elapsed);
         let start = self
@@ -189,7 +190,7 @@ impl Evidence {
                 encode,
             };
         };
-        // From when it was ready to when it had ended, and whatever else it did meanwhile.
+        // From ready to ended, including anything else the child did in between.
         let window = self.ended_at.saturating_duration_since(ready_at);
         let encode = encode.map(|encode| encode.min(window));
         let told = snippet + encode.unwrap_or_default();
@@ -205,7 +206,8 @@ impl Evidence {
         }
     }
 
-    /// Decides the outcome: the deadline before all, then the kernel's word, then the child's.
+    /// Decides the outcome: the deadline comes first, then the kernel's status, then the child's
+    /// report.
     fn verdict(&self) -> Verdict {
         if self.ended.timed_out {
             let (phase, location) = match &self.heard.stopped {
@@ -242,7 +244,7 @@ impl Evidence {
         }
     }
 
-    /// What was under way, as far as the child's messages show.
+    /// The phase under way, judging by the child's messages.
     fn phase(&self) -> Phase {
         match (&self.heard.report, &self.heard.ready) {
             (Some(report), _) => report.phase,
@@ -252,8 +254,8 @@ impl Evidence {
     }
 }
 
-/// The child's own account, where the status that the kernel tells fits it; `None` where it does not,
-/// or where it holds what no encoder makes.
+/// The verdict of the child's report, if it matches the kernel's exit status; `None` if it does
+/// not, or if the report holds what no encoder produces.
 fn reported(report: &Report, code: i32) -> Option<Verdict> {
     let phase = Some(report.phase);
     let exit_code = report.ending.exit_code();
@@ -293,19 +295,19 @@ fn reported(report: &Report, code: i32) -> Option<Verdict> {
             ..Verdict::new(Outcome::BootFailed, exit_code)
         },
     };
-    // Where memory is short beneath PHP, the process ends as PHP's own allocator does.
+    // If memory runs out beneath PHP, the process ends the way PHP's own allocator ends it.
     let is_exhausted = verdict.outcome == Outcome::OutOfMemory && code == exit_codes::EXHAUSTED;
     (verdict.exit_code == code || is_exhausted).then_some(verdict)
 }
 
-/// The head of a stream as text, and whether it was cut.
+/// The head of a stream as text, and whether it was truncated.
 pub(crate) fn text(stream: &Captured) -> (bool, String) {
     let cut = stream.total > stream.head.len() as u64;
     if !cut {
         return (false, String::from_utf8_lossy(&stream.head).into_owned());
     }
-    // A character that the cut went through is left out, not shown as broken. It is at most the
-    // last three bytes: a lead byte and what follows it.
+    // A character split by the cut is left out instead of shown as broken. It spans at most the
+    // last three bytes: a lead byte and its continuation bytes.
     let tail = stream
         .head
         .iter()

@@ -1,4 +1,4 @@
-//! What a call asks for, and whether it may.
+//! Checks the arguments of a call against what the server permits.
 
 use altair_engine::arguments::Arguments;
 use altair_engine::{
@@ -21,13 +21,13 @@ pub struct Call {
     pub snippet: String,
     /// The deadline, in milliseconds.
     pub timeout_ms: i64,
-    /// Whether writes are to be real.
+    /// Whether writes must be real.
     pub allow_writes: bool,
-    /// Whether connections are to be open.
+    /// Whether the network must be open.
     pub allow_network: bool,
     /// What database sessions may do.
     pub database: Option<Database>,
-    /// Whether statements of databases are told of.
+    /// Whether to report database statements.
     pub queries: bool,
     /// Variables of the snippet.
     pub arguments: Arguments,
@@ -204,7 +204,7 @@ fn timeout(value: &Value) -> Result<i64, String> {
     }
 }
 
-/// A JSON value's kind, in words.
+/// The kind of a JSON value, in words.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

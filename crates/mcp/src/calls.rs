@@ -1,4 +1,4 @@
-//! Calls that are under way: how many at once, what ends them, and that none is left.
+//! Running calls: limits their number, ends them, and waits for their end.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -24,23 +24,23 @@ pub struct Calls {
     root: PathBuf,
     services: Option<Vec<String>>,
     turns: Turns,
-    /// Further calls wait for one of these.
+    /// Limits the number of concurrent calls.
     under_way: Arc<Semaphore>,
     threads: TaskTracker,
     stop: CancellationToken,
 }
 
-/// How a call came out.
+/// The outcome of a call.
 pub enum Outcome {
-    /// It has run.
+    /// It ran.
     Ran(Box<EvalResult>),
-    /// It could not be run, because of this.
+    /// It could not run, for this reason.
     Failed(String),
     /// It was ended.
     Cancelled,
 }
 
-/// Ends a run when it is dropped: with the call that waits for it.
+/// Ends the run when dropped, that is when the call waiting for it ends.
 struct Ender(Arc<AtomicBool>);
 
 impl Drop for Ender {
@@ -49,7 +49,7 @@ impl Drop for Ender {
     }
 }
 
-/// Watches a run for the end of its call.
+/// Tells a run when its call has ended.
 struct Watcher(Arc<AtomicBool>);
 
 impl Observer for Watcher {
@@ -166,7 +166,7 @@ impl Calls {
         }
     }
 
-    /// Waits until no run is left. They are ended by `stop`.
+    /// Waits at most `patience` until no run is left. `stop` must have been set to end them.
     pub async fn end(&self, patience: Duration) {
         self.threads.close();
         self.turns.wake();

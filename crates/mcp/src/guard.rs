@@ -1,4 +1,4 @@
-//! Who may talk to the server over HTTP: whoever has the token, from a page or a program that means
+//! Checks HTTP requests: they need the token, and must come from a page or program that addresses
 //! this server.
 
 use std::net::IpAddr;
@@ -9,31 +9,31 @@ use subtle::ConstantTimeEq;
 
 use crate::token::Token;
 
-/// Where the server is.
+/// The server's path.
 pub const PATH: &str = "/mcp";
 
-/// Why a request is not served, and what to do.
+/// Why a request is refused, and what to do about it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub status: StatusCode,
     pub why: String,
 }
 
-/// What requests have to be like.
+/// What requests must satisfy.
 #[derive(Debug)]
 pub struct Guard {
     pub token: Token,
-    /// The host as it was named on the command line.
+    /// The host as given on the command line.
     pub named: String,
     pub port: u16,
 }
 
 impl Guard {
-    /// Checks a request that came to the address `local`.
+    /// Checks a request that came in at the address `local`.
     pub fn check(&self, uri: &Uri, headers: &HeaderMap, local: IpAddr) -> Result<(), Refusal> {
         let refuse = |status, why: String| Err(Refusal { status, why });
-        // A page of another site that has its name resolve to this machine (DNS rebinding) sends
-        // its own name.
+        // With DNS rebinding, a page of another site makes its name resolve to this machine. It
+        // still sends its own name.
         let host = match (uri.authority(), single(headers, &HOST)) {
             (Some(authority), _) => Some(authority.as_str().to_owned()),
             (None, host) => host.map(str::to_owned),
@@ -91,7 +91,7 @@ impl Guard {
         })
     }
 
-    /// Takes as long for a token that is nearly right as for another of its length.
+    /// Compares the token in constant time for tokens of the same length.
     fn has_token(&self, headers: &HeaderMap) -> bool {
         let given = single(headers, &AUTHORIZATION).and_then(|value| {
             let (scheme, token) = value.split_once(' ')?;
@@ -101,7 +101,7 @@ impl Guard {
     }
 }
 
-/// The value of a header that is there once.
+/// The value of a header that occurs exactly once.
 fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -110,10 +110,10 @@ fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     }
 }
 
-/// Host and port of an authority.
+/// Splits an authority into host and port.
 fn split(authority: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = match authority.rsplit_once(':') {
-        // The colons of an address in brackets are its own.
+        // Colons in brackets belong to the address.
         Some((host, port)) if !port.ends_with(']') => (host, Some(port.parse().ok()?)),
         _ => (authority, None),
     };

@@ -24,16 +24,16 @@ use crate::guard::{Guard, Refusal};
 use crate::server::Server;
 use crate::token::Token;
 
-/// As for a message on standard input (`rmcp`'s `DEFAULT_MAX_LINE_LENGTH`).
+/// The same as for a message on standard input (`rmcp`'s `DEFAULT_MAX_LINE_LENGTH`).
 const REQUEST_MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// How long connections may take to end when the server does.
+/// How long connections may take to end when the server ends.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 type Body = BoxBody<Bytes, Infallible>;
 type Mcp = StreamableHttpService<Server, LocalSessionManager>;
 
-/// Serves at `address` until `ended` is, or `stop`.
+/// Serves at `address` until `ended` completes or `stop` is set.
 pub async fn serve(
     server: Server,
     (host, port): (&str, u16),
@@ -52,7 +52,7 @@ pub async fn serve(
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(stop.child_token())
         .with_max_request_body_bytes(REQUEST_MAX_BYTES)
-        // The guard has looked at both.
+        // The guard has checked both.
         .disable_allowed_hosts()
         .disable_allowed_origins();
     let mcp = StreamableHttpService::new(
@@ -70,7 +70,7 @@ pub async fn serve(
         };
         match accepted {
             Ok((stream, _)) => connect(stream, &mcp, &guard, &connections),
-            // No descriptor left, or a client that has gone: the next one may come.
+            // No descriptor left, or the client disconnected. The next accept may succeed.
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }
@@ -106,7 +106,7 @@ fn connect(stream: TcpStream, mcp: &Mcp, guard: &Arc<Guard>, connections: &Grace
     let Ok(local) = stream.local_addr() else {
         return;
     };
-    // Answers are small, and waited for.
+    // Answers are small and latency matters.
     let _ = stream.set_nodelay(true);
     let (mcp, guard) = (mcp.clone(), Arc::clone(guard));
     let service = service_fn(move |request| {
@@ -118,7 +118,7 @@ fn connect(stream: TcpStream, mcp: &Mcp, guard: &Arc<Guard>, connections: &Grace
         .serve_connection(TokioIo::new(stream), service);
     let connection = connections.watch(connection);
     tokio::spawn(async move {
-        // How a connection ends is its client's business.
+        // The client decides how a connection ends.
         let _ = connection.await;
     });
 }
@@ -135,12 +135,12 @@ async fn answer(
     }
 }
 
-/// A refusal as the protocol has it: an error without an id (JSON-RPC 2.0, 5).
+/// A refusal in the protocol's form: an error without an id (JSON-RPC 2.0, 5).
 fn refuse(Refusal { status, why }: Refusal) -> Response<Body> {
     let body = serde_json::json!({
         "jsonrpc": "2.0",
         "id": null,
-        // Of the range that is the server's own.
+        // From the range reserved for servers.
         "error": {"code": -32001, "message": why}
     });
     let mut response = Response::new(Full::new(Bytes::from(body.to_string())).boxed());

@@ -1,9 +1,9 @@
-//! Evaluations for agents: a server of the Model Context Protocol with one tool, on standard input
-//! and output or over streamable HTTP.
+//! Evaluations for agents: a Model Context Protocol server with one tool, on standard input and
+//! output or over streamable HTTP.
 //!
-//! The server is the host of its evaluations: it keeps templates, and no PHP stands between it and
-//! a child. The protocol is the official SDK's, `rmcp`; here are the tool, what it may do, and what
-//! ends a run.
+//! The server is the host of its evaluations: it keeps templates, and no PHP process stands between
+//! it and a child. The official SDK, `rmcp`, implements the protocol. This crate has the tool, its
+//! permits, and what ends a run.
 
 mod arguments;
 mod calls;
@@ -15,10 +15,10 @@ mod stdio;
 mod token;
 mod tool;
 
-/// What fuzz targets reach of the crate's own.
+/// Private functions exported for fuzz targets.
 #[cfg(fuzzing)]
 pub mod fuzzing {
-    /// Reads the arguments of a call, which may ask for anything; gives whether they can be read.
+    /// Reads the arguments of a call with all permits; returns whether they can be read.
     #[must_use]
     pub fn arguments(given: rmcp::model::JsonObject) -> bool {
         crate::arguments::Call::read(Some(given), crate::Permits::default()).is_ok()
@@ -39,28 +39,28 @@ pub use permits::Permits;
 use server::Server;
 pub use token::{TOKEN_VARIABLE, Token};
 
-/// How clients reach the server.
+/// The transport of the server.
 #[derive(Debug)]
 pub enum Transport {
     /// Standard input and output. The server ends when its input closes.
     Stdio,
     /// Streamable HTTP, at `/mcp`. The server ends by a signal.
     Http {
-        /// Where to listen, as it was named: a host name or an address.
+        /// The address to listen on as given: a host name or an address.
         host: String,
-        /// The port; 0 is any that is free.
+        /// The port; 0 chooses a free one.
         port: u16,
-        /// What every request has to bring.
+        /// The token that every request must send.
         token: Token,
     },
 }
 
-/// What a server is started with.
+/// The settings of a server.
 #[derive(Debug)]
 pub struct Options {
     /// How clients reach it.
     pub transport: Transport,
-    /// What evaluates.
+    /// Evaluates the calls.
     pub evaluator: Evaluator,
     /// The application.
     pub root: PathBuf,
@@ -70,30 +70,30 @@ pub struct Options {
     pub permits: Permits,
 }
 
-/// Why a server could not be started, or ended early.
+/// Why a server could not be started or ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It could not listen there.
+    /// It could not listen on the address.
     #[error("cannot listen on {host}, port {port}: {why}")]
     Listen {
-        /// The host as it was named.
+        /// The host as given.
         host: String,
         /// The port.
         port: u16,
         /// The reason, and what to do about it.
         why: String,
     },
-    /// The system did not give what a server needs.
+    /// The system refused something that the server needs.
     #[error("the server could not be started: {0}")]
     System(#[from] std::io::Error),
 }
 
-/// How long calls that are ended may take to end: the engine takes a tenth of a second to see it,
-/// and a few more where something stands in the way.
+/// How long runs may take to end once they are told to: the engine needs a tenth of a second to
+/// notice, and some more if something delays it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Serves until the client has gone or a signal (`SIGINT`, `SIGTERM`) comes. When this returns, no
-/// run is left. `ready` is called with the address once there is one to connect to.
+/// Serves until the client disconnects or a signal (`SIGINT`, `SIGTERM`) comes. When this returns,
+/// no run is left. `ready` is called with the address once clients can connect to it.
 ///
 /// # Errors
 ///
@@ -137,7 +137,7 @@ pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Err
         calls.end(PATIENCE).await;
         served
     });
-    // A read of standard input that nobody waits for any more is not to hold the process.
+    // A pending read of standard input must not keep the process alive.
     runtime.shutdown_background();
     served
 }

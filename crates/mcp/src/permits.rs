@@ -1,4 +1,4 @@
-//! What a server lets calls ask for.
+//! What a server permits calls to ask for.
 
 /// What calls may ask for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The server as the protocol sees it.
+//! The server's side of the protocol.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,12 +17,12 @@ use crate::calls::{Calls, Outcome};
 use crate::permits::Permits;
 use crate::tool;
 
-/// How often a call that has a progress token is told of.
+/// Interval of progress notifications for a call that has a progress token.
 const PROGRESS_EVERY: Duration = Duration::from_millis(500);
 
 const INSTRUCTIONS: &str = "Use framework__eval to check what this PHP application really does before you claim or change something: it runs a few lines in the application's container, confined, and gives the typed result. Prefer one small question a call.";
 
-/// What answers a client. Copies share the runs.
+/// Answers a client. Copies share the runs.
 #[derive(Debug, Clone)]
 pub struct Server {
     calls: Arc<Calls>,
@@ -31,7 +31,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server of these runs.
+    /// Makes a server for these runs.
     pub fn new(calls: Arc<Calls>, permits: Permits) -> Self {
         Self {
             calls,
@@ -94,12 +94,12 @@ impl ServerHandler for Server {
     }
 }
 
-/// An error that the agent is to read.
+/// An error for the agent to read.
 fn failed(why: String) -> CallToolResponse {
     CallToolResult::error(vec![ContentBlock::text(why)]).into()
 }
 
-/// Tells a client that its call goes on, until this is dropped.
+/// Sends progress notifications to a client until this is dropped.
 struct Progress(JoinHandle<()>);
 
 impl Progress {
@@ -112,7 +112,7 @@ impl Progress {
                 let seconds = began.elapsed().as_secs_f64();
                 let told = ProgressNotificationParam::new(token.clone(), seconds)
                     .with_message(format!("running for {seconds:.1} s"));
-                // A client that does not listen waits for the result all the same.
+                // Ignored: a client that does not accept notifications still gets the result.
                 if peer.notify_progress(told).await.is_err() {
                     return;
                 }

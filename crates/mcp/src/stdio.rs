@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::server::Server;
 
-/// How long calls that are under way may go on when standard input closes: who has piped a question
-/// in and closed it is still to be answered, and who has gone is not to be waited for.
+/// How long running calls may continue after standard input closes: a client that piped in a
+/// request and closed still gets its answer, but a client that is gone does not delay the end.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Serves until standard input closes, and ends with `stop` what has not ended soon after.
+/// Serves until standard input closes; then sets `stop` to end what does not end soon.
 pub async fn serve(server: Server, stop: CancellationToken) -> Result<(), Error> {
     let (input, output) = stdio_pipes();
     let input = Ending {
@@ -27,22 +27,22 @@ pub async fn serve(server: Server, stop: CancellationToken) -> Result<(), Error>
     };
     match server.serve((input, output)).await {
         Ok(running) => {
-            // A client that has gone, in whatever way, is no error of the server's.
+            // However the client disconnects, it is no error of the server.
             let _ = running.waiting().await;
             Ok(())
         }
         Err(ServerInitializeError::TransportError { error, .. }) => {
             Err(Error::System(io::Error::other(error.to_string())))
         }
-        // It went, or said something else than hello, and has been told so.
+        // The client disconnected or sent no initialization, and was told so.
         Err(_) => Ok(()),
     }
 }
 
-/// An input whose end is noted. The SDK waits some seconds for answers that are still to come.
+/// Notices the end of an input. The SDK waits some seconds for pending answers.
 struct Ending<R> {
     input: R,
-    /// Until the end was seen.
+    /// `None` once the end was seen.
     stop: Option<CancellationToken>,
 }
 

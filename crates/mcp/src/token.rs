@@ -1,15 +1,15 @@
-//! The token that a request over HTTP has to bring.
+//! The token that every HTTP request must send.
 
 use std::{fmt, io};
 
 /// The environment variable that holds the token.
 pub const TOKEN_VARIABLE: &str = "ALTAIR_MCP_TOKEN";
-/// Characters that a token has at least: what a person makes up in a hurry is guessed in one.
+/// The least characters of a token: short ones are easily guessed.
 const TOKEN_MIN: usize = 16;
-/// Bytes of chance in a token that is generated.
+/// Random bytes in a generated token.
 pub(crate) const TOKEN_BYTES: usize = 32;
 
-/// What every request has to bring: other users of the machine reach loopback, too, and so does a
+/// What every request must send: other users of the machine can also reach loopback, and so can a
 /// run with the network open.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
@@ -21,7 +21,7 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// One that somebody has chosen.
+    /// A token chosen by a person.
     ///
     /// # Errors
     ///
@@ -30,18 +30,18 @@ impl Token {
         if token.len() < TOKEN_MIN {
             return Err(format!("it has fewer than {TOKEN_MIN} characters"));
         }
-        // What can stand in a header, and is not cut there.
+        // Only characters that a header can hold and does not trim.
         if !token.bytes().all(|byte| (0x20..0x7f).contains(&byte)) || token.trim() != token {
             return Err("it has other characters than printable ASCII, or blanks around it".into());
         }
         Ok(Self(token.to_owned()))
     }
 
-    /// One that nobody can guess.
+    /// A random token.
     ///
     /// # Errors
     ///
-    /// Where the system has no random numbers.
+    /// If the system has no random numbers.
     pub fn generate() -> io::Result<Self> {
         let mut bytes = [0; TOKEN_BYTES];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! The one tool: what it is called, what it takes and gives, what it may do.
+//! The tool: its name, arguments, result and effects.
 
 use std::sync::Arc;
 
@@ -37,12 +37,12 @@ const OF_THE_ANSWER: [&str; 2] = [VERBOSE, TYPED];
 
 const DESCRIPTION: &str = "Runs a few lines of PHP against this application, booted as it is now, in a confined one-shot process, and tells what they return, print or throw. Use it to check a hypothesis about the code instead of guessing: what a method returns for an input, which exception is thrown, what a configuration value or a query is, whether a class autoloads.\n\nThe code is a function body: `return` gives the result; a single expression needs none. `container()` is the application's PSR-11 container, `container($id)` an entry of it. Nothing is kept between calls: each starts from the application as it is on disk, and what it writes to the project is thrown away and listed in `diagnostics.file_changes`, unless the server permits `allow_writes`. There are no processes, and no connections but to the application's own services (its database, its cache), unless the server permits `allow_network`; database sessions are read-only unless it permits `allow_writes`, or `database` with `rollback`: then they write, and all of it is rolled back. What was refused is in `diagnostics.blocked`, with the switch that lifts it. Output is cut at 16 KiB a stream, values at a depth of 3.";
 
-/// The tool as a client is told of it.
+/// The tool's description for a client.
 pub fn describe(permits: Permits) -> Tool {
-    // Without any of them, a run changes nothing and reaches nobody: what it writes is thrown away
-    // with it. With writes it may change or remove any file of the project, and code that it leaves
-    // there is run by the next boot. What it may do to a service is the service's affair: only the
-    // sessions of PHP's clients for databases are read-only.
+    // By default a run changes nothing and reaches no other machine: its writes to the project are
+    // discarded. With writes it may change or remove any file of the project, and the next boot
+    // runs code that it leaves there. What it may do to a service depends on the service: only
+    // sessions of PHP's database clients are read-only.
     let changes = permits.writes || permits.rollback || permits.network || permits.services;
     let annotations = ToolAnnotations::from_raw(
         Some("Evaluate PHP in the application".into()),
@@ -64,7 +64,7 @@ fn object(schema: Value) -> Arc<JsonObject> {
     })
 }
 
-/// The schema of what it takes.
+/// The schema of the arguments.
 fn input() -> Value {
     json!({
         "type": "object",
@@ -113,7 +113,7 @@ fn input() -> Value {
     })
 }
 
-/// The schema of what it gives: `EvalResult::toArray()`.
+/// The schema of the result: `EvalResult::toArray()`.
 fn output() -> Value {
     let optional = |schema: Value| json!({"anyOf": [schema, {"type": "null"}]});
     let count = json!({"type": "integer", "minimum": 0});

@@ -1,5 +1,5 @@
-//! Acting as another user, for a host that may do more than the owner of a project: what that owner
-//! could not do himself is not to be done for him.
+//! Acting as another user, for a host with more rights than the owner of a project: it must not do
+//! for that owner what they could not do themselves.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -13,34 +13,34 @@ use nix::libc::{self, c_long};
 
 use crate::{Privileges, RunAs, privileges, thread};
 
-/// For what a thread acts as another user.
+/// The purpose for which a thread acts as another user.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum For {
-    /// For files alone: it keeps what capabilities have nothing to do with whose a file is.
+    /// For access to files only. It keeps the capabilities that do not concern files.
     Files,
-    /// For whoever asks who it is, too (`SO_PEERCRED`). Without any capability.
+    /// Also for peers that ask for its credentials (`SO_PEERCRED`). It has no capabilities.
     Everything,
 }
 
-/// The calling thread acts as another user, in no other group, until this is dropped; then it is to
-/// end, as it does not get its groups back.
+/// The calling thread acts as another user, without supplementary groups, until this is dropped.
+/// The thread must then end, as its groups are not restored.
 ///
-/// Its real and its saved user stay the host's: nobody but those who may do it to the host can send
-/// it a signal or look into it. What the kernel forbids to look into for the change's sake is the
-/// host as a whole, and is allowed again (prctl(2), PR_SET_DUMPABLE).
+/// Its real and saved user ids stay the host's, so only a process that may signal or inspect the
+/// host may do that to the thread. The kernel reacts to the change by forbidding inspection of the
+/// whole host; dropping this allows it again (prctl(2), PR_SET_DUMPABLE).
 pub(crate) struct Acting {
     before: c_long,
-    /// Whether the user is another one, and for what.
+    /// The purpose, if the user is another one.
     other: Option<For>,
 }
 
-/// What PR_GET_DUMPABLE said before the first of these; -1 before that. No lock: a fork of the host may
-/// come here while another thread does.
+/// The result of PR_GET_DUMPABLE before the first [`Acting`]; -1 until then. Without a lock, as the
+/// host may fork while another thread is here.
 static DUMPABLE: AtomicI32 = AtomicI32::new(-1);
 
 impl Acting {
-    /// `None`: as the host's own user, who may be root; without any capability, where it is for
-    /// everything.
+    /// With `None`, acts as the host's own user, who may be root; [`For::Everything`] still drops
+    /// all capabilities.
     pub(crate) fn begin(user: Option<RunAs>, what: For) -> nix::Result<Self> {
         let acting = Self {
             before: nix::unistd::geteuid().as_raw().into(),
@@ -49,7 +49,7 @@ impl Acting {
         let Some(user) = user else {
             return match what {
                 For::Files => Ok(acting),
-                // Of the calling thread alone (capset(2)).
+                // Affects only the calling thread (capset(2)).
                 For::Everything => match caps::clear(None, caps::CapSet::Effective) {
                     Ok(()) => Ok(acting),
                     Err(_) => Err(Errno::EPERM),
@@ -60,7 +60,7 @@ impl Acting {
         let dumpable = unsafe { libc::prctl(libc::PR_GET_DUMPABLE, 0, 0, 0, 0) };
         let _ = DUMPABLE.compare_exchange(-1, dumpable, Ordering::Relaxed, Ordering::Relaxed);
         // The C library's own calls would change all threads.
-        // SAFETY: no pointer is passed; a list of no groups is at null.
+        // SAFETY: no pointer is passed, except null for an empty list of groups.
         unsafe {
             match Errno::result(libc::syscall(libc::SYS_setgroups, 0, 0)) {
                 Ok(_) => {}
@@ -73,12 +73,12 @@ impl Acting {
                     Errno::result(libc::syscall(libc::SYS_setresuid, -1, user.uid, -1))?;
                 }
                 For::Files => {
-                    // With it the links of /proc lead into processes of others (proc(5)).
+                    // It would let links in /proc lead into other users' processes (proc(5)).
                     let looks_in = caps::Capability::CAP_SYS_PTRACE;
                     let _ = caps::drop(None, caps::CapSet::Effective, looks_in);
                     libc::syscall(libc::SYS_setfsgid, user.gid);
                     libc::syscall(libc::SYS_setfsuid, user.uid);
-                    // They say what was before, and not whether it was changed (setfsuid(2)).
+                    // They return the previous id, not whether it was changed (setfsuid(2)).
                     let gid = libc::syscall(libc::SYS_setfsgid, -1);
                     let uid = libc::syscall(libc::SYS_setfsuid, -1);
                     if (uid, gid) != (user.uid.into(), user.gid.into()) {
@@ -107,29 +107,29 @@ impl Drop for Acting {
     }
 }
 
-/// The user that files are to be looked at as for a process of `user`'s; `None`: the host's own.
+/// The user as which to access files for a process of `user`; `None` for the host's own.
 #[must_use]
 pub fn other_user(user: Option<RunAs>) -> Option<RunAs> {
     privileges::other_user(&Privileges::Drop { run_as: user })
 }
 
-/// Threads that nobody waits for any more and that have not come back from a file system, at most, for
-/// each user: from then on none is started.
+/// The most threads per user that were given up and still hang in a file system. Beyond it, no
+/// further one is started.
 const LOST_MAX: usize = 8;
-/// How many there are, by user ids, some of which share a place.
+/// The number of these threads by user id. Some user ids share an entry.
 static LOST: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
 
-// What has become of such a thread.
+// The state of such a thread.
 const AT_WORK: u8 = 0;
 const DONE: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
-/// Does something with files as another user, or as the host's own, on a thread of its own, and waits
-/// for it for `patience` at most. A file system that does not answer (a server that is gone, a program
-/// in its place) cannot be interrupted: the thread is left behind, and ends when the file system answers.
+/// Works with files as another user, or as the host's own, on a separate thread, and waits at most
+/// `patience` for the result. A file system that does not answer (a server that is gone, a program
+/// in its place) cannot be interrupted: the thread is then left behind and ends when it answers.
 ///
 /// # Errors
-/// Where the host may not act as that user, or has no thread left; `TimedOut`.
+/// If the host may not act as that user or cannot start a thread; `TimedOut`.
 pub fn with_files_of<T: Send + 'static>(
     user: Option<RunAs>,
     patience: Duration,
@@ -154,7 +154,7 @@ pub fn with_files_of<T: Send + 'static>(
         Ok(done) => Ok(done?),
         Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("the thread has ended")),
         Err(RecvTimeoutError::Timeout) => {
-            // Counted first: it may come back meanwhile.
+            // Counted first, as the thread may finish meanwhile.
             lost.fetch_add(1, Ordering::Relaxed);
             if state.swap(GIVEN_UP, Ordering::Relaxed) == DONE {
                 lost.fetch_sub(1, Ordering::Relaxed);
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn files_are_those_that_the_other_user_may_have() {
         if !nix::unistd::geteuid().is_root() {
-            return; // who is not root acts as himself
+            return; // only root can act as another user
         }
         let dir = tempfile::tempdir().unwrap();
         let own = dir.path().to_owned();
@@ -202,7 +202,7 @@ mod tests {
             .unwrap()
             .unwrap();
         assert_eq!(made.metadata().unwrap().uid(), NOBODY.uid);
-        // The thread that asked is who it was.
+        // The thread that asked keeps its user.
         assert_eq!(nix::unistd::geteuid().as_raw(), 0);
         std::fs::read(dir.path().join("secret")).unwrap();
     }

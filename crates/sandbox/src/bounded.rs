@@ -1,15 +1,15 @@
-//! Lists that come from a process which is not to be trusted: a few bytes can say that there are
-//! millions of entries, each of which takes many in memory.
+//! Lists from an untrusted process: a few bytes can announce millions of entries, each of which
+//! takes many bytes in memory.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 
-/// Reads a list of `MOST` entries at most, for `#[serde(deserialize_with = "…")]`.
+/// Reads a list of at most `MOST` entries, for `#[serde(deserialize_with = "…")]`.
 ///
 /// # Errors
-/// What the format says; and where there are more.
+/// What the format reports, or that there are more entries.
 pub fn at_most<'de, const MOST: usize, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -21,7 +21,7 @@ where
         type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "a list of {MOST} entries at most")
+            write!(f, "a list of at most {MOST} entries")
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Vec<T>, A::Error> {

@@ -1,10 +1,10 @@
-//! Buffers for reading, kept by their thread for its next run: to have the system make the same
-//! 128 KiB anew for each would take longer than to read what there is to read.
+//! Read buffers that a thread keeps for its next run: allocating 128 KiB anew for each run would
+//! take longer than the reads themselves.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
-/// Buffers that a thread keeps: as many as a run has.
+/// The number of buffers that a thread keeps: as many as a run uses.
 const KEPT: usize = 2;
 
 thread_local! {
@@ -15,7 +15,7 @@ thread_local! {
 pub(crate) struct Buffer(Vec<u8>);
 
 impl Buffer {
-    /// One of `length` bytes.
+    /// Makes a buffer of `length` bytes.
     pub(crate) fn new(length: usize) -> Self {
         let spare = SPARE.with_borrow_mut(|spare| {
             let at = spare.iter().position(|buffer| buffer.len() == length)?;
@@ -28,7 +28,7 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let buffer = std::mem::take(&mut self.0);
-        // Not where the thread is ending.
+        // Fails if the thread is ending.
         let _ = SPARE.try_with(|spare| {
             if let Ok(mut spare) = spare.try_borrow_mut()
                 && spare.len() < KEPT

@@ -15,35 +15,35 @@ use crate::buffer::Buffer;
 use crate::child::{DESCRIPTORS_MAX, descriptors};
 use crate::{limits, system_calls};
 
-/// Bytes of the largest packet that is taken from a process, 64 KiB. A larger one is dropped.
+/// Bytes of the largest packet accepted from a process, 64 KiB. A larger one is dropped.
 pub const MAX_PACKET_BYTES: usize = 64 * 1024;
 
-/// Packets that are taken in one round, so that a flooded channel starves neither the output nor
-/// the deadline.
+/// Packets received in one round, so that a flooded channel starves neither the output nor the
+/// deadline.
 const PACKETS_A_ROUND: usize = 16;
 
-/// Packets that are taken after the process has ended. Far above what the kernel queues
-/// (`net.unix.max_dgram_qlen`, 10 by default), and a bound for a socket that somebody else
-/// holds and keeps on filling.
+/// Packets received after the process has ended. Far more than the kernel queues
+/// (`net.unix.max_dgram_qlen`, 10 by default). Bounds a socket that another process holds and
+/// keeps filling.
 const PACKETS_AT_THE_END: usize = 4096;
 
-/// The packet with which a process hands the listener of its filter over, or says that there is
-/// none. The host takes a descriptor with this packet only, and none after it.
+/// The packet with which a process hands over its filter's listener, or reports that there is
+/// none. The host accepts a descriptor only with this packet.
 const HAND_OVER: &[u8] = b"altair-sandbox: the listener of my filter";
 
-/// Packets before which [`HAND_OVER`] must have come. A program says little before it takes its
+/// [`HAND_OVER`] must come within this many packets. A program sends few before it takes its
 /// guards.
 const PACKETS_BEFORE_HAND_OVER: usize = 8;
 
 /// Makes a channel: `(the host's end, the process's end)`.
 ///
-/// Both are `SOCK_SEQPACKET` sockets: packets arrive whole and in order, and the end of one side
-/// is seen by the other. Both close on `exec` ([`Launch::channel`](crate::Launch::channel) hands
-/// the process its own copy) and block; [`Child::supervise`](crate::Child::supervise) never
-/// blocks on the host's.
+/// Both are `SOCK_SEQPACKET` sockets: packets arrive whole and in order, and each side sees the
+/// other close. Both close on `exec` ([`Launch::channel`](crate::Launch::channel) gives the
+/// process its own copy) and block; [`Child::supervise`](crate::Child::supervise) never blocks
+/// on the host's.
 ///
 /// # Errors
-/// When the host has no descriptor left, or may not make a Unix socket.
+/// If the host has no descriptor left, or may not make a Unix socket.
 pub fn channel_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let (host, process) = socketpair(
         AddressFamily::Unix,
@@ -54,11 +54,11 @@ pub fn channel_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((host, process))
 }
 
-/// Hands the listener of the calling process's filter to the host, or tells it that none comes.
+/// Hands the listener of the calling process's filter to the host, or reports that there is none.
 ///
 /// # Errors
-/// What sendmsg(2) says, but for a host that is gone: it needs none. The host is told that none
-/// comes.
+/// What sendmsg(2) reports; the host is then told that there is none. It is no error if the host
+/// is gone.
 pub(crate) fn hand_over(channel: BorrowedFd<'_>, listener: Option<OwnedFd>) -> nix::Result<()> {
     let descriptors: Vec<_> = listener.iter().map(AsRawFd::as_raw_fd).collect();
     let rights = [ControlMessage::ScmRights(&descriptors)];
@@ -84,9 +84,9 @@ pub(crate) fn hand_over(channel: BorrowedFd<'_>, listener: Option<OwnedFd>) -> n
     }
 }
 
-/// The host's end while the process runs. Nothing here blocks, or raises `SIGPIPE`.
+/// The host's end while the process runs. No operation blocks or raises `SIGPIPE`.
 pub(crate) struct Channel {
-    /// Gone once the process's end is closed and read empty.
+    /// `None` once the process's end is closed and everything from it is read.
     socket: Option<OwnedFd>,
     outbox: VecDeque<Vec<u8>>,
     buffer: Buffer,
@@ -94,26 +94,26 @@ pub(crate) struct Channel {
     layer: Option<OwnedFd>,
 }
 
-/// How far the process is with handing over the listener of its filter.
+/// The state of the hand-over of the filter's listener.
 enum HandOver {
-    /// The process is the fork of a template, whose listener is there: the directory of its layer
-    /// may come with the first packet.
+    /// The process is a fork and uses its template's listener. The directory of its layer may come
+    /// with the first packet.
     Layer,
-    /// It may come with one of as many packets.
+    /// The listener may come with one of this many packets.
     Awaited(usize),
-    /// It has come, and nobody has taken it yet.
+    /// It has come but has not been taken.
     Come(OwnedFd),
-    /// Nothing comes any more. A process could fill the host's table with descriptors, or have it
-    /// close one that takes its time.
+    /// No descriptor is accepted any more. A process could otherwise fill the host's descriptor
+    /// table, or make it close a descriptor that is slow to close.
     Over,
 }
 
 impl Channel {
-    /// Sends `outbox` over `socket` as the process takes it.
+    /// Sends `outbox` over `socket` as fast as the process reads it.
     pub(crate) fn new(socket: Option<OwnedFd>, outbox: Vec<Vec<u8>>, of_fork: bool) -> Self {
         if let (Some(socket), Some(largest)) = (&socket, outbox.iter().map(Vec::len).max()) {
-            // A packet must fit in the buffer whole, beside the kernel's bookkeeping (which the
-            // kernel doubles the value for). As far as `wmem_max` allows; else sending says so.
+            // A packet must fit in the buffer whole, with the kernel's bookkeeping (for which the
+            // kernel doubles the value). `wmem_max` limits this; if it is too low, sending fails.
             let _ = setsockopt(socket, sockopt::SndBuf, &(largest.saturating_add(4096)));
         }
         let buffer = match &socket {
@@ -132,17 +132,17 @@ impl Channel {
         }
     }
 
-    /// The directory of the layer of a template's fork, once, when it has come.
+    /// Takes the directory of the layer that a template's fork has sent, if it has come.
     pub(crate) fn layer(&mut self) -> Option<OwnedFd> {
         self.layer.take()
     }
 
-    /// The host's end of the channel, back from the supervision.
+    /// Returns the host's end of the channel when supervision is over.
     pub(crate) fn into_socket(self) -> Option<OwnedFd> {
         self.socket
     }
 
-    /// The listener of the process's filter, once, when it has come.
+    /// Takes the listener of the process's filter, if it has come.
     pub(crate) fn listener(&mut self) -> Option<OwnedFd> {
         match std::mem::replace(&mut self.hand_over, HandOver::Over) {
             HandOver::Come(listener) => Some(listener),
@@ -153,7 +153,7 @@ impl Channel {
         }
     }
 
-    /// What to poll, and for what.
+    /// The descriptor and events to poll.
     pub(crate) fn interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
         let mut events = PollFlags::POLLIN;
         if !self.outbox.is_empty() {
@@ -162,7 +162,7 @@ impl Channel {
         self.socket.as_ref().map(|socket| (socket.as_fd(), events))
     }
 
-    /// Does what `ready` allows, at most one round's worth.
+    /// Sends and receives what `ready` allows, at most one round.
     pub(crate) fn serve(&mut self, ready: PollFlags, taken: &mut dyn FnMut(&[u8])) {
         if ready.contains(PollFlags::POLLOUT) {
             self.send();
@@ -170,7 +170,7 @@ impl Channel {
         self.receive(PACKETS_A_ROUND, taken);
     }
 
-    /// Takes what a process that has ended left behind.
+    /// Receives what a process left behind when it ended.
     pub(crate) fn drain(&mut self, taken: &mut dyn FnMut(&[u8])) {
         self.receive(PACKETS_AT_THE_END, taken);
     }
@@ -184,8 +184,8 @@ impl Channel {
                     self.outbox.pop_front();
                 }
                 Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS) => return,
-                // The process does not listen any more, which is its own business, or the
-                // packet can never be sent; the rest would make no sense without it.
+                // The process no longer listens, or the packet can never be sent. The later packets
+                // would make no sense without it.
                 Err(_) => self.outbox.clear(),
             }
         }
@@ -205,14 +205,14 @@ impl Channel {
                     }
                 }
                 Ok(length) => {
-                    // The length is the packet's own, also when it did not fit.
+                    // The packet's full length, even if it did not fit.
                     if let Some(packet) = self.buffer.get(..length) {
                         taken(packet);
                     }
                 }
                 Err(Errno::EAGAIN) => return,
-                // ECONNRESET: the peer closed with packets of ours unread. It is said once, and
-                // what the peer itself sent before is still to be read.
+                // ECONNRESET: the peer closed with packets of ours unread. It is reported once, and
+                // what the peer sent before can still be read.
                 Err(Errno::EINTR | Errno::ECONNRESET) => {}
                 Err(_) => self.socket = None,
             }
@@ -220,8 +220,8 @@ impl Channel {
     }
 }
 
-/// Receives one packet and gives its length, with the listener if it comes with it. The packet of
-/// the hand-over itself is nobody's: `EINTR`, as if nothing had come yet.
+/// Receives one packet and returns its length; stores a listener that comes with it. The hand-over
+/// packet itself is not delivered: `EINTR`, as if nothing had come.
 fn receive_one(
     socket: &OwnedFd,
     buffer: &mut [u8],
@@ -229,7 +229,7 @@ fn receive_one(
 ) -> nix::Result<usize> {
     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
     if matches!(hand_over, HandOver::Come(_) | HandOver::Over) {
-        // No room for descriptors: the kernel closes what is sent.
+        // No room for descriptors: the kernel closes those that are sent.
         return recv(socket.as_raw_fd(), buffer, flags);
     }
     let mut control = nix::cmsg_space!([std::os::fd::RawFd; DESCRIPTORS_MAX]);
@@ -241,7 +241,7 @@ fn receive_one(
         flags | MsgFlags::MSG_CMSG_CLOEXEC,
     )?;
     let length = message.bytes;
-    // One at most is kept.
+    // Keeps at most one.
     let descriptors = descriptors(message.cmsgs().into_iter().flatten());
     match hand_over {
         HandOver::Layer => {
@@ -282,7 +282,7 @@ mod tests {
         .unwrap();
     }
 
-    /// What the host's side takes.
+    /// The packets that the host receives.
     fn packets(channel: &mut Channel) -> Vec<Vec<u8>> {
         let mut taken = Vec::new();
         channel.drain(&mut |packet| taken.push(packet.to_vec()));

@@ -1,4 +1,4 @@
-//! A started process as its host holds it.
+//! The host's side of a started process.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::template::ForkedProcess;
 use crate::view::{self, IdMaps, Layer, Layers, MAP_REQUEST_BYTES, Renewal};
 use crate::{Connections, RunAs, kill_descendants, procfs, raw_descriptors, system_calls};
 
-/// Receives one packet with the descriptor that came with it, if any, without waiting.
+/// Receives one packet and the descriptor that came with it, if any, without waiting.
 fn receive(lifeline: &OwnedFd, bytes: &mut [u8]) -> nix::Result<(usize, Option<OwnedFd>)> {
     let mut control = nix::cmsg_space!([std::os::fd::RawFd; DESCRIPTORS_MAX]);
     let mut parts = [std::io::IoSliceMut::new(bytes)];
@@ -30,11 +30,11 @@ fn receive(lifeline: &OwnedFd, bytes: &mut [u8]) -> nix::Result<(usize, Option<O
     ))
 }
 
-/// Descriptors that one packet can have (`SCM_MAX_FD` of net/scm.h). With room for fewer the kernel
-/// would put as many as there is room for, and none of them could be told.
+/// The most descriptors in one packet (`SCM_MAX_FD` of net/scm.h). With less room, the kernel
+/// would install as many as fit and not tell which.
 pub(crate) const DESCRIPTORS_MAX: usize = 253;
 
-/// All that have come with a packet, to be closed but for those that are kept.
+/// Takes over all descriptors that came with a packet. Those that the caller drops are closed.
 pub(crate) fn descriptors(messages: impl Iterator<Item = ControlMessageOwned>) -> Vec<OwnedFd> {
     messages
         .filter_map(|message| match message {
@@ -56,7 +56,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// What a raw wait status says.
+    /// Decodes a raw wait status.
     pub(crate) fn of_wait(status: i32) -> Self {
         match nix::libc::WIFSIGNALED(status) {
             true => Self::Signalled(nix::libc::WTERMSIG(status)),
@@ -65,18 +65,18 @@ impl Status {
     }
 }
 
-/// How long the keeper may take to end everything before it is ended itself: a second more than
-/// it tries.
+/// How long the keeper may take to end everything before it is killed: one second more than its
+/// own limit.
 pub(crate) const KEEPER_PATIENCE: Duration =
     kill_descendants::SWEEP_LIMIT.saturating_add(Duration::from_secs(1));
 
-/// How long a start may take: it is some milliseconds of system calls.
+/// How long a start may take. It normally takes some milliseconds of system calls.
 const START_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Milliseconds between two looks at whether the keeper was stopped, while the start is awaited.
+/// Milliseconds between two checks for a stopped keeper during the start.
 const STOP_CHECK_MS: u16 = 50;
 
-/// How long the report on the start is awaited from a keeper that was stopped.
+/// How long to wait for the report on the start after the keeper was found stopped.
 const STOPPED_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The host's ends of standard output and standard error.
@@ -95,51 +95,51 @@ pub(crate) struct Wired {
     pub(crate) streams: Streams,
 }
 
-/// What of its policy the host itself keeps a process to, while it runs.
+/// The parts of the policy that the host itself enforces while the process runs.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     /// Where it may connect to.
     pub(crate) connections: Connections,
-    /// As whom, where that is not whom the host runs as.
+    /// The user that the process runs as, if not the host's.
     pub(crate) run_as: Option<RunAs>,
-    /// The most file locks that it may have.
+    /// The most file locks it may have.
     pub(crate) file_locks: Option<usize>,
 }
 
-/// A started process, with everything that it starts. Dropping it ends all of them at once.
+/// A started process and everything that it starts. Dropping it ends all of them at once.
 ///
-/// It may be sent to another thread; the thread that started it may end. In a fork of the host
-/// dropping it does nothing.
+/// It may be sent to another thread, and the thread that started it may end. Dropping it in a
+/// fork of the host does nothing.
 #[derive(Debug)]
 pub struct Child {
     hold: Hold,
-    /// Taken by the supervision.
+    /// `None` once the supervision has taken them.
     streams: Option<Streams>,
     started: Instant,
     guards: Guards,
-    /// What is under a layer.
+    /// The directories below the layer.
     layers: Option<Layers>,
-    /// What a fork of it mounts anew.
+    /// What a fork needs to mount its own view.
     renewal: Option<Renewal>,
     template: bool,
     kept: Kept,
     layer: Option<Layer>,
-    /// The process's id, as its keeper has told it; 0: it could not.
+    /// The process's id as reported by its keeper; 0 if the keeper could not report.
     pid: i32,
-    /// The process that made this one.
+    /// The id of the process that made this `Child`.
     host: u32,
     collected: bool,
 }
 
-/// What a process is held by.
+/// How the host controls a process.
 enum Hold {
-    /// Its keeper.
+    /// Through its keeper.
     Keeper {
         pid: i32,
         pidfd: OwnedFd,
         lifeline: OwnedFd,
     },
-    /// Itself: it is a fork of a template, and behind a filter that lets it start nothing.
+    /// Directly: it is a fork of a template, and its filter lets it start no process.
     Itself(ForkedProcess),
 }
 
@@ -182,7 +182,7 @@ impl Child {
         }
     }
 
-    /// A fork of a template.
+    /// Makes the `Child` of a template's fork.
     pub(crate) fn forked(forked: ForkedProcess, streams: Streams, started: Instant) -> Self {
         let guards = forked.template().guards.clone();
         let layers = forked.layers().cloned();
@@ -207,27 +207,27 @@ impl Child {
         }
     }
 
-    /// The guards of this process and what each does.
+    /// The guards of this process and their states.
     #[must_use]
     pub fn guards(&self) -> &Guards {
         &self.guards
     }
 
-    /// What the process needs to know to let forks of itself have their own view; `None` without
-    /// a private root.
+    /// What the process needs so that its forks can have their own view; `None` without a private
+    /// root.
     #[must_use]
     pub fn renewal(&self) -> Option<&Renewal> {
         self.renewal.as_ref()
     }
 
-    /// The process's id, as the host knows it, and not as the process says; `None` where its keeper
-    /// was stopped before it could tell.
+    /// The process's id in the host's pid namespace, not as reported by the process. `None` if its
+    /// keeper was stopped before it could report.
     #[must_use]
     pub fn pid(&self) -> Option<i32> {
         (self.pid > 0).then_some(self.pid)
     }
 
-    /// The id of its keeper, which is its parent, and that of its forks.
+    /// The id of its keeper, which is the parent of the process and of its forks.
     pub(crate) fn keeper(&self) -> Option<i32> {
         match &self.hold {
             Hold::Keeper { pid, .. } => (*pid > 0).then_some(*pid),
@@ -235,13 +235,13 @@ impl Child {
         }
     }
 
-    /// Whether it has more file locks than it may; how many it may have.
+    /// Returns the limit if the process has more file locks than that.
     pub(crate) fn too_many_locks(&self) -> Option<usize> {
         let most = self.kept.file_locks?;
         procfs::has_more_locks(self.pid()?, most).then_some(most)
     }
 
-    /// What listens to the process's filter.
+    /// Makes the listener for the process's filter.
     pub(crate) fn listener(&self, socket: OwnedFd) -> Option<Listener> {
         let connector = Connector::new(self.kept.connections.clone(), self.kept.run_as);
         match self.template {
@@ -250,24 +250,24 @@ impl Child {
         }
     }
 
-    /// What is under the process's layer.
+    /// The directories below the process's layer.
     pub(crate) fn layers(&self) -> Option<&Layers> {
         self.layers.as_ref()
     }
 
-    /// The process's throwaway layer, where it has one; once.
+    /// Takes the process's throwaway layer. `None` if it has none or it was taken before.
     pub fn take_layer(&mut self) -> Option<Layer> {
         self.layer.take()
     }
 
-    /// The directory of its layer has come.
+    /// Takes the directory of the layer, which the process has sent.
     pub(crate) fn has_layer(&mut self, directory: OwnedFd) {
         if let Some(layers) = &self.layers {
             self.layer = Some(Layer::new(directory, layers.clone()));
         }
     }
 
-    /// The process, where it is a fork of a template.
+    /// The fork, if the process is a fork of a template.
     pub(crate) fn fork(&self) -> Option<&ForkedProcess> {
         match &self.hold {
             Hold::Keeper { .. } => None,
@@ -275,12 +275,12 @@ impl Child {
         }
     }
 
-    /// When it was started.
+    /// When the process was started.
     pub(crate) fn started(&self) -> Instant {
         self.started
     }
 
-    /// Readable when the process and everything that it started is gone.
+    /// A descriptor that is readable once the process and everything that it started has ended.
     pub(crate) fn pidfd(&self) -> BorrowedFd<'_> {
         match &self.hold {
             Hold::Keeper { pidfd, .. } => pidfd.as_fd(),
@@ -288,18 +288,18 @@ impl Child {
         }
     }
 
-    /// The host's ends of standard output and standard error, once.
+    /// Takes the host's ends of standard output and standard error. `None` after the first call.
     pub(crate) fn take_streams(&mut self) -> Option<Streams> {
         self.streams.take()
     }
 
-    /// Waits until the program runs or could not be run. `None` when the keeper ended without a
-    /// word, or nothing came of it in time. `maps`: what it will ask for.
+    /// Waits until the program runs or failed to start. `None` if the keeper ended without a report
+    /// or the time ran out. `maps` are the id maps that the process will request.
     pub(crate) fn await_start(&mut self, maps: Option<&IdMaps>) -> Option<Report> {
         let mut give_up = None;
         let until = Instant::now() + START_PATIENCE;
         loop {
-            // Its user can stop it, or have it look at a file system that does not answer.
+            // The process's user can stop it or make it access a file system that does not answer.
             if Instant::now() >= until {
                 self.kill();
                 return None;
@@ -337,28 +337,28 @@ impl Child {
                     raw_descriptors::send(lifeline.as_raw_fd(), &errno.to_ne_bytes());
                     continue;
                 }
-                // The layer, which comes before the report.
+                // The layer's directory, which comes before the report.
                 Ok((_, Some(directory))) if self.layers.is_some() => {
                     self.has_layer(directory);
                     continue;
                 }
                 Err(Errno::EAGAIN | Errno::EINTR) if !ended => {}
-                // Somebody else may hold a copy of the keeper's end, but the keeper is gone.
+                // Another process may hold a copy of the keeper's end, but the keeper is gone.
                 Ok(_) | Err(_) => return None,
             }
             if self.revive_keeper() && give_up.is_none() {
                 give_up = Some(Instant::now() + STOPPED_PATIENCE);
             }
-            // Nothing before the program stops the keeper, so the program runs, and does so
-            // again and again.
+            // No step before the program stops the keeper. So the program runs, and stops it again
+            // and again.
             if give_up.is_some_and(|until| Instant::now() >= until) {
                 return Some(Ok(0));
             }
         }
     }
 
-    /// Continues a keeper that was stopped, which a process of the same user can do where nothing
-    /// forbids it. Gives whether it was.
+    /// Continues a keeper that was stopped. A process of the same user can stop it if nothing
+    /// forbids that. Returns whether it was stopped.
     pub(crate) fn revive_keeper(&self) -> bool {
         let Hold::Keeper { pidfd, .. } = &self.hold else {
             return false; // behind a filter that forbids it
@@ -370,13 +370,13 @@ impl Child {
         stopped
     }
 
-    /// Has a signal sent to the process.
+    /// Sends a signal to the process.
     pub(crate) fn ask(&self, signal: i32) {
         match &self.hold {
             Hold::Keeper { lifeline, .. } => {
                 if let Ok(signal) = u8::try_from(signal) {
                     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-                    // A keeper that does not listen is ending already.
+                    // A keeper that does not listen is already ending.
                     let _ = send(lifeline.as_raw_fd(), &[signal], flags);
                 }
             }
@@ -384,7 +384,7 @@ impl Child {
         }
     }
 
-    /// Sends a descriptor to the keeper, which closes it.
+    /// Sends a descriptor to the keeper, which does not receive it, so the kernel closes it.
     pub(crate) fn ask_with(&self, descriptor: &OwnedFd) {
         if let Hold::Keeper { lifeline, .. } = &self.hold {
             let _ =
@@ -392,21 +392,22 @@ impl Child {
         }
     }
 
-    /// Its mounts are made.
+    /// Called when the process's mounts are made.
     pub(crate) fn hold_mounts(&self) {
         if let Hold::Itself(forked) = &self.hold {
             forked.hold_mounts();
         }
     }
 
-    /// It has ended.
+    /// Called when the process has ended.
     pub(crate) fn release_mounts(&mut self) {
         if let Hold::Itself(forked) = &mut self.hold {
             forked.release_mounts();
         }
     }
 
-    /// What the keeper says next, until then: the length of it. `None`: nothing more.
+    /// Receives the keeper's next packet and returns its length; `None` if none comes before
+    /// `until`.
     pub(crate) fn hear(&self, bytes: &mut [u8], until: Instant) -> Option<usize> {
         let Hold::Keeper { lifeline, .. } = &self.hold else {
             return None;
@@ -430,28 +431,28 @@ impl Child {
         }
     }
 
-    /// Has everything end now.
+    /// Ends everything now.
     pub(crate) fn end(&self) {
         match &self.hold {
             Hold::Keeper {
                 pidfd, lifeline, ..
             } => {
-                // Not by closing: a fork of the host may hold a copy.
+                // Not by closing it: a fork of the host may hold a copy.
                 let _ = shutdown(lifeline.as_raw_fd(), Shutdown::Both);
-                // The process may have stopped the keeper, where nothing forbids it.
+                // The process may have stopped the keeper, if nothing forbids that.
                 system_calls::signal_pidfd(pidfd.as_fd(), nix::libc::SIGCONT);
             }
             Hold::Itself(_) => self.kill(),
         }
     }
 
-    /// Kills the keeper, and through its parent's end the process.
+    /// Kills the keeper. The process dies with it.
     pub(crate) fn kill(&self) {
         system_calls::signal_pidfd(self.pidfd(), nix::libc::SIGKILL);
     }
 
-    /// Collects the keeper, waiting for its end. A status that another part of the host collected
-    /// (with `__WALL`) counts as killed.
+    /// Waits for the keeper's end and collects it. If another part of the host has collected it
+    /// (with `__WALL`), it counts as killed.
     pub(crate) fn collect(&mut self) -> Status {
         self.collected = true;
         match &self.hold {
@@ -461,7 +462,7 @@ impl Child {
         }
     }
 
-    /// Whether it ends before `until`.
+    /// Whether the process ends before `until`.
     fn ends_before(&self, until: Instant) -> bool {
         loop {
             let left = until.saturating_duration_since(Instant::now());

@@ -1,33 +1,33 @@
-//! Where a process may connect to while its network is closed.
+//! The addresses to which a process may connect while its network is closed.
 
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Where a process may connect to. The host makes each of these connections, on its own copy of
-/// the process's socket and to its own copy of the address: what a second thread of the process
-/// changes meanwhile is of no use.
+/// The addresses to which a process may connect. The host makes each connection, on its own copy
+/// of the process's socket and with its own copy of the address: a second thread of the process
+/// cannot change either meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Connections {
     /// TCP: exactly these addresses and ports.
     pub addresses: Vec<SocketAddr>,
-    /// Stream sockets that have a path: exactly these.
+    /// Exactly these stream sockets that have a path.
     pub sockets: Vec<LocalSocket>,
-    /// Any address of the Internet besides, TCP and UDP: the network is on.
+    /// Also any Internet address, TCP and UDP: the network is on.
     pub internet: bool,
 }
 
 /// A stream socket that has a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LocalSocket {
-    /// The path by which the process may name it, absolute. `path` names it, too.
+    /// The absolute path that the process may use. It may also use `path`.
     pub named: PathBuf,
-    /// Where it is in the host: absolute, and free of symbolic links as far as it exists. A link
-    /// that comes later is not followed.
+    /// Its place in the host: absolute, and free of symbolic links as far as it exists. A link
+    /// that appears later is not followed.
     pub path: PathBuf,
 }
 
-/// An address that a process has named.
+/// An address that a process passed to `connect`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     Internet(SocketAddr),
@@ -54,13 +54,13 @@ pub(crate) enum Destination {
 }
 
 impl Connections {
-    /// What an address stands for that may be connected to; `None`: it may not.
+    /// What to connect to for an address; `None` if that is not permitted.
     pub(crate) fn destination(&self, address: &Address) -> Option<Destination> {
         match address {
             Address::Internet(address) => {
                 let permitted =
                     self.internet || self.addresses.iter().any(|other| is_same(*address, *other));
-                // As it was named: a socket of IPv6 takes no other spelling of an IPv4 address.
+                // As given: an IPv6 socket takes no other form of an IPv4 address.
                 permitted.then_some(Destination::Internet(*address))
             }
             Address::Path(path) => self
@@ -73,7 +73,7 @@ impl Connections {
     }
 }
 
-/// Whether two addresses are one, however an IPv4 address is spelled.
+/// Whether two addresses are the same, in whichever form an IPv4 address is written.
 fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
     let scope = |address| match address {
         SocketAddr::V6(v6) => v6.scope_id(),
@@ -84,7 +84,7 @@ fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
         && scope(one) == scope(other)
 }
 
-/// Byte by byte: comparing paths would pass over `.` and doubled slashes.
+/// Compares bytes: comparing paths would ignore `.` and doubled slashes.
 fn is_spelled(path: &Path, other: &Path) -> bool {
     path.as_os_str().as_bytes() == other.as_os_str().as_bytes()
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use nix::errno::Errno;
 
-/// A step between the host's wish and the program's first instruction, in order.
+/// A step between the host's request and the program's first instruction, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Step {
@@ -33,11 +33,11 @@ pub enum Step {
     PendingSignalLimit,
     /// `RLIMIT_NOFILE` is set.
     DescriptorLimit,
-    /// A mount namespace of its own is made, in a user namespace where that is needed.
+    /// A mount namespace is made, in a user namespace if needed.
     Namespace,
     /// The user and group are mapped into the user namespace.
     IdMaps,
-    /// What may be read is mounted in the private root.
+    /// Readable paths are mounted in the private root.
     PrivateRoot,
     /// The throwaway layer is mounted over the project.
     ProjectLayer,
@@ -47,17 +47,17 @@ pub enum Step {
     PivotRoot,
     /// The secure bits are set and locked.
     SecureBits,
-    /// The bounding set of capabilities is emptied.
+    /// The capability bounding set is emptied.
     BoundingSet,
-    /// The ambient set of capabilities is emptied.
+    /// The ambient capability set is emptied.
     AmbientSet,
-    /// Supplementary groups are given up.
+    /// Supplementary groups are dropped.
     Groups,
     /// The group id is changed.
     Gid,
     /// The user id is changed.
     Uid,
-    /// The effective, permitted and inheritable sets of capabilities are emptied.
+    /// The effective, permitted and inheritable capability sets are emptied.
     Capabilities,
     /// `no_new_privs` is set.
     NoNewPrivileges,
@@ -65,7 +65,7 @@ pub enum Step {
     ParentWatch,
     /// The working directory is entered.
     WorkingDirectory,
-    /// The program takes the process over.
+    /// The program is executed.
     Exec,
 }
 
@@ -107,7 +107,7 @@ impl Step {
         Failure { step: self, errno }
     }
 
-    /// Whether it is one of those that make the [`View`](crate::View).
+    /// Whether this step is part of making the [`View`](crate::View).
     #[must_use]
     pub fn is_of_view(self) -> bool {
         matches!(
@@ -125,7 +125,7 @@ impl Step {
         match self {
             Self::Keeper => "set up its keeper",
             Self::Clone => "make the process",
-            Self::Session => "take a session of its own",
+            Self::Session => "start its own session",
             Self::Descriptors => "put its descriptors in place",
             Self::Signals => "reset its signals",
             Self::CoreLimit => "set the limit for core files (RLIMIT_CORE)",
@@ -133,23 +133,23 @@ impl Step {
             Self::AddressSpaceLimit => "set the limit for address space (RLIMIT_AS)",
             Self::CpuLimit => "set the limit for processor time (RLIMIT_CPU)",
             Self::FileSizeLimit => "set the limit for file size (RLIMIT_FSIZE)",
-            Self::PendingSignalLimit => "set the limit for signals that wait (RLIMIT_SIGPENDING)",
+            Self::PendingSignalLimit => "set the limit for pending signals (RLIMIT_SIGPENDING)",
             Self::DescriptorLimit => "set the limit for open descriptors (RLIMIT_NOFILE)",
-            Self::Namespace => "make a mount namespace of its own",
+            Self::Namespace => "make its own mount namespace",
             Self::IdMaps => "map its user into a user namespace",
             Self::PrivateRoot => "mount what it may read in a private root",
             Self::ProjectLayer => "mount a throwaway layer over the project",
             Self::Project => "mount the project",
             Self::PivotRoot => "make the private root its root",
             Self::SecureBits => "set the secure bits",
-            Self::BoundingSet => "empty the bounding set of capabilities",
-            Self::AmbientSet => "empty the ambient set of capabilities",
-            Self::Groups => "give up its supplementary groups",
+            Self::BoundingSet => "clear the capability bounding set",
+            Self::AmbientSet => "clear the ambient capability set",
+            Self::Groups => "drop its supplementary groups",
             Self::Gid => "change its group id",
             Self::Uid => "change its user id",
-            Self::Capabilities => "give up its capabilities",
+            Self::Capabilities => "drop its capabilities",
             Self::NoNewPrivileges => "set no_new_privs",
-            Self::ParentWatch => "be tied to the life of its keeper",
+            Self::ParentWatch => "tie its life to its keeper",
             Self::WorkingDirectory => "enter its working directory",
             Self::Exec => "execute the program",
         }
@@ -169,14 +169,13 @@ pub(crate) struct Failure {
     pub(crate) errno: Errno,
 }
 
-/// Bytes of a [`Report`] on its way.
+/// Bytes of an encoded [`Report`].
 pub(crate) const REPORT_BYTES: usize = 8;
 
-/// What the keeper tells the host, once: the process that runs its program, or the step that failed.
+/// The keeper's one report to the host: the process that runs its program, or the step that failed.
 pub(crate) type Report = Result<i32, Failure>;
 
-/// Encodes a report: the number of the step (0 when all went well), and the `errno` or the process's
-/// id.
+/// Encodes a report: the number of the step (0 for success), then the `errno` or the process's id.
 pub(crate) fn encode(report: Report) -> [u8; REPORT_BYTES] {
     let (step, errno) = match report {
         Ok(pid) => (0, pid),
@@ -246,16 +245,15 @@ pub enum SpawnError {
         /// What the system said.
         source: io::Error,
     },
-    /// The directory of the project that no process may write cannot be kept from it.
-    #[error("{} cannot be kept from being written: {source}", .path.display())]
+    /// The project's directory that no process may write could not be protected.
+    #[error("{} cannot be protected from writes: {source}", .path.display())]
     Sealed {
         /// The directory.
         path: PathBuf,
         /// What is wrong with it.
         source: io::Error,
     },
-    /// The project, when it was to be mounted, was another directory than at first: somebody has
-    /// replaced it meanwhile.
+    /// By the time the project was mounted, it had been replaced by another directory.
     #[error("the project was replaced by another directory while the process was started")]
     Replaced,
     /// The host could not make what the start needs.

@@ -1,5 +1,5 @@
-//! The last guards: the ones that a process takes by itself, once its program runs and before it
-//! runs anything that is not to be trusted.
+//! The last guards: those that a process takes itself when its program runs, before it runs
+//! untrusted code.
 
 use std::os::fd::BorrowedFd;
 
@@ -10,44 +10,44 @@ use crate::landlock::Landlock;
 use crate::seccomp::Seccomp;
 use crate::{GuardState, channel, landlock, limits, seccomp};
 
-/// The guards that the program takes for itself, as plain data that a host can send to it.
+/// The guards that the program takes itself, as plain data that a host can send to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FinalGuards {
     /// Paths, ports, abstract sockets and signals; `None`: not taken.
     pub landlock: Option<Landlock>,
     /// System calls; `None`: not taken.
     pub seccomp: Option<Seccomp>,
-    /// Open descriptors at a time ([`Limits::descriptors`](crate::Limits::descriptors)): the last of
-    /// all limits, taken when nothing is sent to the host any more.
+    /// Descriptors open at a time ([`Limits::descriptors`](crate::Limits::descriptors)). The last
+    /// of all limits, taken once no more descriptors are sent to the host.
     pub descriptors: Option<u64>,
 }
 
-/// What became of the last guards. `None`: not asked for.
+/// The states of the last guards. `None`: not requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Of Landlock.
+    /// Landlock.
     pub landlock: Option<GuardState>,
-    /// Of seccomp.
+    /// seccomp.
     pub seccomp: Option<GuardState>,
-    /// Of the limits, where one of them could not be taken.
+    /// The limits, if one of them could not be taken.
     pub limits: Option<GuardState>,
 }
 
 impl FinalGuards {
-    /// Takes them, for good: Landlock, whose set-up seccomp forbids, and then seccomp.
+    /// Takes the guards, for good: Landlock, whose setup seccomp forbids, and then seccomp.
     ///
-    /// The calling process should have one thread: Landlock is not taken where there is a second
-    /// one, which would stay free of it. seccomp covers all threads.
+    /// The calling process should have one thread: with a second one, which it would not cover,
+    /// Landlock is not taken. seccomp covers all threads.
     ///
     /// `channel` is the process's end of the [channel](crate::channel_pair), over which the host
-    /// comes to learn of refused calls ([`Observer::refused`](crate::Observer::refused)). One
-    /// packet is sent over it, also where no guard is taken: after it the host takes no
-    /// descriptor from the process any more. It is nothing to any other reader.
+    /// learns of refused calls ([`Observer::refused`](crate::Observer::refused)). One packet is
+    /// sent over it even if no guard is taken: after it the host accepts no descriptor from the
+    /// process. Other readers can ignore this packet.
     pub fn take(&self, channel: Option<BorrowedFd<'_>>) -> Taken {
         let landlock = self.landlock.as_ref().map(|rules| {
             if !seccomp::has_one_thread() {
                 GuardState::Missing {
-                    because: "a second thread runs already, which would stay free of it".into(),
+                    because: "a second thread is already running, which it would not cover".into(),
                 }
             } else {
                 landlock::take(rules)
@@ -61,7 +61,8 @@ impl FinalGuards {
             None => (None, None),
         };
         let told = match channel {
-            // Our copy is closed with this: whoever holds it could permit what it is asked.
+            // This closes our copy: a process that holds it could permit the calls it is asked
+            // about.
             Some(channel) => channel::hand_over(channel, listener),
             None => Ok(()),
         };
@@ -77,11 +78,11 @@ impl FinalGuards {
         }
     }
 
-    /// Takes the limit for descriptors, for good. [`FinalGuards::take`] has done it; a fork of a
-    /// template has a descriptor to send after it has taken the others.
+    /// Takes the limit for descriptors, for good. [`FinalGuards::take`] already does this. A fork
+    /// of a template calls it later, as it sends a descriptor after it has taken the other guards.
     ///
     /// # Errors
-    /// What setrlimit(2) says.
+    /// What setrlimit(2) reports.
     pub fn limit_descriptors(&self) -> std::io::Result<()> {
         match self.descriptors {
             Some(descriptors) => Ok(limits::limit_descriptors(descriptors, false)?),
@@ -90,13 +91,13 @@ impl FinalGuards {
     }
 }
 
-/// A filter whose listener the host did not get: what it would have been asked about fails.
+/// The state of a filter whose listener the host did not get: the calls it would answer fail.
 fn unheard(state: GuardState, errno: Errno) -> GuardState {
     match state {
         GuardState::InForce => GuardState::Degraded {
             to: format!(
-                "no connection, no thread and no word on what is refused: the listener could not be \
-                 handed over ({})",
+                "no connections, no threads and no reports of refused calls: the listener could \
+                 not be handed over ({})",
                 errno.desc().to_lowercase()
             ),
         },

@@ -1,5 +1,5 @@
-//! A template from the inside: it takes its first filter, gets ready, and then waits to fork. A
-//! fork sets itself up as the host of a cold process would have done, and goes on by itself.
+//! The process side of a template: it installs its first filter, gets ready, and waits to fork. A
+//! fork does the setup that the host of a cold process would do, and continues on its own.
 #![allow(unsafe_code)]
 
 use std::io::{self, IoSliceMut};
@@ -24,18 +24,18 @@ use crate::{
     Limits, channel, landlock, limits, privileges, process, raw_descriptors, system_calls,
 };
 
-/// The first filter of a template, taken: what the final one of its forks refuses is refused, but
-/// for what they need to set themselves up, and that is refused to the template's own program.
+/// A template's first filter, installed. It refuses what the final filter of the forks refuses,
+/// except calls that forks need for their setup. Those it refuses to the template's own program.
 #[derive(Debug)]
 pub struct FirstGuard(());
 
 impl FirstGuard {
-    /// Takes it for the calling process, as the host sends it over `channel`
-    /// ([`Model`](crate::Model)), and hands its listener to the host, which has to listen. From then on
-    /// the process may have so many descriptors, until it settles.
+    /// Installs the filter that the host sends over `channel` ([`Model`](crate::Model)) and hands
+    /// its listener to the host, which must serve it. From then until it settles, the process may
+    /// have at most `descriptors` open.
     ///
     /// # Errors
-    /// Where the kernel has no such filter, or there is a listener further out already.
+    /// If the kernel has no such filter, or an outer filter already has a listener.
     pub fn take(channel: BorrowedFd<'_>, descriptors: Option<u64>) -> io::Result<Self> {
         privileges::lay_down()?;
         let listener = seccomp::take_first(channel)?;
@@ -46,14 +46,14 @@ impl FirstGuard {
         Ok(Self(()))
     }
 
-    /// Waits for the host to say that boot is over ([`Template::settle`](crate::Template::settle)),
-    /// takes up what the template's forks need to set themselves up, and gives up what they are to
-    /// have anew: its mounts. Nothing of the template's program runs after this but in forks. They
-    /// are asked for over `control`, which is the template's channel, and over which the host is told
-    /// how this went.
+    /// Waits for the host to report that boot is over
+    /// ([`Template::settle`](crate::Template::settle)), acquires what the forks need for their
+    /// setup, and gives up the mounts, which each fork makes anew. After this, the template's
+    /// program runs only in forks. `control` is the template's channel: it carries the requests for
+    /// forks, and the outcome of this call.
     ///
     /// # Errors
-    /// What the system said. The template is to end then.
+    /// What the system reports. The template must then end.
     pub fn settle(self, renewal: &Renewal, control: BorrowedFd<'static>) -> io::Result<Forking> {
         let pass = receive_pass(control)?;
         let settled = Self::settle_with(pass, renewal, control);
@@ -75,7 +75,7 @@ impl FirstGuard {
         privileges::take_up().map_err(|failure| io::Error::from(failure.errno))?;
         let renewed = renewal.settle()?;
         let closing = Closing::new(pass)?;
-        // What is sent to the template is not to wait for its forks.
+        // Signals sent to the template must not become pending for its forks.
         let mut mask = SigSet::empty();
         nix::sys::signal::pthread_sigmask(
             SigmaskHow::SIG_SETMASK,
@@ -110,9 +110,10 @@ fn receive_pass(control: BorrowedFd<'_>) -> io::Result<u64> {
     }
 }
 
-/// Where the C library keeps the id of its first thread (prctl(2), `PR_GET_TID_ADDRESS`): a fork
-/// has another one. Null where the kernel does not tell, and then what the library has is wrong:
-/// it sends itself no signal (`raise`), and ends otherwise.
+/// The address where the C library keeps the id of its first thread (prctl(2),
+/// `PR_GET_TID_ADDRESS`). A fork has another id, which the kernel writes there. Null if the kernel
+/// does not tell. Then the library's copy is wrong: `raise` sends no signal, and the process ends
+/// in another way.
 fn thread_id_address() -> usize {
     let mut address: usize = 0;
     // SAFETY: the kernel writes a pointer.
@@ -130,11 +131,11 @@ pub struct Forking {
     thread_id: usize,
 }
 
-/// Why [`Forking::next`] came back.
+/// Why [`Forking::next`] returned.
 pub enum Forked {
-    /// In the fork.
+    /// This is the fork.
     Fork(Box<Fork>),
-    /// In the template: nobody asked for so long, or nobody is there to ask. It is to end.
+    /// This is the template, and it must end: no request came in time, or the host is gone.
     Over,
 }
 
@@ -147,12 +148,12 @@ pub struct Fork {
 }
 
 impl Forking {
-    /// Waits until it is asked for a fork, `idle` at most, and forks. Comes back in the fork, with
-    /// its own descriptors 0 to 3 in place: nothing, standard output, standard error, its channel.
+    /// Waits at most `idle` for a request and forks. Returns in the fork, with descriptors 0 to 3
+    /// in place: `/dev/null`, standard output, standard error and its channel.
     pub fn next(self, idle: Duration) -> Forked {
         let keeper = getppid();
         let mut huge = Pending::default();
-        // The first one is waited for the longest already.
+        // The first fork is the one waited for longest, so it gets no delay.
         let mut has_forked = false;
         let mut asked_at = Instant::now();
         loop {
@@ -171,8 +172,8 @@ impl Forking {
                 Asked::Nothing | Asked::Over => return Forked::Over,
             };
             asked_at = Instant::now();
-            // Here, and not after the fork: while that lives, what was shared with it would be its
-            // own.
+            // Not after the fork: while that lives, the template would get copies of what they
+            // share.
             if has_forked && !huge.is_slow() {
                 huge.step();
             }
@@ -192,7 +193,7 @@ impl Forking {
                     if let Err(errno) =
                         raw_descriptors::send_with(self.control.as_raw_fd(), &told, &[pidfd])
                     {
-                        // Nobody could hold it, and it is not to wait for orders for ever.
+                        // No process could hold it, and it must not wait for orders forever.
                         let _ = system_calls::kill(pid, libc::SIGKILL);
                         raw_descriptors::send(self.control.as_raw_fd(), &refusal(errno));
                     }
@@ -203,7 +204,7 @@ impl Forking {
         }
     }
 
-    /// What comes next, `idle` at most.
+    /// Waits at most `idle` for the next request.
     fn wait(&self, idle: Duration) -> Asked {
         let timeout = PollTimeout::try_from(idle).unwrap_or(PollTimeout::MAX);
         loop {
@@ -241,24 +242,22 @@ impl Forking {
     }
 }
 
-/// How long nobody asks a template for a fork before it takes its time for itself: the forks are
-/// mostly gone by then.
+/// How long a template must be idle before it works for itself. Most forks have ended by then.
 const RESTING: Duration = Duration::from_millis(50);
 
-/// What a template is asked for.
+/// A request to a template.
 enum Asked {
     /// A fork, with these descriptors.
     Fork([OwnedFd; 3]),
-    /// To use huge pages there.
+    /// To use huge pages at these addresses.
     Huge(Pending),
-    /// Nothing in time.
+    /// No request in time.
     Nothing,
-    /// Nothing any more.
+    /// No further request will come.
     Over,
 }
 
-/// What says that it could not be done, and why. An error that has no number is `EIO`: 0 says that it is
-/// done.
+/// The answer that reports an error. An error without a number becomes `EIO`, as 0 means success.
 fn refusal(errno: Errno) -> [u8; ANSWER_BYTES] {
     let errno = match errno {
         Errno::UnknownErrno => Errno::EIO,
@@ -272,8 +271,8 @@ enum Cloned {
     Parent { pid: i32, pidfd: RawFd },
 }
 
-/// Forks. The C library's own call would make a child of the template's, and could not be told
-/// from one that boot makes.
+/// Forks. The C library's `fork` would make a child of the template, and the filter could not
+/// tell it from one that boot makes.
 fn clone(thread_id: usize) -> nix::Result<Cloned> {
     let mut pidfd: c_int = -1;
     let thread_id = thread_id.cast_signed() as c_long;
@@ -306,7 +305,7 @@ fn clone(thread_id: usize) -> nix::Result<Cloned> {
 /// Puts the descriptors of a fork in place, and closes all others.
 fn arrange([channel, stdout, stderr]: [OwnedFd; 3]) {
     let put = || -> nix::Result<()> {
-        // Its own, not the template's: what is set on one is not to show on another's.
+        // Opened anew, not the template's: forks must not share one open file's flags.
         let null = raw_descriptors::open_for_reading(c"/dev/null")?;
         let lowest = process::LOWEST_SOURCE;
         let sources = [
@@ -321,22 +320,22 @@ fn arrange([channel, stdout, stderr]: [OwnedFd; 3]) {
         raw_descriptors::close_from(process::CHANNEL + 1)
     };
     let done = put();
-    // Closed by now, and their numbers may be others'.
+    // Already closed; their numbers may be in use again.
     std::mem::forget((channel, stdout, stderr));
     if done.is_err() {
         system_calls::exit_now(BROKEN);
     }
 }
 
-/// The exit status of a fork that could not be set up so far that it could say so.
+/// The exit status of a fork whose setup failed too early to report why.
 const BROKEN: c_int = 127;
 
 impl Fork {
-    /// Has its own view, and is nobody's but its keeper's. Needs no orders, so that these can be on
-    /// their way meanwhile.
+    /// Gives the fork its own view and ties its life to the keeper alone. Needs no orders, so they
+    /// can be sent meanwhile.
     ///
     /// # Errors
-    /// What could not be done, in words for the user. The fork has to end then.
+    /// The failed step, in words for the user. The fork must then end.
     pub fn set_up(self) -> Result<SetUp, String> {
         let layer = self.try_set_up().map_err(words)?;
         let Self { closing, mask, .. } = self;
@@ -356,23 +355,22 @@ impl Fork {
     }
 }
 
-/// The fork of a template, in its own view.
+/// The fork of a template, with its own view.
 pub struct SetUp {
     closing: Closing,
     mask: SigSet,
-    /// The directory of its layer, where it has one: for the host, with the first packet that is
-    /// sent to it.
+    /// The directory of its layer, if it has one. It goes to the host with the first packet.
     pub layer: Option<OwnedFd>,
 }
 
 impl SetUp {
-    /// Takes the other guards, for good.
+    /// Installs the other guards, for good.
     ///
     /// # Errors
     /// As for [`Fork::set_up`].
     pub fn confine(&self, wanted: &Limits, guards: &FinalGuards) -> Result<Taken, String> {
         let taken = self.try_confine(wanted, guards).map_err(words)?;
-        // Worth nothing any more, but nobody's business.
+        // Useless now, but still a secret.
         system_calls::set_pass(0);
         Ok(taken)
     }

@@ -9,7 +9,7 @@ use crate::{Policy, limits, privileges, procfs, view};
 /// What a guard does for one process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GuardState {
-    /// It does all that it exists for.
+    /// It works fully.
     InForce,
     /// It does less than it should.
     Degraded {
@@ -21,15 +21,15 @@ pub enum GuardState {
         /// Why, in words for the user.
         because: String,
     },
-    /// It was not asked for.
+    /// It was not requested.
     LeftOut {
-        /// By what, in words for the user.
+        /// What left it out, in words for the user.
         because: String,
     },
 }
 
 impl GuardState {
-    /// What it says besides.
+    /// The text of a state that has one.
     pub fn text_mut(&mut self) -> Option<&mut String> {
         match self {
             Self::InForce => None,
@@ -52,7 +52,7 @@ impl fmt::Display for GuardState {
     }
 }
 
-/// What became of the guards that a process has before its program.
+/// The states of the guards that a process has before its program runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guards {
     /// A process of its own, with no descriptor but those that it was given.
@@ -63,14 +63,14 @@ pub struct Guards {
     pub privileges: GuardState,
     /// [`Policy::view`].
     pub filesystem: GuardState,
-    /// Its end, and that of all that it has started.
+    /// The end of the process and of everything that it started.
     pub deadline: GuardState,
 }
 
-/// The guards of a process that was started with `policy`.
+/// The states of the guards of a process started with `policy`.
 ///
-/// A guard that the policy asks for and that could not be taken is a
-/// [`SpawnError`](crate::SpawnError), so a process that runs has what is listed here.
+/// A requested guard that could not be taken is a [`SpawnError`](crate::SpawnError), so a running
+/// process has what is listed here.
 pub(crate) fn states(policy: &Policy) -> Guards {
     Guards {
         process: process(),
@@ -90,7 +90,7 @@ fn process() -> GuardState {
     }
 }
 
-/// To end all that a process started, the keeper reads its own children from `/proc`.
+/// To end everything that a process started, the keeper lists its own children in `/proc`.
 fn deadline() -> GuardState {
     if procfs::is_mounted() {
         GuardState::InForce

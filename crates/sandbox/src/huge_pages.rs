@@ -1,8 +1,8 @@
-//! Huge pages for what a template has in memory. A fork copies one entry of the page table for each
-//! instead of 512, and takes as many down at its end; a page that it writes to is copied by itself
-//! all the same (Documentation/admin-guide/mm/transhuge.rst).
+//! Huge pages for a template's memory. For each, a fork copies one page table entry instead of 512,
+//! and removes one at its end. A page that it writes to is still copied alone
+//! (Documentation/admin-guide/mm/transhuge.rst).
 //!
-//! A template cannot see its own mappings, there is no `/proc` where it is: its host tells it.
+//! A template has no `/proc` and cannot see its own mappings, so its host sends them.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -13,23 +13,23 @@ use nix::errno::Errno;
 
 use crate::system_calls::{self, HUGE_BYTES, PAGES};
 
-/// As many are told at most: 1 GiB.
+/// The most huge pages that are sent: 1 GiB.
 pub(crate) const WINDOWS_MAX: usize = 512;
 /// Bytes of an address in a packet.
 const ADDRESS_BYTES: usize = size_of::<u64>();
-/// Bytes of a packet that tells of them.
+/// Bytes of the largest packet with addresses.
 pub(crate) const PACKET_BYTES: usize = ADDRESS_BYTES * WINDOWS_MAX;
 
-/// How often each may be put off, on the average.
+/// How often each may be postponed, on average.
 const TRIES: usize = 4;
 
-/// It takes a millisecond; more where the kernel has to move others' memory for it first.
+/// One takes about a millisecond, or more if the kernel first has to move other memory.
 const SLOW: Duration = Duration::from_millis(10);
 
-/// A packet that tells a process where its memory may be put into huge pages. Empty: nowhere.
+/// Makes the packet that tells a process where its memory may use huge pages; empty if nowhere.
 ///
 /// # Errors
-/// Where `/proc` does not tell.
+/// If `/proc` cannot be read.
 pub(crate) fn packet_for(pid: i32) -> io::Result<Vec<u8>> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
     let windows = maps.lines().filter_map(private_memory).flat_map(windows_in);
@@ -39,7 +39,7 @@ pub(crate) fn packet_for(pid: i32) -> io::Result<Vec<u8>> {
         .collect())
 }
 
-/// Where a mapping begins and ends that is memory of the process's own, by its line in `maps`.
+/// The bounds of a mapping, by its line in `maps`, if it is the process's private memory.
 fn private_memory(line: &str) -> Option<(u64, u64)> {
     let mut fields = line.split_whitespace();
     let (begin, end) = fields.next()?.split_once('-')?;
@@ -53,7 +53,7 @@ fn private_memory(line: &str) -> Option<(u64, u64)> {
     Some((address(begin)?, address(end)?))
 }
 
-/// The huge pages that lie wholly in a mapping.
+/// The huge pages that fit wholly in a mapping.
 fn windows_in((begin, end): (u64, u64)) -> impl Iterator<Item = u64> {
     let size = HUGE_BYTES as u64;
     let first = begin.next_multiple_of(size);
@@ -62,18 +62,18 @@ fn windows_in((begin, end): (u64, u64)) -> impl Iterator<Item = u64> {
         .filter(move |at| end - at >= size)
 }
 
-/// What is still to be put into huge pages.
+/// The memory still to be moved into huge pages.
 #[derive(Default)]
 pub(crate) struct Pending {
     windows: VecDeque<usize>,
-    /// How often one may still be put off.
+    /// How often pages may still be postponed.
     patience: usize,
-    /// The last one took its time: what asks for a fork is not to wait for another.
+    /// The last one was slow: a request for a fork must not wait for another.
     is_slow: bool,
 }
 
 impl Pending {
-    /// What a packet tells of.
+    /// Decodes a packet.
     pub(crate) fn of(packet: &[u8]) -> Self {
         let addresses = packet.chunks_exact(ADDRESS_BYTES).filter_map(|bytes| {
             let address = u64::from_ne_bytes(bytes.try_into().ok()?);
@@ -95,8 +95,8 @@ impl Pending {
         self.is_slow
     }
 
-    /// Does the next one, which takes about a millisecond. One that is mostly not in use stays as it
-    /// is, and so does one that the kernel cannot do.
+    /// Handles the next page, which takes about a millisecond. Skips it if it is mostly unused or
+    /// the kernel cannot move it.
     pub(crate) fn step(&mut self) {
         let Some(window) = self.windows.pop_front() else {
             return;
@@ -106,12 +106,12 @@ impl Pending {
         }
         let began = Instant::now();
         match system_calls::collapse(window) {
-            // Somebody else is at one of its pages: a fork that writes to it, or ends.
+            // Another process is using one of its pages: a fork that writes to it, or ends.
             Err(Errno::EAGAIN) if self.patience > 0 => {
                 self.patience -= 1;
                 self.windows.push_back(window);
             }
-            // There is none to be had: memory is short, or in pieces (madvise(2)).
+            // No huge page is available: memory is short or fragmented (madvise(2)).
             Err(Errno::ENOMEM | Errno::EBUSY) => self.windows.clear(),
             _ => {}
         }
@@ -162,7 +162,7 @@ mod tests {
             *byte = at.to_le_bytes().into_iter().fold(0, u8::wrapping_add);
         }
         let window = (memory.as_ptr() as usize).next_multiple_of(HUGE_BYTES);
-        // The kernel's own collector of huge pages takes them out of the page table for a moment.
+        // The kernel's khugepaged removes pages from the page table for a moment.
         let until = Instant::now() + Duration::from_secs(10);
         while system_calls::resident_pages(window) != PAGES && Instant::now() < until {
             std::thread::yield_now();

@@ -1,11 +1,11 @@
 //! The keeper: a small process between the host and the process that it started. It ends
-//! everything below it when the process ends, when the host says so, and when the host is gone.
+//! everything below it when the process ends, when the host requests it, or when the host is gone.
 //!
-//! The keeper of a template is the parent of the template's forks, too. It tells the host how each
-//! of them ended, and lives on after the template as long as there are any.
+//! The keeper of a template is also the parent of the template's forks. It reports to the host how
+//! each of them ended, and outlives the template as long as forks remain.
 //!
-//! It is a clone of a host that may have had other threads, and stays one: nothing here
-//! allocates, takes a lock or panics.
+//! It is a clone of a host that may have had other threads, and never executes a program: nothing
+//! here allocates, takes a lock or panics.
 
 use std::os::fd::RawFd;
 
@@ -22,12 +22,12 @@ use crate::process::{Descriptors, LOWEST_SOURCE, REPORT};
 use crate::template::ForkEnded;
 use crate::{limits, raw_descriptors, spawn, system_calls};
 
-/// What the keeper needs, all of it made by the host.
+/// What the keeper needs, all made by the host.
 pub(crate) struct Plan<'a> {
     pub(crate) prepared: &'a PreparedLaunch,
     pub(crate) descriptors: Descriptors,
-    /// To the host: a report on the start, once. From the host: a signal number to pass on, or
-    /// the end of everything when it closes.
+    /// To the host: one report on the start. From the host: a signal number to pass on. When it
+    /// closes, the keeper ends everything.
     pub(crate) lifeline: RawFd,
     /// A pidfd of the host.
     pub(crate) host: Option<RawFd>,
@@ -36,10 +36,10 @@ pub(crate) struct Plan<'a> {
 // The keeper's own descriptors; 0 to 2 are /dev/null.
 const LIFELINE: RawFd = 3;
 const HOST: RawFd = 4;
-/// Readable when the process has become its program, or could not.
+/// Readable once the process has become its program, or failed to.
 const START: RawFd = 5;
 
-/// Exit code of a keeper, or a process, that could not be set up; the report says why.
+/// Exit code of a keeper or a process whose setup failed; the report says why.
 const NOT_STARTED: c_int = 127;
 
 /// The main function of the keeper.
@@ -68,15 +68,15 @@ impl Drop for NoUnwinding {
     }
 }
 
-/// Takes a session of its own, makes the process and lets go of all that is the host's.
+/// Starts its own session, makes the process and releases everything that belongs to the host.
 fn set_up(plan: &Plan<'_>) -> Result<Keeper, Failure> {
     let failed = |e| Step::Keeper.failed(e);
-    // Keys on the host's terminal and signals to its group are the host's to handle.
+    // The host handles keys on its terminal and signals to its group.
     setsid().map_err(failed)?;
     prctl::set_name(c"altair-keeper").map_err(failed)?;
     prctl::set_child_subreaper(true).map_err(failed)?;
-    // A process that could stop the keeper is not to outlive the host that way. The signal comes
-    // when the thread that made the keeper ends, and is nothing to a keeper that runs.
+    // A process that can stop the keeper must not outlive the host that way. The signal comes
+    // when the thread that made the keeper ends. It does not affect a running keeper.
     prctl::set_pdeathsig(Signal::SIGCONT).map_err(failed)?;
     let (start, report) = raw_descriptors::pipe_at(LOWEST_SOURCE).map_err(failed)?;
     raw_descriptors::put(report, REPORT, true).map_err(failed)?;
@@ -116,14 +116,14 @@ fn let_go(plan: &Plan<'_>, start: RawFd) -> nix::Result<()> {
     }
     raw_descriptors::put(start, START, true)?;
     raw_descriptors::close_from(START + 1)?;
-    // The process may run as the same user: it is not to read the host's memory in the keeper's.
+    // The process may run as the same user and must not read the host's memory in the keeper.
     prctl::set_dumpable(false)?;
-    // So that the host's directory can be unmounted; staying there would do no harm.
+    // So that the host's directory can be unmounted. Failure is harmless.
     let _ = nix::unistd::chdir(c"/");
     Ok(())
 }
 
-/// Tells the host how the start went. A host that does not listen is gone or going.
+/// Reports to the host how the start went. A host that does not listen has ended or is ending.
 fn tell(report: Report) {
     raw_descriptors::send(LIFELINE, &encode(report));
 }
@@ -135,21 +135,21 @@ struct Keeper {
     /// Where signals to the keeper are read; all are blocked.
     signals: RawFd,
     host: Option<RawFd>,
-    /// The process has not become its program yet.
+    /// The process has not yet become its program.
     starting: bool,
-    /// Everything is to end.
+    /// Everything must end.
     ending: bool,
     /// The process is a template.
     template: Option<Pressure>,
 }
 
-/// Where the kernel tells that memory is short (Documentation/accounting/psi.rst): a template is
-/// not worth that others wait for it.
+/// The kernel's notification that memory is short (Documentation/accounting/psi.rst). Other
+/// processes must not wait for memory because of a template.
 struct Pressure(Option<RawFd>);
 
 impl Pressure {
-    /// 200 ms of 2 s in which some process waits for memory. Whole multiples of 2 s are for
-    /// everybody; other windows are for privileged users.
+    /// Some process waited for memory for 200 ms within 2 s. Any user may watch windows that are
+    /// multiples of 2 s; other windows need privileges.
     const TRIGGER: &[u8] = b"some 200000 2000000\0";
 
     fn watch(lowest: RawFd) -> Self {
@@ -177,7 +177,7 @@ impl Keeper {
     }
 
     fn is_over(&self) -> bool {
-        // The forks of a template that has ended are still to end.
+        // The forks of a template that has ended still have to end.
         self.status.is_some() && (self.template.is_none() || !system_calls::has_children())
     }
 
@@ -188,7 +188,7 @@ impl Keeper {
             revents: 0,
         };
         let pressure = self.template.as_ref().and_then(|pressure| pressure.0);
-        // poll(2) passes over negative descriptors.
+        // poll(2) ignores negative descriptors.
         let mut fds = [
             watch(self.signals),
             watch(LIFELINE),
@@ -203,7 +203,7 @@ impl Keeper {
         raw_descriptors::poll(&mut fds, -1);
         let [signals, lifeline, host, start, pressure] = fds.map(|fd| fd.revents != 0);
         if pressure {
-            // The template alone: its forks are somebody's runs. Once is enough.
+            // Kills only the template: its forks are runs. Once is enough.
             if self.status.is_none() {
                 let _ = system_calls::kill(self.process, libc::SIGKILL);
             }
@@ -223,13 +223,13 @@ impl Keeper {
         }
     }
 
-    /// The end of the pipe is the exec that closed the other end of it.
+    /// The exec closes the other end of the pipe; end of file means success.
     fn report_start(&mut self) {
         let mut bytes = [0; REPORT_BYTES];
         let report = match raw_descriptors::read(START, &mut bytes) {
             Ok(REPORT_BYTES) => decode(bytes).unwrap_or(Ok(self.process)),
             Ok(_) => Ok(self.process),
-            // Ended before it came that far, by the host or its end.
+            // The process was ended before the exec.
             Err(errno) => Err(Step::Exec.failed(errno)),
         };
         tell(report);
@@ -243,7 +243,7 @@ impl Keeper {
                 self.ending = true;
             }
         }
-        // Orphans of the process come to the keeper and are collected as they end.
+        // Orphans of the process become the keeper's children and are collected as they end.
         while let Ok(Some((pid, status))) = system_calls::reap_one() {
             if pid == self.process {
                 self.status = Some(status);
@@ -253,13 +253,13 @@ impl Keeper {
         }
     }
 
-    /// Does what the host says over the lifeline.
+    /// Handles what the host sends over the lifeline.
     fn obey(&mut self) {
         let mut signal = [0u8; 1];
         match raw_descriptors::receive(LIFELINE, &mut signal) {
             Ok(1) => {
                 let [signal] = signal;
-                // Collected by nobody but the keeper, the process's id is its own until then.
+                // Only the keeper collects the process, so until then its id is not reused.
                 if self.status.is_none() {
                     let _ = system_calls::kill(self.process, c_int::from(signal));
                 }
@@ -270,11 +270,11 @@ impl Keeper {
     }
 }
 
-/// Ends the keeper the way the process ended, for the host to see.
+/// Ends the keeper the way the process ended, so that the host sees it.
 fn mirror(status: Option<c_int>) -> ! {
     let status = status.unwrap_or(libc::SIGKILL);
     if libc::WIFSIGNALED(status) {
-        // Dying from the signal is not to leave a core file of the host's memory.
+        // Dying from the signal must not leave a core file with the host's memory.
         let _ = limits::no_core();
         let _ = system_calls::kill(getpid().as_raw(), libc::WTERMSIG(status));
         let _ = system_calls::unblock_signals();

@@ -1,6 +1,6 @@
-//! Ending everything below the keeper.
+//! Ends everything below the keeper.
 //!
-//! Like the keeper, nothing here allocates, takes a lock or panics.
+//! As in the keeper, nothing here allocates, takes a lock or panics.
 
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
@@ -10,26 +10,26 @@ use nix::libc::{self, c_int};
 
 use crate::{procfs, raw_descriptors, system_calls};
 
-/// How long the keeper tries to end what the process left behind. Only a process that the kernel
-/// does not let it end, or cannot end, outlives even the first milliseconds of it.
+/// How long the keeper tries to end what the process left behind. Normally this takes milliseconds;
+/// only a process that the keeper may not or cannot kill takes longer.
 pub(crate) const SWEEP_LIMIT: Duration = Duration::from_secs(3);
-/// Rounds of the sweep in which every signal was refused, after which it gives up: what is left
-/// runs as another user.
+/// The sweep gives up after this many rounds in which every signal was refused: what is left runs
+/// as another user.
 const REFUSED_ROUNDS: u32 = 20;
-/// Milliseconds between two rounds of the sweep when no child's end is seen in between.
+/// Milliseconds between two rounds of the sweep if no child ends in between.
 const ROUND_MS: c_int = 10;
 
-/// Ends and collects every process below the keeper. Gives the raw wait status of the process if
+/// Ends and collects every process below the keeper. Returns the raw wait status of the process if
 /// it was collected here.
 ///
-/// The keeper is the parent of all orphans below it, so ending its children again and again takes
-/// the tree down from the top, whatever sessions and forks were made to hide.
+/// The keeper is the parent of all orphans below it, so ending its children repeatedly removes the
+/// tree from the top, whatever sessions and forks a process used to hide.
 pub(crate) fn sweep(known: Option<(c_int, RawFd)>) -> Option<c_int> {
     let began = Instant::now();
     let (process, signals) = known.unwrap_or((-1, -1));
     let mut status = None;
     let mut refused_rounds = 0;
-    // What most runs leave behind is nothing, and that costs one call to see.
+    // Most runs leave nothing behind; one call detects that.
     match system_calls::reap_one() {
         Ok(Some((pid, ended))) if pid == process => status = Some(ended),
         Ok(_) => {}
@@ -51,12 +51,13 @@ pub(crate) fn sweep(known: Option<(c_int, RawFd)>) -> Option<c_int> {
                     }
                 }
                 Ok(None) => break,
-                // No child at all: all done.
+                // No children: all done.
                 Err(_) => return status,
             }
         }
         if !progress {
-            // Until the next child ends; the time is for orphans that come without a signal.
+            // Wait for the next child to end. The timeout is for orphans that come without a
+            // signal.
             let mut fds = [libc::pollfd {
                 fd: signals,
                 events: libc::POLLIN,
@@ -69,7 +70,7 @@ pub(crate) fn sweep(known: Option<(c_int, RawFd)>) -> Option<c_int> {
     status
 }
 
-/// Kills all children of the keeper. `false` when there were some and none could be killed.
+/// Kills all children of the keeper. Returns `false` if there were some and none could be killed.
 fn kill_children(process: c_int) -> bool {
     let (mut seen, mut refused) = (0u32, 0u32);
     let listed = procfs::each_child(&mut |pid| {
@@ -79,7 +80,7 @@ fn kill_children(process: c_int) -> bool {
         }
     });
     if !listed && process > 0 {
-        // Without /proc: the process and its group. Its id is not reused for a group while
+        // Without /proc: kill the process and its group. Its id is not reused for a group while
         // members of the group are left.
         let _ = system_calls::kill(process, libc::SIGKILL);
         let _ = system_calls::kill(-process, libc::SIGKILL);

@@ -1,4 +1,4 @@
-//! What to start, and the form of it that the child needs.
+//! What to start, and its prepared form for the child.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -10,7 +10,7 @@ use nix::libc::c_char;
 
 use crate::{Policy, SpawnError, limits, privileges, view};
 
-/// Everything that is needed to start one process. Plain data.
+/// Everything needed to start one process. Plain data.
 #[derive(Debug)]
 pub struct Launch {
     /// The program: a path, absolute or relative to the host's working directory. `PATH` is not
@@ -28,17 +28,17 @@ pub struct Launch {
     pub channel: Option<OwnedFd>,
     /// What the process may do.
     pub policy: Policy,
-    /// Whether it is a template ([`Template`](crate::Template)): with a view, it keeps what its
-    /// forks need to mount theirs, in a user namespace of its own.
+    /// Whether it is a template ([`Template`](crate::Template)). With a view, it gets its own user
+    /// namespace and keeps what its forks need to mount theirs.
     pub template: bool,
 }
 
-/// A [`Launch`] in the form of system calls: made before the clone, as nothing may be allocated
+/// A [`Launch`] prepared for system calls. Made before the clone, as nothing may be allocated
 /// after it.
 pub(crate) struct PreparedLaunch {
     pub(crate) program: CString,
     pub(crate) cwd: CString,
-    /// Own what the two lists of pointers point to.
+    /// Owns the strings that `argv` and `envp` point to.
     _strings: Vec<CString>,
     argv: Vec<*const c_char>,
     envp: Vec<*const c_char>,
@@ -54,7 +54,7 @@ pub(crate) struct PreparedLaunch {
 impl PreparedLaunch {
     pub(crate) fn new(launch: &Launch) -> Result<Self, SpawnError> {
         let host = |what| move |source| SpawnError::Host { what, source };
-        // Resolved here, as the process executes it from a working directory of its own.
+        // Resolved here, as the process executes it from its own working directory.
         let program = std::path::absolute(&launch.program)
             .map_err(host("the program's path cannot be resolved"))?;
         let limits = limits::PreparedLimits::new(&launch.policy.limits)
@@ -112,9 +112,9 @@ impl PreparedLaunch {
     }
 }
 
-/// The user namespace in which the view is made: a host that may not mount needs one, and so does a
-/// template, which is to mount again and have no right outside. Only the process's own user is in
-/// it: what its forks can do there, they can do to that user's files alone.
+/// The user namespace in which the view is made. A host that may not mount needs one, and so does
+/// a template, which mounts again later and has no rights outside. It contains only the process's
+/// own user, so the template's forks get rights over that user's files only.
 fn user_namespace(launch: &Launch) -> Result<Option<view::UserNamespace>, SpawnError> {
     if privileges::may_mount() && !launch.template {
         return Ok(None);
@@ -139,7 +139,7 @@ fn c_string(text: &OsStr, what: impl FnOnce() -> String) -> Result<CString, Spaw
     CString::new(text.as_bytes()).map_err(|_| SpawnError::NulByte { what: what() })
 }
 
-/// Whether there is a file at `path`, as far as the host can see.
+/// Whether `path` exists, as far as the host can see.
 pub(crate) fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

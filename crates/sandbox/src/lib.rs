@@ -4,14 +4,14 @@
 //! [`Launch::spawn`] starts it behind the guards that follow from the policy, and
 //! [`Child::supervise`] runs it to its end: it keeps the head of each output stream, exchanges
 //! packets over an optional channel, enforces a deadline, and returns only when the process *and
-//! everything that it started* is gone.
+//! everything that it started* have ended.
 //!
 //! Three processes take part. The **host** is the caller. The **keeper** is a small process
-//! between the two (`altair-keeper` in `ps`): it is a session of its own and the parent that all
-//! orphans below it come to, so that it can end whatever the process left behind; it does so
-//! when the process ends, when the host asks for it, and when the host is no longer there. The
-//! **process** is the program itself. The application in the host never sees the keeper: neither
-//! `SIGCHLD` nor `waitpid(-1)` tells of it.
+//! between the two (`altair-keeper` in `ps`). It has its own session and becomes the parent of all
+//! orphans below it, so it can end whatever the process left behind. It does so when the process
+//! ends, when the host requests it, and when the host is gone. The **process** is the program
+//! itself. The application in the host never sees the keeper: neither `SIGCHLD` nor `waitpid(-1)`
+//! reports it.
 //!
 //! ```
 //! use std::time::Duration;
@@ -34,15 +34,13 @@
 //! # }
 //! ```
 //!
-//! What this crate cannot do: end what was handed to another service (a container daemon, `at`),
-//! or, with [`Privileges::Keep`], a process that became another user through a set-uid program.
-//! A process of the same user as its host can kill the keeper (it dies with it, but what it
-//! started before does not) or stop it again and again; a filter on signals or a process
-//! namespace has to stand before that.
-//! A process that runs as another user ([`RunAs`]) cannot.
+//! This crate cannot end work that was handed to another service (a container daemon, `at`) or,
+//! with [`Privileges::Keep`], a process that became another user through a set-uid program.
+//! A process of the same user as its host can kill the keeper (the process dies with it, but what
+//! it started before does not) or stop it again and again; preventing that takes a filter on
+//! signals or a pid namespace. A process that runs as another user ([`RunAs`]) cannot do this.
 //!
-//! Needs Linux 5.4 (`waitid` on a pidfd); where `close_range` (5.9) is missing, `/proc` is read
-//! instead.
+//! Needs Linux 5.4 (`waitid` on a pidfd). Without `close_range` (5.9), it reads `/proc` instead.
 
 mod acting;
 pub mod bounded;

@@ -12,20 +12,19 @@ use crate::GuardState;
 use crate::error::{Failure, Step};
 use crate::{procfs, raw_descriptors};
 
-/// Resource limits of one process; what it starts inherits them. `None` leaves a limit as the
-/// host has it.
+/// Resource limits of one process, inherited by what it starts. `None` leaves the host's limit.
 ///
-/// A limit is only ever tightened: where the host's own is lower, that one stays. The limit for
-/// core files (`RLIMIT_CORE`) is always 1: no core file is that small, and unlike with 0 the kernel
-/// does not start a program either that takes it (core(5); `do_coredump` in fs/coredump.c).
+/// A limit is only ever tightened: if the host's own limit is lower, that one stays. The limit for
+/// core files (`RLIMIT_CORE`) is always 1. No core file is that small, and unlike with 0 the kernel
+/// does not start a core dump program either (core(5); `do_coredump` in fs/coredump.c).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Bytes of private writable memory (`RLIMIT_DATA`). Does not count shared anonymous memory,
     /// memfds and System V segments.
     pub data_bytes: Option<u64>,
-    /// Bytes of address space (`RLIMIT_AS`): of everything that is mapped, read-only and shared too.
-    /// Private memory that is filled and then made read-only does not count as data any more
-    /// (`mprotect_fixup` in mm/mprotect.c); this bounds it.
+    /// Bytes of address space (`RLIMIT_AS`): all mappings, read-only and shared ones included.
+    /// Private memory that is filled and then made read-only no longer counts as data
+    /// (`mprotect_fixup` in mm/mprotect.c); this limit bounds it.
     pub address_space_bytes: Option<u64>,
     /// Seconds of processor time (`RLIMIT_CPU`): `SIGXCPU` when they are used up, `SIGKILL` one
     /// second later for a process that ignores it.
@@ -33,29 +32,28 @@ pub struct Limits {
     /// Bytes of the largest file that can be written (`RLIMIT_FSIZE`). A write beyond it fails
     /// with `EFBIG`; the signal `SIGXFSZ` is ignored from the start.
     pub file_size_bytes: Option<u64>,
-    /// Signals that may wait to be delivered (`RLIMIT_SIGPENDING`), with those of all other processes
-    /// of its user. Each takes kernel memory, and a timer needs one.
+    /// Pending signals (`RLIMIT_SIGPENDING`), together with those of all other processes of its
+    /// user. Each takes kernel memory, and a timer needs one.
     pub pending_signals: Option<u64>,
-    /// Open descriptors at a time (`RLIMIT_NOFILE`). What hands descriptors to its host takes this
-    /// limit by itself and last ([`FinalGuards`](crate::FinalGuards)): a descriptor is not sent where
-    /// more of its user's are under way, whosoever, than the sender may have open (unix(7),
-    /// `ETOOMANYREFS`).
+    /// Descriptors open at a time (`RLIMIT_NOFILE`). A process that sends descriptors to its host
+    /// sets this limit itself, last ([`FinalGuards`](crate::FinalGuards)): sending fails if its
+    /// user has more descriptors in flight, from any process, than the sender may have open
+    /// (unix(7), `ETOOMANYREFS`).
     pub descriptors: Option<u64>,
-    /// Locks on ranges of files (fcntl(2), `F_SETLK`), which no limit of the kernel's counts: the host
-    /// looks what there is, after 100 ms and then once a second at least, and ends a process that has
-    /// more.
+    /// Locks on ranges of files (fcntl(2), `F_SETLK`). No kernel limit counts them, so the host
+    /// does: after 100 ms, and then at least once a second. It ends a process that has more.
     pub file_locks: Option<usize>,
 }
 
-/// When the host first looks how many file locks a process has; twice as long after that each time, up
-/// to [`LOOK_AFTER_MAX`].
+/// When the host first counts a process's file locks. The interval doubles each time, up to
+/// [`LOOK_AFTER_MAX`].
 pub(crate) const LOOK_AFTER: Duration = Duration::from_millis(100);
 pub(crate) const LOOK_AFTER_MAX: Duration = Duration::from_secs(1);
 
-/// How long a process that ignores `SIGXCPU` lives on, in seconds of processor time.
+/// How long a process that ignores `SIGXCPU` survives, in seconds of processor time.
 const CPU_GRACE_SECONDS: u64 = 1;
 
-/// One limit to set, with the step that a failure is reported as.
+/// One limit to set, and the step that a failure is reported as.
 struct Entry {
     step: Step,
     resource: Resource,
@@ -63,11 +61,11 @@ struct Entry {
     hard: rlim_t,
 }
 
-/// The limits to set, worked out in the host so that the child only makes the system calls.
+/// The limits to set, computed in the host so that the child only makes system calls.
 pub(crate) struct PreparedLimits(Vec<Entry>);
 
 impl PreparedLimits {
-    /// Works the values out from what the host itself has.
+    /// Computes the values from the host's own limits.
     pub(crate) fn new(limits: &Limits) -> nix::Result<Self> {
         let cpu_hard = limits
             .cpu_seconds
@@ -127,29 +125,29 @@ impl PreparedLimits {
     }
 }
 
-/// Has the kernel make no core file of the calling process, nor give its memory to a program, for as
-/// long as it lives and whatever it executes.
+/// Prevents core files of the calling process, and core dump programs from getting its memory, for
+/// its lifetime and whatever it executes.
 pub(crate) fn no_core() -> nix::Result<()> {
-    // Where the kernel starts a program all the same, there is no memory for it to take (core(5),
+    // If the kernel starts a core dump program anyway, there is no memory for it to read (core(5),
     // "Controlling which mappings are written to the core dump").
     if let Ok(file) = raw_descriptors::open_for_writing(CORE_FILTER) {
         let _ = raw_descriptors::write_all(file, b"0");
         raw_descriptors::close(file);
     }
     match setrlimit(Resource::RLIMIT_CORE, CORE_BYTES, CORE_BYTES) {
-        // The host's own is 0, and it may not raise it.
+        // The host's own limit is 0, and it may not raise it.
         Err(Errno::EPERM) => setrlimit(Resource::RLIMIT_CORE, 0, 0),
         set => set,
     }
 }
 
-/// As many bytes as no core file has.
+/// Fewer bytes than any core file has.
 const CORE_BYTES: rlim_t = 1;
 
-/// Which of a process's memory is in a core file.
+/// Selects the memory of a process that goes into a core file.
 const CORE_FILTER: &CStr = c"/proc/self/coredump_filter";
 
-/// What keeps [`no_core`] from doing all that it is to; `None`: nothing.
+/// Why [`no_core`] cannot prevent every core dump; `None` if it can.
 pub(crate) fn why_a_core() -> Option<&'static str> {
     let (_, hard) = getrlimit(Resource::RLIMIT_CORE).ok()?;
     let filter = std::fs::OpenOptions::new()
@@ -167,20 +165,20 @@ pub(crate) fn why_a_core() -> Option<&'static str> {
     )
     .unwrap_or(false);
     (hard < CORE_BYTES && is_piped && !may_raise).then_some(
-        "no core files: the machine's core_pattern is a program, which gets the memory of a process \
-         that crashes where its limit is 0, and the host's own hard limit (ulimit -Hc) keeps it there",
+        "no core files: the machine's core_pattern is a program, which gets the memory of a \
+         crashing process whose limit is 0, and the host's own hard limit (ulimit -Hc) is 0",
     )
 }
 
-/// Lets the calling process have as many descriptors as it may ever, so that one more can be sent. Gives
-/// how many it could have before.
+/// Raises the calling process's soft limit for descriptors to the hard limit, so that one more can
+/// be sent. Returns the previous soft limit.
 pub(crate) fn room_for_descriptors() -> Option<rlim_t> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).ok()?;
     Some(soft)
 }
 
-/// Lets the calling process have so many descriptors at a time. `for_now`: it may take more again.
+/// Limits the calling process's open descriptors. `for_now`: it may raise the limit again.
 pub(crate) fn limit_descriptors(descriptors: u64, for_now: bool) -> nix::Result<()> {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     let soft = descriptors.min(hard);
@@ -191,7 +189,7 @@ pub(crate) fn limit_descriptors(descriptors: u64, for_now: bool) -> nix::Result<
     )
 }
 
-/// Sets the limits of the calling process. Async-signal-safe: nothing but system calls.
+/// Sets the limits of the calling process. Async-signal-safe: it only makes system calls.
 pub(crate) fn apply(prepared: &PreparedLimits) -> Result<(), Failure> {
     for entry in &prepared.0 {
         setrlimit(entry.resource, entry.soft, entry.hard).map_err(|e| entry.step.failed(e))?;
@@ -199,7 +197,7 @@ pub(crate) fn apply(prepared: &PreparedLimits) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the limits are in force once the process runs.
+/// Whether the limits are in force when the process runs.
 pub(crate) fn state(limits: &Limits) -> GuardState {
     if *limits == Limits::default() {
         GuardState::LeftOut {
@@ -207,7 +205,7 @@ pub(crate) fn state(limits: &Limits) -> GuardState {
         }
     } else if limits.file_locks.is_some() && !procfs::is_mounted() {
         GuardState::Degraded {
-            to: "all but file locks, which nobody counts: /proc is not mounted".into(),
+            to: "all but file locks, which cannot be counted: /proc is not mounted".into(),
         }
     } else {
         GuardState::InForce
@@ -235,7 +233,7 @@ mod tests {
     fn no_core_is_the_one_limit_that_is_always_set() {
         let prepared = PreparedLimits::new(&Limits::default()).unwrap();
         assert!(prepared.0.is_empty());
-        // In a process of its own, whose limits are nobody else's.
+        // In a separate process, whose limits affect no other test.
         let mut shell = std::process::Command::new("/bin/sh");
         // SAFETY: system calls only.
         #[allow(unsafe_code)]

@@ -20,12 +20,12 @@ pub enum Stream {
 pub struct Captured {
     /// The first bytes, at most [`Supervision::output_limit`](crate::Supervision::output_limit).
     pub head: Vec<u8>,
-    /// Bytes written altogether; more than `head.len()` when it was cut.
+    /// Bytes written in total; more than `head.len()` if the output was cut.
     pub total: u64,
 }
 
 impl Captured {
-    /// Adds a chunk, of which at most `limit` bytes of the whole are kept.
+    /// Adds a chunk and keeps at most `limit` bytes in total.
     fn push(&mut self, chunk: &[u8], limit: usize) {
         let room = limit.saturating_sub(self.head.len());
         let kept = chunk.get(..room).unwrap_or(chunk);
@@ -37,23 +37,23 @@ impl Captured {
 /// The host's end of one stream.
 pub(crate) struct Tap {
     pub(crate) stream: Stream,
-    /// Gone once the end of the stream was read.
+    /// `None` once the end of the stream was read.
     pipe: Option<OwnedFd>,
     limit: usize,
     pub(crate) captured: Captured,
 }
 
-/// What one read gave.
+/// The result of one read.
 pub(crate) enum Read {
-    /// So many bytes, at the start of the buffer.
+    /// The number of bytes, at the start of the buffer.
     Bytes(usize),
-    /// Nothing more for now, or ever.
+    /// Nothing for now, or the end of the stream.
     Nothing,
 }
 
 impl Tap {
-    /// Reads `pipe` without ever blocking. Only the host's end of a pipe is affected: the two
-    /// ends are two open files with flags of their own.
+    /// Reads `pipe` without blocking. This affects only the host's end: the two ends are two open
+    /// files, each with its own flags.
     pub(crate) fn new(stream: Stream, pipe: OwnedFd, limit: usize) -> Self {
         // Fails only for a descriptor that is not open.
         let _ = fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
@@ -65,12 +65,12 @@ impl Tap {
         }
     }
 
-    /// What to poll, until the end of the stream was read.
+    /// The descriptor to poll, until the end of the stream was read.
     pub(crate) fn pipe(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Bytes that the pipe can hold; no more can be left in it by a process that has ended.
+    /// Bytes that the pipe can hold. A process that has ended leaves at most this much in it.
     pub(crate) fn capacity(&self) -> usize {
         self.pipe
             .as_ref()
@@ -79,7 +79,7 @@ impl Tap {
             .unwrap_or(0)
     }
 
-    /// Reads once and keeps what belongs to the head.
+    /// Reads once and keeps the part that belongs to the head.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Read {
         let Some(pipe) = &self.pipe else {
             return Read::Nothing;

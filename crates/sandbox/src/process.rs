@@ -1,5 +1,5 @@
-//! Guard: the process by itself. A session of its own, no terminal, no descriptor but its own,
-//! no core file, and no life without its keeper.
+//! Guard: isolation of the process. It has its own session, no terminal, only its own descriptors
+//! and no core file, and does not outlive its keeper.
 
 #![allow(unsafe_code)]
 
@@ -20,36 +20,37 @@ pub(crate) const CHANNEL: RawFd = 3;
 pub(crate) const REPORT: RawFd = 4;
 /// Where the process finds the lifeline until `exec`, which closes it.
 pub(crate) const LIFELINE: RawFd = 5;
-/// What becomes the process's descriptors must lie at or above this before, so that putting one
-/// in place cannot overwrite another.
+/// Descriptors that will be put in place must be at or above this number, so that putting one in
+/// place cannot overwrite another.
 pub(crate) const LOWEST_SOURCE: RawFd = 10;
 
-/// Files that a process makes are its own user's only, where they end with it.
+/// Gives only the process's own user access to files that it makes, if they end with it.
 const UMASK: Mode = Mode::S_IRWXG.union(Mode::S_IRWXO);
 
-/// What becomes the descriptors of the process; all at or above [`LOWEST_SOURCE`].
+/// The sources of the process's descriptors; all at or above [`LOWEST_SOURCE`].
 #[derive(Clone, Copy)]
 pub(crate) struct Descriptors {
     pub(crate) null: RawFd,
     pub(crate) stdout: RawFd,
     pub(crate) stderr: RawFd,
     pub(crate) channel: Option<RawFd>,
-    /// The keeper's end of the lifeline, over which the host gets what the process makes for it.
+    /// The keeper's end of the lifeline, over which the process sends the host what it makes for
+    /// it.
     pub(crate) lifeline: RawFd,
 }
 
 /// Separates the calling process from its host. Async-signal-safe.
 ///
-/// The signals have their default actions already; the keeper's are not changed before.
+/// The keeper has already set all signals to their default actions.
 pub(crate) fn isolate(descriptors: &Descriptors, makes_real_files: bool) -> Result<(), Failure> {
-    // The session's leader without a terminal: keys on the host's terminal do not reach it, and
-    // a signal to its own process group does not reach the keeper.
+    // A session leader without a terminal: keys on the host's terminal do not reach it, and a
+    // signal to its own process group does not reach the keeper.
     setsid().map_err(|e| Step::Session.failed(e))?;
     arrange(descriptors).map_err(|e| Step::Descriptors.failed(e))?;
     if !makes_real_files {
         umask(UMASK);
     }
-    // A write beyond RLIMIT_FSIZE is to fail with EFBIG, not to kill.
+    // A write beyond RLIMIT_FSIZE must fail with EFBIG, not kill the process.
     system_calls::ignore(Signal::SIGXFSZ).map_err(|e| Step::Signals.failed(e))
 }
 
@@ -65,9 +66,9 @@ fn arrange(descriptors: &Descriptors) -> nix::Result<()> {
     raw_descriptors::close_from(LIFELINE + 1)
 }
 
-/// Has the kernel take the calling process, and what it forks, before others where memory has run
-/// out (proc(5), `oom_score_adj`: up to 1000): it can be had again. Where that is not to be had, it
-/// is as any other.
+/// Makes the kernel's out-of-memory killer prefer the calling process and its forks (proc(5),
+/// `oom_score_adj`: up to 1000): they can be made again. On failure they rank like any other
+/// process.
 pub(crate) fn be_expendable() {
     if let Ok(file) = raw_descriptors::open_for_writing(c"/proc/self/oom_score_adj") {
         let _ = raw_descriptors::write_all(file, b"500");
@@ -75,9 +76,9 @@ pub(crate) fn be_expendable() {
     }
 }
 
-/// Has the kernel kill the calling process when its keeper ends. After any change of user, which
-/// would clear this again (prctl(2), `PR_SET_PDEATHSIG`). The keeper has one thread, so that
-/// "parent" means the keeper as a whole.
+/// Makes the kernel kill the calling process when its keeper ends. Called after any change of user,
+/// which clears this (prctl(2), `PR_SET_PDEATHSIG`). The keeper has one thread, so its "parent"
+/// thread is the whole keeper.
 pub(crate) fn die_with(keeper: Pid) -> Result<(), Failure> {
     let (option, signal) = (
         c_long::from(libc::PR_SET_PDEATHSIG),
@@ -86,7 +87,7 @@ pub(crate) fn die_with(keeper: Pid) -> Result<(), Failure> {
     // SAFETY: no pointer is passed.
     unsafe { system_calls::with_pass(libc::SYS_prctl, [option, signal, 0, 0, 0]) }
         .map_err(|e| Step::ParentWatch.failed(e))?;
-    // It may have ended before the line above.
+    // The keeper may have ended before the call.
     if getppid() == keeper {
         Ok(())
     } else {

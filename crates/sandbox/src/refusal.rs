@@ -1,8 +1,8 @@
-//! A system call that was refused, as the host learns of it.
+//! Refused system calls, as reported to the host.
 
 use std::path::PathBuf;
 
-/// A system call that a process made and that its filter refused.
+/// A system call that a process made and its filter refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -12,28 +12,29 @@ pub enum Refusal {
         family: i32,
         /// `SOCK_…`, without `SOCK_CLOEXEC` and `SOCK_NONBLOCK`.
         kind: i32,
-        /// `IPPROTO_…`, or 0 for the one that goes with the kind.
+        /// `IPPROTO_…`, or 0 for the kind's default.
         protocol: i32,
     },
-    /// `connect`: the address in words (`127.0.0.1:80`, `[::1]:80`, a socket's path, `@name` for an
-    /// abstract one), where it could be read.
+    /// `connect`, with the address in words (`127.0.0.1:80`, `[::1]:80`, a socket's path, `@name`
+    /// for an abstract one) if it could be read.
     Connect {
-        /// Where to.
+        /// The address.
         to: Option<String>,
     },
-    /// `connect` to where the process may connect to, and the host could not do it for it.
+    /// `connect` to a permitted address that the host could not make for the process.
     Unserved {
-        /// Where to.
+        /// The address.
         to: String,
-        /// Why not: it has no copy of the process's socket.
+        /// Why: the host has no copy of the process's socket.
         because: String,
     },
-    /// `bind`, `listen` or `accept`: the address in words, where there is one and it could be read.
+    /// `bind`, `listen` or `accept`, with the address in words if there is one and it could be
+    /// read.
     Listen {
-        /// Where.
+        /// The address.
         at: Option<String>,
     },
-    /// `execve` or `execveat`, with the path as it was given, where it could be read.
+    /// `execve` or `execveat`, with the path as given if it could be read.
     Execute {
         /// The program.
         path: Option<PathBuf>,
@@ -45,26 +46,26 @@ pub enum Refusal {
         /// How many a process may have.
         most: usize,
     },
-    /// A lock on a range of a file, of so many that the host has ended the process.
+    /// A lock on a range of a file, by a process with so many that the host has ended it.
     FileLock {
         /// How many a process may have.
         most: usize,
     },
-    /// `kill` and its kind.
+    /// `kill` and similar calls.
     Signal {
-        /// Whom: a process id, or as kill(2) has it.
+        /// The target: a process id, or another value as in kill(2).
         pid: i32,
-        /// Which, by number.
+        /// The signal's number.
         signal: i32,
     },
     /// `link` or `symlink`.
     Link,
-    /// Looking into another process: `ptrace`, `process_vm_readv`, `pidfd_getfd`, …
+    /// Inspecting another process: `ptrace`, `process_vm_readv`, `pidfd_getfd`, …
     Inspect {
         /// The system call's name.
         call: &'static str,
     },
-    /// Another call that only an attempt on the system makes: `mount`, `unshare`, `bpf`, …
+    /// Another call that only an attack on the system makes: `mount`, `unshare`, `bpf`, …
     Kernel {
         /// The system call's name.
         call: &'static str,

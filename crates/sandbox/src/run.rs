@@ -1,17 +1,17 @@
-//! A command from start to end in one call.
+//! Runs a command from start to end in one call.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::{Ended, Launch, Observer, SpawnError, Stream, Supervision};
 
-/// Runs a command to its end, or to its deadline, and gives its status and output.
+/// Runs a command to its end, or to its deadline, and returns its status and output.
 ///
 /// At the deadline, `timeout` after the start, it is killed at once with everything that it
 /// started. `output_limit` is in bytes for each stream, as in [`Supervision::output_limit`].
 ///
 /// # Errors
-/// When it could not be started; see [`Launch::spawn`].
+/// If it could not be started; see [`Launch::spawn`].
 pub fn run(launch: Launch, timeout: Duration, output_limit: usize) -> Result<Ended, SpawnError> {
     let child = launch.spawn()?;
     let supervision = Supervision {

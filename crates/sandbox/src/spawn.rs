@@ -1,5 +1,5 @@
-//! From a launch to a running process: the clone, and what the new process does before its
-//! program.
+//! From a launch to a running process: the clone, and what the new process does before it executes
+//! its program.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -24,8 +24,8 @@ impl Launch {
     /// Starts the process and returns when its program runs.
     ///
     /// # Errors
-    /// [`SpawnError`] says which step on what could not be taken, and why. Nothing of the
-    /// process is left then.
+    /// [`SpawnError`] says which step failed on what, and why. Nothing of the process is left
+    /// then.
     pub fn spawn(self) -> Result<Child, SpawnError> {
         let prepared = PreparedLaunch::new(&self)?;
         let ends = Ends::new(self.channel.as_ref())
@@ -33,7 +33,7 @@ impl Launch {
         let started = Instant::now();
         let (keeper, pidfd) = clone_keeper(&prepared, &ends)
             .map_err(|errno| host_error("no process can be made", errno.into()))?;
-        // What the process alone is to hold closes here, so that the host sees it closed.
+        // Closes the descriptors that only the process may hold, so that the host sees its end.
         let Launch {
             program,
             cwd,
@@ -78,44 +78,44 @@ impl Launch {
     }
 }
 
-/// What a new process does between the clone and its program, in this order. Each guard stands
-/// where it does because of what the ones before and after it need.
+/// What a new process does between the clone and its program. The order of the guards follows from
+/// what each of them needs.
 ///
-/// Async-signal-safe: the host may have had other threads, whose locks are held for ever here.
+/// Async-signal-safe: the host may have had other threads, whose locks stay held forever here.
 fn confine(
     prepared: &PreparedLaunch,
     descriptors: &Descriptors,
     keeper: Pid,
 ) -> Result<(), Failure> {
     process::isolate(descriptors, prepared.makes_real_files)?;
-    // As the host's user, who may raise what is 0.
+    // As the host's user, who may raise a limit of 0.
     limits::no_core().map_err(|e| Step::CoreLimit.failed(e))?;
     if prepared.template {
         process::be_expendable();
     }
-    // Mounting needs the capabilities that the step after it drops.
+    // Mounting needs the capabilities that a later step drops.
     if let Some(view) = &prepared.view {
         let by_host = view.user_namespace.as_ref().is_some_and(|own| own.by_host);
         privileges::before_user_namespace(&prepared.privileges, by_host)?;
         view::enter_namespaces(view, process::LIFELINE)?;
         privileges::in_user_namespace(&prepared.privileges, by_host)?;
-        // Its user can stop it from here on.
+        // From here on its user can stop the process.
         process::die_with(keeper)?;
         view::apply(view, process::LIFELINE)?;
     }
-    // After the last descriptor that is sent, and what the host's own memory is read for.
+    // After the last descriptor is sent and the host's memory was last read.
     limits::apply(&prepared.limits)?;
     privileges::apply(&prepared.privileges)?;
-    // After the change of user, which would clear it.
+    // After the change of user, which clears it.
     process::die_with(keeper)?;
-    // As the process's own user, who must be permitted to.
+    // As the process's own user, who needs permission for it.
     chdir(prepared.cwd.as_c_str()).map_err(|e| Step::WorkingDirectory.failed(e))?;
-    // Landlock, which forbids mounts, and seccomp, which forbids most of the above, are for the
-    // program to take ([`FinalGuards`](crate::FinalGuards)): it has to be executed first.
+    // The program itself takes Landlock, which forbids mounts, and seccomp, which forbids most of
+    // the above ([`FinalGuards`](crate::FinalGuards)): it has to be executed first.
     system_calls::unblock_signals().map_err(|e| Step::Signals.failed(e))
 }
 
-/// The new process: takes its guards, then becomes the program. Gives the step that failed.
+/// Runs in the new process: takes its guards, then executes the program. Returns the failed step.
 pub(crate) fn become_program(
     prepared: &PreparedLaunch,
     descriptors: &Descriptors,
@@ -130,7 +130,7 @@ pub(crate) fn become_program(
     Step::Exec.failed(unsafe { system_calls::exec(program, argv, envp) })
 }
 
-/// Both sides' ends of everything between host, keeper and process.
+/// Both ends of all descriptors between host, keeper and process.
 struct Ends {
     lifeline: OwnedFd,
     stdout: OwnedFd,
@@ -138,15 +138,15 @@ struct Ends {
     theirs: Theirs,
 }
 
-/// What the keeper and the process take over.
+/// The ends that the keeper and the process take over.
 struct Theirs {
     null: OwnedFd,
     stdout: OwnedFd,
     stderr: OwnedFd,
     channel: Option<OwnedFd>,
     lifeline: OwnedFd,
-    /// Becomes readable when the host has ended, whichever thread made it and whoever else
-    /// holds the lifeline. `None` where it cannot be had (a container profile of old).
+    /// Becomes readable when the host has ended, whichever thread made it and whoever else holds
+    /// the lifeline. `None` if unavailable (an old container profile).
     host: Option<OwnedFd>,
 }
 
@@ -168,7 +168,7 @@ impl Ends {
         let channel = channel
             .map(|channel| {
                 let copy = lift(channel)?;
-                // The flag is the open socket's: the process is to find one that blocks.
+                // The flag belongs to the open socket. The process must get one that blocks.
                 fcntl(&copy, FcntlArg::F_SETFL(OFlag::empty()))?;
                 Ok::<_, Errno>(copy)
             })
@@ -192,11 +192,11 @@ impl Ends {
     }
 }
 
-/// A copy that cannot be in the way when the process's own descriptors are put in place.
+/// Duplicates a descriptor above the numbers where the process's own are put in place.
 fn lift(fd: &OwnedFd) -> nix::Result<OwnedFd> {
     use std::os::fd::FromRawFd;
     let copy = fcntl(fd.as_fd(), FcntlArg::F_DUPFD_CLOEXEC(LOWEST_SOURCE))?;
-    // SAFETY: just made, and nobody else's.
+    // SAFETY: just made, and not owned elsewhere.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
@@ -215,16 +215,16 @@ fn clone_keeper(prepared: &PreparedLaunch, ends: &Ends) -> nix::Result<(i32, Own
         lifeline: theirs.lifeline.as_raw_fd(),
         host: theirs.host.as_ref().map(AsRawFd::as_raw_fd),
     };
-    // No handler of the host may run in the child, where it would find the host's state.
+    // The host's signal handlers must not run in the child, where they would find its state.
     let mask = SigSet::all().thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_SETMASK)?;
-    // SAFETY: the child goes into `keep`, which keeps to async-signal-safe calls and does not
+    // SAFETY: the child goes into `keep`, which makes only async-signal-safe calls and does not
     // return.
     let cloned = match unsafe { system_calls::clone_unnoticed() } {
         Ok(Cloned::Child) => keeper::keep(&plan),
         Ok(Cloned::Parent(pid, pidfd)) => Ok((pid, pidfd)),
         Err(errno) => Err(errno),
     };
-    // Fails for no mask that was in force before.
+    // Does not fail for a mask that was in force before.
     let _ = mask.thread_set_mask();
     cloned
 }
@@ -233,7 +233,7 @@ fn host_error(what: &'static str, source: io::Error) -> SpawnError {
     SpawnError::Host { what, source }
 }
 
-/// What a failed step means to the user.
+/// Turns a failed step into an error for the user.
 fn explain(failure: Failure, program: std::path::PathBuf, cwd: std::path::PathBuf) -> SpawnError {
     let source = io::Error::from(failure.errno);
     match (failure.step, failure.errno) {

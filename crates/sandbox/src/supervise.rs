@@ -1,4 +1,4 @@
-//! Supervision: output, channel and deadline of a process, to its end.
+//! Supervises a process to its end: its output, its channel and its deadline.
 
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
@@ -21,25 +21,25 @@ use crate::view::Layer;
 /// How to supervise a process.
 #[derive(Debug)]
 pub struct Supervision {
-    /// When the process has to be done.
+    /// The time by which the process must have ended.
     pub deadline: Instant,
-    /// The signal, by number, that is sent to the process at the deadline so that it can report.
-    /// `None`: it is killed at once.
+    /// The number of the signal sent to the process at the deadline so that it can report. With
+    /// `None` it is killed at once.
     pub stop_signal: Option<i32>,
-    /// Time between the stop signal and the end of everything.
+    /// Time between the stop signal and the forced end of all its processes.
     pub grace: Duration,
-    /// Bytes that are kept from the head of each stream. The rest is read and counted.
+    /// Bytes kept from the head of each stream. The rest is read and counted.
     pub output_limit: usize,
-    /// Packets to send to the process over the channel, in this order, as it takes them. They
-    /// should fit the socket's buffer (`net.core.wmem_max`, 208 KiB by default); if one cannot
-    /// be sent, it and those after it are dropped.
+    /// Packets to send to the process over the channel, in order, as fast as it reads them. Each
+    /// should fit the socket's buffer (`net.core.wmem_max`, 208 KiB by default). If one cannot be
+    /// sent, it and all later ones are dropped.
     pub outbox: Vec<Vec<u8>>,
     /// The host's end of the channel ([`channel_pair`](crate::channel_pair)).
     pub channel: Option<OwnedFd>,
 }
 
 impl Supervision {
-    /// The moment `timeout` from now; for one beyond what the clock can tell, a year from now.
+    /// Returns the moment `timeout` from now, or a year from now if the clock cannot represent it.
     #[must_use]
     pub fn deadline_after(timeout: Duration) -> Instant {
         const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -48,16 +48,16 @@ impl Supervision {
     }
 }
 
-/// Watches a process while it runs. All calls come from the thread that supervises.
+/// Watches a process while it runs. The supervising thread makes all calls.
 pub trait Observer {
-    /// A chunk of output, as it is read. `Break` ends the process.
+    /// Takes a chunk of output as it is read. `Break` ends the process.
     fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()>;
 
-    /// One packet from the channel.
+    /// Takes one packet from the channel.
     fn packet(&mut self, packet: &[u8]);
 
-    /// A system call that the process's filter refused. Only what is of interest to a user is
-    /// told, and a call that is made again and again may be left out.
+    /// Takes a system call that the process's filter refused. Only calls that matter to a user are
+    /// reported, and repeated ones may be left out.
     fn refused(&mut self, refusal: Refusal) {
         let _ = refusal;
     }
@@ -66,12 +66,12 @@ pub trait Observer {
     /// `Break` ends the process.
     fn tick(&mut self) -> ControlFlow<()>;
 
-    /// Whether a template has got ready. Asked after every packet.
+    /// Whether the template is ready. Asked after every packet.
     fn is_ready(&self) -> bool {
         false
     }
 
-    /// A signal to send to the process, by number.
+    /// A signal number to send to the process.
     fn signal(&mut self) -> Option<i32> {
         None
     }
@@ -82,7 +82,7 @@ pub trait Observer {
 pub struct Ended {
     /// Exit code or signal.
     pub status: Status,
-    /// The deadline had passed when its end was seen, whatever the status is.
+    /// The deadline had passed when its end was seen, whatever the status.
     pub timed_out: bool,
     /// The observer ended it.
     pub interrupted: bool,
@@ -90,9 +90,9 @@ pub struct Ended {
     pub stdout: Captured,
     /// Standard error.
     pub stderr: Captured,
-    /// What it wrote to its project, where that went to a layer.
+    /// What it wrote to its project, if that went to a layer.
     pub layer: Option<Layer>,
-    /// From the start to the end of the process and everything that it started.
+    /// Time from its start until it and every process that it started had ended.
     pub elapsed: Duration,
 }
 
@@ -104,7 +104,7 @@ const READ_BYTES: usize = 64 * 1024;
 
 impl Child {
     /// Runs the process to its end. When this returns, the process and everything that it
-    /// started is gone, and so is everything that the host needed for it.
+    /// started are gone, and the host's resources for it are released.
     ///
     /// A stream is read until the processes have ended, not until every copy of the pipe is
     /// closed.
@@ -112,7 +112,7 @@ impl Child {
         SupervisedRun::new(self, supervision, observer).finish()
     }
 
-    /// Runs a template until [`Observer::is_ready`] says that it has got ready, or to its end.
+    /// Runs a template until [`Observer::is_ready`] returns true, or until it ends.
     pub fn make_ready(self, supervision: Supervision, observer: &mut dyn Observer) -> MadeReady {
         let mut run = SupervisedRun::new(self, supervision, observer);
         while !run.observer.is_ready() {
@@ -141,7 +141,7 @@ impl Child {
                 stderr,
                 layer,
             }),
-            // It has closed its end: it ends with the child here.
+            // It has closed its end of the channel. Dropping the child here ends it.
             None => MadeReady::Ended(Ended {
                 status: Status::Signalled(nix::libc::SIGKILL),
                 timed_out: false,
@@ -155,25 +155,25 @@ impl Child {
     }
 }
 
-/// What became of a template.
+/// The outcome of [`Child::make_ready`].
 #[derive(Debug)]
 pub enum MadeReady {
-    /// It forks on request.
+    /// It can fork on request.
     Ready(Ready),
-    /// It ended, or was ended.
+    /// It ended by itself or was ended.
     Ended(Ended),
 }
 
-/// A template that has got ready.
+/// A template that is ready.
 #[derive(Debug)]
 pub struct Ready {
     /// The template.
     pub template: Template,
-    /// What it wrote to standard output on the way. What it writes later is lost.
+    /// What it wrote to standard output while it got ready. Later output is lost.
     pub stdout: Captured,
-    /// What it wrote to standard error.
+    /// What it wrote to standard error while it got ready.
     pub stderr: Captured,
-    /// What it wrote to its project, where that went to a layer.
+    /// What it wrote to its project, if that went to a layer.
     pub layer: Option<Layer>,
 }
 
@@ -185,22 +185,22 @@ fn captured(taps: Vec<Tap>) -> [Captured; 2] {
     ]
 }
 
-/// Where the process's filter asks about calls.
+/// The listener that answers the process's filter.
 enum Ear {
-    /// It handed it over.
+    /// The process handed over a listener of its own.
     Own(Listener),
-    /// It is that of the template that the process is a fork of.
+    /// The process is a fork and shares its template's listener.
     Shared,
 }
 
-/// How far the end of a process is.
+/// How far the end of a process has progressed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// It may run until its deadline.
     Running,
-    /// It was asked to stop and has until then.
+    /// It got the stop signal and has until this time.
     Stopping(Instant),
-    /// The keeper was told to end everything and has until then.
+    /// The keeper was told to end everything and has until this time.
     Ending(Instant),
     /// The keeper itself was killed.
     Killed,
@@ -218,7 +218,7 @@ struct SupervisedRun<'a> {
     child: Child,
     taps: Vec<Tap>,
     channel: Channel,
-    /// There once it has been handed over.
+    /// Set once the listener has been handed over.
     listener: Option<Ear>,
     observer: &'a mut dyn Observer,
     buffer: Buffer,
@@ -228,7 +228,7 @@ struct SupervisedRun<'a> {
     stage: Stage,
     timed_out: bool,
     interrupted: bool,
-    /// When to look at the process's file locks next, and how long after that again.
+    /// When to check the process's file locks next, and the interval after that.
     look_at: Instant,
     look_after: Duration,
 }
@@ -270,8 +270,7 @@ impl<'a> SupervisedRun<'a> {
         self.ended()
     }
 
-    /// Waits for the next thing to happen and does what it asks for. Gives whether the process has
-    /// ended.
+    /// Waits for the next event and handles it. Returns whether the process has ended.
     fn step(&mut self) -> bool {
         self.advance(Instant::now());
         let ready = self.wait();
@@ -289,8 +288,7 @@ impl<'a> SupervisedRun<'a> {
         false
     }
 
-    /// Looks at what the process takes and no limit of the kernel's bounds, and ends it where that is
-    /// too much.
+    /// Checks resources that no kernel limit bounds, and kills the process if it has too many.
     fn look(&mut self) {
         let now = Instant::now();
         if now < self.look_at || matches!(self.stage, Stage::Ending(_) | Stage::Killed) {
@@ -300,13 +298,13 @@ impl<'a> SupervisedRun<'a> {
             self.observer.refused(Refusal::FileLock { most });
             self.child.ask(nix::libc::SIGKILL);
         }
-        // Where the host may not look into the process, the kernel has all locks of the machine wait while
-        // it tells of them.
+        // If the host may not inspect the process, counting makes the kernel hold up all file locks
+        // on the machine. So the checks become rarer.
         self.look_after = (2 * self.look_after).min(LOOK_AFTER_MAX);
         self.look_at = Instant::now() + self.look_after;
     }
 
-    /// Collects a process that has ended.
+    /// Collects the process after its end.
     fn ended(mut self) -> Ended {
         let ended_at = Instant::now();
         self.timed_out |= ended_at >= self.deadline;
@@ -334,7 +332,7 @@ impl<'a> SupervisedRun<'a> {
         }
     }
 
-    /// Takes the next step towards the end when it is due.
+    /// Takes the next step towards the end if it is due.
     fn advance(&mut self, now: Instant) {
         self.timed_out |= now >= self.deadline;
         match self.stage {
@@ -359,7 +357,7 @@ impl<'a> SupervisedRun<'a> {
         self.stage = Stage::Ending(now + KEEPER_PATIENCE);
     }
 
-    /// The observer has had enough.
+    /// Ends the process because the observer asked for it.
     fn interrupt(&mut self) {
         self.interrupted = true;
         if matches!(self.stage, Stage::Running | Stage::Stopping(_)) {
@@ -367,7 +365,7 @@ impl<'a> SupervisedRun<'a> {
         }
     }
 
-    /// Waits until something is ready, a step is due or it is time for a tick.
+    /// Waits until a source is ready, a step is due or it is time for a tick.
     fn wait(&self) -> Polled {
         let due = match self.stage {
             Stage::Running => Some(self.deadline),
@@ -381,7 +379,7 @@ impl<'a> SupervisedRun<'a> {
         let mut places = [None; 2];
         let mut channel_place = None;
         let mut listener_place = None;
-        // After `Break` only the end is of interest.
+        // After `Break` only the end matters.
         if !self.interrupted {
             for (tap, place) in self.taps.iter().zip(&mut places) {
                 if let Some(pipe) = tap.pipe() {
@@ -404,10 +402,10 @@ impl<'a> SupervisedRun<'a> {
             }
         }
         match ppoll(&mut fds, Some(TimeSpec::from_duration(timeout)), None) {
-            // Time for a look at what no poll tells.
+            // A chance to check what poll does not report.
             Ok(0) => drop(self.child.revive_keeper()),
             Ok(_) | Err(Errno::EINTR) => {}
-            // ENOMEM, which passes; the deadline holds meanwhile.
+            // ENOMEM, which passes. The deadline still applies.
             Err(_) => std::thread::yield_now(),
         }
         let found = |place: Option<usize>| {
@@ -424,7 +422,7 @@ impl<'a> SupervisedRun<'a> {
         }
     }
 
-    /// One bounded piece of work for each source, so that none starves another or the deadline.
+    /// Does one bounded piece of work per source, so that none starves another or the deadline.
     fn serve(&mut self, ready: &Polled) {
         for index in 0..self.taps.len() {
             if ready.taps.get(index) == Some(&true) {
@@ -456,8 +454,8 @@ impl<'a> SupervisedRun<'a> {
         match &mut self.listener {
             Some(Ear::Own(listener)) => {
                 let observer = &mut *self.observer;
-                // Closed where nobody is left behind the filter, or nothing can be done for them:
-                // their calls fail without it, too.
+                // Closed if no process is left behind the filter, or if it cannot be served. Its
+                // calls fail without the listener, too.
                 if !listener.serve(ready, &mut |_, refusal| observer.refused(refusal)) {
                     self.listener = None;
                 }
@@ -471,7 +469,7 @@ impl<'a> SupervisedRun<'a> {
         }
     }
 
-    /// Reads one chunk of a stream; gives its length.
+    /// Reads one chunk of a stream and returns its length.
     fn read(&mut self, index: usize) -> usize {
         let Some(tap) = self.taps.get_mut(index).filter(|_| !self.interrupted) else {
             return 0;
@@ -486,14 +484,14 @@ impl<'a> SupervisedRun<'a> {
         count
     }
 
-    /// Reads what the processes left in the pipes, and no more: a copy that somebody else holds
-    /// may be written to for ever.
+    /// Reads at most what the processes left in the pipes: a process outside may hold a copy of
+    /// the write end and write to it forever.
     fn drain(&mut self) {
         self.drain_streams();
         if !self.interrupted {
             let observer = &mut *self.observer;
             self.channel.drain(&mut |packet| observer.packet(packet));
-            // Of a process that had ended before its packet was seen.
+            // The process had ended before its packet was seen.
             if let Some(directory) = self.channel.layer() {
                 self.child.has_layer(directory);
             }

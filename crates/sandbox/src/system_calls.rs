@@ -1,8 +1,8 @@
-//! System calls that neither the standard library nor `nix` offers in the form needed here, each
-//! behind a safe face.
+//! Safe wrappers of system calls that neither the standard library nor `nix` offers in the form
+//! needed here.
 //!
-//! All of them are async-signal-safe: no allocation, no lock, no thread-wide bookkeeping of the C
-//! library. That is why some go past a wrapper of the C library that would exist.
+//! All are async-signal-safe: no allocation, no lock, no thread-wide bookkeeping of the C library.
+//! That is why some bypass an existing wrapper of the C library.
 #![allow(unsafe_code)]
 
 use std::convert::Infallible;
@@ -25,7 +25,7 @@ pub(crate) const PAGES: usize = HUGE_BYTES / PAGE_BYTES;
 pub(crate) enum Cloned {
     /// The new process.
     Child,
-    /// The caller of old, with a descriptor for the new process.
+    /// The caller, with a pidfd of the new process.
     Parent(c_int, OwnedFd),
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Cloned {
 ///
 /// # Safety
 /// In the child only async-signal-safe functions may be called, and it must never return to the
-/// caller's caller: other threads of the host are gone, and the locks that they held stay held.
+/// caller's caller: the host's other threads are gone, and the locks that they held stay held.
 pub(crate) unsafe fn clone_unnoticed() -> nix::Result<Cloned> {
     let mut pidfd: c_int = -1;
     // The legacy call rather than clone3, which container profiles refuse. With CLONE_PIDFD the
@@ -63,16 +63,16 @@ pub(crate) unsafe fn clone_unnoticed() -> nix::Result<Cloned> {
 /// Bytes of the stack on which a new process takes its guards. They need a few KiB.
 const CHILD_STACK_BYTES: usize = 256 * 1024;
 
-/// Makes an ordinary child of the calling process, which must have one thread only, and gives its
-/// id. `child` is what the new process does; it cannot return.
+/// Makes an ordinary child of the calling process, which must have only one thread, and returns
+/// its id. `child` is what the new process does; it cannot return.
 ///
-/// The child has the caller's memory, not a copy, and the caller stands still until the child has
-/// become its program or ended (`CLONE_VFORK`): to copy the page tables of a large host a second
-/// time, only to throw them away, would cost more than all guards together. So `child` may change
-/// nothing that the caller goes by.
+/// The child shares the caller's memory, and the caller is suspended until the child has become
+/// its program or ended (`CLONE_VFORK`). Copying a large host's page tables a second time, only to
+/// discard them, would cost more than all guards together. So `child` must not change anything
+/// that the caller depends on.
 pub(crate) fn clone_plain<F: FnOnce() -> Infallible>(child: F) -> nix::Result<c_int> {
     extern "C" fn run<F: FnOnce() -> Infallible>(child: *mut libc::c_void) -> c_int {
-        // SAFETY: what the caller passes below, and stands still to keep.
+        // SAFETY: the caller passes this pointer below and is suspended while it is used.
         let child = unsafe { (*child.cast::<Option<F>>()).take() };
         child.map(|child| child()).map_or(0, |never| match never {})
     }
@@ -91,9 +91,9 @@ pub(crate) fn clone_plain<F: FnOnce() -> Infallible>(child: F) -> nix::Result<c_
         return Err(Errno::last());
     }
     let mut child = std::mem::ManuallyDrop::new(Some(child));
-    // SAFETY: stacks grow downwards, from the mapping's end; with CLONE_VFORK the mapping and
-    // `child` outlive the use that is made of them. With a single thread there is no lock that
-    // another one could hold.
+    // SAFETY: stacks grow downwards, from the mapping's end. With CLONE_VFORK the mapping and
+    // `child` outlive the child's use of them. With a single thread, no other thread can hold a
+    // lock.
     let result = unsafe {
         libc::clone(
             run::<F>,
@@ -103,23 +103,23 @@ pub(crate) fn clone_plain<F: FnOnce() -> Infallible>(child: F) -> nix::Result<c_
         )
     };
     let pid = Errno::result(result);
-    // SAFETY: the mapping from above, which nobody uses any more.
+    // SAFETY: the mapping from above, which is no longer used.
     unsafe { libc::munmap(stack, CHILD_STACK_BYTES) };
     pid
 }
 
-/// What lets a template's forks through its filter (`seccomp::setup`); 0 for everybody else.
+/// The pass of a template's forks through their filter (`seccomp::setup`); 0 in other processes.
 static PASS: AtomicU64 = AtomicU64::new(0);
 
-/// Sets the pass that [`with_pass`] shows.
+/// Sets the pass that [`with_pass`] sends.
 pub(crate) fn set_pass(pass: u64) {
     PASS.store(pass, Ordering::Relaxed);
 }
 
-/// Makes a system call, with the pass in its sixth argument.
+/// Makes a system call with the pass as its sixth argument.
 ///
 /// # Safety
-/// The arguments must be right for the call, which must not have a sixth one.
+/// The arguments must be valid for the call, and it must not use a sixth one.
 pub(crate) unsafe fn with_pass(call: c_long, args: [c_long; 5]) -> nix::Result<c_long> {
     let [a, b, c, d, e] = args;
     let pass = PASS.load(Ordering::Relaxed).cast_signed();
@@ -127,10 +127,10 @@ pub(crate) unsafe fn with_pass(call: c_long, args: [c_long; 5]) -> nix::Result<c
     Errno::result(unsafe { libc::syscall(call, a, b, c, d, e, pass) })
 }
 
-/// Fills an array with random bytes of the kernel's.
+/// Fills a slice with random bytes from the kernel.
 ///
 /// # Errors
-/// Where it has none yet.
+/// What getrandom(2) reports; `EIO` if it gives fewer bytes.
 pub(crate) fn random(bytes: &mut [u8]) -> nix::Result<()> {
     // SAFETY: pointer and length are of one slice.
     let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
@@ -140,7 +140,7 @@ pub(crate) fn random(bytes: &mut [u8]) -> nix::Result<()> {
     }
 }
 
-/// A descriptor for the calling process, for others to see it end.
+/// A pidfd of the calling process, by which others see it end.
 pub(crate) fn pidfd_of_self() -> nix::Result<OwnedFd> {
     // SAFETY: no pointer is passed.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, libc::getpid(), 0) };
@@ -149,19 +149,19 @@ pub(crate) fn pidfd_of_self() -> nix::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Whether this process may have copies of another one's descriptors.
+/// Checks whether this process may copy another process's descriptors.
 ///
 /// # Errors
-/// Why not.
+/// The kernel's reason if it may not.
 pub(crate) fn may_copy_descriptors(process: nix::unistd::Pid) -> nix::Result<()> {
-    // The kernel looks whether it may before it looks what it is (pidfd_getfd(2)).
+    // The kernel checks the permission before the descriptor (pidfd_getfd(2)).
     match descriptor_of(process, -1) {
         Ok(_) | Err(Errno::EBADF) => Ok(()),
         Err(errno) => Err(errno),
     }
 }
 
-/// A copy of a descriptor of another process's, which this one may look into.
+/// Copies a descriptor of another process, which this one must be permitted to inspect.
 pub(crate) fn descriptor_of(process: nix::unistd::Pid, fd: RawFd) -> nix::Result<OwnedFd> {
     let own = |fd: c_long| {
         let fd = RawFd::try_from(Errno::result(fd)?).map_err(|_| Errno::EBADF)?;
@@ -173,14 +173,14 @@ pub(crate) fn descriptor_of(process: nix::unistd::Pid, fd: RawFd) -> nix::Result
     own(unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd.as_raw_fd(), fd, 0) })
 }
 
-/// An option of a socket that is a number.
+/// Reads a numeric socket option.
 pub(crate) fn socket_option(
     socket: BorrowedFd<'_>,
     level: c_int,
     name: c_int,
 ) -> nix::Result<c_int> {
     let mut value: c_int = 0;
-    // A number is a few bytes.
+    // The size of a number fits.
     let mut length = size_of::<c_int>() as libc::socklen_t;
     // SAFETY: both outlive the call, and the length is the value's.
     let result = unsafe {
@@ -195,7 +195,7 @@ pub(crate) fn socket_option(
     Errno::result(result).map(|_| value)
 }
 
-/// Sends a signal to the process behind `pidfd`. One that has ended already is no error.
+/// Sends a signal to the process behind `pidfd`. It is no error if that has already ended.
 pub(crate) fn signal_pidfd(pidfd: BorrowedFd<'_>, signal: c_int) {
     // SAFETY: a null siginfo is allowed: as from kill(2).
     unsafe {
@@ -209,7 +209,7 @@ pub(crate) fn signal_pidfd(pidfd: BorrowedFd<'_>, signal: c_int) {
     }
 }
 
-/// Waits for the end of the child behind `pidfd` and collects it. `None` when it was collected
+/// Waits for the end of the child behind `pidfd` and collects it. `None` if it was collected
 /// elsewhere.
 pub(crate) fn wait_pidfd(pidfd: BorrowedFd<'_>) -> Option<Status> {
     // A descriptor is never negative.
@@ -241,7 +241,7 @@ pub(crate) fn wait_pidfd(pidfd: BorrowedFd<'_>) -> Option<Status> {
     }
 }
 
-/// The id of the process behind `pidfd`, and its parent's. `None` where it is no pidfd, or the process
+/// The ids of the process behind `pidfd` and of its parent. `None` if it is no pidfd or the process
 /// has been collected.
 pub(crate) fn process_of(pidfd: BorrowedFd<'_>) -> Option<(c_int, c_int)> {
     let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
@@ -272,7 +272,7 @@ pub(crate) fn is_stopped(pidfd: BorrowedFd<'_>) -> bool {
     let options = libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
     // SAFETY: `info` outlives the call.
     let result = unsafe { libc::waitid(libc::P_PIDFD, id, &raw mut info, options) };
-    // Where there is nothing to tell, the call leaves zeros.
+    // With nothing to report, the call leaves zeros.
     result == 0 && info.si_code == libc::CLD_STOPPED
 }
 
@@ -288,7 +288,7 @@ pub(crate) fn reap_one() -> nix::Result<Option<(c_int, c_int)>> {
     }
 }
 
-/// Whether the calling process has children, ended ones among them.
+/// Whether the calling process has children, including ended ones.
 pub(crate) fn has_children() -> bool {
     // SAFETY: a null pointer is allowed; nothing is collected.
     let result = unsafe {
@@ -318,9 +318,9 @@ pub(crate) fn exit_now(code: c_int) -> ! {
 pub(crate) fn default_signals() {
     /// Bytes of the kernel's own set of signals.
     const SET_BYTES: usize = 8;
-    // The kernel's struct, which is four words: handler, flags, restorer, mask. All zeros is the
-    // default action. Not the C library's call: it refuses the two signals that it uses itself
-    // (32 and 33), which a host may have inherited as ignored.
+    // The kernel's struct of four words: handler, flags, restorer, mask. All zeros is the default
+    // action. The C library's call refuses the two signals that it uses itself (32 and 33), which a
+    // host may have inherited as ignored.
     let default = [0u64; 4];
     for signal in 1..=libc::SIGRTMAX() {
         // SAFETY: `default` outlives the call. It fails for SIGKILL and SIGSTOP, which have no
@@ -337,18 +337,18 @@ pub(crate) fn default_signals() {
     }
 }
 
-/// Ignores a signal, which `exec` keeps.
+/// Ignores a signal. `exec` preserves this.
 pub(crate) fn ignore(signal: Signal) -> nix::Result<()> {
     // SAFETY: an ignored signal runs no handler.
     unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigIgn) }.map(drop)
 }
 
-/// Blocks no signal.
+/// Unblocks all signals.
 pub(crate) fn unblock_signals() -> nix::Result<()> {
     SigSet::empty().thread_set_mask()
 }
 
-/// Replaces the calling process by a program; returns only when that failed.
+/// Replaces the calling process by a program. Returns only on failure.
 ///
 /// # Safety
 /// `argv` and `envp` must each end with a null pointer and point to C strings.
@@ -368,10 +368,10 @@ pub(crate) fn own_descriptor(fd: RawFd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
-/// Gives the owner of a directory that a descriptor points at all rights to it.
+/// Gives the owner of the directory behind a descriptor all rights to it.
 ///
 /// # Errors
-/// What the system says.
+/// What the system reports.
 pub(crate) fn open_up(directory: BorrowedFd<'_>) -> nix::Result<()> {
     /// `fchmodat2` (asm-generic/unistd.h), since kernel 6.6.
     const SYS_FCHMODAT2: c_long = 452;
@@ -387,7 +387,7 @@ pub(crate) fn open_up(directory: BorrowedFd<'_>) -> nix::Result<()> {
     };
     match Errno::result(changed) {
         Ok(_) => Ok(()),
-        // By the descriptor's own link, which leads to the directory itself (proc(5)).
+        // Through the descriptor's link in /proc, which leads to the directory itself (proc(5)).
         Err(Errno::ENOSYS | Errno::EPERM | Errno::EINVAL) => nix::sys::stat::fchmodat(
             nix::fcntl::AT_FDCWD,
             crate::place::by_number(directory).as_str(),
@@ -398,7 +398,7 @@ pub(crate) fn open_up(directory: BorrowedFd<'_>) -> nix::Result<()> {
     }
 }
 
-/// Whether an extended attribute of a file has this value.
+/// Whether a file's extended attribute has this value.
 pub(crate) fn attribute_is(file: BorrowedFd<'_>, name: &std::ffi::CStr, value: &[u8]) -> bool {
     let mut buffer = [0u8; 16];
     // SAFETY: the name is a C string, pointer and length are of one buffer.
@@ -416,7 +416,7 @@ pub(crate) fn attribute_is(file: BorrowedFd<'_>, name: &std::ffi::CStr, value: &
         == Some(value)
 }
 
-/// Whether a packet with anything in it waits to be read (unix(7), `SIOCINQ`).
+/// Whether a packet with content waits to be read (unix(7), `SIOCINQ`).
 pub(crate) fn has_bytes(socket: BorrowedFd<'_>) -> bool {
     let mut bytes: c_int = 0;
     // SAFETY: the kernel writes a number.
@@ -424,7 +424,7 @@ pub(crate) fn has_bytes(socket: BorrowedFd<'_>) -> bool {
     told == 0 && bytes > 0
 }
 
-/// Whether the peer of a socket will send nothing after what it has sent already.
+/// Whether the peer of a socket will send no more than it already has.
 pub(crate) fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
     let mut fds = [libc::pollfd {
         fd: socket.as_raw_fd(),
@@ -436,8 +436,8 @@ pub(crate) fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
         .any(|fd| fd.revents & (libc::POLLRDHUP | libc::POLLHUP) != 0)
 }
 
-/// How many pages of the huge one at `window` are in memory (mincore(2)). None where something of it
-/// is not mapped.
+/// How many pages of the huge page at `window` are in memory (mincore(2)); 0 if any of it is
+/// unmapped.
 pub(crate) fn resident_pages(window: usize) -> usize {
     let mut pages = [0u8; PAGES];
     let args = [
@@ -447,16 +447,16 @@ pub(crate) fn resident_pages(window: usize) -> usize {
         0,
         0,
     ];
-    // SAFETY: the kernel writes a byte for each page, and fails where there is no mapping.
+    // SAFETY: the kernel writes one byte per page, and fails if there is no mapping.
     if unsafe { with_pass(libc::SYS_mincore, args) }.is_err() {
         return 0;
     }
     pages.iter().filter(|page| **page & 1 == 1).count()
 }
 
-/// Puts what is mapped at `window` into a huge page (madvise(2), `MADV_COLLAPSE`).
+/// Moves what is mapped at `window` into a huge page (madvise(2), `MADV_COLLAPSE`).
 pub(crate) fn collapse(window: usize) -> nix::Result<()> {
-    // SAFETY: what memory holds does not change, whatever the address.
+    // SAFETY: the contents of memory do not change, whatever the address.
     let done = unsafe { libc::madvise(window as *mut _, HUGE_BYTES, libc::MADV_COLLAPSE) };
     Errno::result(done).map(drop)
 }

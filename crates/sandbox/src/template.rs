@@ -1,4 +1,4 @@
-//! A template as its host holds it: a process that forks others, on request.
+//! The host's side of a template: a process that forks on request.
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -18,7 +18,7 @@ use crate::seccomp::{self, Seccomp, Shared};
 use crate::view::Layers;
 use crate::{huge_pages, raw_descriptors, system_calls};
 
-/// What the keeper says when a fork of the template has ended.
+/// The keeper's report that a fork of the template has ended.
 pub(crate) struct ForkEnded {
     pub(crate) pid: i32,
     /// The raw wait status.
@@ -43,29 +43,29 @@ impl ForkEnded {
     }
 }
 
-/// What a template answers: the id of the fork, which comes with a descriptor of it, or what the
-/// system said, negative; or 0, where what was asked is done.
+/// A template's answer: the id of the fork, sent with a pidfd of it; or a negated `errno`; or 0 if
+/// the request is done.
 pub(crate) const ANSWER_BYTES: usize = 4;
-/// Bytes of the packet that tells a template that its boot is over: a random number by which its
-/// filter knows it from then on.
+/// Bytes of the packet that tells a template that its boot is over. It holds a random number by
+/// which the filter recognizes the template from then on.
 pub(crate) const PASS_BYTES: usize = 8;
-/// What asks it for a fork; the descriptors of the fork come with it. A packet without any tells
+/// Requests a fork; the descriptors of the fork come with it. A packet without descriptors lists
 /// where huge pages may be ([`crate::huge_pages`]).
 pub(crate) const ASK: &[u8] = b"f";
 
-/// How long the end of a fork that has ended is awaited from the keeper.
+/// How long to wait for the keeper's report on a fork that has ended.
 const STATUS_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The filter of a template, and what opens it.
+/// The filter of a template, and the pass that opens it.
 ///
-/// The template gets the filter before it boots ([`FirstGuard`](crate::FirstGuard)), and the rest when
-/// it has: what is not in its memory, boot cannot find there.
+/// The template gets the filter before it boots ([`FirstGuard`](crate::FirstGuard)), and the pass
+/// after: boot cannot find in memory what is not there yet.
 pub struct Model {
     filter: Vec<u8>,
     pass: Pass,
 }
 
-/// What opens the filter of one template.
+/// The number that opens the filter of one template.
 pub struct Pass([u8; PASS_BYTES]);
 
 impl std::fmt::Debug for Pass {
@@ -75,10 +75,10 @@ impl std::fmt::Debug for Pass {
 }
 
 impl Model {
-    /// A filter of its own for one template, whose forks may do what `policy` permits.
+    /// A new filter for one template, whose forks may do what `policy` permits.
     ///
     /// # Errors
-    /// Where there is none for this architecture, or no random number to be had.
+    /// If there is no filter for this architecture, or no random number.
     pub fn new(policy: &Seccomp) -> io::Result<Self> {
         let mut pass = [0; PASS_BYTES];
         system_calls::random(&mut pass)?;
@@ -88,40 +88,40 @@ impl Model {
         })
     }
 
-    /// The packet that the template gets after its task, and what it gets when it has booted.
+    /// The packet that the template gets after its task, and the pass that it gets after boot.
     #[must_use]
     pub fn into_parts(self) -> (Vec<u8>, Pass) {
         (self.filter, self.pass)
     }
 }
 
-/// Why there is no fork.
+/// Why a fork failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ForkError {
-    /// It is there, and could not do it.
+    /// The template is alive but could not fork.
     #[error("the template cannot: {}", .0.desc().to_lowercase())]
     Refused(Errno),
     /// The template has ended, or does not answer.
     #[error("the template is gone")]
     Gone,
-    /// The host could not ask.
+    /// The host could not send the request.
     #[error("{0}")]
     Host(#[from] io::Error),
 }
 
-/// A process that has got ready and forks others. Dropping the last copy ends it; its forks, which
-/// hold one each, live on until then.
+/// A process that is ready and forks on request. Dropping the last copy ends it; each fork holds a
+/// copy.
 #[derive(Clone)]
 pub struct Template(Arc<Held>);
 
 pub(crate) struct Held {
-    /// The keeper and, until it has ended, the template.
+    /// The keeper and, until it ends, the template.
     child: Child,
     /// One request at a time.
     control: Mutex<OwnedFd>,
     listener: Option<Shared>,
     layers: Option<Layers>,
-    /// Ends that the keeper has told and nobody has asked for yet.
+    /// Ends that the keeper has reported and nobody has asked for yet.
     ended: Mutex<HashMap<i32, i32>>,
 }
 
@@ -143,7 +143,7 @@ impl Template {
         }))
     }
 
-    /// Whether it is there still, as far as can be told without asking it.
+    /// Whether the template is alive, as far as the host can tell without asking it.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         let control = lock(&self.0.control);
@@ -151,10 +151,10 @@ impl Template {
         poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready == 0)
     }
 
-    /// Tells it that boot is over, and waits until it is ready to fork.
+    /// Tells the template that boot is over, and waits until it is ready to fork.
     ///
     /// # Errors
-    /// [`ForkError`]. The template is of no use then.
+    /// [`ForkError`]. The template is then unusable.
     pub fn settle(&self, pass: Pass, until: Instant) -> Result<(), ForkError> {
         let control = lock(&self.0.control);
         raw_descriptors::send(control.as_raw_fd(), &pass.0);
@@ -171,18 +171,18 @@ impl Template {
         self.0.child.pid()
     }
 
-    /// Has it fork, and gives the fork, which holds still until it gets its orders over `channel`
+    /// Makes the template fork and returns the fork, which waits for its orders over `channel`
     /// ([`Fork`](crate::Fork)).
     ///
     /// # Errors
-    /// [`ForkError`]. Without an answer before `until` the template is ended.
+    /// [`ForkError`]. If no answer comes before `until`, the template is ended.
     pub fn fork(&self, channel: OwnedFd, until: Instant) -> Result<Child, ForkError> {
         let started = Instant::now();
         let (stdout, their_stdout) = pipe2(OFlag::O_CLOEXEC).map_err(io::Error::from)?;
         let (stderr, their_stderr) = pipe2(OFlag::O_CLOEXEC).map_err(io::Error::from)?;
         let fds = [&channel, &their_stdout, &their_stderr].map(AsRawFd::as_raw_fd);
         let control = lock(&self.0.control);
-        // Before it is asked: another thread may be the one that the filter's question comes to.
+        // Before the request: the filter may notify another thread of the host.
         let leave = Leave::give(self.0.listener.as_ref());
         let sent = sendmsg::<()>(
             control.as_raw_fd(),
@@ -193,11 +193,11 @@ impl Template {
         );
         match sent {
             Ok(_) => {}
-            // Its end is closed, or full, as it does not read.
+            // Its end is closed, or full because it does not read.
             Err(Errno::EPIPE | Errno::ECONNRESET | Errno::ENOTCONN | Errno::EAGAIN) => {
                 return Err(ForkError::Gone);
             }
-            // The host's own: it is no reason to do without the template.
+            // The error is the host's own; the template stays usable.
             Err(errno) => return Err(ForkError::Refused(errno)),
         }
         let answer = self.0.answer(&control, until);
@@ -208,13 +208,12 @@ impl Template {
                 (pid, pidfd)
             }
             Answer::Refused(errno) if !was_taken => return Err(ForkError::Refused(errno)),
-            // It does not answer. What it may have made meanwhile ends with the last of its forks.
+            // It does not answer. A fork that it still makes ends with the last of its forks.
             Answer::Nothing => {
                 self.end();
                 return Err(ForkError::Gone);
             }
-            // What it says is not so: it is not what it was made to be, and whatever it has made ends
-            // with it.
+            // The answer is false, so the template is compromised. End it and all of its forks.
             Answer::ForkedProcess(..) | Answer::Refused(_) | Answer::Done => {
                 self.0.child.end();
                 return Err(ForkError::Gone);
@@ -232,9 +231,9 @@ impl Template {
         ))
     }
 
-    /// Has it use huge pages, once it has forked and has nothing else to do.
+    /// Tells the template to use huge pages once it has forked and is idle.
     pub fn use_huge_pages(&self) {
-        // Worth nothing but time.
+        // Failure costs only time.
         let Some(Ok(packet)) = self.pid().map(huge_pages::packet_for) else {
             return;
         };
@@ -243,26 +242,26 @@ impl Template {
         }
     }
 
-    /// Ends it. Its forks go on.
+    /// Ends the template. Its forks continue.
     pub fn end(&self) {
-        // By its keeper, which knows whether it is there still.
+        // Through its keeper, which knows whether the template still exists.
         self.0.child.ask(libc::SIGKILL);
     }
 }
 
-/// What a template answers.
+/// A template's answer.
 enum Answer {
-    /// It has a fork: its id, and a descriptor of it.
+    /// It made a fork: the fork's id, and a pidfd of it.
     ForkedProcess(i32, OwnedFd),
-    /// It has done what was asked.
+    /// It did what was requested.
     Done,
     /// It could not.
     Refused(Errno),
-    /// It is gone, or says nothing that can be understood.
+    /// It is gone, or its answer makes no sense.
     Nothing,
 }
 
-/// The host's leave to make one fork.
+/// The host's permission to make one fork.
 struct Leave<'a>(Option<&'a Shared>);
 
 impl<'a> Leave<'a> {
@@ -273,7 +272,7 @@ impl<'a> Leave<'a> {
         Self(listener)
     }
 
-    /// Gives whether it was taken.
+    /// Returns whether the permission was used.
     fn take_back(self) -> bool {
         self.0
             .is_some_and(|listener| !listener.forks().take_leave())
@@ -289,8 +288,8 @@ impl Drop for Leave<'_> {
 }
 
 impl Held {
-    /// Whether a process is a fork of the template, as the kernel says: the one that the descriptor is
-    /// of, and a child of the template's keeper.
+    /// Asks the kernel whether a process is a fork of the template: `pidfd` refers to it, and its
+    /// parent is the template's keeper.
     fn has_fork(&self, pid: i32, pidfd: &OwnedFd) -> bool {
         let Some(parent) = self.child.keeper() else {
             return false;
@@ -298,7 +297,7 @@ impl Held {
         system_calls::process_of(pidfd.as_fd()) == Some((pid, parent))
     }
 
-    /// Waits for what the template says, and answers meanwhile what its filter asks.
+    /// Waits for the template's answer and serves its filter meanwhile.
     fn answer(&self, control: &OwnedFd, until: Instant) -> io::Result<Answer> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -338,7 +337,7 @@ impl Held {
                 // Its end is closed.
                 0 => return Ok(Answer::Nothing),
                 ANSWER_BYTES => {}
-                // Something else that it had to say.
+                // Another packet.
                 _ => continue,
             }
             return Ok(match (i32::from_ne_bytes(bytes), pidfd) {
@@ -351,11 +350,11 @@ impl Held {
     }
 }
 
-/// A fork of a template, as a [`Child`] holds it.
+/// A fork of a template, as held by a [`Child`].
 pub(crate) struct ForkedProcess {
     pub(crate) pid: i32,
     pub(crate) pidfd: OwnedFd,
-    /// Its mount namespace, once it has one of its own.
+    /// Its mount namespace, once it has its own.
     namespace: OnceLock<Option<OwnedFd>>,
     of: Arc<Held>,
 }
@@ -377,22 +376,22 @@ impl ForkedProcess {
         &self.of.child
     }
 
-    /// Takes hold of its mounts, which it has made: to take them down is work that the kernel would
-    /// otherwise do before it says that the process has ended.
+    /// Holds the mounts that the fork has made. Otherwise the kernel would unmount them before it
+    /// reports the end of the process.
     pub(crate) fn hold_mounts(&self) {
         self.namespace
             .get_or_init(|| system_calls::mount_namespace(self.pidfd.as_fd()));
     }
 
-    /// Lets go of them: by the keeper, which takes no descriptor, and has the kernel close it. The
-    /// signal of the packet is none.
+    /// Releases the mounts through the keeper: it accepts no descriptor, so the kernel closes the
+    /// one sent to it. The packet's signal is 0, which sends none.
     pub(crate) fn release_mounts(&mut self) {
         if let Some(Some(namespace)) = self.namespace.take() {
             self.of.child.ask_with(&namespace);
         }
     }
 
-    /// How it ended, which it has. What the keeper does not tell in time counts as killed.
+    /// The wait status of a fork that has ended. It counts as killed if the report comes too late.
     pub(crate) fn status(&self) -> Status {
         let until = Instant::now() + STATUS_PATIENCE;
         let mut ended = lock(&self.of.ended);

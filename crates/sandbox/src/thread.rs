@@ -1,16 +1,16 @@
-//! Threads in a host that is somebody else's program.
+//! Threads in a host program that is not ours.
 
 use std::io;
 use std::thread::JoinHandle;
 
 use nix::sys::signal::{SigSet, SigmaskHow, pthread_sigmask};
 
-/// Starts a thread on which none of the host's signal handlers runs: they are its own program's, and
-/// a thread inherits the mask that it is started under.
+/// Starts a thread that runs none of the host's signal handlers: they belong to the host program,
+/// and a thread inherits the signal mask of its creator.
 ///
 /// # Errors
 ///
-/// Where there can be no further thread.
+/// If no further thread can be started.
 pub fn start(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     let mut before = SigSet::empty();
     pthread_sigmask(

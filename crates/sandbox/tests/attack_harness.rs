@@ -1,4 +1,4 @@
-//! The harness of the attacks does not take one that never began for one that failed.
+//! The attack harness does not take an attack that never began for one that failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -9,7 +9,7 @@ attacks![];
 
 #[test]
 fn the_harness_is_honest() {
-    // An attacker whose guard could not be taken does not get to its attack.
+    // An attacker whose guard could not be taken does not start its attack.
     let output = Command::new(std::env::current_exe().unwrap())
         .env("ALTAIR_ATTACK", "no such attack")
         .env("ALTAIR_ATTACK_GUARDS", "itself")

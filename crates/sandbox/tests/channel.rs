@@ -42,7 +42,7 @@ fn an_outbox_that_is_more_than_the_socket_holds_is_sent_as_it_is_taken() {
 
 #[test]
 fn a_report_is_not_lost_when_the_process_leaves_its_request_unread() {
-    // Closing with unread packets makes the host's socket say ECONNRESET once.
+    // Closing with unread packets makes the host's socket report ECONNRESET once.
     for _ in 0..20 {
         let (host, process) = channel_pair().unwrap();
         let mut launch = sh("printf report >&3");
@@ -68,7 +68,7 @@ fn a_channel_that_the_process_closes_is_no_error() {
     let ended = launch.spawn().unwrap().supervise(settings, &mut count);
     assert_eq!(stdout(&ended), "still here\n");
     assert_eq!(ended.status, Status::Exited(0));
-    // A closed channel is not polled in a busy loop.
+    // A closed channel must not be polled in a busy loop.
     assert!(count.ticks < 100, "{}", count.ticks);
 }
 

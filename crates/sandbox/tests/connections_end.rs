@@ -1,5 +1,5 @@
-//! What the host does for connections ends with the patience of a socket or with the run, and
-//! leaves nothing.
+//! The host's work for a connection ends with the socket's timeout or with the run, and leaves
+//! nothing.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ use nix::libc;
 
 attacks![time_out, connect_in_vain, connect_often];
 
-/// Waits for a connection as long as its socket does: 300 ms.
+/// Waits for a connection until its socket times out: 300 ms.
 fn time_out(to: &str) {
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) };
     let stream = unsafe { TcpStream::from_raw_fd(socket) };
@@ -44,7 +44,7 @@ fn time_out(to: &str) {
     );
 }
 
-/// Waits for ever, from several threads, for TCP and for a socket that has a path.
+/// Waits forever, in several threads, for TCP and for a socket that has a path.
 fn connect_in_vain(to: &str) {
     let (address, path) = to.split_once(' ').unwrap();
     let (address, path): (SocketAddr, PathBuf) = (address.parse().unwrap(), path.into());
@@ -91,7 +91,7 @@ fn a_connection_that_does_not_come_ends_with_the_socket_s_patience_or_the_run() 
     });
 }
 
-/// Many connections, one after the other.
+/// Makes many connections, one after the other.
 fn connect_often(to: &str) {
     let address: SocketAddr = to.parse().unwrap();
     for _ in 0..200 {
@@ -108,7 +108,7 @@ fn nothing_is_left_of_many_connections() {
     let to = permitted.to_string();
     let attacked = attack_to(to_addresses(&[permitted]), "connect_often", &to);
     assert_eq!(attacked.errno("done"), 0);
-    // A thread for one, perhaps, and its copy of the socket.
+    // At most one connection may still have a thread and a copy of the socket.
     assert!(
         attacked.descriptors < before + 24,
         "{}",

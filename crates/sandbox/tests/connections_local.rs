@@ -1,5 +1,4 @@
-//! By a path a process is connected to the sockets that it may be, as its own user, and to nothing
-//! else.
+//! By path, a process reaches only the sockets that it may connect to, as its own user.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -26,7 +25,7 @@ fn only_what_is_permitted_is_reached_by_path() {
     answers_local(&permitted);
     let trap = Trap::new();
     trap.local(&other);
-    // It leads there, but was not there when the run began.
+    // The link leads to a permitted path, but did not exist when the run began.
     let planted = dir.join("planted.sock");
     let link = dir.join("link");
     std::fs::create_dir(dir.join("real")).unwrap();
@@ -55,7 +54,7 @@ fn only_what_is_permitted_is_reached_by_path() {
 fn the_other_end_of_a_local_socket_is_told_of_the_process_s_user() {
     let _alone = alone();
     if !is_root() {
-        return; // the process has the user of its host then
+        return; // the process then has its host's user
     }
     let dir = tempfile::tempdir().unwrap();
     std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
@@ -85,11 +84,11 @@ fn the_other_end_of_a_local_socket_is_told_of_the_process_s_user() {
     assert_eq!(attacked.output(), heard(&text));
     let peer = server.join().unwrap();
     assert_eq!((peer.uid(), peer.gid()), (4321, 8765));
-    // And may do what that user may.
+    // And has that user's rights.
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o700)).unwrap();
     let attacked = attack_under(policy(), "connect_to_each", guarded, &text, LONG);
     assert_eq!(attacked.output(), format!("{text} {}\n", libc::EACCES));
-    // The host is as it was.
+    // The host is unchanged.
     assert!(nix::unistd::geteuid().is_root());
     assert!(nix::sys::prctl::get_dumpable().unwrap());
 }

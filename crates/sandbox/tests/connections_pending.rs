@@ -1,5 +1,5 @@
-//! A connection that is not there at once is made in the background, or waited for whatever
-//! interrupts.
+//! A connection that is not established at once is made in the background, or waited for despite
+//! interruptions.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -59,7 +59,7 @@ fn a_socket_that_does_not_block_is_connected_in_the_background() {
     let to = format!("{refusing} {answering} {}", full.address);
     let connections = to_addresses(&[refusing, answering, full.address]);
     let attacked = attack_to(connections, "connect_without_blocking", &to);
-    // Loopback may answer at once.
+    // Loopback may answer immediately.
     assert_eq!(
         attacked.errno("refusing-then") + attacked.errno("refusing"),
         if attacked.errno("refusing") == libc::EINPROGRESS {
@@ -73,7 +73,7 @@ fn a_socket_that_does_not_block_is_connected_in_the_background() {
     assert_eq!(attacked.errno("full"), libc::EINPROGRESS);
 }
 
-/// Waits for connections while a signal comes every other millisecond, after which calls go on.
+/// Waits for connections while a signal comes every other millisecond and restarts calls.
 fn connect_while_interrupted(to: &str) {
     extern "C" fn nothing(_: i32) {}
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };

@@ -1,5 +1,5 @@
-//! The sockets that a process gets are as any of its own, and good for nothing but the connections
-//! that it may have.
+//! The sockets that a process gets behave like its own, and are of use only for permitted
+//! connections.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -21,14 +21,14 @@ use nix::libc;
 
 attacks![keep_a_socket, use_sockets_otherwise, ask_for_v6];
 
-/// Connects a socket that it keeps: `family type address`.
+/// Connects a socket and keeps it: `family type address`.
 fn keep_a_socket(to: &str) {
     let stream = TcpStream::connect(to).unwrap();
     stream
         .set_write_timeout(Some(Duration::from_millis(1500)))
         .unwrap();
     println!("time {:?}", stream.write_timeout().unwrap().unwrap());
-    // A second connection is the socket's own affair.
+    // The kernel answers a second connection on the socket.
     let address = address_of(to.parse().unwrap());
     let again = call(
         libc::SYS_connect,
@@ -83,7 +83,7 @@ fn a_connection_that_the_host_makes_is_as_one_of_the_process_s_own() {
     assert_eq!(attacked.refused, []);
 }
 
-/// What else one could do with the sockets.
+/// Tries other uses of the sockets.
 fn use_sockets_otherwise(to: &str) {
     let address = address_of(to.parse().unwrap());
     let pointer = address.as_ptr() as u64;
@@ -176,7 +176,7 @@ fn the_sockets_are_good_for_nothing_else() {
     }
 }
 
-/// Asks whether there is IPv6, as PHP does, and tries to send with what it gets.
+/// Checks for IPv6, as PHP does, and tries to send with the socket it gets.
 fn ask_for_v6(to: &str) {
     let socket = call(
         libc::SYS_socket,

@@ -1,5 +1,4 @@
-//! By TCP a process is connected to what it may be, whatever it does meanwhile, and to nothing
-//! else.
+//! By TCP, a process reaches only the addresses that it may connect to, whatever it does meanwhile.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -59,12 +58,12 @@ fn only_what_is_permitted_is_reached_by_tcp() {
         [refused(&other_address), refused(&other_port), refused(&any)]
     );
     assert!(!trap.has_sprung());
-    // The traps are no dummies.
+    // The traps work.
     TcpStream::connect(other_address).unwrap();
     wait_until("the trap springs", || trap.has_sprung());
 }
 
-/// Connects to an address that another thread changes all the time: `permitted other`.
+/// Connects to an address that another thread keeps changing: `permitted other`.
 fn swap_the_address(to: &str) {
     let (permitted, other) = to.split_once(' ').unwrap();
     let addresses = [permitted, other].map(|to| address_of(to.parse().unwrap()));
@@ -88,7 +87,7 @@ fn swap_the_address(to: &str) {
     println!("reached {reached}");
 }
 
-/// Connects a descriptor that another thread makes another socket all the time: `permitted path`.
+/// Connects a descriptor that another thread keeps replacing by another socket: `permitted path`.
 fn swap_the_socket(to: &str) {
     let (permitted, _) = to.split_once(' ').unwrap();
     let address = address_of(permitted.parse().unwrap());

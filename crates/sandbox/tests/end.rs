@@ -1,4 +1,4 @@
-//! Nothing outlives a run: not in the host, not beside it.
+//! Nothing outlives a run, neither in the host nor beside it.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -36,7 +36,7 @@ fn daemons_are_gone_when_the_run_returns() {
 #[test]
 fn moving_targets_are_gone_when_the_run_returns() {
     let mark = fresh_mark("moving");
-    // Each generation makes the next and ends, in sessions of their own.
+    // Each generation makes the next and ends, each in its own session.
     let hop = "#!/bin/sh\nsetsid \"$0\" &\n";
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("hop");
@@ -61,7 +61,7 @@ fn a_process_that_forks_without_end_is_gone_at_the_deadline() {
 
 #[test]
 fn a_copy_of_a_pipe_outside_the_run_does_not_delay_its_end() {
-    // The test itself holds a copy of the process's standard output open.
+    // The test holds a copy of the process's standard output open.
     let mut recorder = HoldsCopy::default();
     let child = sh("echo $$; sleep 0.2; echo end").spawn().unwrap();
     let began = Instant::now();
@@ -151,7 +151,7 @@ fn a_stopped_keeper_does_not_hold_the_host_up() {
 
 #[test]
 fn a_process_that_stops_its_keeper_gains_nothing() {
-    // At once, so that some stop it before it has told the host of the start.
+    // At once, so that some stop it before it has reported the start to the host.
     for _ in 0..20 {
         let ended = run(sh("kill -STOP $PPID; exit 3"));
         assert_eq!(ended.status, Status::Exited(3));
@@ -168,7 +168,7 @@ fn a_writer_outside_the_run_does_not_keep_it_from_ending() {
     assert!(!recorder.ran_away);
 }
 
-/// Writes a byte to the process's standard output whenever one was read from it.
+/// Writes a byte to the process's standard output whenever one is read from it.
 #[derive(Default)]
 struct WritesMore {
     copy: Option<fs::File>,

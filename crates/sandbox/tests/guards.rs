@@ -1,4 +1,4 @@
-//! The process guard and the limits guard, each by itself, as seen from inside and outside of the process.
+//! The process guard and the limits guard, seen from inside and outside of the process.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -47,7 +47,7 @@ fn standard_input_is_empty() {
 
 #[test]
 fn no_descriptor_of_the_host_reaches_the_process() {
-    // One that does not close on exec, far up.
+    // A high descriptor that does not close on exec.
     let file = tempfile::tempfile().unwrap();
     let high = nix::fcntl::fcntl(&file, nix::fcntl::FcntlArg::F_DUPFD(200)).unwrap();
     let list = "ls /proc/$$/fd; true";
@@ -75,7 +75,7 @@ fn files_that_end_with_it_are_made_for_their_owner_only_and_core_files_are_not_m
 
 #[test]
 fn signals_are_as_for_a_fresh_program_but_for_the_one_about_file_size() {
-    // A host that blocks and ignores: the program is to see nothing of it.
+    // The host blocks and ignores signals; the program must not inherit that.
     use nix::sys::signal::{SigSet, Signal};
     let mut blocked = SigSet::empty();
     blocked.add(Signal::SIGUSR1);
@@ -83,7 +83,7 @@ fn signals_are_as_for_a_fresh_program_but_for_the_one_about_file_size() {
     let status = fields(&output_of(sh("cat /proc/self/status")));
     blocked.thread_unblock().unwrap();
     assert_eq!(status["SigBlk"], "0000000000000000");
-    // SIGXFSZ is 25. Rust's host ignores SIGPIPE (13), which must not show.
+    // SIGXFSZ is 25. Rust ignores SIGPIPE (13) in the host, which must not show.
     assert_eq!(status["SigIgn"], format!("{:016x}", 1u64 << 24));
 }
 
@@ -118,7 +118,7 @@ fn memory_beyond_the_limit_is_refused() {
     // dd takes its block from the heap.
     let script = "dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null && echo fits";
     assert_eq!(stdout(&run(sh(script))), "fits\n");
-    // Each by itself: of data, and of all that is mapped.
+    // Each limit by itself: data, then all mappings.
     let data = Limits {
         data_bytes: Some(16 << 20),
         ..Limits::default()

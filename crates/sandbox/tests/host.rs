@@ -1,4 +1,4 @@
-//! What the host notices of its runs, and what a run notices of its host.
+//! What the host notices of its runs, and a run of its host.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -14,7 +14,7 @@ use common::{
 
 #[test]
 fn the_application_sees_no_child_and_no_sigchld() {
-    // In a process of its own: other tests have children of the ordinary kind.
+    // In a separate process: other tests have ordinary children.
     let helper = helper("helper_looks_for_children", &[]);
     let output = helper.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -93,11 +93,11 @@ fn everything_ends_with_the_host_though_a_fork_of_it_lives_on() {
     host.wait().unwrap();
     wait_until("they are gone", || processes_with(&mark).is_empty());
     let fork = nix::unistd::Pid::from_raw(fork);
-    // The fork itself lived until now, with its copies of all that the host held.
+    // The fork lived until now, with copies of the host's descriptors.
     nix::sys::signal::kill(fork, nix::sys::signal::Signal::SIGKILL).unwrap();
 }
 
-/// The forked child of a process, which is the one of the same name as it.
+/// The forked child of a process: the one that is not a keeper.
 fn fork_of(host: u32) -> i32 {
     let mut found = None;
     wait_until("the fork is there", || {
@@ -126,7 +126,7 @@ fn helper_hosts_until_killed() {
     let script = "(setsid sleep 1000 &); (sleep 1000 &); trap '' TERM HUP; sleep 1000 & wait";
     let own = std::process::id();
     let first = match std::env::var_os("HELPER_STOPS") {
-        // The host, which would continue it, has no time to.
+        // Kills the host before it can continue the keeper.
         Some(_) => format!("(sleep 0.3; kill -STOP $PPID; kill -KILL {own}) & "),
         None => String::new(),
     };
@@ -159,12 +159,12 @@ fn a_child_that_is_dropped_in_a_fork_of_the_host_runs_on() {
 #[ignore = "a helper that another test runs"]
 fn helper_drops_in_a_fork() {
     let child = sh("sleep 0.3").spawn().unwrap();
-    // SAFETY: the child drops what was made before, and ends.
+    // SAFETY: the child only drops a value made before the fork, and ends.
     #[allow(unsafe_code)]
     match unsafe { nix::unistd::fork() }.unwrap() {
         nix::unistd::ForkResult::Child => {
             drop(child);
-            // SAFETY: ends without running what is the parent's.
+            // SAFETY: ends without running the parent's exit handlers.
             #[allow(unsafe_code)]
             unsafe {
                 libc::_exit(0)
@@ -225,7 +225,7 @@ fn the_keeper_does_not_show_the_memory_of_the_host() {
     let helper = helper("helper_is_an_ordinary_user", &[]);
     let output = helper.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    // The files of a process that may not be traced belong to root.
+    // The /proc files of a process that is not dumpable belong to root.
     assert!(text.contains("keeper 0, process its own"), "{text}");
 }
 
@@ -236,7 +236,7 @@ fn helper_is_an_ordinary_user() {
     if geteuid().is_root() {
         setgid(Gid::from_raw(65534)).unwrap();
         setuid(Uid::from_raw(65534)).unwrap();
-        // The change of user cleared it, for this host and what it makes.
+        // The change of user cleared the dumpable flag.
         nix::sys::prctl::set_dumpable(true).unwrap();
     }
     let owners = common::output_of(sh("stat -c %u /proc/$PPID/environ /proc/$$/environ"));
@@ -250,7 +250,7 @@ fn helper_is_an_ordinary_user() {
     println!("keeper {}, process {process}", owners[0]);
 }
 
-/// Runs one of the ignored tests of this file in a process of its own.
+/// Runs one of the ignored tests of this file in a separate process.
 fn helper(name: &str, env: &[(&str, &str)]) -> std::process::Child {
     Command::new(std::env::current_exe().unwrap())
         .args([

@@ -1,5 +1,5 @@
 //! Landlock alone, taken as a program takes it: each attack succeeds without it and fails with it,
-//! seen from outside. What each version of it governs is tested beside the guard itself.
+//! as seen from outside. The tests beside the guard cover what each version of it governs.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What the host learns of refused calls, and that a hostile process gains nothing by it.
+//! What the host learns of refused calls, and that a hostile process gains nothing from it.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -152,7 +152,7 @@ fn each_refused_call_is_made_known_in_order_with_what_it_was_for() {
         assert!(line.ends_with(&format!(" {expected}")), "{line}");
     }
     assert_eq!(output.lines().count(), attacked.refused.len());
-    // The hand-over is nothing to the observer.
+    // The observer does not get the hand-over packet.
     assert_eq!(attacked.packets, Vec::<Vec<u8>>::new());
 }
 
@@ -161,7 +161,7 @@ fn point_nowhere(_: &str) {
         say("execve", call(libc::SYS_execve, &[pointer, 0, 0]));
         say("connect", call(libc::SYS_connect, &[9, pointer, u64::MAX]));
     }
-    // A path without an end, up to the end of a mapping.
+    // An unterminated path up to the end of a mapping.
     let page = call(libc::SYS_mmap, &[0, 8192, 3, 0x22, u64::MAX, 0]) as u64;
     call(libc::SYS_munmap, &[page + 4096, 4096]);
     let bytes = unsafe { std::slice::from_raw_parts_mut(page as *mut u8, 4096) };
@@ -237,7 +237,7 @@ fn flood_for_ever(_: &str) {
     let flood = || loop {
         call(libc::SYS_socket, &[2, 1, 0]);
     };
-    // So many that there is always a call that waits for its answer.
+    // Enough threads that some call is always waiting for its answer.
     for _ in 0..48 {
         std::thread::spawn(flood);
     }
@@ -254,7 +254,7 @@ fn a_flood_of_refused_calls_starves_neither_the_output_nor_the_deadline() {
     assert!(!attacked.refused.is_empty());
 }
 
-/// Puts a filter with a listener of its own over the process, as a container may have one.
+/// Installs a filter with its own listener over the process, as a container may.
 fn outer_listener() -> i64 {
     let allow = libc::sock_filter {
         code: 0x06,
@@ -418,7 +418,7 @@ fn a_process_that_dies_while_it_asks_is_the_end_of_it() {
     assert!(!attacked.ended.timed_out);
 }
 
-/// Makes threads that stay; gives how many, and the error that ended it.
+/// Makes threads that stay; returns their number and the error that ended it.
 fn stay(most: usize) -> (usize, i32) {
     for made in 0..most {
         let thread = std::thread::Builder::new().stack_size(16 << 10);
@@ -433,7 +433,7 @@ fn stay(most: usize) -> (usize, i32) {
     (most, 0)
 }
 
-/// The threads of this process.
+/// The number of threads of this process.
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
 }
@@ -449,7 +449,7 @@ fn a_program_has_the_threads_that_it_needs_and_no_thousands() {
     assert_eq!((few.errno("made"), few.errno("ended")), (50, 0));
     assert_eq!(few.refused, []);
     let many = attack("make_threads", SECCOMP, "2000");
-    // With the first one.
+    // Including the first one.
     assert_eq!((many.errno("made"), many.errno("there")), (63, 64));
     assert_eq!(many.errno("ended"), libc::EAGAIN);
     assert_eq!(many.refused, [Refusal::Thread { most: 64 }]);
@@ -515,14 +515,14 @@ fn look_for_listener(_: &str) {
 
 #[test]
 fn the_listener_does_not_stay_with_the_process() {
-    // Whoever holds it could have the kernel go on with a call.
+    // A process that holds it could make the kernel continue a call.
     let attacked = attack("look_for_listener", SECCOMP, "");
     assert_eq!(attacked.output(), "0 1 2 3\n");
 }
 
 #[test]
 fn the_listener_is_closed_with_the_run() {
-    // Other tests of this program run meanwhile: descriptors that stay would add up.
+    // Other tests of this program run at the same time: only leaked descriptors add up.
     let before = open_descriptors();
     for _ in 0..100 {
         attack("resolve_quietly", SECCOMP, "");

@@ -1,4 +1,4 @@
-//! The privileges guard by itself, as seen from inside and outside of the process.
+//! The privileges guard by itself, seen from inside and outside of the process.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -44,15 +44,15 @@ fn a_kept_privilege_is_kept() {
 #[test]
 fn a_set_uid_program_grants_nothing() {
     if !is_root() {
-        // Only root can make one for another user; no_new_privs is what stops it.
+        // Only root can make a set-uid program for another user. no_new_privs disables it.
         assert_powerless(&fields(&output_of(dropped("cat /proc/self/status", None))));
         return;
     }
-    // In a directory that others can pass.
+    // In a directory that other users can enter.
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = directory.path().join("id");
-    // By another process: what this one has open for writing, a child of another test may still have.
+    // Copied by another process: a child of another test may inherit a descriptor open for writing.
     let copied = std::process::Command::new("cp")
         .arg("/usr/bin/id")
         .arg(&program)
@@ -128,7 +128,7 @@ fn the_working_directory_is_entered_as_the_processes_own_user() {
         gid: 4712,
     });
     if run_as.is_none() {
-        // An ordinary user: close the directory to its owner instead.
+        // As an ordinary user: close the directory to its owner instead.
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o000)).unwrap();
     }
     let mut launch = dropped("true", run_as);
@@ -143,8 +143,8 @@ fn the_working_directory_is_entered_as_the_processes_own_user() {
 
 #[test]
 fn a_changed_user_still_dies_with_its_keeper() {
-    // The parent is the keeper; its death must take the process along, though a changed uid
-    // clears a death signal that was set before.
+    // The parent is the keeper. Its death must kill the process, although a changed uid clears a
+    // death signal that was set before.
     let run_as = is_root().then_some(RunAs {
         uid: 4711,
         gid: 4712,
@@ -189,12 +189,12 @@ impl altair_sandbox::Observer for KillsTheKeeper {
 #[test]
 fn supplementary_groups_of_the_host_are_given_up() {
     if !is_root() {
-        // Without the right to, it must not start with groups that it was to give up.
+        // Without the right to drop its groups, the process must not start with them.
         let run_as = RunAs { uid: 0, gid: 0 };
         dropped("true", Some(run_as)).spawn().unwrap_err();
         return;
     }
-    // In a host of its own, as groups belong to the whole process.
+    // In a separate host, as groups belong to the whole process.
     let output = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "helper_has_groups", "--ignored", "--nocapture"])
         .output()

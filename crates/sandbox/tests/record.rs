@@ -1,6 +1,6 @@
-//! What a process looks at is recorded, whatever call it uses, and nothing is left of it.
+//! A process's lookups are recorded, whatever call it uses, and the recorder leaves nothing behind.
 //!
-//! Each recording is in a forked process of one thread, as the harness has several.
+//! Each recording runs in a forked process with one thread, as the harness has several.
 #![cfg(target_arch = "x86_64")]
 #![allow(
     unsafe_code,

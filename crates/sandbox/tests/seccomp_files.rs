@@ -1,6 +1,5 @@
 //! seccomp alone, against links, devices, set-id files and changes of metadata: each attack
-//! succeeds
-//! without it and fails with it, seen from outside where that is possible.
+//! succeeds without it and fails with it, seen from outside where that is possible.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;

@@ -1,5 +1,5 @@
-//! seccomp alone, against the other entries into the kernel and the calls that nobody needs: each
-//! attack succeeds without it and fails with it.
+//! seccomp alone, against other entries into the kernel and unneeded calls: each attack succeeds
+//! without it and fails with it.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ fn enter_as_32_bit(_: &str) {
     #[cfg(target_arch = "x86_64")]
     {
         let result: i32;
-        // SAFETY: getpid (20) as a 32-bit program calls it; it takes nothing.
+        // SAFETY: getpid (20) as called by a 32-bit program; it takes no arguments.
         unsafe { std::arch::asm!("int 0x80", inlateout("eax") 20 => result) };
         println!("entered {}", result == std::process::id() as i32);
     }
@@ -33,7 +33,7 @@ fn the_32_bit_entry_is_closed() {
     let attacked = attack("enter_as_32_bit", SECCOMP, "");
     assert_eq!(attacked.ended.status, Status::Signalled(libc::SIGSYS));
     assert_eq!(attacked.output(), "");
-    // Where the kernel has the entry at all.
+    // If the kernel has this entry.
     let attacked = attack("enter_as_32_bit", Not, "");
     assert!(
         attacked.output() == "entered true\n"
@@ -56,7 +56,7 @@ fn the_x32_entry_is_closed() {
     assert_ne!(attack("enter_as_x32", Not, "").errno("getpid"), EPERM);
 }
 
-/// Calls with arguments that are harmless: each fails for another reason where it may be made.
+/// Makes calls with harmless arguments: if permitted, each fails for another reason.
 const KNOCKS: &[(&str, i64, [u64; 4])] = &[
     ("ptrace", libc::SYS_ptrace, [u64::MAX, 0, 0, 0]),
     ("process_vm_readv", libc::SYS_process_vm_readv, [0, 0, 0, 0]),

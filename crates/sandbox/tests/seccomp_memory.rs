@@ -1,4 +1,4 @@
-//! seccomp alone, against memory that no limit counts: what is had without it is refused with it.
+//! seccomp alone, against memory that no limit counts: it can be had without it and not with it.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -33,7 +33,7 @@ fn map_memory(_: &str) {
     let segment = call(libc::SYS_shmget, &[0, 4096, 0o600]);
     say("shmget", segment);
     if let Ok(segment) = u64::try_from(segment) {
-        // It would outlive all of the tests.
+        // It would outlive all tests.
         call(libc::SYS_shmctl, &[segment, libc::IPC_RMID as u64, 0]);
     }
 }

@@ -21,7 +21,7 @@ fn connect_to(address: &str) {
     said("tcp", TcpStream::connect(address).map(drop));
     said(
         "udp",
-        // The standard library's socket binds, which is listening.
+        // The standard library's socket binds, which counts as listening.
         UdpSocket::bind("127.0.0.1:0").map(drop),
     );
     let (kind, inet) = (libc::SOCK_DGRAM as u64, libc::AF_INET as u64);
@@ -100,7 +100,7 @@ fn no_other_kind_of_socket_is_made() {
 }
 
 fn listen(_: &str) {
-    // Without bind, listen takes a port by itself.
+    // Without bind, listen chooses a port.
     let socket = call(libc::SYS_socket, &[2, 1, 0]);
     say("listen", call(libc::SYS_listen, &[socket as u64, 1]));
     let linger = [1i32, 10];

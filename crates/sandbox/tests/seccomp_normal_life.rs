@@ -1,4 +1,4 @@
-//! Behind seccomp what a process does every day goes on.
+//! Everyday work of a process still functions behind seccomp.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -41,7 +41,7 @@ fn live_normally(path: &str) {
     std::thread::sleep(std::time::Duration::from_millis(1));
     std::thread::available_parallelism().unwrap();
     println!("{sum}");
-    // A failed assertion ends it by a signal to itself.
+    // A failed assertion ends the process by a signal to itself.
     unsafe { libc::raise(libc::SIGUSR1) };
 }
 

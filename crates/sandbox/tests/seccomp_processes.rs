@@ -54,7 +54,7 @@ fn no_program_is_executed() {
 }
 
 fn make_processes(path: &str) {
-    // A new process leaves a file.
+    // A new process would leave a file.
     let child = |name: &str, result: i64| {
         if result == 0 {
             let _ = std::fs::write(format!("{path}/{name}"), "");
@@ -99,7 +99,7 @@ fn no_process_is_made() {
 
 fn make_thread(_: &str) {
     let told = std::thread::spawn(|| {
-        // What a thread makes is refused to it, too.
+        // The filter covers a second thread, too.
         call(libc::SYS_socket, &[1, 1, 0])
     })
     .join()

@@ -1,4 +1,4 @@
-//! What a program starts with, and what is said when it cannot start.
+//! What a program starts with, and the errors if it cannot start.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -41,7 +41,7 @@ fn a_program_gets_its_arguments_and_exactly_its_environment() {
 
 #[test]
 fn a_relative_program_is_found_from_the_hosts_directory() {
-    // The host is this test program, on another test, in the directory of the script.
+    // The host is this test program, running another test in the script's directory.
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("script");
     fs::write(&script, "#!/bin/sh\npwd\n").unwrap();
@@ -145,7 +145,7 @@ fn exit_codes_and_signals_are_seen_as_they_are() {
 
 #[test]
 fn a_host_without_standard_descriptors_starts_programs_all_the_same() {
-    // The shell closes the host's; the host is this test program, on another test.
+    // The shell closes the host's descriptors. The host is this test program, on another test.
     let exe = std::env::current_exe().unwrap();
     let script = format!(
         "exec '{}' --exact helper_prints_what_a_program_has --ignored --nocapture 0<&- 3<&-",

@@ -1,4 +1,4 @@
-//! Output, channel, deadline and observer of a process that runs.
+//! Output, channel, deadline and observer of a running process.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -42,7 +42,7 @@ fn a_flood_is_counted_to_the_last_byte_and_only_its_head_is_kept() {
     assert!(resident_bytes() < before + (64 << 20));
 }
 
-/// Memory of this process, with room for what other tests use meanwhile.
+/// Memory of this process, with room for other tests that run at the same time.
 fn resident_bytes() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
@@ -134,7 +134,7 @@ fn around_the_deadline_timed_out_always_agrees_with_the_time() {
         let ended = child.supervise(settings, &mut Count::default());
         let now = Instant::now();
         assert_eq!(ended.status, Status::Exited(0));
-        // Not timed out: it was seen to end before; timed out: the deadline is behind us.
+        // Not timed out: its end was seen before the deadline. Timed out: the deadline has passed.
         assert!(!ended.timed_out || now >= deadline);
         assert!(ended.timed_out || ended.elapsed <= timeout + LONG);
     }
@@ -203,7 +203,7 @@ fn a_signal_to_the_host_wakes_the_observer() {
     // SAFETY: the handler does nothing.
     #[allow(unsafe_code)]
     unsafe { sigaction(Signal::SIGUSR2, &action) }.unwrap();
-    // The process signals the thread that supervises, 20 times within one tick's 100 ms.
+    // The process signals the supervising thread 20 times within one tick of 100 ms.
     let tid = nix::unistd::gettid();
     let script =
         format!("i=0; while [ $i -lt 20 ]; do kill -USR2 {tid}; i=$((i+1)); sleep 0.005; done");

@@ -1,4 +1,4 @@
-//! What a process changed in its layer is told as it is, and no more than that.
+//! The changes in a process's layer are reported exactly.
 #![allow(clippy::unwrap_used, clippy::expect_used, unsafe_code)]
 
 mod common;
@@ -131,7 +131,7 @@ fn a_layer_on_disk_does_the_same() {
 #[test]
 fn an_attribute_of_anybodys_hides_nothing_from_the_host() {
     as_each_user(|place| {
-        // Copied up with the directory, as one is that the process sets itself.
+        // Copied up with the directory, like one that the process sets itself.
         let dir =
             std::ffi::CString::new(place.path("app/dir").as_os_str().as_encoded_bytes()).unwrap();
         let name = c"user.overlay.opaque";
@@ -160,7 +160,7 @@ fn a_layer_full_of_files_is_looked_at_within_bounds() {
         child.supervise(supervision(LONG), &mut common::Recorder::default());
         let changes = layer.changes(10, later());
         assert_eq!(changes.first.len(), 10);
-        // Not entered from the 64th directory on, the first of which is the project itself.
+        // Not entered from the 64th directory on, counting the project itself.
         assert_eq!(changes.more, 3000 + 64 - 10);
         assert!(!changes.incomplete);
         assert_eq!(changes.first[0].path, Path::new("d"));

@@ -1,4 +1,4 @@
-//! When its process has ended, nothing of a view is left.
+//! A view leaves nothing behind when its process has ended.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -19,7 +19,7 @@ fn nothing_of_a_view_is_left() {
         let open = descriptors();
         place.run("echo x > new", place.view());
         assert_eq!(mounts(), before);
-        // Other tests run beside this one: only a leak of each run would add up.
+        // Other tests run at the same time: only a leak of each run would add up.
         for _ in 0..40 {
             place.run("echo x > new", place.view());
         }

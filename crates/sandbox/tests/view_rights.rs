@@ -1,4 +1,4 @@
-//! In its view a process has the rights of its user, and none over the namespace or the host's devices.
+//! In its view a process has its user's rights, and none over the namespace or the host's devices.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -31,7 +31,7 @@ fn the_process_has_no_rights_over_its_namespace() {
 #[test]
 fn root_has_the_project_seen_by_its_owner() {
     if !nix::unistd::geteuid().is_root() {
-        return; // another user's process is root's to start
+        return; // only root can start a process of another user
     }
     let place = Place::new(Some(NOBODY));
     fs::set_permissions(place.path("app/file"), fs::Permissions::from_mode(0o600)).unwrap();
@@ -52,7 +52,7 @@ fn root_has_the_project_seen_by_its_owner() {
 #[test]
 fn the_hosts_null_device_is_not_reached_by_standard_input() {
     as_each_user(|place| {
-        // The mount that a descriptor came by is the namespace's own, which is read-only.
+        // The mount behind the descriptor belongs to the namespace and is read-only.
         let seen = place.shows("read x; echo \"<$x>\"; touch - <&0 >&0 2>/dev/null && echo touched; stat -L -c %F /dev/stdin 2>/dev/null; true");
         assert_eq!(seen, "<>\n");
         let mut view = place.view();

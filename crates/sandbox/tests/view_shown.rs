@@ -1,4 +1,4 @@
-//! What a view shows is there, by the same paths and links as outside; what it does not name is not.
+//! A view shows what it names, by the same paths and links as outside, and nothing else.
 #![allow(clippy::unwrap_used, clippy::expect_used, unsafe_code)]
 
 mod common;
@@ -15,7 +15,7 @@ use nix::libc;
 fn what_is_not_named_is_not_there() {
     as_each_user(|place| {
         let secret = place.path("secret");
-        // Without a view it is read.
+        // Without a view it can be read.
         let script = format!("cat '{}' 2>&1; stat '{0}' 2>&1; true", secret.display());
         let mut open = sh(&script);
         open.cwd = place.path("app");
@@ -88,7 +88,7 @@ fn links_on_the_way_are_there_and_lead_to_the_same() {
             &format!("cd '{base}'; readlink first; readlink second; cat second/file; ls"),
             view,
         );
-        // What leads nowhere is not there.
+        // A path that leads nowhere does not exist in the view.
         let expected = format!("real\n{base}first/deep\ndeepapp\nfirst\nreal\nsecond\n");
         assert_eq!(seen, expected);
     });
@@ -114,7 +114,7 @@ fn a_project_may_have_any_name_and_any_place() {
             assert_eq!(seen, name);
             assert_eq!(changes, [change(ChangeKind::Created, "new", 2)], "{name}");
         }
-        // Below what is readable, and with the temporary directory around it or below.
+        // The project below a readable path, and with the temporary directory around or below it.
         let mut view = place.view();
         view.readable.push(Shown::of_system(place.path("")));
         assert_eq!(
@@ -133,13 +133,13 @@ fn a_project_may_have_any_name_and_any_place() {
 #[test]
 fn what_is_mounted_below_the_project_is_never_silently_empty() {
     if !nix::unistd::geteuid().is_root() {
-        return; // only root can mount something there to begin with
+        return; // only root can mount something there
     }
     let place = Place::new(None);
     fs::create_dir(place.path("app/volume")).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // SAFETY: the calling thread's own namespace; no pointer is passed.
+            // SAFETY: affects the calling thread's namespace only; no pointer is passed.
             let entered = unsafe { libc::unshare(libc::CLONE_NEWNS | libc::CLONE_FS) };
             assert_eq!(entered, 0);
             let none = None::<&str>;
@@ -166,7 +166,7 @@ fn what_is_mounted_below_the_project_is_never_silently_empty() {
                 }
                 assert_eq!(fs::read_dir(&volume).unwrap().count(), 1);
             }
-            // For an ordinary user the kernel refuses the layer; the step is named.
+            // For an ordinary user the kernel refuses the layer; the error names the step.
             become_ordinary();
             match place.launch("true", place.view()).spawn() {
                 Err(SpawnError::Step { step, .. }) => assert!(step.is_of_view(), "{step}"),
@@ -181,14 +181,14 @@ fn what_is_mounted_below_the_project_is_never_silently_empty() {
 #[test]
 fn a_file_that_is_mounted_in_the_project_is_what_is_seen() {
     if !nix::unistd::geteuid().is_root() {
-        return; // only root can mount something there to begin with
+        return; // only root can mount something there
     }
     let place = Place::new(None);
     place.write("env", "mounted");
     place.write("app/.env", "");
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // SAFETY: the calling thread's own namespace; no pointer is passed.
+            // SAFETY: affects the calling thread's namespace only; no pointer is passed.
             let entered = unsafe { libc::unshare(libc::CLONE_NEWNS | libc::CLONE_FS) };
             assert_eq!(entered, 0);
             let none = None::<&str>;

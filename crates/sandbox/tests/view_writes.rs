@@ -1,4 +1,4 @@
-//! Writes go as far as a view lets them: to a bounded layer, nowhere, or to the files themselves, and
+//! Writes go to a bounded layer, nowhere, or to the files themselves, as the view permits, and
 //! never into the sealed directory.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -55,15 +55,16 @@ fn the_sealed_directory_is_never_written() {
              mv .sealed moved 2>/dev/null && echo moved; rmdir .sealed 2>/dev/null && echo removed; \
              rm -rf .sealed 2>/dev/null && echo gone; chmod 777 .sealed 2>/dev/null && echo chmod; \
              ln -sfn dir .sealed 2>/dev/null; cat .sealed/log 2>/dev/null; true";
-        // Not there: no way to make it, and nothing of it is told or left.
+        // If it is missing, it cannot be made, and nothing is reported or left.
         let (seen, changes) = place.run(attack, place.view());
         assert_eq!((seen.as_str(), changes), ("", vec![]));
         assert!(!place.path("app/.sealed").exists());
-        // Made first where writes are real.
+        // With real writes it is made first.
         let (seen, _) = place.run(attack, with_writes(place, Writes::Real));
         assert_eq!(seen, "");
         assert!(place.path("app/.sealed").is_dir());
-        // There: it stays what it is, and is not even read: who can open it can lock it.
+        // If it exists, it stays unchanged and cannot even be read: a process that opens it can
+        // lock it.
         fs::write(place.path("app/.sealed/log"), "log").unwrap();
         let real = with_writes(place, Writes::Real);
         for view in [place.view(), real, with_writes(place, Writes::Refused)] {
@@ -89,7 +90,7 @@ fn a_link_in_place_of_the_sealed_directory_does_not_work() {
             Err(error @ SpawnError::Sealed { .. }) => {
                 let text = error.to_string();
                 assert!(
-                    text.contains(".sealed cannot be kept from being written"),
+                    text.contains(".sealed cannot be protected from writes"),
                     "{text}"
                 );
             }

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// The command, with nothing from the environment that would change what it prints.
+/// The command, without environment variables that would change its output.
 pub fn altair() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_altair"));
     command.stdin(Stdio::null());
@@ -29,17 +29,17 @@ pub fn run_in(directory: &Path, arguments: &[&OsStr]) -> Output {
         .unwrap()
 }
 
-/// Runs the command where the tests run.
+/// Runs the command in the tests' directory.
 pub fn run(arguments: &[&str]) -> Output {
     altair().args(arguments).output().unwrap()
 }
 
-/// What was printed, which must be UTF-8.
+/// The output, which must be UTF-8.
 pub fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// The one line of wrong usage: exit code 2, nothing on standard output.
+/// The line that reports wrong usage: exit code 2, nothing on standard output.
 pub fn complaint(output: &Output) -> &str {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert_eq!(text(&output.stdout), "");

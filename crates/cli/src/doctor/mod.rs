@@ -1,4 +1,4 @@
-//! `altair doctor`: what guards runs on this machine, and whether it holds.
+//! `altair doctor`: which guards are available on this machine, and whether they hold.
 
 mod print;
 mod progress;
@@ -19,14 +19,14 @@ use progress::Counter;
 ///
 /// # Errors
 ///
-/// When the result cannot be written.
+/// If the result cannot be written.
 pub fn run(args: &DoctorArgs, host: &Host) -> Result<Exit, Failure> {
     let report = examine(args, host);
     let text = match args.format {
         Format::Human => print::render(&report, Theme::new(output::takes_color())),
         Format::Json => json::render(&report, output::is_terminal())?,
     };
-    // A reader that has gone changes nothing about the machine.
+    // A reader that has closed the pipe does not change the result.
     output::print(text.as_bytes())?;
     Ok(if report.ok {
         Exit::Clean
@@ -36,12 +36,12 @@ pub fn run(args: &DoctorArgs, host: &Host) -> Result<Exit, Failure> {
 }
 
 fn examine(args: &DoctorArgs, host: &Host) -> Report {
-    // A variable that names no extension is something to report, not the end of the examination.
+    // If the variable names no extension, that is reported and the examination continues.
     let (extension, problem) = match extension::find(host) {
         Ok(extension) => (extension, None),
         Err(failure) => (None, Some(failure)),
     };
-    // Its own scope: the progress line is gone before anything else is printed.
+    // Dropped on return, so the progress line is gone before anything else is printed.
     let mut counter = Counter::on_stderr();
     let mut doctor = Doctor::new(host.php(&args.php), extension);
     if let Ok(root) = eval::root(args.root.clone()) {

@@ -7,7 +7,7 @@ use altair_engine::doctor::{
 use crate::escape;
 use crate::human::Theme;
 
-/// Width of the names in front: `environment`, `filesystem`, `extension` and their like.
+/// Width of the names in the first column: `environment`, `filesystem`, `extension`, ….
 const NAME_WIDTH: usize = 11;
 
 /// Renders `report`; every line ends with a newline, and no control character is raw.
@@ -55,7 +55,7 @@ fn line(out: &mut String, level: usize, text: &str) {
     out.push('\n');
 }
 
-/// What it was looked at with.
+/// The user, PHP, extension and kernel examined.
 fn head(out: &mut String, report: &Report, theme: Theme) {
     let mut fact = |name: &str, text: &str, problem: Option<&String>| {
         let name = theme.name(&format!("{name:<NAME_WIDTH$}"));
@@ -116,7 +116,7 @@ fn loaded(extension: &Extension) -> String {
     }
 }
 
-/// A guard, what is missing, and how it fared.
+/// A guard, what is missing, and the results of its attacks.
 fn row(out: &mut String, guard: &GuardReport, theme: Theme) {
     let (mark, state) = match guard.state {
         State::InForce if guard.self_test.verdict == Verdict::Failed => {
@@ -144,7 +144,7 @@ fn row(out: &mut String, guard: &GuardReport, theme: Theme) {
         line(out, 2, &theme.notice(&escape::line(&remedy.because)));
         line(out, 3, &format!("→ {}", escape::line(&remedy.how)));
     }
-    // Of a guard that is not there the row has said all.
+    // For a missing guard the row says everything.
     if matches!(guard.state, State::InForce | State::Degraded) {
         attacks(out, &guard.self_test, theme);
     }
@@ -217,14 +217,14 @@ fn conclusion(report: &Report, theme: Theme) -> String {
         names(&|guard| matches!(guard.state, State::Degraded | State::Missing))
             .map(|names| format!("Not in force: {names}.")),
         names(&|guard| guard.state == State::Unknown)
-            .map(|_| "Nothing could be tried; why is said above.".to_owned()),
-        // One that does less than it should does not claim to hold.
+            .map(|_| "Nothing could be tried, for the reasons above.".to_owned()),
+        // A guard that is only partly in force does not claim to hold.
         names(&|guard| guard.state == State::InForce && guard.self_test.verdict == Verdict::Failed)
             .map(|names| format!("Gave way: {names}. That is a hole; please report it.")),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     theme.bad(&if parts.is_empty() {
-        "Something is wrong; it is named above.".to_owned()
+        "Something is wrong; see above.".to_owned()
     } else {
         parts.join(" ")
     })

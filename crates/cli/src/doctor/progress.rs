@@ -1,4 +1,4 @@
-//! A line on an interactive standard error while an examination goes on.
+//! A progress line on an interactive standard error during an examination.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -6,13 +6,13 @@ use altair_engine::doctor::Progress;
 
 use crate::progress::ERASE;
 
-/// Shows how far the examination is; erases itself when dropped.
+/// Shows the examination's progress; erases itself when dropped.
 pub struct Counter<W: Write> {
     terminal: Option<W>,
 }
 
 impl Counter<io::Stderr> {
-    /// On standard error; silent when that is no terminal.
+    /// On standard error; silent if that is no terminal.
     pub fn on_stderr() -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let stderr = io::stderr();
@@ -37,7 +37,7 @@ impl<W: Write> Counter<W> {
 
     fn show(&mut self, text: &str) {
         if let Some(terminal) = self.terminal.as_mut() {
-            // The line is a courtesy: a terminal that went away does not end the examination.
+            // Ignored: a closed terminal does not end the examination.
             let _ = write!(terminal, "{ERASE}{text}").and_then(|()| terminal.flush());
         }
     }

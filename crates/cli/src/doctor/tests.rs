@@ -1,4 +1,4 @@
-//! What people and programs read, report by report.
+//! The reports that people and programs read, case by case.
 #![allow(clippy::unwrap_used)]
 
 use altair_engine::doctor::{
@@ -201,7 +201,7 @@ fn without_php_there_is_a_line_that_says_so() {
         user         a user without a name (12345)\n\
         ✗ Nothing\\x1b[2J works.\n\n\
         ✗ process     not known\n\n\
-        Nothing could be tried; why is said above.\n"
+        Nothing could be tried, for the reasons above.\n"
     );
 }
 

@@ -1,25 +1,25 @@
-//! The log's bytes as lines, from either end.
+//! The log's bytes as lines, read from either end.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Longest line that is looked at, in bytes. An event holds at most 4096 bytes of snippet; what is
-/// longer than this is garbage, and must not be gathered in memory.
+/// Longest line that is read, in bytes. An event holds at most 4096 bytes of snippet; a longer line
+/// is garbage, and must not be kept in memory.
 pub const MAX_LINE: usize = 1 << 20;
 
 /// Bytes read at a time.
 const BLOCK: u64 = 64 * 1024;
 
-/// Bytes that come in pieces, given out as whole lines.
+/// Joins pieces of bytes into whole lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     pending: Vec<u8>,
 }
 
 impl Lines {
-    /// Takes a piece and hands every line that it completes to `line`, without the line feed.
+    /// Takes a piece and calls `line` with every line that it completes, without the line feed.
     pub fn push(&mut self, piece: &[u8], mut line: impl FnMut(&[u8])) {
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
             match part.strip_suffix(b"\n") {
@@ -39,18 +39,18 @@ impl Lines {
     }
 }
 
-/// Keeps a line that is too long just long enough to be known as such.
+/// Cuts a line that is too long to just over the limit, so that it stays recognizable as such.
 fn forget_excess(line: &mut Vec<u8>) {
     line.truncate(MAX_LINE + 1);
 }
 
 /// The last `count` lines of the first `end` bytes of `file` that `wanted` accepts, in order.
 ///
-/// Reads backwards, so that it costs what is shown, not what the log has grown to.
+/// Reads backwards, so the cost depends on what is shown, not on the size of the log.
 ///
 /// # Errors
 ///
-/// When the file cannot be read.
+/// If the file cannot be read.
 pub fn last(
     file: &File,
     end: u64,
@@ -89,12 +89,12 @@ pub fn last(
     Ok(found)
 }
 
-/// The offset after the last line feed in the first `end` bytes of `file`: a line that is still
-/// being written is left to be read when it is whole.
+/// The offset after the last line feed in the first `end` bytes of `file`: an incomplete line is
+/// left to be read later.
 ///
 /// # Errors
 ///
-/// When the file cannot be read.
+/// If the file cannot be read.
 pub fn end_of_whole_lines(file: &File, end: u64) -> io::Result<u64> {
     let mut position = end;
     while position > 0 {
@@ -110,7 +110,7 @@ pub fn end_of_whole_lines(file: &File, end: u64) -> io::Result<u64> {
     Ok(0)
 }
 
-/// The bytes between two offsets that are at most [`BLOCK`] apart; fewer if the file shrank.
+/// The bytes between two offsets at most [`BLOCK`] apart; fewer if the file shrank.
 fn read_between(file: &File, start: u64, end: u64) -> io::Result<Vec<u8>> {
     let mut block = vec![0; usize::try_from(end - start).unwrap_or(0)];
     let mut filled = 0;

@@ -1,4 +1,4 @@
-//! The audit log as a file that others write, replace and truncate.
+//! The audit log as a file that other processes write, replace and truncate.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -10,14 +10,14 @@ use nix::fcntl::OFlag;
 use super::lines::Lines;
 use crate::failure::{Failure, reason};
 
-/// Opens the log, or gives `None` where there is none yet.
+/// Opens the log; `None` if there is none yet.
 ///
 /// # Errors
 ///
-/// When it is no regular file or cannot be read. The engine appends to nothing else either: a link,
-/// a FIFO or a directory in its place was put there by somebody.
+/// If it is no regular file or cannot be read. The engine appends only to regular files, too: a
+/// link, a FIFO or a directory in its place was not made by it.
 pub fn open(path: &Path) -> Result<Option<File>, Failure> {
-    // Without blocking: opening a FIFO would wait for a writer.
+    // Nonblocking: opening a FIFO would wait for a writer.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let file = match OpenOptions::new()
         .read(true)
@@ -26,7 +26,7 @@ pub fn open(path: &Path) -> Result<Option<File>, Failure> {
     {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        // open(2): ELOOP is what O_NOFOLLOW makes of a link.
+        // open(2): O_NOFOLLOW fails with ELOOP for a link.
         Err(error) if error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) => {
             return Err(irregular(path));
         }
@@ -55,7 +55,7 @@ fn irregular(path: &Path) -> Failure {
     ))
 }
 
-/// A log that is read as it grows.
+/// A log that is read while it grows.
 #[derive(Debug)]
 pub struct Follower {
     path: PathBuf,
@@ -78,7 +78,7 @@ impl Open {
         }
     }
 
-    /// Reads what was added since the last time.
+    /// Reads what was added since the last call.
     fn read(&mut self, mut line: impl FnMut(&[u8])) -> io::Result<()> {
         let mut buffer = [0; 64 * 1024];
         loop {
@@ -96,8 +96,8 @@ impl Open {
 }
 
 impl Follower {
-    /// Follows the log at `path` from `position`: the open file and an offset in it, or from the
-    /// start of whatever will be there.
+    /// Follows the log at `path` from `position`: the open file and an offset in it. `None`: from
+    /// the start of a file that may appear later.
     pub fn new(path: PathBuf, position: Option<(File, u64)>) -> Self {
         Self {
             path,
@@ -105,14 +105,14 @@ impl Follower {
         }
     }
 
-    /// Hands every line that was completed since the last call to `line`.
+    /// Calls `line` with every line that was completed since the last call.
     ///
-    /// A log that was truncated or replaced is read from its start, after what was still unread in
-    /// the old one.
+    /// If the log was truncated or replaced, reads the rest of the old one and then the new one
+    /// from its start.
     ///
     /// # Errors
     ///
-    /// When the log cannot be read.
+    /// If the log cannot be read.
     pub fn poll(&mut self, mut line: impl FnMut(&[u8])) -> Result<(), Failure> {
         let broken = |error: io::Error| unreadable(&self.path, &error);
         if let Some(open) = &mut self.open {
@@ -125,10 +125,10 @@ impl Follower {
                 return Ok(());
             }
         }
-        // Gone, for as long as nothing has taken its place, means that the old one may still grow.
+        // While no new file takes its place, a removed log may still grow.
         if let Some(file) = open(&self.path)? {
             if let Some(old) = &mut self.open {
-                // Between the last reading and the replacement there may have been one more line.
+                // A line may have been added between the last read and the replacement.
                 old.read(&mut line).map_err(broken)?;
             }
             let mut fresh = Open::at(file, 0);
@@ -139,7 +139,7 @@ impl Follower {
     }
 }
 
-/// Whether the file at `path` is still the one that `metadata` is of.
+/// Whether the file at `path` is still the one that `metadata` belongs to.
 fn is_at(path: &Path, metadata: &Metadata) -> bool {
     path.symlink_metadata()
         .is_ok_and(|there| there.dev() == metadata.dev() && there.ino() == metadata.ino())

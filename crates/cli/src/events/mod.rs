@@ -1,4 +1,4 @@
-//! `altair events:tail`: the audit log, its end and what is added to it.
+//! `altair events:tail`: the end of the audit log and the lines added to it.
 
 mod lines;
 mod log;
@@ -19,14 +19,14 @@ use crate::output::{self, Reader};
 use log::Follower;
 use print::Printer;
 
-/// Time between two looks at the log: short for a person, long for a processor.
+/// Time between two checks of the log: short for a person, long for a processor.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Shows the last events, and goes on if that is asked.
+/// Shows the last events, and follows the log if requested.
 ///
 /// # Errors
 ///
-/// A bad root, and a log that cannot be read.
+/// A bad root, or a log that cannot be read.
 pub fn run(args: &EventsArgs) -> Result<Exit, Failure> {
     let root = eval::root(args.root.clone())?;
     check(&root)?;
@@ -77,7 +77,7 @@ fn check(root: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Prints the last events; the outer error is of reading, the inner one of writing.
+/// Prints the last events. The outer error is from reading, the inner one from writing.
 fn show_last(
     file: &File,
     end: u64,
@@ -93,7 +93,7 @@ fn show_last(
     Ok(output::print(&text))
 }
 
-/// Prints what is added, until Ctrl-C or until nobody reads.
+/// Prints new events until Ctrl-C or until the reader closes standard output.
 fn follow(mut follower: Follower, printer: Printer) -> Result<Exit, Failure> {
     loop {
         let mut text = Vec::new();

@@ -6,7 +6,7 @@ use crate::args::Format;
 use crate::escape;
 use crate::human::Theme;
 
-/// Characters of a snippet that fit in a line; `--format=json` has all of it.
+/// Characters of a snippet shown in a line; `--format=json` has all of them.
 const SNIPPET_PREVIEW: usize = 80;
 /// Width of the longest status, `partial`.
 const STATUS_WIDTH: usize = 7;
@@ -14,21 +14,21 @@ const STATUS_WIDTH: usize = 7;
 /// How events are printed.
 #[derive(Debug, Clone, Copy)]
 pub struct Printer {
-    /// As a sentence of fields, or the line as it is.
+    /// As fields in a line for people, or the log's line unchanged.
     pub format: Format,
-    /// Colours of the first.
+    /// Colours of the line for people.
     pub theme: Theme,
-    /// Whether a terminal shows it, so that even valid JSON must hold no control character.
+    /// Whether a terminal shows it, so control characters must be escaped even in valid JSON.
     pub for_terminal: bool,
 }
 
 impl Printer {
-    /// Whether a line of the log is an event: garbage and torn lines are not.
+    /// Whether a line of the log is an event: not garbage, and complete.
     pub fn accepts(line: &[u8]) -> bool {
         event(line).is_some()
     }
 
-    /// The line to print, with its line feed; nothing for what is no event.
+    /// The line to print, with its line feed; `None` if it is no event.
     pub fn print(self, line: &[u8]) -> Option<Vec<u8>> {
         let event = event(line)?;
         let mut text = match self.format {
@@ -66,7 +66,7 @@ fn human(event: &Map<String, Value>, theme: Theme) -> String {
             .iter()
             .filter_map(|name| text(event.get(*name))),
     );
-    // Before a run has ended its duration is no fact.
+    // Until the run has ended there is no duration.
     if status != "partial" {
         fields.extend(text(event.get("duration_ms")).map(|ms| format!("{ms}ms")));
     }
@@ -82,7 +82,7 @@ fn human(event: &Map<String, Value>, theme: Theme) -> String {
     fields.join("  ")
 }
 
-/// What the run was allowed.
+/// The permissions of the run.
 fn switches(extra: &Map<String, Value>) -> String {
     [
         ("unsafe", "unsafe"),
@@ -96,7 +96,7 @@ fn switches(extra: &Map<String, Value>) -> String {
     .join("+")
 }
 
-/// The start of a snippet, in one line and with white space run together.
+/// The start of a snippet, in one line with white space collapsed.
 fn preview(snippet: &str) -> String {
     let joined = snippet
         .split_ascii_whitespace()
@@ -108,7 +108,7 @@ fn preview(snippet: &str) -> String {
     }
 }
 
-/// A field in one line; nothing if it is missing or empty.
+/// A field in one line; `None` if it is missing or empty.
 fn text(field: Option<&Value>) -> Option<String> {
     match field? {
         Value::Null => None,

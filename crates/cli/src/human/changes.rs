@@ -5,10 +5,10 @@ use altair_engine::{FileChange, FileChanges};
 use super::{Theme, line};
 use crate::escape;
 
-/// Files that are named; of more, only the number is told.
+/// The most files named. The rest are only counted.
 const NAMED: usize = 20;
 
-/// Appends what a run did to its throwaway layer; nothing where it did nothing.
+/// Appends what a run changed in its throwaway layer, if anything.
 pub fn append(out: &mut String, changes: &FileChanges, theme: Theme) {
     let kinds = [
         ("created ", &changes.created),
@@ -53,7 +53,7 @@ pub fn append(out: &mut String, changes: &FileChanges, theme: Theme) {
 
 fn described(change: &FileChange) -> String {
     let path = escape::line(&change.path);
-    // The size of a directory is its file system's affair.
+    // The size of a directory depends on the file system.
     if change.path.ends_with('/') {
         path
     } else {

@@ -1,5 +1,5 @@
-//! What stands between the figures and the output: where, what was refused, what would have
-//! changed, what is not guarded.
+//! The part between the figures and the output: the place, what was refused, what would have
+//! changed, and which guards are not in force.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Theme, changes, exception, field, line, queries};
 use crate::escape;
 
-/// Appends every part there is something to say about.
+/// Appends every part that has content.
 pub fn append(out: &mut String, result: &EvalResult, theme: Theme) {
     explain(out, result);
     place(out, result, theme);
@@ -29,14 +29,14 @@ pub fn append(out: &mut String, result: &EvalResult, theme: Theme) {
     unguarded(out, result, theme);
 }
 
-/// What the headline had no room for.
+/// What did not fit in the headline.
 fn explain(out: &mut String, result: &EvalResult) {
     let diagnostics = &result.diagnostics;
     let in_headline = match diagnostics.outcome {
         Outcome::Fatal | Outcome::OutOfMemory | Outcome::BootFailed | Outcome::NoReport => true,
-        // The headline says the same in fewer words.
+        // The headline says the same, shorter.
         Outcome::TimedOut | Outcome::Signalled => true,
-        // Without an exception the message is all the headline could show.
+        // Without an exception the message is in the headline.
         Outcome::Threw => result.exception.is_none(),
         Outcome::Returned | Outcome::Exited => false,
     };
@@ -60,7 +60,7 @@ fn explain(out: &mut String, result: &EvalResult) {
     }
 }
 
-/// The place and the trace: of the exception, else of where the code was.
+/// The place and the trace of the exception, or the place where the code was.
 fn place(out: &mut String, result: &EvalResult, theme: Theme) {
     if let Some(thrown) = result
         .exception
@@ -107,7 +107,7 @@ fn trace<'a>(out: &mut String, frames: impl Iterator<Item = &'a str>, theme: The
     }
 }
 
-/// The items of a list in an encoded value; none if it is missing.
+/// The items of a list in an encoded value; empty if it is missing.
 fn items<'a>(encoded: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     encoded
         .get(name)
@@ -128,7 +128,7 @@ fn refusal(blocked: &Blocked) -> String {
     )
 }
 
-/// Guards that are not in force, by reason: nothing degrades in silence.
+/// Guards that are not in force, by reason, so that no guard degrades silently.
 fn unguarded(out: &mut String, result: &EvalResult, theme: Theme) {
     let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (guard, state) in &result.diagnostics.guards {

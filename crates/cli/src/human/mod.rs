@@ -15,7 +15,8 @@ use serde_json::Value;
 use crate::escape;
 pub use theme::Theme;
 
-/// Renders `result`; every line ends with a newline, and no control character of the snippet is raw.
+/// Renders `result`. Every line ends with a newline, and the snippet's control characters are
+/// escaped.
 pub fn render(result: &EvalResult, theme: Theme) -> String {
     let mut out = String::new();
     let mark = if result.ok() {
@@ -53,7 +54,7 @@ fn line(out: &mut String, level: usize, text: &str) {
     out.push('\n');
 }
 
-/// What happened, in a line: `int = 2`, `RuntimeException: boom`.
+/// What happened, in one line: `int = 2`, `RuntimeException: boom`.
 pub fn headline(result: &EvalResult) -> String {
     let diagnostics = &result.diagnostics;
     let message = diagnostics
@@ -93,7 +94,7 @@ fn killed(signal: Option<i32>) -> String {
     match signal {
         Some(number) => match Signal::try_from(number) {
             Ok(signal) => format!("Killed by signal {number} ({}).", signal.as_str()),
-            // Real-time signals have a number only.
+            // Real-time signals have only a number.
             Err(_) => format!("Killed by signal {number}."),
         },
         None => "Killed by a signal.".into(),
@@ -111,7 +112,7 @@ fn exception(encoded: &Value) -> String {
     }
 }
 
-/// A field of an encoded value as text; what is no string is shown as JSON, what is missing as nothing.
+/// A field of an encoded value as text: JSON if it is no string, empty if it is missing.
 fn field(encoded: &Value, name: &str) -> String {
     match encoded.get(name) {
         None | Some(Value::Null) => String::new(),
@@ -138,7 +139,7 @@ fn section(out: &mut String, name: &str, text: &str, full: Option<u64>, theme: T
     if text.is_empty() {
         return;
     }
-    // The counts are given for both streams when one was cut; the mark tells which it was.
+    // The counts cover both streams if one was cut; the mark tells which one.
     let note = match full {
         Some(bytes) if text.ends_with("...(truncated)") => format!(" cut, {bytes} bytes in all"),
         _ => String::new(),

@@ -1,18 +1,18 @@
-//! What databases were asked, as a table, and what that has changed.
+//! Database statements as a table, and the rows they changed.
 
 use altair_engine::{EvalResult, RowChanges};
 
 use super::{Theme, line};
 use crate::escape;
 
-/// Statements that are shown; of more, only the number is told.
+/// The most statements shown. The rest are only counted.
 const NAMED: usize = 20;
-/// Characters of a statement that are shown.
+/// The most characters of a statement shown.
 const SQL_MAX: usize = 100;
-/// Tables that are named.
+/// The most tables named.
 const TABLES: usize = 20;
 
-/// Appends them, where they were to be told.
+/// Appends the statements and changes, if they were requested.
 pub fn append(out: &mut String, result: &EvalResult, theme: Theme) {
     let Some(queries) = &result.diagnostics.queries else {
         return;
@@ -88,7 +88,7 @@ fn described(rows: RowChanges) -> String {
     kinds.join(", ")
 }
 
-/// A statement as it is read at a glance.
+/// A statement shortened to one line.
 fn in_a_line(sql: &str) -> String {
     let words: Vec<&str> = sql.split_whitespace().collect();
     let text = words.join(" ");

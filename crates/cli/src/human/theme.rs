@@ -1,15 +1,15 @@
-//! Colours, or none.
+//! Colours, if any.
 
 use owo_colors::{OwoColorize, Style};
 
-/// How text is set off. Everything passes through here, so that plain output has no escapes at all.
+/// How text is highlighted. All output passes through here, so plain output has no escapes.
 #[derive(Debug, Clone, Copy)]
 pub struct Theme {
     color: bool,
 }
 
 impl Theme {
-    /// A theme with colours, or a plain one.
+    /// Makes a theme with or without colours.
     pub fn new(color: bool) -> Self {
         Self { color }
     }
@@ -24,7 +24,7 @@ impl Theme {
         self.paint(text, Style::new().red().bold())
     }
 
-    /// What matters less.
+    /// Less important text.
     pub fn dim(self, text: &str) -> String {
         self.paint(text, Style::new().dimmed())
     }

@@ -1,7 +1,7 @@
 //! An encoded value as a line and the indented tree below it.
 //!
-//! The shapes are those of `Altair\Eval\Encoder\ValueEncoder`. The value comes from the child, so
-//! nothing is taken for granted: a shape that is not known is shown as JSON.
+//! The shapes are those of `Altair\Eval\Encoder\ValueEncoder`. The value comes from the child and
+//! is not trusted: an unknown shape is shown as JSON.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Theme, exception, field, line};
 use crate::escape;
 
-/// The value in a line: `int = 2`, `array(2)`, `object App\User`.
+/// The value in one line: `int = 2`, `array(2)`, `object App\User`.
 pub fn headline(value: &Value) -> String {
     describe(value, &referenced(value))
 }
@@ -27,7 +27,7 @@ pub fn tree(out: &mut String, value: &Value, theme: Theme) {
 
 /// Prints nested values.
 struct Printer<'a> {
-    /// Objects that something refers to: only these show their number.
+    /// Objects that a reference points to. Only these show their number.
     referenced: &'a HashSet<String>,
     theme: Theme,
 }
@@ -52,7 +52,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints a list or a map of encoded values; gives their number.
+    /// Prints a list or a map of encoded values; returns their number.
     fn entries(&self, out: &mut String, entries: Option<&Value>, level: usize) -> usize {
         match entries {
             Some(Value::Array(list)) => {
@@ -85,7 +85,7 @@ impl Printer<'_> {
         items.len()
     }
 
-    /// An iterator's key may be any value: a plain one looks as it does in an array.
+    /// An iterator's key may be any value. A plain one looks like an array key.
     fn preview_key(&self, key_of_item: &Value) -> String {
         match key_of_item {
             Value::String(text) => key(text),
@@ -105,7 +105,7 @@ impl Printer<'_> {
     }
 }
 
-/// What is missing below a value of which `shown` entries were printed.
+/// The note on what is missing below a value of which `shown` entries were printed.
 fn rest(value: &Value, shown: usize) -> Option<String> {
     if value.get("exhausted") == Some(&Value::Bool(false)) && value.get("error").is_none() {
         return Some("… and more".into());
@@ -125,7 +125,7 @@ fn is_truncated(value: &Value) -> bool {
     value.get("truncated") == Some(&Value::Bool(true))
 }
 
-/// Whether something of a container is printed below it.
+/// Whether any content of a container is printed below it.
 fn has_children(value: &Value) -> bool {
     ["value", "properties", "preview"]
         .iter()
@@ -141,7 +141,7 @@ fn describe(value: &Value, referenced: &HashSet<String>) -> String {
     let Some(kind) = value.get("type").and_then(Value::as_str) else {
         return escape::line(&value.to_string());
     };
-    // No room was left for more than the kind: see the limit on the whole encoded value.
+    // The limit on the whole encoded value left room only for the type.
     if is_truncated(value)
         && ["value", "count", "class"]
             .iter()
@@ -183,7 +183,7 @@ fn string(value: &Value) -> String {
         Some(_) => format!(" ({})", escape::line(&field(value, "encoding"))),
         None => String::new(),
     };
-    // The length is there when the text does not show it: cut, or encoded.
+    // The length is given if the text does not show it: cut, or encoded.
     let length = match value.get("length") {
         Some(_) => format!(" ({} bytes)", escape::line(&field(value, "length"))),
         None => String::new(),
@@ -201,7 +201,7 @@ fn object(value: &Value, referenced: &HashSet<String>) -> String {
     }
     match value.get("backing") {
         Some(Value::String(backing)) => text.push_str(&format!(" = {}", escape::quoted(backing))),
-        // Encoded like any other value, where it is no bare scalar.
+        // A backing value that is no bare scalar is encoded like any other value.
         Some(Value::Object(_)) => {
             let backing = value
                 .get("backing")
@@ -228,7 +228,7 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-/// A key as it is where it cannot be mistaken, else in quotes.
+/// A key as is if it is unambiguous, otherwise in quotes.
 fn key(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     if !name.is_empty() && name.chars().all(plain) {
@@ -238,7 +238,7 @@ fn key(name: &str) -> String {
     }
 }
 
-/// The numbers of all objects that a `reference` in `value` names.
+/// The numbers of all objects that a `reference` in `value` points to.
 fn referenced(value: &Value) -> HashSet<String> {
     let mut found = HashSet::new();
     let mut todo = vec![value];

@@ -1,4 +1,4 @@
-//! Puts one line at the end of the log: whole, in order with other writers, and nowhere else.
+//! Appends one line to the log: complete, in order with other writers, and to no other file.
 
 use std::fs::File;
 use std::io::Write;
@@ -18,11 +18,11 @@ use super::{AuditError, DIRECTORY, FILE};
 use crate::error::reason;
 use crate::owner::{FILE_PATIENCE, run_as};
 
-/// How long the lock of another writer is waited for. A writer holds it for one `write`.
+/// Maximum wait for another writer's lock. A writer holds it for one `write`.
 const LOCK_LIMIT: Duration = Duration::from_secs(2);
-/// How often the lock is tried again meanwhile: `flock(2)` itself knows no time limit.
+/// Interval between attempts to lock meanwhile: `flock(2)` has no timeout.
 const LOCK_RETRY: Duration = Duration::from_millis(5);
-/// How often the file may vanish between two calls before that is an error.
+/// How often the file may vanish between two calls before this is an error.
 const VANISH_LIMIT: u32 = 16;
 
 /// Group and others may enter: the web server and the shell are often two users of one group.
@@ -38,7 +38,7 @@ pub(super) fn append(root: &Place, line: &str) -> Result<(), AuditError> {
         let file = open_file(&log, directory.as_fd(), heir)?;
         let mut file = lock(&log, file, deadline)?;
         let stat = fstat(&*file).map_err(|e| cannot_open(&log, e))?;
-        // Removed while its lock was waited for: a line in it would be lost.
+        // Removed during the wait for its lock: a line in it would be lost.
         if stat.st_nlink > 0 {
             return write_line(&mut file, line).map_err(|e| AuditError::Write {
                 path: log.clone(),
@@ -52,11 +52,11 @@ pub(super) fn append(root: &Place, line: &str) -> Result<(), AuditError> {
     })
 }
 
-/// Who gets what root makes in a project that is not root's: otherwise one audited run as root
-/// would shut the project's owner out of the log.
+/// New owner of what root creates in a project that root does not own: otherwise one audited run as
+/// root would shut the project's owner out of the log.
 type Heir = Option<(Uid, Gid)>;
 
-/// Opens `<root>/.altair`, and makes it if it is not there.
+/// Opens `<root>/.altair`, and creates it if it is missing.
 fn open_directory(root: &Place) -> Result<(OwnedFd, Heir), AuditError> {
     let path = root.path().join(DIRECTORY);
     let refuse = |e: Errno| AuditError::Directory {
@@ -84,8 +84,8 @@ fn open_directory(root: &Place) -> Result<(OwnedFd, Heir), AuditError> {
         Err(Errno::ENOENT) => {}
         Err(e) => return Err(refused(e)),
     }
-    // As the project's owner, where the host is root: what is made is the owner's, and what the owner
-    // puts in its place meanwhile stays whose it is.
+    // If the host is root, creates it as the project's owner: the owner then owns it, and anything
+    // that the owner puts in its place meanwhile keeps its ownership.
     let own = root.clone();
     let made = with_files_of(run_as(root), FILE_PATIENCE, move || {
         mkdirat(own.descriptor(), DIRECTORY, DIRECTORY_MODE)
@@ -94,7 +94,7 @@ fn open_directory(root: &Place) -> Result<(OwnedFd, Heir), AuditError> {
         path: path.clone(),
         reason: reason(&e),
     })? {
-        // Also on a read-only file system, where the kernel looks for the name first.
+        // EEXIST also on a read-only file system: the kernel looks up the name first.
         Ok(()) | Err(Errno::EEXIST) => {}
         Err(e) => return Err(refuse(e)),
     }
@@ -103,14 +103,14 @@ fn open_directory(root: &Place) -> Result<(OwnedFd, Heir), AuditError> {
         .map_err(refused)
 }
 
-/// Opens the log in `directory`, or makes it; a regular file and nothing else.
+/// Opens or creates the log in `directory`; accepts only a regular file.
 fn open_file(log: &Path, directory: BorrowedFd<'_>, heir: Heir) -> Result<File, AuditError> {
-    // O_NONBLOCK, for a FIFO without a reader would hold the open for ever.
+    // O_NONBLOCK: a FIFO or a device must not block the open.
     let flags =
         OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     for _ in 0..VANISH_LIMIT {
-        // Two opens instead of one with O_CREAT alone, to know whether the file is new, and since
-        // O_EXCL never makes the target of a dangling link.
+        // Two opens instead of one with O_CREAT alone: this tells whether the file is new, and
+        // O_EXCL never creates the target of a dangling link.
         match openat(
             directory,
             FILE,
@@ -148,7 +148,7 @@ fn open_file(log: &Path, directory: BorrowedFd<'_>, heir: Heir) -> Result<File, 
     })
 }
 
-/// Takes the lock of `file`, which its drop gives back, or gives up at `deadline`.
+/// Locks `file` until it is dropped, or gives up at `deadline`.
 fn lock(log: &Path, file: File, deadline: Instant) -> Result<Flock<File>, AuditError> {
     let mut file = file;
     loop {
@@ -186,7 +186,7 @@ fn write_line(file: &mut File, line: &str) -> std::io::Result<()> {
         }
     };
     if written < record.len() {
-        // A full disk or a size limit. The lock is held, so the rest of the file is nobody else's.
+        // A full disk or a size limit. The lock is held, so no other writer has appended.
         file.set_len(length)?;
         return Err(std::io::Error::other(
             "only a part of the line could be written",
@@ -205,8 +205,8 @@ fn is_torn(file: &File, length: u64) -> std::io::Result<bool> {
     Ok(byte != *b"\n")
 }
 
-/// Gives what was just made to the owner of the project. Best effort: in a user namespace the owner
-/// may have no number, and the log is as good without.
+/// Gives a new file to the project's owner. Best effort: in a user namespace the owner may be
+/// unmapped, and the log works without.
 fn hand_over(made: BorrowedFd<'_>, heir: Heir) {
     if let Some((user, group)) = heir {
         let _ = fchown(made, Some(user), Some(group));
@@ -230,7 +230,7 @@ fn in_the_way(log: &Path, found: &'static str) -> AuditError {
 
 const REGULAR: &str = "a regular file";
 
-/// What stands under `name`, itself and not what it links to.
+/// The kind of the file `name`; links are not followed.
 fn kind_at(directory: BorrowedFd<'_>, name: &str) -> Option<&'static str> {
     let stat = fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
     Some(kind_name(file_type(&stat)))

@@ -1,4 +1,4 @@
-//! How a run ended, as the log tells it.
+//! How a run ended, as the log records it.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::{EvalResult, Outcome};
 pub struct Ending {
     /// Whether the run was clean.
     pub ok: bool,
-    /// What went wrong; not looked at when `ok`.
+    /// What went wrong; ignored if `ok`.
     pub error: Option<String>,
     /// How long the run took, in milliseconds.
     pub duration_ms: u64,
@@ -31,7 +31,7 @@ impl Ending {
         }
     }
 
-    /// The error as it goes into a line: none for a clean run, never empty for another.
+    /// The error for the line: `None` for a clean run, otherwise never empty.
     pub(super) fn stated_error(&self) -> Option<String> {
         if self.ok {
             return None;
@@ -62,7 +62,7 @@ impl From<&EvalResult> for Ending {
     }
 }
 
-/// The most telling account of a failure that a result has.
+/// The most specific description of a failure in a result.
 fn error_of(result: &EvalResult) -> String {
     let diagnostics = &result.diagnostics;
     let message = diagnostics
@@ -83,7 +83,7 @@ fn error_of(result: &EvalResult) -> String {
     }
 }
 
-/// `Class: message` of an encoded exception, or as much of it as there is.
+/// `Class: message` of an encoded exception, or the part of it that exists.
 fn exception_line(exception: &Value) -> Option<String> {
     let field = |name: &str| {
         exception

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-/// What keeps a line out of the audit log. Each message names the path and the remedy.
+/// Why a line is missing in the audit log. Each message names the path and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
-    /// The directory, or the project root above it, cannot be opened or made.
+    /// The directory, or the project root above it, cannot be opened or created.
     #[error(
-        "The audit log's directory {} cannot be used: {reason}. An unsafe run is not made without its \
-         log: make the directory writable for this user, or run without unsafe.",
+        "The audit log's directory {} cannot be used: {reason}. An unsafe run needs its log: \
+         make the directory writable for this user, or run without unsafe.",
         path.display()
     )]
     Directory {
@@ -17,9 +17,9 @@ pub enum AuditError {
         /// The operating system's reason.
         reason: String,
     },
-    /// Something else stands in the place of the directory or of the file. It is left as it is.
+    /// Something else exists at the path of the directory or of the file. It is left unchanged.
     #[error(
-        "{} is {found}, and the audit log needs {wanted} there: move it away, and the log is made anew.",
+        "{} is {found}, and the audit log needs {wanted} there: move it away, and the log is created again.",
         path.display()
     )]
     InTheWay {
@@ -27,13 +27,13 @@ pub enum AuditError {
         path: PathBuf,
         /// What is there: `a symbolic link`.
         found: &'static str,
-        /// What belongs there: `a regular file`.
+        /// What the log needs there: `a regular file`.
         wanted: &'static str,
     },
-    /// The file cannot be opened, made or locked.
+    /// The file cannot be opened, created or locked.
     #[error(
-        "The audit log {} cannot be opened: {reason}. An unsafe run is not made without its log: make \
-         the file writable for this user, or run without unsafe.",
+        "The audit log {} cannot be opened: {reason}. An unsafe run needs its log: make the \
+         file writable for this user, or run without unsafe.",
         path.display()
     )]
     Open {
@@ -42,7 +42,7 @@ pub enum AuditError {
         /// The operating system's reason.
         reason: String,
     },
-    /// Another process kept the lock for the whole of the time limit.
+    /// Another process held the lock for the whole time limit.
     #[error(
         "The audit log {} has been locked by another process for {waited_ms} ms: end that process, or \
          try again.",
@@ -54,7 +54,7 @@ pub enum AuditError {
         /// How long the lock was waited for, in milliseconds.
         waited_ms: u64,
     },
-    /// The line could not be written whole; the log is as it was.
+    /// The line could not be written completely; the log is unchanged.
     #[error(
         "The audit log {} could not be written: {reason}. Make room on its disk, or lift the limit on \
          the size of files.",

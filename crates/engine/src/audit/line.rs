@@ -13,21 +13,21 @@ use crate::EvalRequest;
 use crate::redaction::Secrets;
 use crate::redaction::masking::{self, Grammar};
 
-/// The most of a snippet, and of an error, that a line holds, in bytes.
+/// Maximum bytes of a snippet, and of an error, in a line.
 pub(super) const TEXT_MAX: usize = 4096;
 
-/// What the two lines of a run have in common, made once and before the run.
+/// The common part of the two lines of a run, built once, before the run.
 #[derive(Debug)]
 pub(super) struct Announced {
     actor: Actor,
     user: String,
     client: Option<String>,
     extra: Extra,
-    /// What is not to stand in a line.
+    /// Known secrets, to be kept out of the lines.
     secrets: Option<Arc<Secrets>>,
 }
 
-/// `text` without secrets that are known.
+/// `text` without the known secrets.
 fn without(secrets: Option<&Secrets>, text: &str) -> String {
     secrets.map_or_else(|| text.to_owned(), |secrets| secrets.redacted(text))
 }
@@ -70,7 +70,7 @@ struct Extra {
 }
 
 impl Announced {
-    /// Gathers what is known before the run. `run` joins its lines.
+    /// Collects what is known before the run. `run` links its lines.
     pub(super) fn new(
         run: Ulid,
         actor: Actor,
@@ -78,7 +78,7 @@ impl Announced {
         request: &EvalRequest,
         secrets: Option<Arc<Secrets>>,
     ) -> Self {
-        // All of it is taken apart: what is new has to be placed.
+        // Exhaustive destructuring: a new field must be classified here.
         let EvalRequest {
             snippet,
             project_root: _, // the log's place
@@ -87,7 +87,7 @@ impl Announced {
             allow_writes,
             allow_network,
             unconfined,
-            // What these open, an unsafe run has.
+            // An unsafe run already has what these allow.
             bootstrap: _,
             services: _,
             readable_paths: _,
@@ -167,7 +167,7 @@ impl Announced {
     }
 }
 
-/// The login name of the effective user, or the number of one that no account database knows.
+/// The login name of the effective user, or its number if no account database knows it.
 fn login_name() -> String {
     let uid = geteuid();
     match User::from_uid(uid) {

@@ -1,8 +1,8 @@
 //! The audit log: what was run without guards, by whom, and how it ended.
 //!
 //! Every unsafe run leaves two lines in `<root>/.altair/events.jsonl`: [`AuditedRun::begin`] writes
-//! `partial` before the child starts, [`AuditedRun::end`] writes `ok` or `fail` when it has ended. Both
-//! carry the same `extra.run`. One JSON object a line; `line.rs` has the fields.
+//! `partial` before the child starts, [`AuditedRun::end`] writes `ok` or `fail` when it has ended.
+//! Both carry the same `extra.run`. Each line is a JSON object; `line.rs` has the fields.
 //!
 //! The log is evidence of what was asked, not a guard: an unsafe run can alter it afterwards.
 
@@ -28,7 +28,7 @@ use crate::redaction::Secrets;
 pub use ending::Ending;
 pub use error::AuditError;
 
-/// The directory of the log, below the project root.
+/// The directory of the log, in the project root.
 const DIRECTORY: &str = ".altair";
 /// The log's name in [`DIRECTORY`].
 const FILE: &str = "events.jsonl";
@@ -53,16 +53,16 @@ pub enum Actor {
 
 /// One unsafe run that has been announced in the log.
 ///
-/// Dropped without [`AuditedRun::end`] (a panic, an interrupted call) it writes a `fail` line with the
-/// error `interrupted`.
+/// If dropped without [`AuditedRun::end`] (a panic, an interrupted call), it writes a `fail` line
+/// with the error `interrupted`.
 #[derive(Debug)]
 #[must_use = "dropping it records the run as interrupted: call `end` when the run has ended"]
 pub struct AuditedRun {
     root: Place,
     announced: line::Announced,
     began: Instant,
-    /// The process that announced the run. A fork of the host holds a copy of this value; the run
-    /// is not the fork's, and its drop there must not report it.
+    /// The process that announced the run. A fork of the host holds a copy of this value; dropping
+    /// the copy must not report the run.
     process: u32,
     ended: bool,
 }
@@ -71,12 +71,12 @@ impl AuditedRun {
     /// Announces a run: writes its `partial` line.
     ///
     /// `root` is the project root; `client` names the program behind an MCP session, if one is
-    /// known. The snippet is logged with its secrets masked and cut at 4096 bytes: what looks like
-    /// one, and `secrets`, which are known.
+    /// known. The snippet is logged up to 4096 bytes, with secrets masked: the known `secrets`, and
+    /// what looks like one.
     ///
     /// # Errors
     ///
-    /// [`AuditError`] if the line could not be written. Nothing may run then.
+    /// [`AuditError`] if the line could not be written. The run must not start then.
     pub fn begin(
         root: &Place,
         actor: Actor,
@@ -95,14 +95,14 @@ impl AuditedRun {
         })
     }
 
-    /// Records how the run ended: writes its `ok` or `fail` line, and makes the log anew if it has
-    /// vanished meanwhile.
+    /// Records how the run ended: writes its `ok` or `fail` line, and creates the log again if it
+    /// has vanished.
     ///
     /// A failure without a stated error is recorded with its exit code or as `failed`.
     ///
     /// # Errors
     ///
-    /// [`AuditError`] if the line could not be written. The run has happened all the same.
+    /// [`AuditError`] if the line could not be written. The run has happened regardless.
     pub fn end(mut self, ending: Ending) -> Result<(), AuditError> {
         self.ended = true;
         append::append(&self.root, &self.announced.ended(&ending)?)
@@ -115,7 +115,8 @@ impl Drop for AuditedRun {
             return;
         }
         let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        // A drop has nobody to tell; the `partial` line without its partner says it too.
+        // A drop cannot report an error; a `partial` line without its counterpart shows the
+        // interruption too.
         if let Ok(text) = self.announced.ended(&Ending::interrupted(elapsed)) {
             let _ = append::append(&self.root, &text);
         }

@@ -1,4 +1,4 @@
-//! Refused system calls in words.
+//! Describes refused system calls.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,8 @@ const UNSAFE: Lift = Some(Cow::Borrowed("--unsafe"));
 
 /// The entries for `refusals`, in order.
 pub(super) fn list(refusals: &[Refusal]) -> impl Iterator<Item = Blocked> {
-    // A program that goes on to connect without its socket says where to, which tells more.
+    // A program that connects even without its socket reveals the address, which is more
+    // informative.
     let says_where_to = refusals
         .iter()
         .any(|refusal| matches!(refusal, Refusal::Connect { to: Some(to) } if is_of_internet(to)));
@@ -56,7 +57,7 @@ pub(super) fn describe(refusal: &Refusal, root: bool) -> (String, Lift) {
         }
         Refusal::Unserved { to, because } => {
             let what = format!(
-                "connect to {to}, which is allowed, but the host cannot do it for the run ({because})"
+                "connect to {to}: it is allowed, but the host cannot do it for the run ({because})"
             );
             return (what, None);
         }
@@ -67,7 +68,7 @@ pub(super) fn describe(refusal: &Refusal, root: bool) -> (String, Lift) {
         Refusal::Process => "start a process (fork)".into(),
         Refusal::Thread { most } => format!("have more than {most} threads"),
         Refusal::FileLock { most } => {
-            format!("hold more than {most} file locks, for which the run was ended")
+            format!("hold more than {most} file locks, which ended the run")
         }
         Refusal::Signal { pid, signal } => signal_to(*pid, *signal),
         Refusal::Link => "make a link to a file".into(),

@@ -1,4 +1,4 @@
-//! Files that a run could not open, in words.
+//! Describes files that a run could not open.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,11 +13,10 @@ use crate::confinement::AUDIT_DIR;
 use crate::guards::Guard;
 use crate::result::Blocked;
 
-/// Directories that are not the host's where they are in a run at all: to name them as readable
-/// changes nothing.
+/// Directories that are never the host's in a run: `--read` cannot show them.
 const OWN: &[&str] = &["/proc", "/sys", "/dev"];
 
-/// The entry for a file, if it was a guard that kept it.
+/// The entry for a file, if a guard denied access to it.
 pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
     let path = plain(Path::new(OsStr::from_bytes(&file.path)));
     let shown = path.display();
@@ -28,7 +27,8 @@ pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
         lift: Some(lift),
     };
     if !file.write {
-        // What is not there for the host either is simply not there. In the project, all is.
+        // A file that the host does not have either is just missing. In the project all files are
+        // visible.
         return (!in_project && is_there(&path)).then(|| {
             let lift = if OWN.iter().any(|own| path.starts_with(own)) {
                 "--unsafe".to_owned()
@@ -40,12 +40,12 @@ pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
     }
     let what = format!("write {shown}");
     if in_project && file.errno == libc::EOVERFLOW {
-        let why = "it is another user's, whose files the throwaway layer cannot hold";
+        let why = "it belongs to another user, whose files the throwaway layer cannot hold";
         return Some(entry(format!("{what}: {why}"), "--writes".into()));
     }
     if in_project && file.errno == libc::EXDEV {
         let what = format!(
-            "rename the directory {shown}: the throwaway layer cannot rename one that was there before"
+            "rename the directory {shown}: the throwaway layer cannot rename a directory that existed before the run"
         );
         return Some(entry(what, "--writes".into()));
     }
@@ -53,8 +53,7 @@ pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
         return Some(entry(what, "--unsafe".into()));
     }
     if in_project {
-        // A layer refuses nothing by itself.
-        // Without a private root real writes are not to be had either.
+        // A layer itself refuses nothing. Without a private root real writes are unavailable, too.
         let lift = if context.private_root {
             "--writes"
         } else {
@@ -62,7 +61,7 @@ pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
         };
         return (!context.writable).then(|| entry(what, lift.into()));
     }
-    // Where the host has no such directory, the file could not have been made there either.
+    // If the host has no such directory, the file could not have been created there either.
     let parent = path.parent()?;
     is_there(parent).then(|| entry(what, "--unsafe".into()))
 }
@@ -71,7 +70,7 @@ fn is_there(path: &Path) -> bool {
     Place::find(path).is_ok()
 }
 
-/// The path without `.` and `..`, by its words alone.
+/// The path without `.` and `..`, resolved without looking at the disk.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {

@@ -1,10 +1,10 @@
-//! Text from a run, fit to be shown.
+//! Makes text from a run safe to show.
 
 /// Characters of one entry: a path of usual length fits.
 const LENGTH: usize = 300;
 
-/// The text without what could end a line, move a cursor or turn the direction of writing. The
-/// head, where it is long.
+/// Escapes whatever could end a line, move a cursor or change the writing direction. Cuts a long
+/// text.
 pub(super) fn in_one_line(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for (index, c) in text.chars().enumerate() {
@@ -21,8 +21,8 @@ pub(super) fn in_one_line(text: &str) -> String {
     shown
 }
 
-/// Line and paragraph separators, and the marks that turn the direction of writing (Unicode,
-/// Standard Annex 9).
+/// Line and paragraph separators, and the marks that change the writing direction (Unicode Standard
+/// Annex 9).
 fn steers_text(c: char) -> bool {
     matches!(
         c,

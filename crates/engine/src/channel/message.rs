@@ -1,4 +1,4 @@
-//! What a child says.
+//! The messages of a child.
 
 use altair_sandbox::Record;
 use altair_sandbox::bounded::at_most;
@@ -9,22 +9,22 @@ use crate::guards::ToldStates;
 use crate::queries::News;
 use crate::result::{Blocked, Location, Phase};
 
-/// The longest message that is put together: a boot's record of what it looked at.
+/// The longest message that a host assembles: a boot's record of what it accessed.
 pub const MESSAGE_MAX_BYTES: usize = 8 << 20;
 
-/// Entries of a list of guards that are read.
+/// Entries of a list of guards to read.
 pub(super) const GUARDS_MAX: usize = 16;
-/// Variables that a child tells of at most.
+/// The maximum number of variables that a child reports.
 pub const VARIABLES_MAX: usize = 4096;
-/// Bytes of variables, names and values, that a child tells of at most.
+/// The maximum bytes of variables, names and values, that a child reports.
 pub const VARIABLES_MAX_BYTES: usize = 256 << 10;
-/// Paths of ini files that a template tells of at most.
+/// The maximum number of ini file paths that a template reports.
 pub const INI_MAX: usize = 1000;
 
-/// Bytes of messages by kind, in the order of [`Message`], as far as a host puts them together: what
-/// the longest of each takes. A child that is not what it should be could have its host take memory
-/// for as many messages as it likes, each of them as long as it likes, and many times as much as it
-/// sends for what is in them.
+/// The maximum bytes of a message that a host assembles, by kind in the order of [`Message`]: what
+/// the longest of each kind takes. Without these bounds a compromised child could make its host
+/// allocate memory for messages of any number and length, and many times the bytes sent for their
+/// contents.
 pub(super) const KIND_MAX_BYTES: [usize; 12] = [
     64,                               // Entered
     16 << 10,                         // Ready
@@ -40,7 +40,7 @@ pub(super) const KIND_MAX_BYTES: [usize; 12] = [
     256 << 10,                        // Queries: with the text of each
 ];
 
-/// What the child says.
+/// A message from the child.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// The child's own code has begun. The first message of every run.
@@ -52,14 +52,14 @@ pub enum Message {
     Ready {
         /// How long boot took, in microseconds.
         boot_us: u64,
-        /// Guard → state, of the guards that the child itself puts on.
+        /// The states of the guards that the child itself applies.
         #[serde(deserialize_with = "at_most::<GUARDS_MAX, _, _>")]
         guards: ToldStates,
-        /// When the fork of a template began, as in `Entered`, which it does not say besides: all
-        /// that it does until it is ready is to take its guards.
+        /// When the fork of a template began, as in `Entered`, which a fork does not send: until it
+        /// is ready it only applies its guards.
         entered_ns: Option<u64>,
     },
-    /// The deadline's signal met the code here.
+    /// The deadline's signal interrupted the code here.
     Stopped {
         /// What was under way.
         phase: Phase,
@@ -70,47 +70,47 @@ pub enum Message {
     },
     /// How it ended. The last message.
     Report(Report),
-    /// The guards that were taken before boot.
+    /// The guards that were applied before boot.
     Guarded {
-        /// Guard → state.
+        /// Their states.
         #[serde(deserialize_with = "at_most::<GUARDS_MAX, _, _>")]
         guards: ToldStates,
     },
-    /// The child itself has refused something. Said once for each thing, as it happens.
+    /// The child itself has refused something. Sent once for each thing, as it happens.
     Refused(Blocked),
-    /// One of PHP's own file functions could not open a file outside of what is there to be
-    /// opened. Said once for each file, as it happens.
+    /// One of PHP's own file functions could not open a file outside the accessible paths. Sent
+    /// once for each file, as it happens.
     Outside(Outside),
-    /// Variables that boot has left, of those that may hold secrets: name and value.
+    /// Variables left by boot that may hold secrets: name and value.
     Variables(
         #[serde(deserialize_with = "at_most::<VARIABLES_MAX, _, _>")] Vec<(Vec<u8>, Vec<u8>)>,
     ),
-    /// A template waits for requests.
+    /// A template is ready for requests.
     Booted(BootReport),
-    /// A template, or a fork of one, cannot do its work, and ends.
+    /// A template, or a fork of one, cannot do its work and ends.
     Unable {
         /// Why, in words for the user.
         why: String,
     },
-    /// There is a second thread, which would stay free of the guards. The child waits for its end.
+    /// There is a second thread, which the guards would not cover. The child waits to be ended.
     SecondThread,
-    /// Statements that were sent to databases, and what they have changed.
+    /// Statements that were sent to databases, and their changes.
     Queries(News),
 }
 
-/// What a template has to say of its boot.
+/// A template's report of its boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootReport {
     /// How long boot took, in microseconds.
     pub boot_us: u64,
-    /// What boot looked at; `None` where that cannot be seen, with the reason.
+    /// What boot accessed, or why that could not be observed.
     pub record: Result<Record, String>,
-    /// The ini files that PHP has read, and the directories in which it looked for them.
+    /// The ini files that PHP has read, and the directories in which it searched for them.
     #[serde(deserialize_with = "at_most::<INI_MAX, _, _>")]
     pub ini: Vec<Vec<u8>>,
 }
 
-/// How a run ended, as the child saw it.
+/// How a run ended, according to the child.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The ending itself.
@@ -125,18 +125,18 @@ pub struct Report {
     pub encode_us: Option<u64>,
 }
 
-/// A file outside of what a run may touch, that it tried to open.
+/// A file outside the accessible paths that a run tried to open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outside {
     /// The path, absolute.
     pub path: Vec<u8>,
-    /// Whether it was to be written, made or removed.
+    /// Whether it was to be written, created or removed.
     pub write: bool,
-    /// What the system said; 0 where PHP's own `open_basedir` refused.
+    /// The system's error number; 0 if PHP's own `open_basedir` refused.
     pub errno: i32,
 }
 
-/// The ways in which a child can end and still say so.
+/// The endings that a child can report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
     /// The snippet returned; the encoded value as JSON text.
@@ -147,14 +147,14 @@ pub enum Ending {
     Exited(u8),
     /// A fatal error.
     Fatal {
-        /// What PHP said.
+        /// PHP's message.
         message: String,
         /// Where.
         location: Location,
     },
     /// Memory ran out.
     OutOfMemory {
-        /// What PHP said.
+        /// PHP's message.
         message: String,
         /// Where, if that is known.
         location: Option<Location>,
@@ -190,9 +190,9 @@ pub struct LocationRef<'a> {
     pub stack_trace: &'a [&'a str],
 }
 
-/// [`Message`] as far as a signal handler needs it: the variants stand in the same order.
+/// [`Message`] as far as a signal handler needs it, with its variants in the same order.
 #[derive(Serialize)]
-#[allow(dead_code)] // Entered and Ready hold Stopped's place.
+#[allow(dead_code)] // Entered and Ready keep Stopped's index.
 pub(super) enum MessageRef<'a> {
     Entered,
     Ready,

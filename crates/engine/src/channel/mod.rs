@@ -1,9 +1,9 @@
-//! What host and child say to each other: packets on a `SOCK_SEQPACKET` socket.
+//! The protocol between host and child: packets on a `SOCK_SEQPACKET` socket.
 //!
-//! The host sends one [`Task`], the child sends [`Message`]s. Each message of the child starts
-//! with the run's [`Secret`], which only the two of them know. Whatever else arrives (a snippet
-//! can find the descriptor and write to it) is dropped packet by packet and disturbs nothing:
-//! that is why the socket keeps packet borders.
+//! The host sends one [`Task`], the child sends [`Message`]s. Each message of the child starts with
+//! the run's [`Secret`], which only host and child know. A snippet can find the descriptor and
+//! write to it, so any other packet is dropped. The socket preserves packet boundaries, so a
+//! dropped packet does not affect the others.
 
 mod message;
 mod packets;
@@ -25,5 +25,5 @@ pub use task::{
     PROTOCOL, Restricted, Restrictions, SnippetTask, Task, TemplateTask, Watched, Work,
 };
 
-/// The descriptor under which the child finds its end.
+/// The descriptor of the child's end.
 pub const DESCRIPTOR: i32 = 3;

@@ -1,19 +1,19 @@
-//! Messages and tasks as packets, and back.
+//! Encodes messages and tasks as packets, and decodes them.
 
 use super::message::{KIND_MAX_BYTES, Message, MessageRef, StoppedRef};
 use super::secret::{SECRET_BYTES, Secret};
 use super::task::Task;
 
-/// Bytes of a packet's content. A packet has to fit a socket buffer of the system's default size
-/// (`net.core.wmem_default`, 212992 bytes) several times over.
+/// Bytes of a packet's content. Several packets must fit into a socket buffer of the system's
+/// default size (`net.core.wmem_default`, 212992 bytes).
 pub const PACKET_BYTES: usize = 32 * 1024;
 
-/// The packet is a whole message. One may stand between two packets of a longer message: the
-/// deadline's signal handler does not wait for a report to be sent.
+/// The packet is a whole message. It may arrive between two packets of a longer message: the
+/// deadline's signal handler does not wait until a report has been sent.
 const WHOLE: u8 = 0;
 /// More packets of the same message follow this one.
 const MORE: u8 = 1;
-/// This packet ends a message of several.
+/// This packet ends a message of several packets.
 const LAST: u8 = 2;
 
 /// Splits a task into packets.
@@ -35,7 +35,7 @@ pub fn encode_message(secret: &Secret, message: &Message) -> postcard::Result<Ve
 }
 
 /// Writes a [`Message::Stopped`] as one packet into `buffer` without allocating, for a signal
-/// handler. `None` where it does not fit.
+/// handler. `None` if it does not fit.
 pub fn encode_stopped<'b>(
     secret: &Secret,
     stopped: &StoppedRef<'_>,
@@ -68,7 +68,7 @@ fn packets(prefix: &[u8], content: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Whether a host would read a message.
+/// Returns whether a host would accept a message.
 #[must_use]
 pub fn fits(message: &Message) -> bool {
     postcard::to_allocvec(message).is_ok_and(|content| {
@@ -76,25 +76,26 @@ pub fn fits(message: &Message) -> bool {
     })
 }
 
-/// Bytes that a message may have which begins so.
+/// The maximum bytes of a message that begins with `content`.
 fn most(content: &[u8]) -> usize {
-    // The number of the variant, which is one byte.
+    // The variant's number is one byte.
     let kind = content.first().copied().map(usize::from);
     kind.and_then(|kind| KIND_MAX_BYTES.get(kind).copied())
         .unwrap_or(0)
 }
 
-/// Puts the contents of packets together.
+/// Assembles the contents of packets.
 #[derive(Debug, Default)]
 struct Assembly {
     content: Vec<u8>,
-    /// It has become too long: what comes up to its end is nothing.
+    /// The content has become too long: everything up to its end is dropped.
     is_overlong: bool,
 }
 
 impl Assembly {
-    /// Takes a packet behind its secret; the content, once it is whole. `Err` for a packet that no
-    /// sender of this module makes. `most`: how long what begins so may be.
+    /// Takes a packet without its secret; returns the content once it is complete. `Err` for a
+    /// packet that no sender of this module produces. `most`: the maximum length of content that
+    /// begins so.
     fn push(&mut self, packet: &[u8], most: fn(&[u8]) -> usize) -> Result<Option<Vec<u8>>, ()> {
         let (flag, chunk) = packet.split_first().ok_or(())?;
         let begins = match self.content.is_empty() {
@@ -121,21 +122,21 @@ impl Assembly {
     }
 }
 
-/// Puts a task together from the packets that the child reads.
+/// Assembles a task from the packets that the child reads.
 #[derive(Debug, Default)]
 pub struct TaskReader(Assembly);
 
-/// A task that cannot be read: the other end is another build, or no host of this project.
+/// A task that cannot be read: the other end is a different build, or not a host of this project.
 #[derive(Debug, thiserror::Error)]
 #[error("the task on the channel cannot be read")]
 pub struct UnreadableTask;
 
 impl TaskReader {
-    /// Takes the next packet; the task, once it is whole.
+    /// Takes the next packet; returns the task once it is complete.
     ///
     /// # Errors
     ///
-    /// [`UnreadableTask`] for packets that are not of [`encode_task`].
+    /// [`UnreadableTask`] for packets that [`encode_task`] does not produce.
     pub fn push(&mut self, packet: &[u8]) -> Result<Option<Task>, UnreadableTask> {
         match self.0.push(packet, |_| usize::MAX) {
             Ok(Some(content)) => postcard::from_bytes(&content)
@@ -147,7 +148,7 @@ impl TaskReader {
     }
 }
 
-/// Puts messages together from whatever arrives.
+/// Assembles messages from the packets that arrive.
 #[derive(Debug)]
 pub struct MessageReader {
     secret: Secret,
@@ -155,7 +156,7 @@ pub struct MessageReader {
 }
 
 impl MessageReader {
-    /// A reader for one run.
+    /// Creates a reader for one run.
     #[must_use]
     pub fn new(secret: Secret) -> Self {
         Self {
@@ -164,8 +165,8 @@ impl MessageReader {
         }
     }
 
-    /// Takes a packet; a message, once one is whole. A packet without the secret, and a message
-    /// that cannot be read or is too long, is dropped.
+    /// Takes a packet; returns a message once one is complete. Drops a packet without the secret,
+    /// and a message that cannot be read or is too long.
     pub fn push(&mut self, packet: &[u8]) -> Option<Message> {
         let packet = packet.strip_prefix(self.secret.bytes().as_slice())?;
         let content = self.assembly.push(packet, most).ok().flatten()?;

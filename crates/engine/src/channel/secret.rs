@@ -1,20 +1,20 @@
-//! What authenticates a child's messages.
+//! The secret that authenticates a child's messages.
 
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a [`Secret`].
 pub const SECRET_BYTES: usize = 32;
 
-/// What authenticates the child's messages: random, new for each run, never in PHP's reach.
+/// Authenticates the child's messages: random, new for each run, never accessible to PHP.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secret(pub(super) [u8; SECRET_BYTES]);
 
 impl Secret {
-    /// A new secret from the kernel's random numbers.
+    /// Generates a secret from the kernel's random numbers.
     ///
     /// # Errors
     ///
-    /// What `getrandom(2)` says.
+    /// The error of `getrandom(2)`.
     pub fn generate() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; SECRET_BYTES];
         getrandom::fill(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! What a host has a child do.
+//! The task that a host gives a child.
 
 use altair_sandbox::{FinalGuards, Limits, Renewal};
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,8 @@ use crate::encode::Limits as ValueLimits;
 use crate::guards::Insisted;
 use crate::sql::Mode;
 
-/// The version both ends must share: this crate's, so that an extension and a command of two
-/// builds do not misread each other.
+/// The version that both ends must share: this crate's, so that an extension and a command of
+/// different builds do not misread each other.
 pub const PROTOCOL: &str = concat!("altair-eval ", env!("CARGO_PKG_VERSION"));
 
 /// What the child is to do. A fork of a template gets one of its own.
@@ -18,9 +18,9 @@ pub const PROTOCOL: &str = concat!("altair-eval ", env!("CARGO_PKG_VERSION"));
 pub struct Task {
     /// [`PROTOCOL`] of the host.
     pub protocol: String,
-    /// What authenticates the child's messages.
+    /// Authenticates the child's messages.
     pub secret: Secret,
-    /// The host's process id: a signal of its is the deadline's.
+    /// The host's process id: a signal from it means that the deadline has passed.
     pub host: i32,
     /// The project root, absolute.
     pub root: Vec<u8>,
@@ -28,15 +28,15 @@ pub struct Task {
     pub bootstrap: Option<Vec<u8>>,
     /// Whether the kernel caps the process's memory.
     pub capped: bool,
-    /// Whether the child is in a private root, where nothing is that is not to be read.
+    /// Whether the child is in a private root, which contains nothing that may not be read.
     pub private_root: bool,
-    /// What is taken away once boot is over; `None` for an unsafe run, and for the fork of a
-    /// template, which finds it done.
+    /// Applied once boot is over; `None` for an unsafe run, and for a fork, whose template has
+    /// applied them.
     pub restrictions: Option<Restrictions>,
-    /// How database sessions are watched, those that boot opens included; `None`: not at all, and for
-    /// the fork of a template, which finds it done.
+    /// How database sessions are watched, including those that boot opens; `None` if they are not,
+    /// and for a fork, whose template has set this up.
     pub watched: Option<Watched>,
-    /// What for.
+    /// The work to do.
     pub work: Work,
 }
 
@@ -45,7 +45,7 @@ pub struct Task {
 pub enum Work {
     /// One snippet.
     Snippet(SnippetTask),
-    /// To boot, and to fork a child for each snippet.
+    /// Boot, and fork a child for each snippet.
     Template(TemplateTask),
 }
 
@@ -54,15 +54,15 @@ pub enum Work {
 pub struct SnippetTask {
     /// The code.
     pub snippet: Vec<u8>,
-    /// The guards to take before boot, or by a fork of a template before the snippet.
+    /// The guards to apply: before boot, or in a fork of a template before the snippet.
     pub guards: FinalGuards,
-    /// Those of them without which nothing may run.
+    /// Those of them that are required.
     pub insist: Vec<Insisted>,
-    /// The limits that a fork of a template takes; other children have theirs by then.
+    /// The limits for a fork of a template to apply; other children already have theirs.
     pub limits: Limits,
-    /// `memory_limit`, in bytes, once boot is over; `None` for an unsafe run.
+    /// `memory_limit` after boot, in bytes; `None` for an unsafe run.
     pub memory_limit_bytes: Option<u64>,
-    /// Whether statements of databases are told of.
+    /// Whether database statements are reported.
     pub queries: bool,
     /// Variables of the snippet.
     pub arguments: Arguments,
@@ -70,41 +70,41 @@ pub struct SnippetTask {
     pub shown: ValueLimits,
 }
 
-/// What a template is to be.
+/// The task of a template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TemplateTask {
-    /// Descriptors that it may have open at a time. Its first filter comes after the task, as a packet
-    /// of its own.
+    /// The maximum number of open descriptors. The template's first filter follows the task as a
+    /// separate packet.
     pub descriptors: Option<u64>,
-    /// Whether its forks take Landlock, which it cannot.
+    /// Whether its forks apply Landlock, which the template itself cannot.
     pub landlock: bool,
-    /// The last guards of its forks without which nothing may run, boot included.
+    /// The final guards that its forks require. Nothing runs without them, boot included.
     pub insist: Vec<Insisted>,
-    /// What its forks mount anew.
+    /// What its forks mount again.
     pub renewal: Renewal,
     /// Milliseconds without a request after which it ends.
     pub idle_ms: u64,
 }
 
-/// What PHP's own switches take away once boot is over.
+/// The restrictions that PHP's own switches apply once boot is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restrictions {
     /// ini settings, name and value.
     pub ini: Vec<(String, String)>,
-    /// Functions and who may not call them.
+    /// The refused functions, and whose calls are refused.
     pub functions: Vec<Restricted>,
-    /// Paths beside the project that PHP's own file functions may read, where there is no private
-    /// root that shows nothing else.
+    /// Paths besides the project that PHP's own file functions may read if there is no private root
+    /// to enforce this.
     pub readable: Vec<Vec<u8>>,
 }
 
 /// How database sessions are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Watched {
-    /// What they may do; `None`: all that the account may.
+    /// What they may do; `None`: whatever the account may do.
     pub mode: Option<Mode>,
-    /// Whether those of SQLite only read: where what is written to the project is thrown away, they
-    /// need not.
+    /// Whether SQLite sessions are read-only. They need not be if writes to the project are thrown
+    /// away.
     pub keeps_sqlite: bool,
 }
 
@@ -113,7 +113,7 @@ pub struct Watched {
 pub struct Restricted {
     /// Its name, lower case.
     pub name: String,
-    /// Whether only code written in the snippet is refused, and not the application's own.
+    /// Whether only calls written in the snippet are refused, not those of the application.
     pub snippet_only: bool,
     /// The flag that allows it.
     pub lift: String,

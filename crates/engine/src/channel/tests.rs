@@ -50,7 +50,7 @@ fn report(text: String) -> Message {
     })
 }
 
-/// One of each kind, in their order.
+/// One message of each kind, in order.
 fn one_of_each() -> Vec<Message> {
     vec![
         Message::Entered { at_ns: u64::MAX },
@@ -106,7 +106,7 @@ fn each_kind_has_its_own_bound_and_arrives() {
 #[test]
 fn nothing_of_a_message_that_is_too_long_is_read_as_another() {
     let secret = Secret::generate().unwrap();
-    // Each packet of it begins as a message does.
+    // Each of its packets begins like a message.
     let inner = postcard::to_allocvec(&Message::Unable {
         why: "forged".into(),
     })

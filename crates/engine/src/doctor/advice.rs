@@ -1,10 +1,10 @@
-//! What stands in the way of a guard here, and what to do about it.
+//! Why a guard is not fully in force here, and what to do about it.
 
 use super::machine::Machine;
 use super::report::Remedy;
 use crate::guards::Guard;
 
-/// System calls that make the private root; container engines refuse some of them by default.
+/// System calls that create the private root; container engines refuse some of them by default.
 const CALLS_OF_THE_VIEW: &str =
     "unshare, mount, umount2, mount_setattr, open_tree, move_mount, pivot_root";
 /// System calls of Landlock.
@@ -13,31 +13,33 @@ const CALLS_OF_LANDLOCK: &str =
 /// System calls that install a filter.
 const CALLS_OF_SECCOMP: &str = "seccomp, prctl";
 
-/// The kernel that has `mount_setattr(2)`: <https://man7.org/linux/man-pages/man2/mount_setattr.2.html>.
+/// The first kernel with `mount_setattr(2)`:
+/// <https://man7.org/linux/man-pages/man2/mount_setattr.2.html>.
 const KERNEL_OF_THE_VIEW: (u32, u32) = (5, 12);
-/// The kernel that has Landlock: <https://docs.kernel.org/userspace-api/landlock.html>.
+/// The first kernel with Landlock: <https://docs.kernel.org/userspace-api/landlock.html>.
 const KERNEL_OF_LANDLOCK: (u32, u32) = (5, 13);
-/// The kernel whose Landlock (version 4) governs TCP; those between lack that, or truncation.
+/// The first kernel whose Landlock (version 4) restricts TCP; earlier versions lack that, or
+/// truncation.
 const KERNEL_OF_LANDLOCK_TCP: (u32, u32) = (6, 7);
-/// The kernel whose tmpfs has user xattrs: <https://kernelnewbies.org/Linux_6.6>.
+/// The first kernel whose tmpfs has user xattrs: <https://kernelnewbies.org/Linux_6.6>.
 const KERNEL_OF_XATTRS: (u32, u32) = (6, 6);
 
-/// What stands in the way of a guard whose state is less than in force because of `detail`.
+/// Why a guard is degraded or missing; `detail` is the reason in its state.
 pub(super) fn of(guard: Guard, detail: &str, machine: &Machine) -> Vec<Remedy> {
     let mut found = match guard {
         Guard::Filesystem => filesystem(detail, machine),
         Guard::Landlock => landlock(detail, machine),
         Guard::Seccomp => seccomp(machine),
         Guard::Deadline | Guard::Limits => vec![remedy(
-            "the processes of a run, and what they hold, are found in /proc, which is not mounted",
+            "/proc, which shows the processes of a run and what they hold, is not mounted",
             "mount -t proc proc /proc",
         )],
         _ => Vec::new(),
     };
     if found.is_empty() {
         found.push(remedy(
-            "nothing that this command knows of stands in its way",
-            "the kernel's log may tell more (dmesg, journalctl -k)",
+            "this command knows no cause",
+            "see the kernel's log (dmesg, journalctl -k)",
         ));
     }
     found
@@ -54,7 +56,7 @@ fn kernel(machine: &Machine, (major, minor): (u32, u32), what: &str) -> Option<R
     let release = machine.release.as_deref().unwrap_or_default();
     machine.is_before((major, minor)).then(|| {
         remedy(
-            format!("{what} came with Linux {major}.{minor}, this is {release}"),
+            format!("{what} needs Linux {major}.{minor}, this is {release}"),
             format!("run Linux {major}.{minor} or later"),
         )
     })
@@ -62,11 +64,7 @@ fn kernel(machine: &Machine, (major, minor): (u32, u32), what: &str) -> Option<R
 
 fn filesystem(detail: &str, machine: &Machine) -> Vec<Remedy> {
     let mut found = Vec::new();
-    found.extend(kernel(
-        machine,
-        KERNEL_OF_THE_VIEW,
-        "what makes a private root",
-    ));
+    found.extend(kernel(machine, KERNEL_OF_THE_VIEW, "a private root"));
     let is_admin = machine.is_admin.unwrap_or(machine.is_root);
     if !is_admin {
         found.extend(user_namespaces(machine));
@@ -86,14 +84,14 @@ fn filesystem(detail: &str, machine: &Machine) -> Vec<Remedy> {
     }
     if detail.contains("read-only") && !is_admin && machine.is_before(KERNEL_OF_XATTRS) {
         found.push(remedy(
-            "before Linux 6.6 a layer in memory is root's only",
-            "run Linux 6.6 or later, or let TMPDIR name a directory on a disk with user xattrs (ext4, xfs, btrfs)",
+            "before Linux 6.6 only root can use a layer in memory",
+            "run Linux 6.6 or later, or set TMPDIR to a directory on a disk with user xattrs (ext4, xfs, btrfs)",
         ));
     }
     found
 }
 
-/// Settings that keep user namespaces from an ordinary user.
+/// Settings that deny user namespaces to ordinary users.
 fn user_namespaces(machine: &Machine) -> Vec<Remedy> {
     let sysctl = |name: &str, value: &str| {
         format!("sysctl -w {name}={value}, and the same in a file of /etc/sysctl.d/ to keep it")
@@ -116,7 +114,7 @@ fn user_namespaces(machine: &Machine) -> Vec<Remedy> {
         .is_some_and(|value| value != 0)
     {
         found.push(remedy(
-            "kernel.apparmor_restrict_unprivileged_userns is 1: AppArmor lets only programs with a profile make user namespaces",
+            "kernel.apparmor_restrict_unprivileged_userns is 1: AppArmor lets only programs with a profile create user namespaces",
             format!(
                 "an AppArmor profile for PHP and altair with the rule `userns,`, or {}",
                 sysctl("kernel.apparmor_restrict_unprivileged_userns", "0")
@@ -126,7 +124,7 @@ fn user_namespaces(machine: &Machine) -> Vec<Remedy> {
     found
 }
 
-/// A filter that this process is under already.
+/// Advice for a process that is already under a seccomp filter.
 fn filter(machine: &Machine, calls: &str) -> Remedy {
     let allow = format!(
         "the engine's default profile with {{\"names\": [{}], \"action\": \"SCMP_ACT_ALLOW\"}} added to its \"syscalls\"",
@@ -163,7 +161,7 @@ fn filter(machine: &Machine, calls: &str) -> Remedy {
         Some(_) | None => remedy(
             because,
             format!(
-                "let what starts it allow {calls} (a systemd unit: SystemCallFilter=@mount @sandbox and RestrictNamespaces=no)"
+                "allow {calls} in what starts this process (a systemd unit: SystemCallFilter=@mount @sandbox and RestrictNamespaces=no)"
             ),
         ),
     }
@@ -175,12 +173,14 @@ fn capability(machine: &Machine) -> Remedy {
         "root has no CAP_SYS_ADMIN here",
         match machine.container {
             Some("kubernetes") => {
-                "securityContext: {capabilities: {add: [SYS_ADMIN]}}, which the default seccomp profile goes by"
+                "securityContext: {capabilities: {add: [SYS_ADMIN]}}, with which the default seccomp profile allows these calls"
             }
             Some("podman") => {
-                "podman run --cap-add SYS_ADMIN, which the default seccomp profile goes by"
+                "podman run --cap-add SYS_ADMIN, with which the default seccomp profile allows these calls"
             }
-            _ => "docker run --cap-add SYS_ADMIN, which the default seccomp profile goes by",
+            _ => {
+                "docker run --cap-add SYS_ADMIN, with which the default seccomp profile allows these calls"
+            }
         },
     )
 }
@@ -213,15 +213,11 @@ fn modules(machine: &Machine) -> Vec<Remedy> {
 }
 
 fn landlock(detail: &str, machine: &Machine) -> Vec<Remedy> {
-    // Its state then begins with the version that there is.
+    // The detail of a degraded Landlock begins with the version that the kernel has.
     if detail.starts_with("version") {
-        return kernel(
-            machine,
-            KERNEL_OF_LANDLOCK_TCP,
-            "a Landlock that governs all of this",
-        )
-        .into_iter()
-        .collect();
+        return kernel(machine, KERNEL_OF_LANDLOCK_TCP, "full Landlock coverage")
+            .into_iter()
+            .collect();
     }
     let mut found: Vec<_> = kernel(machine, KERNEL_OF_LANDLOCK, "Landlock")
         .into_iter()
@@ -247,7 +243,7 @@ fn seccomp(machine: &Machine) -> Vec<Remedy> {
     let mut found = Vec::new();
     if machine.filter_actions.is_none() && machine.release.is_some() {
         found.push(remedy(
-            "this kernel does not say that it has filters",
+            "this kernel does not report seccomp filters",
             "run a kernel with CONFIG_SECCOMP_FILTER=y",
         ));
     }

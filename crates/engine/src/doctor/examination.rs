@@ -1,4 +1,4 @@
-//! The examination: ask, evaluate once with every guard, then attack each.
+//! The examination: ask PHP, evaluate once with every guard, then attack each guard.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -18,7 +18,8 @@ use crate::audit::Actor;
 use crate::guards::{Guard, GuardState, GuardStates};
 use crate::{Evaluator, Outcome};
 
-/// Self-tests at a time, at most: each is a few evaluations, one of which takes 200 MiB.
+/// Maximum number of concurrent self-tests: each makes a few evaluations, each of which takes 200
+/// MiB.
 const WORKERS_MAX: usize = 4;
 
 /// See [`Doctor::examine`](super::Doctor::examine).
@@ -106,11 +107,11 @@ fn user() -> User {
     }
 }
 
-/// One run with every guard, for the state of each.
+/// Runs once with every guard, and returns the state of each.
 fn every_guard(lab: &Lab, problems: &mut Vec<String>) -> Result<GuardStates, String> {
     let scratch = Scratch::new().map_err(|e| {
         format!(
-            "No project to try things in can be made in {}: {}. TMPDIR names another directory.",
+            "No scratch project can be created in {}: {}. Set TMPDIR to another directory.",
             std::env::temp_dir().display(),
             e.kind()
         )
@@ -167,12 +168,12 @@ fn self_tests(
                     let state = states.get(index).map(|(state, _)| *state);
                     let test = match (lab, state) {
                         (None, _) | (_, None | Some(State::Unknown)) => {
-                            not_tried("there is no child to try it in")
+                            not_tried("there is no child process to try it in")
                         }
                         (_, Some(State::Missing)) => not_tried("the guard is missing"),
                         (Some(lab), _) => self_test(lab, plan),
                     };
-                    // The receiver waits for all of them.
+                    // The receiver waits for all results.
                     let _ = done.send((index, test));
                 }
             });

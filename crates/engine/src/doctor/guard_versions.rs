@@ -3,13 +3,13 @@
 use super::machine::Machine;
 use crate::guards::Guard;
 
-/// The version of what the kernel has for a guard, where there are versions.
+/// The version of the kernel's support for a guard, if it has versions.
 pub(super) fn of(guard: Guard, machine: &Machine) -> Option<String> {
     match guard {
         Guard::Landlock => altair_sandbox::landlock_version()
             .ok()
             .map(|abi| format!("ABI {abi}")),
-        // Without it a refused call is refused all the same, but not reported.
+        // Without notification, a refused call is still refused, but not reported.
         Guard::Seccomp => machine.filter_actions.as_deref().map(|actions| {
             let tells = actions.split_whitespace().any(|word| word == "user_notif");
             if tells {

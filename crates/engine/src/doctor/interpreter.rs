@@ -1,4 +1,4 @@
-//! Which PHP there is, by asking it.
+//! Asks PHP for its version and features.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -11,10 +11,10 @@ use super::report::{Extension, Php};
 use crate::command::Command;
 use crate::{php_binary, php_versions};
 
-/// How long PHP may take to say what it is.
+/// Maximum wait for PHP's answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Since PHP 8.4 both constants that are cast are booleans.
+/// Since PHP 8.4 both cast constants are booleans.
 const QUESTION: &str = "echo json_encode(['version' => PHP_VERSION, 'id' => PHP_VERSION_ID, \
     'sapi' => PHP_SAPI, 'zts' => (int) PHP_ZTS, 'debug' => (int) PHP_DEBUG, \
     'loaded' => phpversion('altair_eval') ?: null, 'directory' => ini_get('extension_dir'), \
@@ -33,17 +33,17 @@ struct Answer {
     pcntl: bool,
 }
 
-/// What PHP said.
+/// What is known about PHP.
 pub(super) struct Interpreter {
     pub php: Php,
     pub extension: Extension,
     /// Whether it can fork.
     pub has_pcntl: bool,
-    /// What is no fault, and is to be told.
+    /// A warning about something that is not an error.
     pub warning: Option<String>,
 }
 
-/// Asks the PHP that `name` means, with `extension` where one is named.
+/// Asks the PHP that `name` resolves to, with `extension` loaded if one is given.
 pub(super) fn ask(name: &OsStr, extension: Option<&Path>) -> Interpreter {
     let mut found = Interpreter {
         php: Php::default(),
@@ -121,11 +121,11 @@ fn answer(path: &Path, extension: Option<&Path>) -> Result<Answer, String> {
 fn take(found: &mut Interpreter, answer: Answer) {
     if !php_versions::is_tried(answer.id) {
         let tried = php_versions::tried();
-        // An extension that PHP loads was built for it, and somebody has insisted on that.
+        // If PHP loads the extension, someone has deliberately built it for this version.
         match &answer.loaded {
             Some(_) => {
                 found.warning = Some(format!(
-                    "Altair Eval was not tried with PHP {}, but with {tried}: the extension was built for it all the same ({}).",
+                    "Altair Eval was not tried with PHP {}, but with {tried}: the extension was built for it anyway ({}).",
                     answer.version,
                     php_versions::INSIST
                 ))

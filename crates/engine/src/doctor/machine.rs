@@ -1,5 +1,5 @@
-//! Facts of the machine that decide which guards there can be. Each may be unknown: `/proc` may be
-//! missing, or hidden.
+//! Facts of the machine that determine which guards are possible. Each may be unknown: `/proc` may
+//! be missing, or hidden.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ pub(super) struct Machine {
     pub release: Option<String>,
     /// The kind of container.
     pub container: Option<&'static str>,
-    /// Whether this process is root's.
+    /// Whether this process runs as root.
     pub is_root: bool,
-    /// Whether this process may administer the system (`CAP_SYS_ADMIN`).
+    /// Whether this process has `CAP_SYS_ADMIN`.
     pub is_admin: Option<bool>,
     /// Whether this process is under a seccomp filter already.
     pub is_filtered: Option<bool>,
-    /// The AppArmor profile that confines this process, if one does.
+    /// The AppArmor profile that confines this process, if any.
     pub apparmor: Option<String>,
     /// Whether SELinux enforces its policy.
     pub selinux: bool,
@@ -28,7 +28,7 @@ pub(super) struct Machine {
     pub apparmor_restricts_userns: Option<u64>,
     /// The security modules that the kernel has started.
     pub modules: Option<Vec<String>>,
-    /// Whether the kernel knows overlay mounts now.
+    /// Whether the kernel supports overlay mounts now.
     pub has_overlay: Option<bool>,
     /// What the kernel's filters can do: `/proc/sys/kernel/seccomp/actions_avail`.
     pub filter_actions: Option<String>,
@@ -41,7 +41,7 @@ impl Machine {
     /// Reads the facts of this system.
     pub fn here() -> Self {
         let mut machine = Self::read(Path::new("/"));
-        // A pod's containers have the signs of the engine that runs them, too.
+        // A pod's containers also show the signs of the engine that runs them.
         if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
             machine.container = Some("kubernetes");
         }
@@ -72,11 +72,11 @@ impl Machine {
                 .and_then(|mask| u64::from_str_radix(&mask, 16).ok())
                 .map(|mask| mask & (1 << CAP_SYS_ADMIN) != 0),
             is_filtered: field("Seccomp").map(|mode| mode != "0"),
-            // The second is where the first stood before there were several modules at a time.
+            // The second is the path of kernels that have only one such module at a time.
             apparmor: ["proc/self/attr/apparmor/current", "proc/self/attr/current"]
                 .iter()
                 .find_map(|path| text(path))
-                // SELinux's labels stand in the same file; they have colons.
+                // SELinux's labels are in the same file; they contain colons.
                 .filter(|label| label != "unconfined" && !label.contains(':')),
             selinux: number("sys/fs/selinux/enforce") == Some(1),
             max_user_namespaces: number("proc/sys/user/max_user_namespaces"),
@@ -94,19 +94,19 @@ impl Machine {
         }
     }
 
-    /// The kernel's version, as far as the release tells it: `(6, 18)`.
+    /// The kernel's major and minor version, from its release: `(6, 18)`.
     pub fn version(&self) -> Option<(u32, u32)> {
         let mut parts = self.release.as_deref()?.split(['.', '-']);
         Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
     }
 
-    /// Whether the kernel is older than that of a version; no where that is unknown.
+    /// Whether the kernel is older than `version`; false if that is unknown.
     pub fn is_before(&self, version: (u32, u32)) -> bool {
         self.version().is_some_and(|own| own < version)
     }
 }
 
-/// The kind of container that the signs tell of.
+/// The kind of container, by the usual signs.
 fn container(root: &Path) -> Option<&'static str> {
     let there = |path: &str| root.join(path).exists();
     if there("var/run/secrets/kubernetes.io") {
@@ -119,7 +119,7 @@ fn container(root: &Path) -> Option<&'static str> {
         return Some("docker");
     }
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
-    // Written by systemd; of a container's manager it holds the variable `container`.
+    // Written by systemd: the variable `container` that the container's manager has set.
     let manager = read("run/systemd/container");
     match manager.trim() {
         "" => {}

@@ -1,8 +1,8 @@
-//! What this machine gives for this user: PHP, the extension, the kernel, each guard, and whether
-//! each guard holds when it is attacked.
+//! What this machine offers this user: PHP, the extension, the kernel, each guard, and whether each
+//! guard holds when attacked.
 //!
-//! [`Doctor::examine`] asks, evaluates and attacks; what it finds is a [`Report`], plain data. It
-//! never fails: what keeps it from finding something out is part of the report.
+//! [`Doctor::examine`] asks, evaluates and attacks, and returns its findings as a [`Report`], plain
+//! data. It never fails: obstacles are part of the report.
 
 mod advice;
 mod attacks;
@@ -34,7 +34,7 @@ pub struct Doctor {
     root: Option<PathBuf>,
 }
 
-/// How far an examination is.
+/// The progress of an examination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Self-tests that are done.
@@ -44,8 +44,9 @@ pub struct Progress {
 }
 
 impl Doctor {
-    /// An examination of the PHP that `php` means (see [`php_binary::resolve`](crate::php_binary::resolve)).
-    /// `extension` is what the child is told to load, where its own ini files may not.
+    /// An examination of the PHP that `php` resolves to (see
+    /// [`php_binary::resolve`](crate::php_binary::resolve)). `extension` is loaded into the child,
+    /// for a PHP whose ini files do not load it.
     #[must_use]
     pub fn new(php: impl Into<OsString>, extension: Option<PathBuf>) -> Self {
         Self {
@@ -55,16 +56,16 @@ impl Doctor {
         }
     }
 
-    /// Sets the project whose services and secrets are looked at.
+    /// Sets the project whose services and secrets are examined.
     #[must_use]
     pub fn with_root(mut self, root: PathBuf) -> Self {
         self.root = Some(root);
         self
     }
 
-    /// Examines; `progress` is told of each self-test that is done, on this thread.
+    /// Runs the examination. Calls `progress` after each self-test, on this thread.
     ///
-    /// Takes about as long as a dozen evaluations, some at a time. Nothing of it is left.
+    /// Takes about as long as a dozen evaluations, some of them concurrent. Leaves nothing behind.
     pub fn examine(&self, progress: &mut dyn FnMut(Progress)) -> Report {
         let mut report = examination::examine(&self.php, self.extension.as_deref(), progress);
         if let Some(root) = &self.root

@@ -1,5 +1,5 @@
-//! A project: its services, as an evaluation without `services` of its own would have them, and secrets
-//! that are none.
+//! Examines a project: its services, as an evaluation without `services` of its own gets them, and
+//! its weak secrets.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ use crate::project_environment::ProjectEnvironment;
 use crate::redaction;
 use crate::services::resolve;
 
-/// How long names are looked up.
+/// Timeout for reading the project's files, and for name lookups.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Looks at the project at `root`.
+/// Examines the project at `root`.
 ///
 /// # Errors
-/// What is wrong with what the project declares, in a sentence.
+/// What is wrong with the project's declarations, in a sentence.
 pub(super) fn look(root: &Path, report: &mut Report) -> Result<(), String> {
     let environment: Vec<_> = std::env::vars_os().collect();
     let unseen = |e: std::io::Error| {
@@ -49,7 +49,7 @@ pub(super) fn look(root: &Path, report: &mut Report) -> Result<(), String> {
                     let missing = services.paths().find(|path| !path.exists());
                     (
                         services.addresses(),
-                        missing.map(|_| "there is no such socket now".to_owned()),
+                        missing.map(|_| "this socket does not exist now".to_owned()),
                     )
                 }
                 Err(problem) => (Vec::new(), Some(problem)),

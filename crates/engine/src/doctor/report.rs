@@ -1,4 +1,4 @@
-//! What an examination has found. Plain data; serialises to what `altair doctor --format=json`
+//! The findings of an examination. Plain data; serialises to what `altair doctor --format=json`
 //! prints.
 
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::guards::Guard;
 
 /// What an examination has found.
 ///
-/// As JSON, a stable shape to which keys may be added:
+/// As JSON, a stable shape; keys may be added:
 ///
 /// ```json
 /// {
@@ -39,13 +39,13 @@ use crate::guards::Guard;
 /// }
 /// ```
 ///
-/// What is not known is `null`. `guards` has every guard, outermost first. The values of `state`
-/// are those of [`State`], the values of `verdict` those of [`Verdict`].
+/// Unknown values are `null`. `guards` has every guard, outermost first. The values of `state` are
+/// those of [`State`], the values of `verdict` those of [`Verdict`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Whether every guard is in force and none gave way.
     pub ok: bool,
-    /// For whom.
+    /// The user that was examined.
     pub user: User,
     /// The interpreter of children.
     pub php: Php,
@@ -53,11 +53,12 @@ pub struct Report {
     pub extension: Extension,
     /// The kernel and what it runs in.
     pub kernel: Kernel,
-    /// What kept the examination from going on, each in a sentence.
+    /// What kept the examination from continuing, each in a sentence.
     pub problems: Vec<String>,
-    /// What is no fault of the machine's and protects less than it seems to, each in a sentence.
+    /// What is not the machine's fault, but protects less than it seems to, each in a sentence.
     pub warnings: Vec<String>,
-    /// What a run in the project may connect to while the network is off, where a project was named.
+    /// Services that a run in the project may connect to while the network is off, if a project was
+    /// named.
     pub services: Vec<ServiceReport>,
     /// Every guard, outermost first.
     pub guards: Vec<GuardReport>,
@@ -72,23 +73,23 @@ pub struct ServiceReport {
     pub from: String,
     /// The addresses that its host has now.
     pub addresses: Vec<std::net::SocketAddr>,
-    /// Why it is not to be had now, in a sentence.
+    /// Why it is unavailable now, in a sentence.
     pub problem: Option<String>,
 }
 
-/// The user that the examination is for.
+/// The user for whom the machine was examined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct User {
     /// The effective user id.
     pub uid: u32,
-    /// The name, where the system knows one.
+    /// The name, if the system knows one.
     pub name: Option<String>,
 }
 
 /// A PHP command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Php {
-    /// Where it is, absolute.
+    /// Its absolute path.
     pub path: Option<PathBuf>,
     /// `PHP_VERSION`.
     pub version: Option<String>,
@@ -105,9 +106,9 @@ pub struct Php {
 /// The extension as a child loads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Extension {
-    /// Its file, where that is known.
+    /// Its file, if known.
     pub path: Option<PathBuf>,
-    /// Its version, where PHP loads it.
+    /// Its version, if PHP loads it.
     pub version: Option<String>,
     /// What is wrong with it, in a sentence.
     pub problem: Option<String>,
@@ -128,44 +129,44 @@ pub struct Kernel {
 /// One guard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GuardReport {
-    /// Which.
+    /// The guard.
     pub name: Guard,
-    /// What a run gets of it here.
+    /// Its state in a run here.
     pub state: State,
-    /// What remains of it, or why it is missing; nothing for one that is in force.
+    /// What remains of it, or why it is missing; `None` if it is in force.
     pub detail: Option<String>,
-    /// The version of what the kernel has for it, where there are versions.
+    /// The version of the kernel's support for it, if it has versions.
     pub version: Option<String>,
-    /// What stands in its way and what to do about that; empty for one that is in force.
+    /// Why it is not in force, and what to do about that; empty if it is in force.
     pub remedies: Vec<Remedy>,
-    /// How it fared when it was attacked.
+    /// The result of attacking it.
     pub self_test: SelfTest,
 }
 
-/// What a run gets of a guard.
+/// The state of a guard in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// All that it exists for.
+    /// It does everything that it exists for.
     InForce,
-    /// Less than that.
+    /// It does less than that.
     Degraded,
-    /// Nothing.
+    /// It does nothing.
     Missing,
-    /// Not to be found out: there is no child to look at.
+    /// Unknown: there is no child to examine.
     Unknown,
 }
 
-/// What stands in a guard's way.
+/// Why a guard is not in force, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Remedy {
-    /// What it is.
+    /// The cause.
     pub because: String,
     /// The setting, flag or profile that changes it.
     pub how: String,
 }
 
-/// How a guard fared when it was attacked with every other guard left out.
+/// The result of attacking a guard with every other guard left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SelfTest {
     /// The result.
@@ -184,7 +185,7 @@ pub enum Verdict {
     Passed,
     /// An attack got through.
     Failed,
-    /// There was nothing to attack, or no attack that would show anything here.
+    /// There was nothing to attack, or no attack would prove anything here.
     NotTried,
 }
 
@@ -193,9 +194,9 @@ pub enum Verdict {
 pub struct Attack {
     /// What was tried, in words.
     pub tried: String,
-    /// What came of it.
+    /// The result.
     pub seen: String,
-    /// What came of the same without the guard; nothing where it cannot be left out.
+    /// The result without the guard; `None` if the guard cannot be left out.
     pub without: Option<String>,
     /// Whether the guard held.
     pub held: bool,

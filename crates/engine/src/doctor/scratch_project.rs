@@ -1,4 +1,4 @@
-//! A project to attack from, and something outside of it to attack. Removes itself.
+//! A project to attack from, and a target outside of it. Removes itself.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(super) struct Scratch {
 const AUTOLOADER: &str = "<?php\n";
 
 impl Scratch {
-    /// Makes one in the host's directory for temporary files.
+    /// Creates one in the host's directory for temporary files.
     pub fn new() -> io::Result<Self> {
         let dir = tempfile::Builder::new()
             .prefix("altair-doctor-")
@@ -47,7 +47,7 @@ impl Scratch {
         self.outside().join("secret")
     }
 
-    /// Random text that nobody can know who has not read it.
+    /// Random text that can only be known by reading it.
     pub fn token(&self) -> &str {
         &self.token
     }
@@ -70,7 +70,7 @@ fn token() -> io::Result<String> {
 /// A path as a PHP string literal.
 pub(super) fn literal(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
-    // Escapes of all bytes but the plainest: no byte of a path can end the literal.
+    // Escapes all but the plainest bytes: no byte of a path can end the literal.
     let mut text = String::from("\"");
     for byte in path.as_os_str().as_bytes() {
         match byte {

@@ -1,10 +1,10 @@
-//! What the attacks on a guard come to.
+//! Attacks guards and judges the results.
 
 use super::attacks::{Attempt, Plan, Seen};
 use super::report::{Attack, SelfTest, Verdict};
 use super::trial_runs::{Lab, Setting};
 
-/// Attacks a guard, and then does the same without it.
+/// Attacks a guard, then repeats the attacks without it.
 pub(super) fn self_test(lab: &Lab, plan: &Plan) -> SelfTest {
     let attempts = match (plan.attack)(lab, Setting::Alone(plan.guard)) {
         Ok(attempts) => attempts,
@@ -17,7 +17,7 @@ pub(super) fn self_test(lab: &Lab, plan: &Plan) -> SelfTest {
     }
 }
 
-/// A self-test that there was not.
+/// The result of a self-test that was not made.
 pub(super) fn not_tried(reason: impl Into<String>) -> SelfTest {
     SelfTest {
         verdict: Verdict::NotTried,
@@ -26,8 +26,8 @@ pub(super) fn not_tried(reason: impl Into<String>) -> SelfTest {
     }
 }
 
-/// An attempt that was stopped shows something only if it gets through without the guard, as far
-/// as the guard can be left out; one that got through always does.
+/// A stopped attempt counts only if the same attempt gets through without the guard, as far as the
+/// guard can be left out. One that got through always counts.
 pub(super) fn judge(attempts: Vec<Attempt>, controls: &[Attempt]) -> SelfTest {
     let mut attacks = Vec::new();
     let mut reasons = Vec::new();

@@ -28,7 +28,7 @@ impl Setting {
             Self::Bare => guard.is_always_on(),
         };
         let omitted = Guard::ALL.into_iter().filter(|guard| !keeps(guard));
-        // Where the kernel has no guards there is still something to report.
+        // Requires only `ini`, so that a kernel without guards still gives a report.
         let required = match self {
             Self::All => vec![Guard::Ini],
             Self::Alone(_) | Self::Bare => Vec::new(),
@@ -37,10 +37,10 @@ impl Setting {
     }
 }
 
-/// What evaluates.
+/// Evaluates trials.
 #[derive(Debug)]
 pub(super) struct Lab {
-    /// In the PHP that is examined.
+    /// An evaluator with the PHP under examination.
     pub evaluator: Evaluator,
     /// That PHP.
     pub php: PathBuf,
@@ -48,11 +48,11 @@ pub(super) struct Lab {
     pub has_pcntl: bool,
 }
 
-/// A run to be.
+/// A run to make.
 pub(super) struct Trial<'a> {
     pub setting: Setting,
     pub request: EvalRequest,
-    /// What is added to the environment that the child's is made from.
+    /// Variables added to the environment from which the child's is built.
     pub variables: &'a [(&'a str, &'a str)],
 }
 
@@ -60,7 +60,7 @@ impl<'a> Trial<'a> {
     /// A snippet in a scratch project.
     pub fn new(setting: Setting, scratch: &Scratch, snippet: String) -> Self {
         let mut request = EvalRequest::new(snippet, scratch.project());
-        // What is to be seen are the guards.
+        // The guards are tested, not redaction.
         request.redact = false;
         Self {
             setting,
@@ -82,7 +82,7 @@ impl Lab {
             .and_then(|result| has_guard(trial.setting, result))
     }
 
-    /// Runs and gives each line of output to `look`, while the snippet waits or goes on; `Break`
+    /// Runs and passes each line of output to `look` while the snippet waits or continues. `Break`
     /// ends the run, which then has no result.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl Lab {
     }
 }
 
-/// A guard may be there beside all others and not alone.
+/// A guard may be in force together with all others, but not alone.
 fn has_guard(setting: Setting, result: EvalResult) -> Result<EvalResult, String> {
     if let Setting::Alone(guard) = setting
         && let Some(GuardState::Missing { because }) = result.diagnostics.guards.get(&guard)
@@ -131,7 +131,7 @@ fn has_guard(setting: Setting, result: EvalResult) -> Result<EvalResult, String>
     Ok(result)
 }
 
-/// Puts lines of standard output together.
+/// Assembles lines of standard output.
 struct Watcher<'a> {
     line: Vec<u8>,
     look: &'a mut dyn FnMut(&str) -> ControlFlow<()>,

@@ -1,8 +1,8 @@
-//! `.env` files, as the two parsers that PHP's applications use read them: vlucas/phpdotenv (Laravel's)
+//! Reads `.env` files like the two parsers that PHP applications use: vlucas/phpdotenv (Laravel's)
 //! and symfony/dotenv.
 //!
-//! Which of them an application has is not known here, and where they differ a variable has both
-//! values. Where one of them would refuse the whole file, only the line that it refuses is lost.
+//! Which of them an application uses is unknown; if they differ, a variable has both values. If one
+//! of them would refuse the whole file, only the refused line is lost.
 
 mod symfony;
 #[cfg(test)]
@@ -15,14 +15,13 @@ use std::collections::HashMap;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub name: Vec<u8>,
-    /// Its values, each once: Symfony's, and where it is another one, that of phpdotenv. None where
-    /// neither can read the line.
+    /// Its distinct values: Symfony's, then phpdotenv's. Empty if neither can read the line.
     pub values: Vec<Vec<u8>>,
-    /// What stands behind the `=`, without the space around it.
+    /// The text after the `=`, without the space around it.
     pub raw: Vec<u8>,
 }
 
-/// Names and values that a file may put in: `${NAME}`.
+/// Variables that a file may refer to: `${NAME}`.
 pub(crate) type Names = HashMap<Vec<u8>, Vec<u8>>;
 
 /// The byte order mark of UTF-8, which some editors write.
@@ -35,26 +34,26 @@ enum Piece {
     Variable {
         name: Vec<u8>,
         otherwise: Otherwise,
-        /// As it stands in the file.
+        /// As written in the file.
         written: Vec<u8>,
     },
 }
 
-/// What a variable is that has no value.
+/// What replaces a variable without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Otherwise {
-    /// What is written, where it is not set.
+    /// The reference as written, if it is not set.
     Written,
-    /// This, where it is not set or empty.
+    /// This text, if it is not set or empty.
     Text(Vec<u8>),
 }
 
-/// A value that a parser has read, and how many bytes of the text.
+/// A value that a parser has read, and its length in the text in bytes.
 type Reading = (Vec<Piece>, usize);
 
-/// The variables of a file, in its order. `inherited` go before its own where a value names a
-/// variable, `others` after them. `room`: bytes that variables may put into values; where there are
-/// none left, a value is what is written.
+/// The variables of a file, in its order. A reference is looked up in `inherited`, then in the
+/// file's own variables, then in `others`. `room`: bytes that references may still insert; a
+/// reference that exceeds it stays as written.
 pub(crate) fn entries(
     text: &[u8],
     inherited: &Names,
@@ -74,7 +73,7 @@ pub(crate) fn entries(
             let rest = &text[start..];
             let first = symfony::value(rest, &mut quotes);
             let second = vlucas::value(rest, &mut other_quotes);
-            // The nearer end: what the other one takes for its value may be lines of their own.
+            // The nearer end: the longer value may include lines of other variables.
             let read = first.iter().chain(&second).map(|(_, read)| *read).min();
             end = read.map_or(end, |read| start + read);
             let find = |name: &[u8]| {
@@ -102,7 +101,7 @@ pub(crate) fn entries(
     entries
 }
 
-/// Each of a file's line ends as a line feed.
+/// Replaces each line end with a line feed.
 fn with_plain_lines(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     for (at, byte) in text.iter().enumerate() {
@@ -120,7 +119,7 @@ fn line_end(text: &[u8]) -> usize {
     end.unwrap_or(text.len())
 }
 
-/// The name that a line sets, and where what it is set to begins.
+/// The name that a line sets, and where its value begins.
 fn name(line: &[u8]) -> Option<(Vec<u8>, usize)> {
     if line.trim_ascii_start().starts_with(b"#") {
         return None;
@@ -144,7 +143,7 @@ fn name(line: &[u8]) -> Option<(Vec<u8>, usize)> {
     (!name.is_empty() && name.iter().all(is_of_name)).then(|| (name.to_vec(), equals + 1))
 }
 
-/// A value with the variables that it names put in.
+/// A value with its references replaced.
 fn joined<'a>(
     pieces: &[Piece],
     find: &dyn Fn(&[u8]) -> Option<&'a [u8]>,
@@ -179,16 +178,17 @@ fn joined<'a>(
     value
 }
 
-/// Quotes that nothing closes up to the end of the text, once they were looked for: each line that
-/// opens one would look through all the lines behind it.
+/// Quotes known to be unclosed up to the end of the text. Without this, each line that opens one
+/// would search all lines after it.
 #[derive(Debug, Default)]
 struct Quotes {
     open: Vec<u8>,
 }
 
 impl Quotes {
-    /// Where a quotation ends that a text stands behind the quote of; `is_end` tells it of the place of
-    /// each such quote. `is_rest`: the text is all that there is behind it.
+    /// Where the quotation ends that encloses the beginning of `text`; its opening quote is before
+    /// `text`. `is_end` decides whether the quote at a position closes it. `is_rest`: `text`
+    /// extends to the end of the file.
     fn end(
         &mut self,
         text: &[u8],

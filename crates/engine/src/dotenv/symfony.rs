@@ -1,12 +1,12 @@
-//! Values as symfony/dotenv reads them (`Symfony\Component\Dotenv\Dotenv::lexValue`): one or more parts,
-//! each quoted or not. A command, `$(…)`, is left as it is written.
+//! Values as symfony/dotenv reads them (`Symfony\Component\Dotenv\Dotenv::lexValue`): one or more
+//! parts, each quoted or not. A command, `$(…)`, is left as written.
 
 use super::{Otherwise, Piece, Quotes, Reading, line_end};
 
-/// The value at the beginning of a text. `None`: it is refused.
+/// The value at the beginning of `text`; `None` if it is refused.
 ///
-/// Of its parts only the first may go beyond a line here: an apostrophe in a word would make one value
-/// of all lines up to the next.
+/// Here only its first part may span lines: otherwise an apostrophe in a word would join all lines
+/// up to the next apostrophe.
 pub(super) fn value(text: &[u8], quotes: &mut Quotes) -> Option<Reading> {
     let line = &text[..line_end(text)];
     if is_blank_or_comment(line) {
@@ -18,7 +18,7 @@ pub(super) fn value(text: &[u8], quotes: &mut Quotes) -> Option<Reading> {
     let (mut pieces, mut at) = part(text, quotes, true)?;
     let end = at + line_end(&text[at..]);
     if at > line.len() && !is_blank_or_comment(&text[at..end]) {
-        return None; // more likely that the quote of this line is the first of another value
+        return None; // the closing quote more likely opens another value
     }
     while at < end && !is_comment(text, at) {
         let (part, length) = part(&text[at..end], quotes, false)?;
@@ -28,13 +28,14 @@ pub(super) fn value(text: &[u8], quotes: &mut Quotes) -> Option<Reading> {
     Some((pieces, end))
 }
 
-/// Whether a comment begins there: after a space only.
+/// Whether a comment begins at `at`: only after a space or a tab.
 fn is_comment(text: &[u8], at: usize) -> bool {
     let before = at.checked_sub(1).map(|before| text[before]);
     text.get(at) == Some(&b'#') && matches!(before, Some(b' ' | b'\t'))
 }
 
-/// One part of a value, and its length. `is_rest`: whether the text is all that there is, and not a line.
+/// One part of a value, and its length. `is_rest`: `text` extends to the end of the file, not of
+/// the line.
 fn part(text: &[u8], quotes: &mut Quotes, is_rest: bool) -> Option<Reading> {
     let inner = text.get(1..).unwrap_or_default();
     match text.first()? {
@@ -60,12 +61,13 @@ fn part(text: &[u8], quotes: &mut Quotes, is_rest: bool) -> Option<Reading> {
     }
 }
 
-/// Whether a line has no value; a comment may follow the `=` at once.
+/// Whether a line has no value; a comment may follow the `=` directly.
 fn is_blank_or_comment(line: &[u8]) -> bool {
     matches!(line.trim_ascii_start().first(), None | Some(b'#'))
 }
 
-/// A part without quotes, at the beginning of a line, and its length. A space inside of it is refused.
+/// An unquoted part at the beginning of a line, and its length. A space inside is refused if the
+/// part has no variables or escapes.
 fn unquoted(line: &[u8]) -> Option<Reading> {
     let mut plain = Vec::new();
     let mut at = 0;
@@ -87,8 +89,8 @@ fn unquoted(line: &[u8]) -> Option<Reading> {
     (!(has_space && is_as_written)).then_some((pieces, at))
 }
 
-/// A text with the variables in it: `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME:=default}`. `None`: a
-/// brace is not closed.
+/// Splits a text at its variables: `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME:=default}`.
+/// `None` if a brace is not closed.
 fn with_variables(text: &[u8]) -> Option<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut plain = Vec::new();
@@ -105,7 +107,7 @@ fn with_variables(text: &[u8]) -> Option<Vec<Piece>> {
         let written = &rest[dollar..dollar + length];
         rest = &rest[dollar + length..];
         match variable {
-            // The backslash is taken, and what it stands before stays.
+            // Removes the backslash and keeps what it escapes.
             _ if backslashes % 2 == 1 => {
                 plain.extend_from_slice(&before[..dollar - 1]);
                 plain.extend_from_slice(written);
@@ -126,7 +128,8 @@ fn with_variables(text: &[u8]) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// The variable that a text begins with, and its length. `None`: it is refused; in it: it is none.
+/// The variable that `text` begins with, and its length. `None`: it is refused. `Some(None)`: there
+/// is none.
 #[allow(clippy::option_option)]
 fn variable(text: &[u8]) -> Option<Option<(Piece, usize)>> {
     let has_brace = text.get(1) == Some(&b'{');
@@ -159,7 +162,7 @@ fn variable(text: &[u8]) -> Option<Option<(Piece, usize)>> {
     Some(Some((piece, end + usize::from(has_brace))))
 }
 
-/// A text in which two backslashes mean one.
+/// A text with each double backslash replaced by a single one.
 fn text_of(text: &[u8]) -> Piece {
     Piece::Text(replaced(text, b"\\\\", b'\\'))
 }

@@ -1,4 +1,4 @@
-//! What lines mean to either parser; `tests/DotenvTest.php` asks the parsers themselves.
+//! How either parser reads lines; `tests/DotenvTest.php` runs the parsers themselves.
 #![allow(clippy::unwrap_used)]
 
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ fn values_are_what_the_parsers_of_php_make_of_them() {
         ("A = plain", vec!["plain"]),
         ("A.B=plain", vec!["plain"]),
         ("'A'=plain", vec!["plain"]),
-        // Symfony's begins a comment after a space only.
+        // Symfony begins a comment only after a space.
         ("A=pa#ss", vec!["pa#ss", "pa"]),
         ("A=back\\slash", vec!["back\\slash"]),
         ("A=back\\\\slash", vec!["back\\slash", "back\\\\slash"]),
@@ -54,7 +54,7 @@ fn values_are_what_the_parsers_of_php_make_of_them() {
         ("A=\"tab\\tline\\n\"", vec!["tab\\tline\n", "tab\tline\n"]),
         ("A='tab\\t$HOST'", vec!["tab\\t$HOST"]),
         ("A=\"a \\\"word\\\"\"", vec!["a \"word\""]),
-        // Only Symfony's knows a variable without braces.
+        // Only Symfony knows variables without braces.
         ("A=pa$word123", vec!["pa", "pa$word123"]),
         ("A=$HOST", vec!["db", "$HOST"]),
         ("A=at-${HOST}!", vec!["at-db!"]),
@@ -70,7 +70,7 @@ fn values_are_what_the_parsers_of_php_make_of_them() {
         ("A=$5", vec!["$5"]),
         ("A=$(id)", vec!["$(id)"]),
         ("A=${HOST", vec!["${HOST"]),
-        // Quotes inside of a word: Symfony's takes them for quotes.
+        // Symfony treats quotes inside of a word as quotes.
         ("A=Bob's", vec!["Bob's"]),
         ("A=O'Neil's", vec!["ONeils", "O'Neil's"]),
         ("A='it'\"s\"", vec!["its"]),

@@ -2,7 +2,7 @@
 
 use super::{Otherwise, Piece, Quotes, Reading, line_end};
 
-/// The value at the beginning of a text. `None`: it is refused.
+/// The value at the beginning of `text`; `None` if it is refused.
 pub(super) fn value(text: &[u8], quotes: &mut Quotes) -> Option<Reading> {
     let line = &text[..line_end(text)];
     let first = line.iter().position(|byte| !is_space(*byte));
@@ -31,22 +31,22 @@ pub(super) fn value(text: &[u8], quotes: &mut Quotes) -> Option<Reading> {
     matches!(next, None | Some(b'#')).then_some((pieces, end + behind.len()))
 }
 
-/// What `ctype_space()` takes for space.
+/// Whether `ctype_space()` accepts `byte`.
 fn is_space(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == 0x0b
 }
 
-/// Whether no backslash takes the meaning from what stands there.
+/// Whether no backslash escapes the byte at `at`.
 fn is_unescaped(text: &[u8], at: usize) -> bool {
     let before = text[..at].iter().rev();
     before.take_while(|byte| **byte == b'\\').count() % 2 == 0
 }
 
-/// What stands between double quotes. `None`: it has an escape that there is not.
+/// The text between double quotes; `None` if it has an unknown escape.
 fn unescaped(text: &[u8]) -> Option<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut bytes = text.iter().enumerate();
-    // What is not escaped is taken up to the next backslash, and looked through for variables.
+    // Unescaped text up to the next backslash is searched for variables.
     let mut from = 0;
     while let Some((at, byte)) = bytes.next() {
         if *byte != b'\\' {
@@ -70,7 +70,7 @@ fn unescaped(text: &[u8]) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// A text with the variables in it: `${NAME}`, and in no other spelling.
+/// Splits a text at its variables: only `${NAME}`.
 fn with_variables(text: &[u8]) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut copied = 0;

@@ -1,4 +1,4 @@
-//! How much of a value is shown.
+//! Bounds on how much of a value is shown.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +10,8 @@ pub const ITERABLE_PREVIEW: usize = 50;
 pub const STRING_MAX: usize = 10_000;
 /// Entries of an array that are shown.
 pub const MAX_ENTRIES: usize = 1_000;
-/// Bytes of a whole encoded value as compact JSON: what a language model can still read, and far
-/// below what the channel carries.
+/// Bytes of a whole encoded value as compact JSON: still readable for a language model, and far
+/// below the channel's capacity.
 pub const VALUE_MAX_BYTES: usize = 1 << 20;
 
 /// How much of a value is shown, where a request says otherwise.
@@ -40,5 +40,5 @@ impl Default for Limits {
 
 /// Bytes of a class name, display text or message inside a value that are shown.
 pub(super) const LABEL_MAX: usize = 1_000;
-/// What every container keeps back for its own marks (`truncated`, `exhausted`, brackets).
+/// Bytes that every container reserves for its own marks (`truncated`, `exhausted`, brackets).
 pub(super) const MARKS: usize = 64;

@@ -1,8 +1,9 @@
-//! The size that an encoded value may still grow to.
+//! The remaining size of an encoded value.
 
 use serde_json::Value;
 
-/// Bytes left. Every piece is paid for before it is added, so the sum never passes the start.
+/// Bytes left. Every part is charged before it is added, so the sum never exceeds the initial
+/// budget.
 pub(super) struct Budget(usize);
 
 impl Budget {
@@ -10,7 +11,7 @@ impl Budget {
         Self(bytes)
     }
 
-    /// Takes `bytes` off, or nothing where they are not there.
+    /// Takes `bytes` off; takes nothing if fewer are left.
     pub(super) fn take(&mut self, bytes: usize) -> bool {
         match self.0.checked_sub(bytes) {
             Some(left) => {
@@ -26,8 +27,8 @@ impl Budget {
     }
 }
 
-/// The bytes a text takes as JSON, quotes included, in the most wasteful form that a consumer may
-/// print: PHP's `json_encode` without flags escapes slashes and everything beyond ASCII.
+/// The bytes of a text as JSON, quotes included, in the longest form that a consumer may print:
+/// PHP's `json_encode` without flags escapes slashes and everything beyond ASCII.
 pub(super) fn text_cost(text: &str) -> usize {
     2 + text.chars().map(char_cost).sum::<usize>()
 }
@@ -56,8 +57,8 @@ pub(super) fn affordable(text: &str, bytes: usize) -> &str {
     text
 }
 
-/// The cost of a small finished value. Numbers are counted generously: a float can be printed
-/// with 17 digits and an exponent.
+/// The cost of a small finished value. Numbers get an upper bound: a float can be printed with 17
+/// digits and an exponent.
 pub(super) fn value_cost(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 5,

@@ -1,4 +1,4 @@
-//! Exceptions: class, message, place, trace, and what came before.
+//! Exceptions: class, message, place, trace, and previous exceptions.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ pub const MAX_PREVIOUS_CHAIN: usize = 10;
 /// Frames of a trace that are shown.
 pub const MAX_TRACE_FRAMES: usize = 30;
 
-/// An exception as it is found in PHP.
+/// An exception as found in PHP.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExceptionView {
     /// The exception itself.
@@ -39,9 +39,9 @@ pub struct Previous {
     pub class: String,
     /// Its message.
     pub message: String,
-    /// The file it was made in.
+    /// The file it was created in.
     pub file: String,
-    /// The line it was made in.
+    /// The line it was created in.
     pub line: i64,
 }
 
@@ -50,7 +50,7 @@ pub struct Previous {
 pub struct Frame {
     /// `Class->method`, `Class::method` or `function`.
     pub function: String,
-    /// Where it was called from; `None` where that is inside PHP.
+    /// Where it was called from; `None` if that is inside PHP.
     pub place: Option<(String, u32)>,
 }
 

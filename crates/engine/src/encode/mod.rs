@@ -1,6 +1,7 @@
-//! How values and exceptions look in an answer: typed, bounded, the same for every caller.
+//! The representation of values and exceptions in an answer: typed, bounded, the same for every
+//! caller.
 //!
-//! The shapes and their bounds are decided here, on a [`Node`] that says what a value is; the
+//! The shapes and their bounds are decided here, based on [`Node`], which describes a value. The
 //! extension implements `Node` for PHP's values, the tests for trees of their own.
 
 mod bounds;
@@ -20,7 +21,7 @@ pub(crate) use read::read_bounded;
 pub use read::{EXCEPTION_MAX_BYTES, read_exception, read_value};
 pub use value::encode_value;
 
-/// What follows a text that was cut.
+/// Appended to a text that was cut.
 pub const TRUNCATED: &str = "...(truncated)";
 
 /// The longest prefix of at most `max` bytes that does not end inside a UTF-8 character.
@@ -29,7 +30,7 @@ pub fn head(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }
 
-/// `text` itself where it has at most `max` bytes, else its head with [`TRUNCATED`].
+/// `text` itself if it has at most `max` bytes, otherwise its head with [`TRUNCATED`].
 #[must_use]
 pub fn shorten(text: &str, max: usize) -> String {
     if text.len() <= max {

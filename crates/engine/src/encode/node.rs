@@ -1,4 +1,4 @@
-//! What a value says of itself to the encoder.
+//! How a value describes itself to the encoder.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::bounds::LABEL_MAX;
 use super::shorten;
 
-/// The application's code, run while a value was looked at, ended the whole run: `exit` or a fatal error.
+/// Application code that ran to inspect a value ended the whole run, by `exit` or a fatal error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended;
 
-/// What became of the application's code that was run to look at a value.
+/// The outcome of application code that ran to inspect a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserCode<T> {
-    /// It gave this.
+    /// It returned this.
     Gave(T),
     /// It threw.
     Threw(Thrown),
@@ -22,7 +22,7 @@ pub enum UserCode<T> {
     Ended,
 }
 
-/// An exception that left the application's code while a value was looked at.
+/// An exception thrown by application code while a value was inspected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thrown {
     /// Its class.
@@ -79,7 +79,7 @@ pub enum Shape<'a, N: Node> {
         /// The entries, in order.
         entries: Box<dyn Iterator<Item = (Key, N)> + 'a>,
     },
-    /// An object that is no `Traversable`.
+    /// An object that is not a `Traversable`.
     Object(ObjectShape),
     /// A `Traversable`.
     Iterable {
@@ -92,29 +92,29 @@ pub enum Shape<'a, N: Node> {
     Resource(String),
 }
 
-/// What is known of an object without running any code.
+/// What is known about an object without running any code.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ObjectShape {
     /// Its class.
     pub class: String,
     /// Its id while the process lives.
     pub id: u32,
-    /// One line that says what it is: a date, a closure's place.
+    /// A one-line description: a date, a closure's place.
     pub display: Option<String>,
     /// The name of an enum's case.
     pub case: Option<String>,
 }
 
-/// A value that can be looked at.
+/// A value that can be inspected.
 pub trait Node: Sized {
-    /// What it is. Runs no code of the application.
+    /// The value's shape. Runs no code of the application.
     fn shape(&self) -> Shape<'_, Self>;
     /// The backing value of a backed enum's case.
     fn backing(&self) -> Option<Self>;
-    /// An object's properties, as `__debugInfo` or its public properties tell them.
+    /// An object's properties, from `__debugInfo` or its public properties.
     fn properties(&self) -> UserCode<Vec<(Key, Self)>>;
-    /// `count()` of a `Countable`, `None` for others.
+    /// `count()` of a `Countable`, `None` for other objects.
     fn size_hint(&self) -> UserCode<Option<i64>>;
-    /// Starts an iteration (`first`) or goes on with it, and gives what it stands on.
+    /// Starts an iteration (`first`) or continues it, and returns the current item.
     fn step(&self, first: bool) -> UserCode<Step<Self>>;
 }

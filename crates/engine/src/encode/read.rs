@@ -1,5 +1,4 @@
-//! Encoded values as a host reads them: whoever has written them may not have kept to the encoder's
-//! bounds.
+//! Reads encoded values in the host. Their writer may not have kept to the encoder's bounds.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,25 +8,25 @@ use serde_json::{Map, Value};
 
 use super::VALUE_MAX_BYTES;
 
-/// Bytes of an exception's text at most: eleven of a chain with three texts of 10,000 bytes each, and
-/// as many frames as are shown, in which each byte may take six.
+/// The maximum bytes of an exception's text: a chain of eleven with three texts of 10,000 bytes
+/// each, plus the frames that are shown, with up to six bytes for each byte.
 pub const EXCEPTION_MAX_BYTES: usize = 4 << 20;
 
-/// Bytes of memory that a value may take here, reckoned as below. What the encoder makes of the
-/// smallest scalars takes less: some 29,000 of them are [`VALUE_MAX_BYTES`] of text.
+/// Bytes of memory that a value may take here, counted as below. The encoder's output stays below
+/// it even for the smallest scalars: about 29,000 of them make [`VALUE_MAX_BYTES`] of text.
 const MEMORY_MAX: usize = 24 << 20;
-/// What an array or an object takes, here and as PHP's array afterwards.
+/// The memory for an array or an object, here and later as PHP's array.
 const CONTAINER_BYTES: usize = 480;
-/// What any other value takes, and each key; a text besides.
+/// The memory for any other value and for each key; a text's length is added.
 const SCALAR_BYTES: usize = 64;
 
-/// An encoded value from its text; `None` for a text that is none, or that no encoder makes.
+/// Reads an encoded value; `None` for a text that no encoder produces.
 #[must_use]
 pub fn read_value(text: &str) -> Option<Value> {
     read(text, VALUE_MAX_BYTES)
 }
 
-/// An encoded exception from its text; `None` as for [`read_value`].
+/// Reads an encoded exception; `None` as for [`read_value`].
 #[must_use]
 pub fn read_exception(text: &str) -> Option<Value> {
     read(text, EXCEPTION_MAX_BYTES)
@@ -40,10 +39,10 @@ fn read(text: &str, most: usize) -> Option<Value> {
     read_bounded(text.as_bytes()).ok()
 }
 
-/// Any JSON that is not to be trusted, as long as it takes no more memory than an encoded value may.
+/// Reads any untrusted JSON that takes no more memory than an encoded value may.
 ///
 /// # Errors
-/// Where it is none, or takes more.
+/// If it is not JSON, or takes more.
 pub(crate) fn read_bounded(text: &[u8]) -> serde_json::Result<Value> {
     let left = Cell::new(MEMORY_MAX);
     let mut from = serde_json::Deserializer::from_slice(text);
@@ -52,7 +51,7 @@ pub(crate) fn read_bounded(text: &[u8]) -> serde_json::Result<Value> {
     Ok(value)
 }
 
-/// Reads a value as long as there is memory left for it.
+/// Reads a value as long as memory is left for it.
 #[derive(Clone, Copy)]
 struct Bounded<'a>(&'a Cell<usize>);
 

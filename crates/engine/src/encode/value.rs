@@ -1,4 +1,4 @@
-//! Values: `{type, value}` and its richer kin.
+//! Values: `{type, value}` and the richer shapes.
 
 mod array;
 mod iterable;
@@ -31,7 +31,7 @@ pub fn encode_value<N: Node>(node: &N, limits: Limits) -> Result<Value, Ended> {
 struct Encoder {
     limits: Limits,
     budget: Budget,
-    /// The ids of the objects around the value at hand.
+    /// The ids of the objects that enclose the current value.
     path: Vec<u32>,
     // Its length is not the depth: arrays count too.
 }
@@ -59,7 +59,7 @@ impl Encoder {
         })
     }
 
-    /// `full` where it can be paid for, else the bare mark.
+    /// `full` if the budget covers it, otherwise only the mark.
     fn paid(&mut self, full: Value, kind: &str) -> Value {
         if self.budget.take(value_cost(&full)) {
             full
@@ -68,15 +68,15 @@ impl Encoder {
         }
     }
 
-    /// What stands where there was no room left. Every container sees to it that there is room
-    /// for this much before it lets an entry in.
+    /// The placeholder for a value that does not fit. Every container keeps enough room for it
+    /// before it adds an entry.
     fn cut(&mut self, kind: &str) -> Value {
         let mark = json!({ "type": kind, "truncated": true });
         self.budget.take(value_cost(&mark));
         mark
     }
 
-    /// Pays for a container's own keys and marks.
+    /// Charges a container's own keys and marks.
     fn open(&mut self, header: &Map<String, Value>) -> bool {
         let cost: usize = header
             .iter()
@@ -105,8 +105,8 @@ impl Encoder {
     }
 }
 
-/// `name`, or something like it where another key already looks the same: bytes that are not
-/// UTF-8 and names that were cut can come out alike.
+/// `name`, or a numbered variant if another key already looks the same: names that are not UTF-8 or
+/// were cut can collide.
 fn distinct(name: String, taken: &Map<String, Value>) -> String {
     if !taken.contains_key(&name) {
         return name;

@@ -1,8 +1,9 @@
-//! What a template was made from, and whether it is still so: no answer comes from old code.
+//! Tracks whether what a template was made from has changed: no answer comes from old code.
 //!
-//! The host's files that a boot looked at are looked up once more ([`path_resolution`], [`tree`]), each after
-//! a watch was set for it ([`watch`]), and compared with what the boot saw ([`verdict`]). From then
-//! on the kernel tells what changes; what it does not tell is compared before each use ([`recheck`]).
+//! Each host file that a boot looked at gets a watch ([`watch`]), is then looked up again
+//! ([`path_resolution`], [`tree`]) and compared with what the boot saw ([`verdict`]). From then on
+//! the kernel reports changes; files whose changes it does not report are compared before each use
+//! ([`recheck`]).
 
 mod path_resolution;
 mod recheck;
@@ -32,16 +33,16 @@ use visible_files::{Area, Sight};
 pub(crate) struct MadeFrom {
     /// What its boot looked at.
     pub looks: Vec<Look>,
-    /// Absolute paths that its boot itself made, changed or removed.
+    /// Absolute paths that its boot itself created, changed or removed.
     pub written: Vec<Vec<u8>>,
-    /// What PHP read before a record could begin.
+    /// What PHP read before recording could begin.
     pub started: Vec<Started>,
     /// [`now_ns`] at the launch.
     pub launched_ns: i64,
     /// Absolute paths below which it saw the host's files; `/` for all. Looks elsewhere, and in
-    /// `/proc`, `/sys` and `/dev`, are passed over.
+    /// `/proc`, `/sys` and `/dev`, are ignored.
     pub visible: Vec<Vec<u8>>,
-    /// Absolute paths below a visible one, below which it saw something of its own.
+    /// Absolute paths below a visible one, below which it saw private files.
     pub private: Vec<Vec<u8>>,
 }
 
@@ -54,18 +55,18 @@ pub(crate) struct Started {
     pub way: Way,
 }
 
-/// The clock with which file systems stamp, less one of its ticks: what is changed from now on has
-/// this stamp or a later one. Nanoseconds since 1970.
+/// The clock of file timestamps, minus one of its ticks: a change from now on has this timestamp or
+/// a later one. Nanoseconds since 1970.
 pub(crate) fn now_ns() -> i64 {
     clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map_or(0, |now| {
         now.tv_sec().saturating_mul(1_000_000_000) + now.tv_nsec() - verdict::tick_ns()
     })
 }
 
-/// Something that a template was made from is not as it was.
+/// Something that a template was made from has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Changed {
-    /// Where; empty where that is not known.
+    /// The path; empty if unknown.
     pub path: Vec<u8>,
     pub what: What,
 }
@@ -73,38 +74,38 @@ pub(crate) struct Changed {
 /// How something has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// It was not there.
+    /// It did not exist before.
     Appeared,
-    /// It was there.
+    /// It no longer exists.
     Gone,
     Different,
     /// It is as it was seen, but was changed so shortly before (or by the boot itself, or at any
-    /// time since the launch) that a further change would not show. The template is good for the
-    /// call that made it, and for no further one.
+    /// time since the launch) that a further change would not show. The template is valid for the
+    /// call that made it, and for no other.
     Racy,
-    /// The kernel does not say.
+    /// The kernel gives an error instead.
     Unknown(Errno),
-    /// This is a fork of the host: what the kernel tells is for the host alone.
+    /// This is a fork of the host: only the host may read the kernel's events.
     Fork,
 }
 
-/// How changes are seen.
+/// How changes are detected.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Means {
-    /// Files and directories of which the kernel tells.
+    /// Files and directories with a watch.
     pub watched: usize,
     /// Names that are compared before each use.
     pub polled: usize,
 }
 
-/// What a template was made from, and whether it is still so.
+/// Detects changes of what a template was made from.
 #[derive(Debug)]
 pub(crate) struct Freshness {
     tree: Tree,
     polled: Vec<Place>,
     owner: Pid,
-    /// Once changed is changed, whatever comes later.
+    /// The first change found; it is final.
     stale: Option<Changed>,
 }
 
@@ -112,12 +113,12 @@ impl Freshness {
     /// Sets the watches, then compares what the template saw with what is there.
     ///
     /// # Errors
-    /// [`Changed`]: a difference; [`What::Racy`] where that is all there is to say.
+    /// [`Changed`]: a difference; [`What::Racy`] only if there is no other.
     pub(crate) fn stand(made_from: &MadeFrom) -> Result<Self, Changed> {
         Self::stand_with(made_from, usize::MAX)
     }
 
-    /// The same with so many watches at most; 0 for polling alone.
+    /// The same with at most `watches` watches; 0 for polling alone.
     fn stand_with(made_from: &MadeFrom, watches: usize) -> Result<Self, Changed> {
         let area = Area::new(&made_from.visible, &made_from.private)?;
         let mut tree = Tree::new(area, watches)?;
@@ -149,11 +150,10 @@ impl Freshness {
         })
     }
 
-    /// Whether everything is still so. To be called after a use was asked for and before it is
-    /// made.
+    /// Checks that nothing has changed. Call it after a use was requested and before it is made.
     ///
     /// # Errors
-    /// [`Changed`], and from then on always the same.
+    /// [`Changed`]; from then on always the same.
     pub(crate) fn check(&mut self) -> Result<(), Changed> {
         if Pid::this() != self.owner {
             return Err(Changed::new(Vec::new(), What::Fork));
@@ -173,8 +173,8 @@ impl Freshness {
         } else {
             Told::Nothing
         };
-        // A mount hides what is below it, and the watches stay with what is hidden. Where all is
-        // as it was, down to the device and the inode, the watches are where they should be.
+        // A mount hides what is below it, and the watches stay on the hidden files. If nothing
+        // differs, including device and inode, the watches are on the right files.
         if ready.mounts || told == Told::Lost {
             return self.tree.compare_all();
         }
@@ -183,7 +183,7 @@ impl Freshness {
             .try_for_each(|place| self.tree.compare(place))
     }
 
-    /// How changes are seen.
+    /// How changes are detected.
     #[cfg(test)]
     fn means(&self) -> Means {
         Means {
@@ -220,7 +220,7 @@ fn compare_look(
     };
     match verdict::differs(look, now.as_ref(), launched_ns) {
         None => Ok(()),
-        // Its own doing, or another's: that cannot be told.
+        // The boot or another process changed it; which of them is unknown.
         Some(_) if own.contains(look.path.as_slice()) => {
             Err(Changed::new(look.path.clone(), What::Racy))
         }
@@ -234,7 +234,7 @@ fn compare_started(tree: &mut Tree, started: &Started, launched_ns: i64) -> Resu
         file: started.way == Way::Read,
         scope: Scope::UnchangedSince(launched_ns),
     };
-    // Where it is not there: the directory in which it is not has not changed since the launch.
+    // If it does not exist: the directory that lacks it has not changed since the launch.
     if let Resolved::At(place) = tree.walk(&started.path, &how)? {
         let now = tree.mind(&place)?;
         if now.is_some_and(|now| now.ctime_ns >= launched_ns) {
@@ -266,8 +266,8 @@ impl fmt::Display for Changed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = String::from_utf8_lossy(&self.path);
         match self.what {
-            What::Appeared => write!(f, "{path} is there now"),
-            What::Gone => write!(f, "{path} is no longer there"),
+            What::Appeared => write!(f, "{path} exists now"),
+            What::Gone => write!(f, "{path} no longer exists"),
             What::Different => write!(f, "{path} has changed"),
             What::Racy => write!(f, "{path} was changed while it was read"),
             What::Unknown(errno) => write!(f, "{path} cannot be looked at: {errno}"),

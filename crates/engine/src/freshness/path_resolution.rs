@@ -5,24 +5,24 @@ use super::tree::{DirId, Node, Place, ROOT, Tree};
 use super::visible_files::Sight;
 use super::{Changed, What};
 
-/// Symbolic links that one resolution follows at most (`MAXSYMLINKS` in linux/namei.h).
+/// Maximum number of symbolic links that one resolution follows (`MAXSYMLINKS` in linux/namei.h).
 const LINKS_MAX: usize = 40;
 
-/// How a path is to be resolved.
+/// How to resolve a path.
 pub(super) struct Walk {
     /// Follow a link that is the last component.
     pub follow: bool,
-    /// It should be a file, whose content counts.
+    /// It should be a file, and its content matters.
     pub file: bool,
     pub scope: Scope,
 }
 
 #[derive(Clone, Copy)]
 pub(super) enum Scope {
-    /// As far as the template saw the host's files.
+    /// Only where the template saw the host's files.
     Visible,
     Everywhere,
-    /// Everywhere, and what is on the way may not have changed since then (nanoseconds since 1970).
+    /// Everywhere; nothing on the way may have changed since then (nanoseconds since 1970).
     UnchangedSince(i64),
 }
 
@@ -39,7 +39,7 @@ impl Walk {
 /// Where a path led.
 pub(super) enum Resolved {
     At(Place),
-    /// To nothing, for what is (or is not) at that place.
+    /// Nowhere, because of what is (or is not) at that place.
     Nothing(Place),
     /// To where the template did not see the host's files.
     PassedOver,
@@ -49,8 +49,8 @@ impl Tree {
     /// Resolves an absolute path.
     ///
     /// # Errors
-    /// [`Changed`] where the kernel does not say what is there, where it changed in between, or
-    /// since the time of [`Scope::UnchangedSince`].
+    /// [`Changed`] if the kernel does not report what is there, if it changed meanwhile, or since
+    /// the time of [`Scope::UnchangedSince`].
     pub(super) fn walk(&mut self, path: &[u8], how: &Walk) -> Result<Resolved, Changed> {
         let mut rest = path.to_vec();
         let (mut at, mut dir, mut links) = (0, ROOT, 0);
@@ -96,7 +96,7 @@ impl Tree {
         Ok(Resolved::At(self.dirs[dir].place.clone()))
     }
 
-    /// What `name` is in `dir`. `None`: not what the template saw.
+    /// What `name` is in `dir`; `None` if the template did not see it.
     fn step(
         &mut self,
         dir: DirId,
@@ -115,8 +115,8 @@ impl Tree {
         let Some(entry) = self.dirs[dir].entries.get(name) else {
             return Ok(None);
         };
-        // A directory that was renamed has a new ctime (and one in which names came and went);
-        // one with the sticky bit (/tmp) is not renamed, and has names that come and go.
+        // A rename gives a directory a new ctime, as do names that come and go in it. A directory
+        // with the sticky bit (/tmp) is exempt: it is not renamed, and its names come and go.
         if let (Scope::UnchangedSince(then), Some(stat)) = (scope, &entry.stat)
             && stat.ctime_ns >= then
             && !(stat.is_directory() && stat.mode & nix::libc::S_ISVTX != 0)

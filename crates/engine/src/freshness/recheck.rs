@@ -1,4 +1,4 @@
-//! Whether what a tree holds is still so.
+//! Checks whether what a tree holds has changed.
 
 use nix::errno::Errno;
 use nix::sys::inotify::AddWatchFlags;
@@ -8,7 +8,7 @@ use super::tree::{DirId, Node, Place, Tree, target};
 use super::watch::{Event, Target};
 use super::{Changed, What};
 
-/// What an event says.
+/// What follows from an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     /// Nothing of interest.
@@ -18,7 +18,7 @@ pub(super) enum Told {
 }
 
 impl Tree {
-    /// The places whose changes the kernel does not tell.
+    /// The places whose changes the kernel does not report.
     pub(super) fn untold(&self) -> Vec<Place> {
         let told = |dir: DirId| self.dirs[dir].watched == Some(true);
         self.places()
@@ -44,7 +44,7 @@ impl Tree {
     /// Compares what is at `place` with what is there now.
     ///
     /// # Errors
-    /// [`Changed`] where it is not the same, or where the kernel does not say.
+    /// [`Changed`] if it differs, or if the kernel does not report it.
     pub(super) fn compare(&self, place: &Place) -> Result<(), Changed> {
         let Some(entry) = self.entry(place) else {
             return Ok(());
@@ -75,10 +75,10 @@ impl Tree {
         Err(Changed::new(path, what))
     }
 
-    /// What an event means.
+    /// Evaluates an event.
     ///
     /// # Errors
-    /// [`Changed`] where it tells of a change of what was looked at.
+    /// [`Changed`] if it reports a change of what was looked at.
     pub(super) fn hear(&self, event: &Event) -> Result<Told, Changed> {
         if event.about.contains(AddWatchFlags::IN_Q_OVERFLOW) || event.targets.is_empty() {
             return Ok(Told::Lost);
@@ -93,7 +93,7 @@ impl Tree {
                         dir: *dir,
                         name: name.clone(),
                     };
-                    // A write may leave the times as they are, within one tick of the clock.
+                    // A write within one tick of the clock may leave the times unchanged.
                     let written = AddWatchFlags::IN_MODIFY | UNWATCHED;
                     if event.about.intersects(written) {
                         return Err(Changed::new(self.path(&place), What::Different));
@@ -134,7 +134,7 @@ impl Tree {
         Err(Changed::new(self.path(&place), what))
     }
 
-    /// Hears everything that the kernel has to tell.
+    /// Evaluates all pending events.
     ///
     /// # Errors
     /// [`Changed`], as [`Tree::hear`].
@@ -154,7 +154,7 @@ impl Tree {
     }
 }
 
-/// The watch itself is no more, as its file system is not.
+/// The watch itself was removed, with its file system.
 const UNWATCHED: AddWatchFlags = AddWatchFlags::IN_UNMOUNT.union(AddWatchFlags::IN_IGNORED);
 
 fn unheard(errno: Errno) -> Changed {

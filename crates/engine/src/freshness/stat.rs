@@ -1,4 +1,4 @@
-//! What is at a path now: the one place here that asks the kernel about files.
+//! What is at a path now: the only place here that asks the kernel about files.
 
 #![allow(unsafe_code)]
 
@@ -10,10 +10,10 @@ use nix::NixPath;
 use nix::errno::Errno;
 use nix::libc;
 
-/// File systems whose every change goes through this kernel, so that inotify(7) tells of it: the
-/// `f_type` of statfs(2), from linux/magic.h and the file systems' own headers. What is not here
-/// (network, FUSE with virtiofs, 9p, a hypervisor's shares, the unknown) may change from elsewhere
-/// and is polled.
+/// File systems that change only through this kernel, so that inotify(7) reports every change: the
+/// `f_type` of statfs(2), from linux/magic.h and the file systems' own headers. Others (network,
+/// FUSE with virtiofs, 9p, a hypervisor's shares, unknown ones) may change from elsewhere and are
+/// polled.
 const LOCAL: &[u64] = &[
     0xEF53,      // ext2, ext3, ext4
     0x5846_5342, // XFS
@@ -34,7 +34,7 @@ const LOCAL: &[u64] = &[
     0x7366_746E, // NTFS3
 ];
 
-/// What a file is, as the host sees it.
+/// The attributes of a file, as the host sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
     /// The device's number, major and minor.
@@ -51,10 +51,10 @@ pub(super) struct Stat {
 }
 
 impl Stat {
-    /// What is at `path`, links not followed. `None`: nothing that can be reached.
+    /// What is at `path`; links are not followed. `None`: nothing reachable.
     ///
     /// # Errors
-    /// An errno that does not say whether there is something (`EIO`, `ESTALE`, ...).
+    /// An errno that does not tell whether something exists (`EIO`, `ESTALE`, ...).
     pub(super) fn of(path: &[u8]) -> Result<Option<Self>, Errno> {
         match statx(path) {
             Ok(found) => Ok(Some(found)),
@@ -78,7 +78,7 @@ impl Stat {
         self.kind() == libc::S_IFLNK
     }
 
-    /// Whether both are the same directory, with the same rights. What is in it does not count.
+    /// Whether both are the same directory, with the same rights. Its entries do not matter.
     pub(super) fn same_directory(&self, other: &Self) -> bool {
         (self.dev, self.ino, self.mode) == (other.dev, other.ino, other.mode)
     }
@@ -88,7 +88,7 @@ impl Stat {
         (self.mtime_ns, self.ctime_ns) == (other.mtime_ns, other.ctime_ns)
     }
 
-    /// In the words of a record.
+    /// In the form of a record.
     pub(super) fn identity(&self) -> Identity {
         let directory = self.is_directory();
         Identity {
@@ -106,10 +106,10 @@ impl Stat {
 pub(super) struct Devices(HashMap<(u32, u32), bool>);
 
 impl Devices {
-    /// Whether inotify tells of each change of `stat`, which is at `path`.
+    /// Whether inotify reports each change of `stat`, which is at `path`.
     pub(super) fn local(&mut self, stat: &Stat, path: &[u8]) -> bool {
         *self.0.entry(stat.dev).or_insert_with(|| {
-            // An unsigned or a signed word, as the C library has it; the magic numbers have 32 bits.
+            // The C library declares a signed or an unsigned word; the magic numbers have 32 bits.
             nix::sys::statfs::statfs(path).is_ok_and(|found| {
                 LOCAL.contains(&(found.filesystem_type().0 as u64 & 0xFFFF_FFFF))
             })
@@ -117,8 +117,8 @@ impl Devices {
     }
 }
 
-/// statx(2) without following a link, with the attributes as a server has them now and not as
-/// they were kept here for some seconds (`AT_STATX_FORCE_SYNC`).
+/// statx(2) without following links, with a server's current attributes instead of those cached
+/// here for some seconds (`AT_STATX_FORCE_SYNC`).
 fn statx(path: &[u8]) -> Result<Stat, Errno> {
     const FLAGS: libc::c_int =
         libc::AT_SYMLINK_NOFOLLOW | libc::AT_NO_AUTOMOUNT | libc::AT_STATX_FORCE_SYNC;

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use super::{Changed, Freshness, MadeFrom, Means, Started, What};
 
-/// As many watches as are needed, and none.
+/// Unlimited watches, and none.
 const WATCHED: usize = usize::MAX;
 const POLLED: usize = 0;
 const MINUTE_NS: i64 = 60_000_000_000;
@@ -54,7 +54,7 @@ impl Scene {
         fs::write(self.path(name), content).unwrap();
     }
 
-    /// The template looks at `name`, a minute after it came to be as it is.
+    /// The template looks at `name` a minute after its last change.
     fn look(&mut self, name: &str, way: Way) {
         let path = self.path(name);
         let found = if way == Way::Passed {
@@ -95,14 +95,14 @@ impl Scene {
         fresh
     }
 
-    /// Why it does not stand; the same with watches and without.
+    /// Why it does not stand; the reason is the same with watches and without.
     fn refused(&self) -> What {
         let why = |watches| Freshness::stand_with(&self.made_from, watches).unwrap_err();
         assert_eq!(why(WATCHED), why(POLLED));
         why(WATCHED).what
     }
 
-    /// Comes back when a change has other times than everything before.
+    /// Returns once a new change gets later times than everything before.
     fn tick(&self) {
         let clock = tempfile::NamedTempFile::new_in(self.dir.path().parent().unwrap()).unwrap();
         let time = || {
@@ -115,8 +115,8 @@ impl Scene {
     }
 }
 
-/// What `made` is turned into by `change` is seen: by the kernel's word alone, and by polling
-/// alone. Gives how it was seen, in this order. What `change` gives is kept until then.
+/// Checks that `change` is detected by the kernel's events alone, and by polling alone. Returns how
+/// it was detected, in this order. Keeps the result of `change` until then.
 fn goes_stale<Kept>(make: impl Fn(&mut Scene), change: impl Fn(&Scene) -> Kept) -> [Changed; 2] {
     [WATCHED, POLLED].map(|watches| {
         let (scene, mut fresh) = stand(&make, watches);

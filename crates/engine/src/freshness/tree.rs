@@ -13,8 +13,7 @@ use super::visible_files::{Area, Sight};
 use super::watch::{Target, Watcher};
 use super::{Changed, What};
 
-/// Of the directory in which the one entry, with an empty name, is `/`. It makes `/` a name like
-/// any other.
+/// The directory whose only entry, with an empty name, is `/`. It makes `/` a name like any other.
 const TOP: DirId = 0;
 pub(super) const ROOT: DirId = 1;
 
@@ -44,7 +43,7 @@ pub(super) struct Entry {
     /// `None` exactly for [`Node::Absent`].
     pub stat: Option<Stat>,
     pub sight: Sight,
-    /// [`Node::Other`]: more than its kind counts.
+    /// [`Node::Other`]: not only its kind matters, but also its content.
     pub content: bool,
     /// [`Node::Other`]: there is a watch on its inode.
     pub watched: bool,
@@ -52,14 +51,14 @@ pub(super) struct Entry {
 
 #[derive(Debug)]
 pub(super) struct Dir {
-    /// Without a `/` at its end, and without a link.
+    /// Without a trailing `/` and without links.
     path: Vec<u8>,
     /// Where it is named.
     pub place: Place,
     pub entries: HashMap<Vec<u8>, Entry>,
-    /// All of its names count, and its times.
+    /// All of its names matter, and its times.
     pub listed: bool,
-    /// `None`: not asked for yet.
+    /// `None`: not requested yet.
     pub watched: Option<bool>,
     /// Whether the template saw everything in it.
     whole: bool,
@@ -71,20 +70,20 @@ pub(super) struct Tree {
     pub watcher: Watcher,
     area: Area,
     devices: Devices,
-    /// Bytes that may still be taken.
+    /// Bytes of [`ROOM`] that are left.
     room: usize,
 }
 
-/// Bytes that a tree may take, reckoned: what a boot has looked at, it says itself.
+/// Maximum bytes of a tree, estimated: the boot itself reports what it looked at.
 const ROOM: usize = 48 << 20;
-/// What a name in it takes, beside its path: an entry, a watch, for a directory a table.
+/// Bytes of a name, besides its path: an entry, a watch, for a directory a table.
 const ENTRY_BYTES: usize = 600;
 
 impl Tree {
-    /// With at most `watches` watches; what is beyond them has to be polled.
+    /// A tree with at most `watches` watches; the rest is polled.
     ///
     /// # Errors
-    /// [`Changed`] where the kernel does not say what `/` is.
+    /// [`Changed`] if the kernel does not report what `/` is.
     pub(super) fn new(area: Area, watches: usize) -> Result<Self, Changed> {
         let top = Dir {
             path: Vec::new(),
@@ -109,7 +108,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Looks `name` up in `dir`, the watches first.
+    /// Looks up `name` in `dir`, after setting the watches.
     pub(super) fn enter(&mut self, dir: DirId, name: &[u8], file: bool) -> Result<(), Changed> {
         let path = self.join(dir, name);
         self.pay(&path)?;
@@ -122,7 +121,7 @@ impl Tree {
             Some(stat) if stat.is_directory() => Node::Directory(self.dirs.len()),
             Some(stat) if stat.is_link() => Node::Link(target(&path)?),
             Some(stat) => {
-                // A file that is mounted may be of another file system than its directory.
+                // A mounted file may be on another file system than its directory.
                 watched &= self.devices.local(stat, &path);
                 Node::Other
             }
@@ -153,7 +152,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes from what may be kept track of.
+    /// Subtracts the cost of a path from the remaining room.
     fn pay(&mut self, path: &[u8]) -> Result<(), Changed> {
         let cost = ENTRY_BYTES + path.len();
         match self.room.checked_sub(cost) {
@@ -165,8 +164,8 @@ impl Tree {
         }
     }
 
-    /// From now on all of what is at `place` counts: a file's content, the names in a directory.
-    /// Gives what it is, looked at under its watch.
+    /// From now on everything at `place` matters: a file's content, the names in a directory.
+    /// Returns its attributes, read after the watch was set.
     ///
     /// # Errors
     /// As [`Tree::walk`].
@@ -238,7 +237,7 @@ impl Tree {
         Stat::of(path).map_err(|errno| Changed::new(path.to_vec(), What::Unknown(errno)))
     }
 
-    /// Whether changes in the directory itself are told.
+    /// Whether changes in the directory itself are reported.
     fn local(&mut self, dir: DirId) -> bool {
         let place = self.dirs[dir].place.clone();
         let path = self.path(&place);

@@ -1,4 +1,4 @@
-//! Whether what a template saw is what is there.
+//! Compares what a template saw with what is there.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use nix::time::{ClockId, clock_getres};
 use super::What;
 use super::stat::Stat;
 
-/// A tick of the clock with which the kernel stamps files, in nanoseconds; at most 10 ms
+/// A tick of the kernel's clock for file timestamps, in nanoseconds; at most 10 ms
 /// (`CONFIG_HZ=100`).
 pub(super) fn tick_ns() -> i64 {
     static TICK_NS: LazyLock<i64> = LazyLock::new(|| {
@@ -18,21 +18,21 @@ pub(super) fn tick_ns() -> i64 {
     *TICK_NS
 }
 
-/// Two ticks: a file that is changed twice within one has the same stamps after both.
+/// Two ticks: a file that is changed twice within one has the same timestamps after both.
 fn racy_ns() -> i64 {
     2 * tick_ns()
 }
 
-/// The coarsest stamps that a file system keeps: two seconds, FAT. They are whole seconds.
+/// The coarsest timestamps of a file system: two seconds, FAT. They are whole seconds.
 const WHOLE_SECONDS_NS: i64 = 2_000_000_000;
 
-/// Whether it was a file that was looked at.
+/// Whether the look found a regular file.
 pub(super) fn at_file(look: &Look) -> bool {
     look.found
         .is_some_and(|found| found.mode & libc::S_IFMT == libc::S_IFREG)
 }
 
-/// In what the host differs from `look`. `launched_ns`: when the template was launched.
+/// How the host differs from `look`, if it does. `launched_ns`: when the template was launched.
 pub(super) fn differs(look: &Look, now: Option<&Stat>, launched_ns: i64) -> Option<What> {
     let (found, now) = match (&look.found, now) {
         (None, None) => return None,
@@ -48,8 +48,8 @@ pub(super) fn differs(look: &Look, now: Option<&Stat>, launched_ns: i64) -> Opti
         return None;
     }
     if now.is_directory() {
-        // A directory in which, or below which, the process wrote is one of its layer, with times
-        // of the layer. Nothing came or went in the host's own since before the launch.
+        // A directory in or below which the process wrote belongs to its layer, with the layer's
+        // times. In the host's own, no name has come or gone since before the launch.
         if found.ctime_ns >= launched_ns && is.ctime_ns < launched_ns {
             return None;
         }
@@ -62,7 +62,7 @@ pub(super) fn differs(look: &Look, now: Option<&Stat>, launched_ns: i64) -> Opti
 
 /// Whether a file could have been changed after it was looked at, without a trace.
 ///
-/// A change always sets the ctime to the time now. The mtime can be set to any time: only one
+/// A change always sets the ctime to the current time. The mtime can be set to any time: only one
 /// close to the look may be that of a change.
 fn racy(found: &Identity, at_ns: i64) -> bool {
     let after = at_ns.saturating_sub(found.ctime_ns);

@@ -14,13 +14,14 @@ const NEVER: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];
 pub(super) enum Sight {
     /// Yes.
     Host,
-    /// A directory or a link on the way to what it saw: it leads to the same, but it is its own.
+    /// A directory or a link on the way to what it saw: it leads to the same place, but is the
+    /// template's own.
     Way,
     /// No.
     Own,
 }
 
-/// The visible part of the host's files. Its paths hold no link.
+/// The visible part of the host's files. Its paths contain no links.
 #[derive(Debug, Default)]
 pub(super) struct Area {
     visible: Vec<Vec<u8>>,
@@ -37,10 +38,11 @@ impl Area {
         }
     }
 
-    /// What is below `visible` and not below `private`; of two that fit, the longer one counts.
+    /// What is below `visible` and not below `private`; the longer of two matching prefixes
+    /// decides.
     ///
     /// # Errors
-    /// [`Changed`] where the kernel does not say what is on the way there.
+    /// [`Changed`] if the kernel does not report what is on the way there.
     pub(super) fn new(visible: &[Vec<u8>], private: &[Vec<u8>]) -> Result<Self, Changed> {
         let mut scratch = Tree::new(Self::all(), 0)?;
         let mut real = |path: &Vec<u8>| {
@@ -68,7 +70,7 @@ impl Area {
         })
     }
 
-    /// What a template saw at `path`, on the way to which there is no link.
+    /// What a template saw at `path`, which has no link on the way.
     pub(super) fn sight(&self, path: &[u8]) -> Sight {
         let longest = |prefixes: &[Vec<u8>]| {
             prefixes
@@ -91,7 +93,7 @@ impl Area {
         }
     }
 
-    /// Whether a template saw everything that is in the directory `path`, however deep.
+    /// Whether a template saw everything in the directory `path`, at any depth.
     pub(super) fn whole(&self, path: &[u8]) -> bool {
         self.sight(path) == Sight::Host
             && !self.private.iter().any(|prefix| below(prefix, path))

@@ -1,5 +1,5 @@
-//! Word from the kernel that something has changed: inotify(7) for files and directories,
-//! proc_pid_mountinfo(5) for the mount table.
+//! Change events from the kernel: inotify(7) for files and directories, proc_pid_mountinfo(5) for
+//! the mount table.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,10 +12,10 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 
 use super::tree::DirId;
 
-/// What to tell of a directory on the way: names that come and go, and its own end and move.
-/// Nothing that may also be told of its files: with that, the kernel goes through all that it has
-/// cached of the directory (`fsnotify_set_children_dentry_flags` in fs/notify/fsnotify.c), and
-/// `/tmp` may have a hundred thousand names.
+/// Events of a directory on the way: names that come and go, and its own removal and move. None
+/// that its files can also have: for those, the kernel walks everything that it has cached of the
+/// directory (`fsnotify_set_children_dentry_flags` in fs/notify/fsnotify.c), and `/tmp` may have a
+/// hundred thousand names.
 const WAY: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_DELETE)
     .union(AddWatchFlags::IN_MOVED_FROM)
@@ -24,44 +24,45 @@ const WAY: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_MOVE_SELF)
     .union(AddWatchFlags::IN_ONLYDIR);
 
-/// What to tell of a directory that the template saw: its rights and those of what is in it, too.
-/// The content of its files is watched at the files, so that a log that grows wakes nobody.
+/// Events of a directory that the template saw: also changes of its rights and of those of its
+/// entries. The content of files is watched at the files, so that a growing log causes no event.
 const NAMES: AddWatchFlags = WAY.union(AddWatchFlags::IN_ATTRIB);
 
-/// What to tell beside of a directory whose times count. Only setting the mtime (utimensat(2)) is
-/// told as a modification (`fsnotify_change` in linux/fsnotify.h); writes to its files are told too.
+/// Additional events of a directory whose times matter. Only setting its mtime (utimensat(2)) is
+/// reported as a modification (`fsnotify_change` in linux/fsnotify.h); writes to its files are
+/// reported too.
 const TIMES: AddWatchFlags = NAMES.union(AddWatchFlags::IN_MODIFY);
 
-/// What to tell of a file. The watch is at the inode: a write through another of its names (also
-/// one that is made later), or through another mount, is told, which a watch at its directory is
-/// not. `IN_CLOSE_WRITE`: a write to a shared mapping is not told, but its end is.
+/// Events of a file. The watch is on the inode: it also reports writes through another name (even
+/// one created later) or another mount, which a watch on the directory does not. `IN_CLOSE_WRITE`:
+/// a write to a shared mapping is not reported, but the mapping's end is.
 const CONTENT: AddWatchFlags = AddWatchFlags::IN_MODIFY
     .union(AddWatchFlags::IN_ATTRIB)
     .union(AddWatchFlags::IN_CLOSE_WRITE)
     .union(AddWatchFlags::IN_DELETE_SELF)
     .union(AddWatchFlags::IN_MOVE_SELF);
 
-/// What a watch is for. A name in a directory stands for the file that it named.
+/// What a watch is for. A name in a directory means the file that it named.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
     Directory(DirId),
     /// A directory on the way to what was seen.
     Way(DirId),
-    /// A directory whose times count.
+    /// A directory whose times matter.
     Listed(DirId),
     File(DirId, Vec<u8>),
 }
 
-/// What came in.
+/// An inotify event.
 pub(super) struct Event {
     pub about: AddWatchFlags,
-    /// In a directory.
+    /// The name in a directory.
     pub name: Option<Vec<u8>>,
     /// More than one where the same directory is mounted twice; none for an overflow.
     pub targets: Vec<Target>,
 }
 
-/// What has word to give.
+/// Which sources have events.
 #[derive(Debug, Default)]
 pub(super) struct Ready {
     pub events: bool,
@@ -80,13 +81,13 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Without an instance (`EMFILE`: there are 128 a user by default), or with `most` 0, there
-    /// are no watches.
+    /// Without an instance (`EMFILE`: a user has 128 by default), or with `most` 0, there are no
+    /// watches.
     pub(super) fn new(most: usize) -> Self {
         let flags = InitFlags::IN_CLOEXEC.union(InitFlags::IN_NONBLOCK);
         Self {
             inotify: (most > 0).then(|| Inotify::init(flags).ok()).flatten(),
-            // What has happened before it is opened is not told (mounts_open_common in
+            // Changes before it is opened are not reported (mounts_open_common in
             // fs/proc_namespace.c), so it is opened before anything is looked at.
             mounts: File::open("/proc/self/mountinfo").ok(),
             targets: HashMap::new(),
@@ -94,8 +95,8 @@ impl Watcher {
         }
     }
 
-    /// `path` may be no link. `false`: there is no watch on it (`ENOSPC`: the user's watches are
-    /// used up; `EACCES`: a directory that may not be read).
+    /// Watches `path`, which must not be a link. `false`: there is no watch (`ENOSPC`: the user's
+    /// watches are used up; `EACCES`: the directory may not be read).
     pub(super) fn add(&mut self, path: &[u8], target: Target) -> bool {
         let Some(inotify) = &self.inotify else {
             return false;
@@ -109,7 +110,7 @@ impl Watcher {
             Target::Listed(_) => TIMES,
             Target::File(..) => CONTENT,
         };
-        // The same inode may be watched under another name: what is told is added to.
+        // The same inode may already be watched under another name: adds to its events.
         let how =
             AddWatchFlags::IN_DONT_FOLLOW.union(AddWatchFlags::from_bits_retain(libc::IN_MASK_ADD));
         let Ok(watch) = inotify.add_watch(path, mask.union(how)) else {
@@ -126,7 +127,7 @@ impl Watcher {
         self.targets.len()
     }
 
-    /// Asks without waiting. An error counts as word from everything.
+    /// Polls without waiting. On an error, every source counts as ready.
     pub(super) fn ready(&self) -> Ready {
         let Some(mounts) = &self.mounts else {
             return Ready {
@@ -154,7 +155,7 @@ impl Watcher {
     /// The next events, oldest first; empty when there are no more.
     ///
     /// # Errors
-    /// Of read(2), but for `EAGAIN`.
+    /// Those of read(2), except `EAGAIN` and `EINTR`.
     pub(super) fn events(&self) -> Result<Vec<Event>, Errno> {
         let Some(inotify) = &self.inotify else {
             return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! The variables that hold for an application, of those that its environment and its files have.
+//! The variables that apply to an application, from its environment and its files.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -7,11 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use crate::dotenv::Entry;
 use crate::services::Variables;
 
-/// The variables that hold: those of the environment before those of files.
+/// The variables that apply: those of the environment take precedence over those of files.
 pub(super) struct Effective<'a> {
-    /// Names, in the order of where they were found.
+    /// Names, in the order in which they were found.
     names: Vec<&'a [u8]>,
-    /// Value, and the file that has it, where it is none of the environment's.
+    /// Value, and the file that sets it; `None` for the environment.
     values: HashMap<&'a [u8], (&'a [u8], Option<&'a str>)>,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Effective<'a> {
         let mut plain = Self::of_environment(environment);
         plain.add(read, ".env.local");
         plain.add(read, ".env");
-        // What Symfony and Laravel take where nothing is said.
+        // The defaults of Symfony and Laravel.
         let of = match plain.value("APP_ENV") {
             Some((of, _)) => vec![of],
             None => vec!["dev".to_owned(), "local".to_owned()],
@@ -51,7 +51,7 @@ impl<'a> Effective<'a> {
         effective
     }
 
-    /// What a file has and nothing before it.
+    /// Adds the variables of a file that are not set yet.
     fn add(&mut self, read: &'a [(String, Vec<Entry>)], file: &str) {
         let Some((file, entries)) = read.iter().find(|(own, _)| own == file) else {
             return;

@@ -1,6 +1,5 @@
-//! What a host knows of an application before a run of it begins: its secrets and its services, from
-//! the environment that the run is to have, from the `.env` files that its boot is about to read, and
-//! from `composer.json`.
+//! What a host knows about an application before a run begins: its secrets and its services, from
+//! the run's environment, from the `.env` files that its boot will read, and from `composer.json`.
 
 mod effective;
 #[cfg(test)]
@@ -25,21 +24,21 @@ use crate::redaction::{Variable, is_secret, is_secret_variable};
 use crate::services::{Declarations, MANIFEST_MAX_BYTES};
 use effective::Effective;
 
-/// Environments whose files are looked into beside that of `APP_ENV`: a file may name the one that
-/// holds, and to know the secrets of others does no harm.
+/// Environments whose files are read in addition to those of `APP_ENV`: a file may name the
+/// environment that applies, and knowing the secrets of the others does no harm.
 const ENVIRONMENTS: [&str; 6] = ["dev", "local", "prod", "production", "test", "testing"];
 
-/// Bytes of a `.env` file, and of all of them together once their variables are put in: those of large
-/// applications have some KiB. What is larger is none of those.
+/// Maximum bytes of all `.env` files together, and of what references insert into their values;
+/// large applications have some KiB. A file that exceeds it is ignored.
 const VARIABLES_MAX: usize = 256 << 10;
 
-/// What a file was when it was read; `None` where there was none.
+/// The state of a file when it was read; `None` if there was none.
 type Stamp = Option<(u64, u64, i64, i64, i64, i64, i64)>;
 
-/// A file of the project that is read here, below its root, and what it was.
+/// A file of the project, relative to its root, and its state.
 type Stamped = (String, Stamp);
 
-/// What is known.
+/// What is known about an application.
 pub(crate) struct ProjectEnvironment {
     environment: Vec<(OsString, OsString)>,
     root: Inode,
@@ -50,29 +49,30 @@ pub(crate) struct ProjectEnvironment {
 }
 
 impl std::fmt::Debug for ProjectEnvironment {
-    /// No secret.
+    /// Shows no secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Known").finish_non_exhaustive()
     }
 }
 
-/// The last: neither the environment nor the files change much from one run to the next.
+/// The last result: neither the environment nor the files change much from one run to the next.
 static LAST: Mutex<Option<Arc<ProjectEnvironment>>> = Mutex::new(None);
 
 impl ProjectEnvironment {
-    /// What is known of runs with this environment in the project at `root`.
+    /// What is known about runs with this environment in the project at `root`.
     ///
-    /// Its files are its owner's: they are looked at as the user that its runs have, as nothing but
-    /// regular files below the root, and not for ever.
+    /// Its files are under the owner's control: they are read as the user of its runs, only as
+    /// regular files below the root, and with a time limit.
     ///
     /// # Errors
-    /// Where they cannot be looked at so.
+    /// If they cannot be read like this.
     pub(crate) fn of(
         environment: &[(OsString, OsString)],
         root: &Place,
         patience: Duration,
     ) -> io::Result<Arc<Self>> {
-        // In a fork of a host another thread may have the lock for ever.
+        // In a fork of the host, the lock may be held forever by a thread that does not exist
+        // there.
         let last = LAST.try_lock().ok().and_then(|last| last.clone());
         let last = last.filter(|last| last.environment == environment && last.root == root.inode());
         let names = files(environment);
@@ -90,7 +90,7 @@ impl ProjectEnvironment {
         });
         match (looked, last) {
             (Ok(Some(read)), _) => Ok(Self::new(environment, root, read)),
-            // They do not answer: what they were is better than nothing.
+            // Unchanged, or unreadable: then the last state is better than nothing.
             (Ok(None) | Err(_), Some(last)) => Ok(last),
             (Ok(None), None) => Ok(Self::new(environment, root, Read::default())),
             (Err(error), None) => Err(error),
@@ -123,11 +123,11 @@ impl ProjectEnvironment {
     }
 }
 
-/// What was read of a project.
+/// The files read from a project.
 #[derive(Default)]
 struct Read {
     stamped: Vec<Stamped>,
-    /// The `.env` files that there are, and what is in them.
+    /// The existing `.env` files, and their content.
     variables: Vec<(String, Vec<u8>)>,
     manifest: Option<Vec<u8>>,
 }
@@ -155,8 +155,8 @@ impl Read {
     }
 }
 
-/// The variables of files, in their order. A line that is none is passed over: how it is to be read is
-/// the application's affair.
+/// The variables of files, in order. Invalid lines are skipped: only the application knows how to
+/// read them.
 fn of_files(
     read: &[(String, Vec<u8>)],
     environment: &[(OsString, OsString)],
@@ -166,7 +166,7 @@ fn of_files(
         .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()))
         .collect();
     let mut room = VARIABLES_MAX;
-    // What the first has, which is `.env`, the others may name.
+    // Other files may refer to variables of the first, which is `.env`.
     let mut first = Names::new();
     read.iter()
         .map(|(name, text)| {
@@ -191,7 +191,7 @@ fn names(entries: &[Entry]) -> Names {
     names
 }
 
-/// What may be secret of a line: its values and, where its name says so, what is written there.
+/// What may be secret in a line: its values and, if its name marks a secret, the text as written.
 fn may_be_secret(entry: &Entry) -> Vec<Variable> {
     let mut texts: Vec<&[u8]> = entry.values.iter().map(Vec::as_slice).collect();
     if is_secret_variable(&String::from_utf8_lossy(&entry.name)) {
@@ -199,7 +199,7 @@ fn may_be_secret(entry: &Entry) -> Vec<Variable> {
         let raw = entry.raw.as_slice();
         let first = raw.split_first().filter(|(first, _)| is_quote(first));
         let unquoted = first.map_or(raw, |(_, rest)| rest);
-        // A value and what closes it show nothing more.
+        // A value and its closing quote or comment reveal nothing more.
         let is_all = |value: &&[u8]| {
             let behind = unquoted.strip_prefix(*value);
             let ends = |byte: &u8| is_quote(byte) || *byte == b'#' || byte.is_ascii_whitespace();
@@ -219,7 +219,7 @@ fn may_be_secret(entry: &Entry) -> Vec<Variable> {
         .collect()
 }
 
-/// The files of a project that are looked at, by name.
+/// The names of the project's files that are read.
 fn files(environment: &[(OsString, OsString)]) -> Vec<String> {
     let named = environment
         .iter()
@@ -238,7 +238,7 @@ fn files(environment: &[(OsString, OsString)]) -> Vec<String> {
         .collect()
 }
 
-/// A regular file's; a link is none.
+/// The state of a regular file; `None` for a link.
 fn stamp(root: &Place, name: &str) -> Stamp {
     let stat = fstatat(root.descriptor(), name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
     (stat.st_mode & libc::S_IFMT == libc::S_IFREG).then_some((

@@ -1,4 +1,4 @@
-//! What is known of files.
+//! What is known from files.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -17,7 +17,7 @@ fn of(text: &str) -> Vec<(String, String)> {
 
 #[test]
 fn variables_that_name_each_other_again_and_again_take_no_more_than_their_files() {
-    // Each line is ten of the line before, in all the ways that names are written.
+    // Each line refers to the line before ten times, in all the ways that names are written.
     let ways: [fn(usize) -> (String, String); 4] = [
         |line| (format!("A{line}"), format!("${{A{line}}}")),
         |line| (format!("A{line}"), format!("$A{line}-")),
@@ -53,7 +53,7 @@ fn what_is_written_is_secret_too_where_it_says_more_than_the_value() {
         ("A_TOKEN='Bob's 123'", vec!["'Bob's 123'", "Bob's 123"]),
         ("A_TOKEN=two words", vec!["two words", "two words"]),
         ("A_TOKEN=", vec!["", ""]),
-        // Of another name only what it means is looked into.
+        // For other names only the parsed value counts.
         ("A_URL='Bob's'", vec![]),
         ("A_URL=\"ab\\\"c\"", vec!["ab\"c"]),
     ] {
@@ -134,9 +134,9 @@ fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
         )
         .unwrap()
     };
-    // Another test may have taken its place in between.
+    // Another test may have replaced it in between.
     assert!((0..1000).any(|_| Arc::ptr_eq(&known(), &known())));
-    // Not read, and not waited for.
+    // A FIFO is neither read nor waited for.
     std::fs::remove_file(project.path().join(".env")).unwrap();
     nix::unistd::mkfifo(&project.path().join(".env"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert_eq!(names(project.path()), "Secrets([\"TEST_SECRET\"])");

@@ -1,4 +1,4 @@
-//! What a host makes of what a run tells it of its statements.
+//! Collects in the host what a run reports of its statements.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use super::{
 };
 use crate::encode::shorten;
 
-/// What was told so far. Whoever speaks for a run can say anything, and no more than fits here.
+/// The reports so far. A run can report anything, but no more than fits here.
 #[derive(Debug, Default)]
 pub(crate) struct CollectedQueries {
     places: BTreeMap<u16, Entry>,
     changes: BTreeMap<String, RowChanges>,
 }
 
-/// What a run has asked, as a result says it.
+/// A run's statements, as a result shows them.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct QueryReport {
     pub queries: Vec<Query>,
@@ -24,7 +24,7 @@ pub(crate) struct QueryReport {
 }
 
 impl CollectedQueries {
-    /// Takes note of what is new.
+    /// Records news.
     pub(crate) fn take(&mut self, news: News) {
         for entry in news.entries {
             if usize::from(entry.place) < PLACES {
@@ -38,9 +38,9 @@ impl CollectedQueries {
             .collect();
     }
 
-    /// All of it. `ended`: when the run was ended, in nanoseconds of `CLOCK_MONOTONIC`, where it did not
-    /// end by itself: until then it waited for the answer that it had not got. `all` is how long the run
-    /// took, and so the most that anything in it did.
+    /// Returns all of it. `ended`: when the run was ended, in nanoseconds of `CLOCK_MONOTONIC`, if
+    /// it did not end by itself: until then it waited for a missing answer. `all` is how long the
+    /// run took, an upper bound for the time of any statement.
     pub(crate) fn asked(self, ended: Option<u64>, all: Duration) -> QueryReport {
         let all_us = u64::try_from(all.as_micros()).unwrap_or(u64::MAX);
         let mut asked = QueryReport {

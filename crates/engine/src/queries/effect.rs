@@ -1,32 +1,32 @@
-//! What a statement does, as far as its text tells: to which table, or to the transaction it is in. And
-//! what is left of it without its values.
+//! What a statement does, judging by its text: to which table, or to its transaction. Also derives
+//! the statement's shape, its text without values.
 
 use crate::sql::{Dialect, Kind, Lexer, Reading, Token, is_one_of};
 
-/// What a statement does.
+/// The effect of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Nothing that is kept track of.
+    /// No effect that is tracked.
     None,
     /// Adds rows to a table.
     Insert(String),
-    /// Changes rows of one.
+    /// Changes rows of a table.
     Update(String),
-    /// Removes some.
+    /// Removes rows of a table.
     Delete(String),
     /// Begins a transaction.
     Begin,
-    /// Commits it.
+    /// Commits the transaction.
     Commit,
-    /// Rolls it back.
+    /// Rolls the transaction back.
     Rollback,
     /// Sets a savepoint.
     Savepoint(String),
-    /// Rolls back to one.
+    /// Rolls back to a savepoint.
     RollbackTo(String),
-    /// Has MySQL commit each statement, or not.
+    /// Switches MySQL's `autocommit` on or off.
     Autocommit(bool),
-    /// Frees what was prepared: the client's affair, and not the application's.
+    /// Frees a prepared statement. The client sends this, not the application.
     Deallocate,
 }
 
@@ -37,31 +37,31 @@ const BEFORE_TABLE: &str = "ABORT CONCURRENT DELAYED FAIL FROM HIGH_PRIORITY IGN
 /// Words that may stand between a verb and a savepoint.
 const BEFORE_POINT: &str = "SAVEPOINT TO TRANSACTION WORK";
 
-/// What a text is: what it does, and its shape, which is the same for all values. `None` where it has no
-/// values, or where they cannot be told from the rest.
+/// Returns the effect of a text and its shape, which is the same for all values. The shape is
+/// `None` if the text has no values, or if they cannot be told apart from the rest.
 pub(super) fn of(dialect: Dialect, reading: Reading, text: &[u8]) -> (Effect, Option<Vec<u8>>) {
-    let mut pieces = Vec::new();
+    let mut tokens = Vec::new();
     let mut is_whole = true;
-    for piece in Lexer::of(dialect, reading, text) {
-        match piece {
-            Some(piece) => pieces.push(piece),
+    for token in Lexer::of(dialect, reading, text) {
+        match token {
+            Some(token) => tokens.push(token),
             None => is_whole = false,
         }
     }
-    let shape = is_whole.then(|| shape(text, &pieces)).flatten();
-    (effect(&pieces), shape)
+    let shape = is_whole.then(|| shape(text, &tokens)).flatten();
+    (effect(&tokens), shape)
 }
 
-fn shape(text: &[u8], pieces: &[Token<'_>]) -> Option<Vec<u8>> {
+fn shape(text: &[u8], tokens: &[Token<'_>]) -> Option<Vec<u8>> {
     let mut shape = Vec::with_capacity(text.len());
     let mut done = 0;
-    for piece in pieces {
-        // A piece is a part of the text.
-        let start = piece.text.as_ptr() as usize - text.as_ptr() as usize;
-        let end = start + piece.text.len();
-        let is_number = piece.kind == Kind::Word && piece.text[0].is_ascii_digit();
+    for token in tokens {
+        // A token is a slice of the text.
+        let start = token.text.as_ptr() as usize - text.as_ptr() as usize;
+        let end = start + token.text.len();
+        let is_number = token.kind == Kind::Word && token.text[0].is_ascii_digit();
         let is_quoted = text.get(end) == Some(&b'\'');
-        let (from, to) = match piece.kind {
+        let (from, to) = match token.kind {
             Kind::Text if is_quoted => (start - 1, end + 1),
             Kind::Text => (start, end),
             _ if is_number => (start, end),
@@ -78,18 +78,18 @@ fn shape(text: &[u8], pieces: &[Token<'_>]) -> Option<Vec<u8>> {
     Some(shape)
 }
 
-fn effect(pieces: &[Token<'_>]) -> Effect {
-    let Some(first) = pieces.iter().position(|piece| piece.kind == Kind::Word) else {
+fn effect(tokens: &[Token<'_>]) -> Effect {
+    let Some(first) = tokens.iter().position(|token| token.kind == Kind::Word) else {
         return Effect::None;
     };
-    let (verb, rest) = (word(&pieces[first]), &pieces[first + 1..]);
-    let has = |wanted: &str| rest.iter().any(|piece| word(piece) == wanted);
+    let (verb, rest) = (word(&tokens[first]), &tokens[first + 1..]);
+    let has = |wanted: &str| rest.iter().any(|token| word(token) == wanted);
     match verb.as_str() {
         "INSERT" | "REPLACE" => named(rest, BEFORE_TABLE, Effect::Insert),
         "UPDATE" | "MERGE" => named(rest, BEFORE_TABLE, Effect::Update),
         "DELETE" => named(rest, BEFORE_TABLE, Effect::Delete),
         "COPY" if has("FROM") => named(rest, BEFORE_TABLE, Effect::Insert),
-        "LOAD" => match rest.iter().position(|piece| word(piece) == "INTO") {
+        "LOAD" => match rest.iter().position(|token| word(token) == "INTO") {
             Some(into) => named(&rest[into..], BEFORE_TABLE, Effect::Insert),
             None => Effect::None,
         },
@@ -99,7 +99,7 @@ fn effect(pieces: &[Token<'_>]) -> Effect {
         },
         "BEGIN" => Effect::Begin,
         "START" if has("TRANSACTION") => Effect::Begin,
-        // The next transaction begins at once: it goes on as this one.
+        // The next transaction begins at once: track it as this one.
         "COMMIT" | "END" if has("CHAIN") && !has("NO") => Effect::Begin,
         "COMMIT" | "END" => Effect::Commit,
         "ROLLBACK" | "ABORT" if has("TO") => named(rest, BEFORE_POINT, Effect::RollbackTo),
@@ -108,7 +108,7 @@ fn effect(pieces: &[Token<'_>]) -> Effect {
         "SET"
             if rest
                 .first()
-                .is_some_and(|piece| word(piece) == "AUTOCOMMIT") =>
+                .is_some_and(|token| word(token) == "AUTOCOMMIT") =>
         {
             match rest.last().map(word).as_deref() {
                 Some("0" | "OFF" | "FALSE") => Effect::Autocommit(false),
@@ -120,18 +120,18 @@ fn effect(pieces: &[Token<'_>]) -> Effect {
     }
 }
 
-/// What stands behind the common table expressions.
-fn main_verb(pieces: &[Token<'_>]) -> Option<usize> {
+/// Finds the verb after the common table expressions.
+fn main_verb(tokens: &[Token<'_>]) -> Option<usize> {
     let mut depth = 0_usize;
-    pieces.iter().position(|piece| {
-        if piece.is_mark(b'(') {
+    tokens.iter().position(|token| {
+        if token.is_mark(b'(') {
             depth += 1;
-        } else if piece.is_mark(b')') {
+        } else if token.is_mark(b')') {
             depth = depth.saturating_sub(1);
         }
         let is_verb = || {
             matches!(
-                word(piece).as_str(),
+                word(token).as_str(),
                 "INSERT" | "UPDATE" | "DELETE" | "SELECT"
             )
         };
@@ -139,10 +139,10 @@ fn main_verb(pieces: &[Token<'_>]) -> Option<usize> {
     })
 }
 
-/// The name that comes after some words, with the names that it is in.
-fn named(pieces: &[Token<'_>], words: &str, effect: fn(String) -> Effect) -> Effect {
-    let is_between = |piece: &&Token<'_>| is_one_of(&word(piece), words);
-    let mut rest = &pieces[pieces.iter().take_while(is_between).count()..];
+/// Reads the name that follows some words, with its qualifiers.
+fn named(tokens: &[Token<'_>], words: &str, effect: fn(String) -> Effect) -> Effect {
+    let is_between = |token: &&Token<'_>| is_one_of(&word(token), words);
+    let mut rest = &tokens[tokens.iter().take_while(is_between).count()..];
     let mut names = Vec::new();
     while let [name, after @ ..] = rest
         && matches!(name.kind, Kind::Word | Kind::Name)
@@ -159,10 +159,10 @@ fn named(pieces: &[Token<'_>], words: &str, effect: fn(String) -> Effect) -> Eff
     }
 }
 
-/// A word in capitals; nothing for what is none.
-fn word(piece: &Token<'_>) -> String {
-    match piece.kind {
-        Kind::Word => String::from_utf8_lossy(piece.text).to_ascii_uppercase(),
+/// A word in upper case; empty if the token is not a word.
+fn word(token: &Token<'_>) -> String {
+    match token.kind {
+        Kind::Word => String::from_utf8_lossy(token.text).to_ascii_uppercase(),
         _ => String::new(),
     }
 }

@@ -1,7 +1,7 @@
-//! What a run asks its databases: each statement with its rows, its time and the line that caused it,
-//! and what they have changed.
+//! A run's database statements, each with its rows, its time and the line that caused it, and the
+//! changes they made.
 //!
-//! [`Recorder`] is the run's own end, `CollectedQueries` is what its host makes of what it hears.
+//! [`Recorder`] runs inside the run, `CollectedQueries` collects its news in the host.
 
 mod collected;
 mod effect;
@@ -15,39 +15,39 @@ use serde::{Deserialize, Serialize};
 pub(crate) use collected::{CollectedQueries, QueryReport};
 pub use recorder::{Recorder, Text};
 
-/// Statements that are listed; of others there are only counts.
+/// Statements that are listed; the others are only counted.
 pub const LISTED_MAX: usize = 50;
 /// Bytes of a statement's text that are shown.
 pub const SQL_MAX: usize = 2_000;
-/// Tables whose changes are told.
+/// Tables whose changes are reported.
 pub const TABLES_MAX: usize = 100;
-/// Bytes of a place, and of a table's name.
+/// Bytes of a place or a table's name.
 const NAME_MAX: usize = 512;
 /// The first [`LISTED_MAX`] statements, and one place for all others.
 const PLACES: usize = LISTED_MAX + 1;
 
-/// A statement that was asked, and how often.
+/// A statement, and how often it was executed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Query {
-    /// Its text; where it was asked with several values, with `?` in their place.
+    /// Its text; with `?` for the values if it was executed with different ones.
     pub sql: String,
-    /// How often.
+    /// How often it was executed.
     pub times: u64,
-    /// Rows that it read or changed, of all times.
+    /// Rows read or changed by all executions together.
     pub rows: u64,
-    /// Milliseconds of all times, from when it was sent until its answer was there.
+    /// Milliseconds of all executions together, from sending to the answer.
     pub ms: f64,
-    /// The line of the application that asked first, `src/Orders.php:40`: no code of `vendor/`.
+    /// The line of the application that first executed it, `src/Orders.php:40`; never in `vendor/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
 }
 
-/// What came after the first [`LISTED_MAX`] statements.
+/// The statements after the first [`LISTED_MAX`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MoreQueries {
-    /// How often another statement was asked.
+    /// How often other statements were executed.
     pub times: u64,
     /// Their rows.
     pub rows: u64,
@@ -55,20 +55,20 @@ pub struct MoreQueries {
     pub ms: f64,
 }
 
-/// Rows of a table that were changed, as far as the server tells.
+/// Changed rows of a table, as far as the server reports them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RowChanges {
-    /// Rows that are new.
+    /// Added rows.
     pub inserted: u64,
-    /// Rows that are other ones.
+    /// Changed rows.
     pub updated: u64,
-    /// Rows that are gone.
+    /// Removed rows.
     pub deleted: u64,
 }
 
 impl RowChanges {
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -83,7 +83,7 @@ impl RowChanges {
     }
 }
 
-/// What has come since the last one: all of each thing that is another.
+/// Changes since the last news: each changed thing in full.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct News {
     /// Statements.
@@ -97,18 +97,18 @@ pub struct News {
 /// A statement on its way to the host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Which of them: [`LISTED_MAX`] stands for all that are not listed.
+    /// The statement's number; [`LISTED_MAX`] stands for all unlisted ones.
     pub place: u16,
     /// As in [`Query`].
     pub sql: String,
-    /// As in [`Query`]; empty for none.
+    /// As in [`Query`]; empty if unknown.
     pub at: String,
     /// As in [`Query`].
     pub times: u64,
     /// As in [`Query`].
     pub rows: u64,
-    /// Microseconds of all times that have an answer.
+    /// Microseconds of all answered executions together.
     pub us: u64,
-    /// When it was sent, where there is no answer yet, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// When it was sent, if it is unanswered, in nanoseconds of `CLOCK_MONOTONIC`.
     pub since_ns: Option<u64>,
 }

@@ -7,22 +7,22 @@ use super::{Entry, LISTED_MAX, NAME_MAX, News, PLACES, RowChanges, SQL_MAX, TABL
 use crate::encode::{TRUNCATED, shorten};
 use crate::sql::{Dialect, Reading};
 
-/// Texts that are known again without another look.
+/// The maximum number of texts to remember.
 const KNOWN_MAX: usize = 1_000;
-/// Names of tables and savepoints that are kept apart.
+/// The maximum number of names of tables and savepoints.
 const NAMES_MAX: usize = 1_000;
-/// Savepoints of a session that are kept track of.
+/// The maximum number of savepoints to track per session.
 const MARKS_MAX: usize = 100;
-/// Nanoseconds between two news, but for what is new itself.
+/// Nanoseconds between two news; a new statement is reported at once.
 const PAUSE_NS: u64 = 20_000_000;
 
-/// What is known of a statement's text.
+/// What is known about a statement's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text {
     /// Its place in the list.
     place: u16,
     does: Does,
-    /// The number of the name that it does it to.
+    /// The number of the name it affects.
     name: u32,
 }
 
@@ -57,14 +57,14 @@ const ALL: [Does; 11] = [
 ];
 
 impl Text {
-    /// As a number that is not 0, for those who keep it.
+    /// Encodes it as a number other than 0, for storage elsewhere.
     #[must_use]
     pub fn number(self) -> u64 {
         let does = ALL.iter().position(|it| *it == self.does).unwrap_or(0);
         u64::from(self.name) << 32 | (does as u64) << 16 | (u64::from(self.place) + 1)
     }
 
-    /// The one of such a number.
+    /// Decodes such a number.
     #[must_use]
     pub fn of(number: u64) -> Option<Self> {
         let part = |shift: u32| u16::try_from(number >> shift & 0xffff).unwrap_or(0);
@@ -83,28 +83,28 @@ type Changes = BTreeMap<u32, RowChanges>;
 #[derive(Debug, Default)]
 struct Session {
     changes: Changes,
-    /// What it had at the beginning of the transaction that it is in.
+    /// The changes at the beginning of the current transaction.
     before: Option<Changes>,
-    /// Each statement begins a transaction where there is none (MySQL's `autocommit`).
+    /// Every statement outside a transaction begins one (MySQL's `autocommit` is off).
     is_manual: bool,
-    /// What it had at its savepoints.
+    /// The changes at each savepoint.
     marks: Vec<(u32, Changes)>,
-    /// Something was undone, which a server may count all the same.
+    /// Something was undone that a server may count nevertheless.
     has_undone: bool,
 }
 
-/// A statement that is listed.
+/// A statement in the list.
 #[derive(Debug, Default)]
 struct Place {
     entry: Entry,
-    /// What is shown once there is another text of the same shape.
+    /// Shown as soon as another text has the same shape.
     shape: Option<Vec<u8>>,
-    /// The host has been told that there is no answer yet.
+    /// The host knows that the answer is still missing.
     is_told_open: bool,
     is_dirty: bool,
 }
 
-/// What is recorded.
+/// The record of a run's statements.
 #[derive(Debug, Default)]
 pub struct Recorder {
     places: Vec<Place>,
@@ -114,15 +114,15 @@ pub struct Recorder {
     names: Vec<String>,
     by_name: HashMap<String, u32>,
     sessions: HashMap<usize, Session>,
-    /// What sessions have changed that are over.
+    /// Changes of sessions that have ended.
     ended: Changes,
     told_ns: u64,
 }
 
 impl Recorder {
-    /// Finds out what a text is. `None` for what is no statement of the application's.
+    /// Analyses a text. `None` if it is not a statement of the application.
     pub fn text(&mut self, dialect: Dialect, reading: Reading, text: &[u8]) -> Option<Text> {
-        // What is longer is as good as the same where it begins alike and is as long.
+        // Longer texts count as equal if they have the same beginning and length.
         let head = &text[..text.len().min(SQL_MAX)];
         let mut key = head.to_vec();
         if text.len() > SQL_MAX {
@@ -147,7 +147,7 @@ impl Recorder {
 
     fn place_of(&mut self, key: &[u8], text: String, shape: Option<&Vec<u8>>) -> u16 {
         if let Some(place) = self.by_shape.get(key) {
-            // The text itself is another one, or it would be known.
+            // This text differs from the first one, otherwise it would be known.
             if let Some(known) = self.places.get_mut(usize::from(*place))
                 && let Some(shape) = known.shape.take()
             {
@@ -212,8 +212,8 @@ impl Recorder {
         Some(number)
     }
 
-    /// A statement is sent. `at` is the line that asks, in the place of which nothing may be known. Gives
-    /// news, where the host is to have them now.
+    /// Records that a statement is sent. `at` finds the line that sends it, which may be unknown.
+    /// Returns news if the host should get them now.
     pub fn begins(
         &mut self,
         text: Text,
@@ -235,8 +235,8 @@ impl Recorder {
         self.news(now_ns)
     }
 
-    /// Its answer is there, or a part of it: so many rows, and so many nanoseconds. What it does is done
-    /// with the first part.
+    /// Records an answer or a part of it: its number of rows and its nanoseconds. Transaction
+    /// control takes effect with the first part.
     pub fn answers(
         &mut self,
         session: usize,
@@ -254,14 +254,14 @@ impl Recorder {
         self.ends(text, ns, now_ns)
     }
 
-    /// It has failed.
+    /// Records that a statement has failed.
     pub fn fails(&mut self, session: usize, text: Text, ns: u64, now_ns: u64) -> Option<News> {
         self.sessions.entry(session).or_default().has_undone = true;
         self.ends(text, ns, now_ns)
     }
 
-    /// The server says that a transaction was rolled back: also where a `COMMIT` of one that had failed is
-    /// answered so, which is told of before its answer.
+    /// The server reports that a transaction was rolled back. It also reports this as the
+    /// answer to the `COMMIT` of a failed transaction. Called before that answer is recorded.
     pub fn undoes(&mut self, session: usize, text: Text) {
         if matches!(text.does, Does::Commit | Does::Begin) {
             self.sessions.entry(session).or_default().roll_back();
@@ -315,8 +315,9 @@ impl Recorder {
         }
     }
 
-    /// What the server itself counts of a session, table by table, triggers and functions included: it
-    /// takes the place of what was known. Not where something was undone, as a server counts that, too.
+    /// Replaces a session's known changes of its tables by the server's own counts, which include
+    /// triggers and functions. Ignored once something was undone, because a server counts that,
+    /// too.
     pub fn counted(&mut self, session: usize, is_first: bool, table: &str, rows: RowChanges) {
         let number = self.number_of(table);
         let session = self.sessions.entry(session).or_default();
@@ -329,14 +330,14 @@ impl Recorder {
         session.changes.extend(number.map(|number| (number, rows)));
     }
 
-    /// A session is over.
+    /// Records that a session has ended.
     pub fn session_ends(&mut self, session: usize) {
         if let Some(session) = self.sessions.remove(&session) {
             merge(&mut self.ended, &session.changes);
         }
     }
 
-    /// What is new, at the end of the run.
+    /// Returns the remaining news at the end of the run.
     pub fn last_news(&mut self, now_ns: u64) -> Option<News> {
         self.news(now_ns)
     }

@@ -59,7 +59,7 @@ impl Run {
         self.told.asked(None, Duration::from_secs(60))
     }
 
-    /// Tables with rows inserted, updated, deleted.
+    /// Tables with their inserted, updated, deleted rows.
     fn changes(self) -> Vec<(String, u64, u64, u64)> {
         let changes = self.end().changes.into_iter();
         changes
@@ -109,7 +109,7 @@ fn what_a_statement_does_is_told_by_its_words() {
             "INSERT INTO transaction VALUES (1)",
             insert("transaction".into()),
         ),
-        // Nobody knows what is in it.
+        // Its content is unknown.
         ("INSERT /*! 'INTO */ x VALUES (1)", Effect::None),
         ("", Effect::None),
     ];
@@ -148,9 +148,9 @@ fn a_shape_has_no_values() {
         Some("SELECT $x$?$x$, E? FROM t1")
     );
     assert_eq!(shape("SELECT a FROM t WHERE b = $1").as_deref(), None);
-    // The beginning of a long one.
+    // The beginning of a long text.
     assert_eq!(shape("SELECT 1 + 'open").as_deref(), Some("SELECT ? + '?"));
-    // What cannot be cut for certain stays whole.
+    // A text that cannot be tokenized for certain stays whole.
     assert_eq!(shape("SELECT 1 + 2x").as_deref(), None);
 }
 
@@ -207,7 +207,7 @@ fn of_more_than_fifty_there_are_counts_and_of_long_ones_the_beginning() {
 fn changes_are_those_that_were_not_rolled_back() {
     let mut run = Run::default();
     run.ask("INSERT INTO a VALUES (1)", 1);
-    run.ask("ROLLBACK", 0); // of nothing
+    run.ask("ROLLBACK", 0); // no transaction is open
     run.ask("BEGIN", 0);
     run.ask("UPDATE a SET x = 1", 5);
     run.ask("SAVEPOINT one", 0);
@@ -261,7 +261,7 @@ fn a_host_hears_of_what_is_new_at_once_and_of_the_rest_now_and_then() {
     for _ in 0..1000 {
         run.ask_for("SELECT 1", 1, 10_000);
     }
-    // 10 ms in all: when it began and when it had ended for the first time.
+    // 10 ms in all: news when it began and when it had ended for the first time.
     assert_eq!(run.news, 2);
     run.ask_for("SELECT 1", 1, 30 * MS);
     assert_eq!(run.news, 3);

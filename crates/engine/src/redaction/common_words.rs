@@ -1,17 +1,17 @@
-//! Secrets that are words: what stands in many a text for something else.
+//! Weak secrets: common words, which many texts contain with another meaning.
 
 use percent_encoding::percent_decode;
 
-/// Characters of the longest value of letters that is taken for a word, and of the longest number. Those
-/// that machines make up are longer: an application's password of Google's has sixteen letters.
+/// Maximum characters of a value of letters that counts as a word, and of a number that counts as
+/// weak. Generated values are longer: a Google app password has sixteen letters.
 const LETTERS_MAX: usize = 12;
 const DIGITS_MAX: usize = 8;
 
-/// Digits and signs around a word that make no secret of it: `secret123`, `!ChangeMe!`.
+/// Maximum bytes of digits and signs around a known default that leave it weak: `secret123`,
+/// `!ChangeMe!`.
 const AROUND_MAX: usize = 4;
 
-/// What is set by default or in examples, in lower case, where no other rule knows it: it has another
-/// character than letters, or is shorter or longer than they are.
+/// Default and example values, in lower case.
 const DEFAULTS: [&str; 39] = [
     "1234",
     "12345",
@@ -54,8 +54,8 @@ const DEFAULTS: [&str; 39] = [
     "your-password",
 ];
 
-/// Whether a value is a word, a known default, or as short a text of one kind of character. As one that
-/// protects nothing it is told only where it stands as a password.
+/// Whether a value is a word, a short number or a known default. Such a value protects nothing; it
+/// is replaced only where it stands as a password.
 pub(super) fn is_weak(value: &[u8]) -> bool {
     let decoded: Vec<u8> = percent_decode(value.trim_ascii()).collect();
     let Ok(text) = std::str::from_utf8(&decoded) else {
@@ -64,7 +64,7 @@ pub(super) fn is_weak(value: &[u8]) -> bool {
     is_word(text) || is_number(text) || is_default(text)
 }
 
-/// Whether a value is a known default, which may be shorter than what is looked for elsewhere.
+/// Whether a value is a known default, which may be shorter than `SHORTEST`.
 pub(super) fn is_known_default(value: &[u8]) -> bool {
     std::str::from_utf8(value.trim_ascii()).is_ok_and(is_default)
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Secrets, UNSEARCHED, Used, is_secret_name, is_secret_variable};
 
-/// Parts of an encoded value that are none of the snippet's.
+/// Keys of an encoded value that hold no data of the snippet.
 const SHAPE: [&str; 9] = [
     "type",
     "encoding",
@@ -28,7 +28,7 @@ impl Secrets {
             }
             Value::Number(number) => {
                 let text = number.to_string();
-                // A longer number that has one inside is another number.
+                // A longer number that contains the secret is a different number.
                 let spans = self.finder.spans(text.as_bytes(), false, used.until);
                 match spans.as_deref() {
                     None => *value = UNSEARCHED.into(),
@@ -43,7 +43,7 @@ impl Secrets {
             Value::Object(map) => {
                 let is_cut = map.get("truncated") == Some(&Value::Bool(true));
                 let is_encoded = map.get("type").is_some_and(Value::is_string);
-                // One of an iteration.
+                // An entry of an iteration.
                 if let Some(Value::String(key)) = map.get("key").cloned()
                     && let Some(item) = map.get_mut("value")
                 {
@@ -51,9 +51,9 @@ impl Secrets {
                 }
                 for (key, item) in map.iter_mut() {
                     match (key.as_str(), item) {
-                        // The shape is ours, and a secret may equal a word of it.
+                        // These keys belong to the encoding; a secret may equal a word in them.
                         (key, _) if is_encoded && SHAPE.contains(&key) => {}
-                        // What is shown as base64 has no mark where it is cut.
+                        // Truncated base64 has no truncation mark.
                         ("value", Value::String(text)) if is_cut => {
                             self.text(text, true, used);
                         }
@@ -72,7 +72,7 @@ impl Secrets {
         }
     }
 
-    /// Replaces a secret that is a word where an encoded value is that, and its key says that it is a secret.
+    /// Replaces a weak secret that is the whole of an encoded value whose key names a secret.
     fn named(&self, key: &str, entry: &mut Value, used: &mut Used) {
         let Some(value) = entry.get_mut("value") else {
             return;
@@ -89,7 +89,7 @@ impl Secrets {
         }
     }
 
-    /// Replaces the secrets in keys. Two that become the same are told apart.
+    /// Replaces the secrets in keys. Keys that become equal are numbered.
     fn keys(&self, map: &mut Map<String, Value>, used: &mut Used) {
         let until = used.until;
         let is_clean = |key: &String| {
@@ -105,7 +105,7 @@ impl Secrets {
             self.text(&mut key, false, used);
             let mut distinct = key.clone();
             while clean.contains_key(&distinct) {
-                // From where the last one so called has come to.
+                // Continues after the last number used for this key.
                 let number = numbers.entry(key.clone()).or_insert(1);
                 *number += 1;
                 distinct = format!("{key} ({number})");

@@ -1,6 +1,6 @@
-//! How JSON and HTML write a text, by the options of PHP's functions.
+//! Escapes text for JSON and HTML, by the options of PHP's functions.
 
-/// Characters that `json_encode()` writes as `\u…` where it is told to, each with its flag.
+/// Characters that `json_encode()` writes as `\u…` on request, each with its flag.
 const HEX: [(char, u8); 5] = [
     ('<', Json::TAG),
     ('>', Json::TAG),
@@ -12,13 +12,13 @@ const HEX: [(char, u8); 5] = [
 /// How a text is written inside of a JSON string.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Json {
-    /// Which of `JSON_HEX_TAG` and its like are given.
+    /// The `JSON_HEX_*` flags that are set.
     hex: u8,
-    /// With the digits of those in lower case, as other languages than PHP write them.
+    /// Writes the digits of those in lower case, as languages other than PHP do.
     lower: bool,
-    /// Slashes are escaped: without `JSON_UNESCAPED_SLASHES`.
+    /// Escapes slashes: without `JSON_UNESCAPED_SLASHES`.
     slashes: bool,
-    /// What is not ASCII is escaped: without `JSON_UNESCAPED_UNICODE`.
+    /// Escapes non-ASCII characters: without `JSON_UNESCAPED_UNICODE`.
     ascii: bool,
 }
 
@@ -28,7 +28,7 @@ impl Json {
     const APOS: u8 = 4;
     const QUOT: u8 = 8;
 
-    /// By what is mostly asked for.
+    /// The usual options.
     pub(super) fn usual() -> [Self; 4] {
         [(false, false), (false, true), (true, false), (true, true)].map(|(slashes, ascii)| Self {
             slashes,
@@ -37,7 +37,7 @@ impl Json {
         })
     }
 
-    /// By whatever options make a difference to a text.
+    /// All options with a `JSON_HEX_*` flag that change how `text` is written.
     pub(super) fn all(text: &str) -> impl Iterator<Item = Self> + use<> {
         let flags = HEX.iter().filter(|(own, _)| text.contains(*own));
         let flags = flags.fold(0, |flags, (_, flag)| flags | flag);
@@ -52,7 +52,7 @@ impl Json {
             .flat_map(each)
     }
 
-    /// With all that is escaped for HTML, as Symfony's `JsonResponse` does.
+    /// With all `JSON_HEX_*` flags, as Symfony's `JsonResponse` sets them.
     pub(super) fn for_html() -> [Self; 4] {
         let hex = Self::TAG | Self::AMP | Self::APOS | Self::QUOT;
         Self::usual().map(|own| Self { hex, ..own })
@@ -65,7 +65,7 @@ impl Json {
         }
     }
 
-    /// A text as it is written, without the quotes around it.
+    /// The escaped text, without the quotes around it.
     pub(super) fn escaped(self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let unit = |unit: u16| format!("\\u{unit:04x}");
@@ -99,7 +99,7 @@ impl Json {
     }
 }
 
-/// How a text is written in HTML: what quotes become.
+/// How quotes are written in HTML.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Html {
     double: &'static str,
@@ -123,7 +123,7 @@ impl Html {
         [own, Self { single: "'", ..own }]
     }
 
-    /// By whatever entities make a difference to a text, among them those of other languages than PHP.
+    /// All entities that change how `text` is written, including those of other languages than PHP.
     pub(super) fn all(text: &[u8]) -> impl Iterator<Item = Self> + use<> {
         let singles = ["'", "&#039;", "&#39;", "&apos;", "&#x27;"];
         let doubles = ["\"", "&quot;", "&#34;", "&#034;", "&#x22;"];
@@ -136,7 +136,7 @@ impl Html {
         doubles.into_iter().take(double).flat_map(each)
     }
 
-    /// A text as it is written.
+    /// The escaped text.
     pub(super) fn escaped(self, text: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len());
         for byte in text {

@@ -22,7 +22,7 @@ const COMPONENT: &AsciiSet = &RAW
 pub(super) fn usual(value: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = vec![value.to_vec()];
     let text = String::from_utf8_lossy(value);
-    // As it looks where what is no UTF-8 was replaced.
+    // With invalid UTF-8 replaced.
     forms.push(text.as_bytes().to_vec());
     forms.extend(Json::usual().map(|json| json.escaped(&text).into_bytes()));
     forms.extend(url(value));
@@ -32,8 +32,8 @@ pub(super) fn usual(value: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// Forms that a value with certain characters has besides: in JSON for HTML, in JSON inside of JSON, in
-/// HTML by other entities. They are many, and mostly the same as others.
+/// Further forms of a value with special characters: in JSON for HTML, in nested JSON, in HTML with
+/// other entities. They are many, mostly duplicates.
 pub(super) fn rare(value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let text = String::from_utf8_lossy(value).into_owned();
     let is_plain = |c: char| c.is_ascii_graphic() && !"<>&'\"/\\".contains(c);
@@ -58,7 +58,7 @@ pub(super) fn rare(value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     all.take(if has_some { usize::MAX } else { 0 })
 }
 
-/// As in PHP's literals, which `var_export()` and `addslashes()` write.
+/// As a PHP literal, as `var_export()` and `addslashes()` write it.
 fn literals(value: &[u8]) -> [Vec<u8>; 2] {
     let escaped = |special: &[u8]| {
         let mut out = Vec::with_capacity(value.len());
@@ -73,7 +73,7 @@ fn literals(value: &[u8]) -> [Vec<u8>; 2] {
     [escaped(b"\\'"), escaped(b"\\'\"")]
 }
 
-/// As in a URL, with digits of either case.
+/// Percent-encoded, with hexadecimal digits in either case.
 pub(super) fn url(value: &[u8]) -> Vec<Vec<u8>> {
     let encoded = |set| percent_encode(value, set).to_string();
     let upper = [
@@ -105,15 +105,15 @@ fn lower_digits(text: &str) -> String {
         .collect()
 }
 
-/// As in base64, by itself or inside of something longer, of which each three bytes are four
-/// characters: where in such a group the value begins decides how it looks.
+/// As base64, alone or inside a longer text. Three bytes become four characters, so the form
+/// depends on the value's offset in such a group.
 fn base64(value: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     for engine in [STANDARD, URL_SAFE] {
         forms.push(engine.encode(value));
         for before in 0..3_usize {
             let encoded = engine.encode([&vec![0; before][..], value].concat());
-            // What the bytes before and after have a part in is not the value's alone.
+            // Leaves out characters that also encode neighbouring bytes.
             let first = (before * 8).div_ceil(6);
             let end = (before + value.len()) * 8 / 6;
             forms.push(encoded[first..end].to_owned());

@@ -1,8 +1,8 @@
-//! Secrets do not leave in answers: the values of variables whose names look secret are replaced,
-//! wherever they appear and in whatever form they usually do.
+//! Keeps secrets out of answers: replaces the values of variables with secret-looking names
+//! wherever they appear, in all their usual forms.
 //!
-//! This keeps a password out of a log or an agent's context. It is no guard: a snippet that means to
-//! can write a secret in a form that nobody looks for.
+//! This keeps a password out of a log or an agent's context. It is not a guard: a snippet can
+//! deliberately write a secret in a form that is not searched for.
 
 mod common_words;
 mod encoded_values;
@@ -36,32 +36,33 @@ pub(crate) use url::url_password;
 pub use variables::is_secret;
 pub(crate) use variables::weak;
 
-/// Bytes of the shortest value that is looked for everywhere: a shorter one would be found in many a word.
+/// Minimum bytes of a value that is searched for everywhere: shorter values occur inside many
+/// words.
 pub const SHORTEST: usize = 6;
 
 /// A variable's name and value.
 pub(crate) type Variable = (Vec<u8>, Vec<u8>);
 
-/// A part of a text, and the secret that is there.
+/// A range of a text, and the index of the secret there.
 type Span = (Range<usize>, usize);
 
-/// What is secret in a run.
+/// The secrets of a run.
 pub struct Secrets {
     /// Name and value, each value once.
     values: Vec<(String, Vec<u8>)>,
-    /// Finds those that stand for nothing else.
+    /// Finds secrets that are not common words, anywhere.
     finder: Finder,
-    /// Finds those that are words, where they stand as passwords.
+    /// Finds secrets that are common words, only where a password stands.
     places: Places,
 }
 
-/// What stands for a text that could not be searched in time.
+/// Replaces a text that could not be searched in time.
 const UNSEARCHED: &str = "[not shown: there was no time left to look for secrets in it]";
 
 /// The secrets that were replaced.
 struct Used {
     secrets: BTreeSet<usize>,
-    /// When the search has to be over.
+    /// The deadline of the search.
     until: Option<Instant>,
 }
 
@@ -81,18 +82,19 @@ impl Used {
     }
 }
 
-/// The last that were made. Most runs of a host have the same, and making the finder takes longer
-/// than a short answer does to be searched.
+/// The last secrets built. Most runs of a host have the same ones, and building the finder takes
+/// longer than searching a short answer.
 static LAST: Mutex<Option<Arc<Secrets>>> = Mutex::new(None);
 
 impl Secrets {
-    /// What is secret in these variables; `None` where nothing is.
+    /// The secrets in these variables; `None` if there are none.
     pub(crate) fn of(variables: &[Variable]) -> Option<Arc<Self>> {
         let values = variables::secrets(variables);
         if values.is_empty() {
             return None;
         }
-        // In a fork of a host another thread may have the lock for ever.
+        // In a fork of the host, the lock may be held forever by a thread that does not exist
+        // there.
         let mut last = LAST.try_lock().ok();
         if let Some(Some(last)) = last.as_deref()
             && last.values == values
@@ -116,11 +118,12 @@ impl Secrets {
         Some(secrets)
     }
 
-    /// Replaces the secrets in everything that a result says, and names them in its diagnostics. What
-    /// has not been searched `until` then is not shown: it is bounded, but by whoever has made it.
+    /// Replaces the secrets in all texts of a result, and names them in its diagnostics. A text not
+    /// searched before `until` is not shown: its size is bounded only by the process that produced
+    /// it.
     pub fn redact(&self, result: &mut EvalResult, until: Instant) {
         let mut used = Used::new(until);
-        // All of it is taken apart: what is new has to be placed.
+        // Exhaustive destructuring: a new field must be classified here.
         let EvalResult {
             result: value,
             stdout,
@@ -158,7 +161,7 @@ impl Secrets {
         }
         let location = location.iter_mut();
         let places = location.flat_map(|at| at.stack_trace.iter_mut().chain([&mut at.file]));
-        // A switch with a value says what the snippet has asked for.
+        // A switch with a value repeats text of the snippet.
         let blocked = blocked.iter_mut().flat_map(|it| {
             let lift = it.lift.as_mut().filter(|lift| lift.contains('='));
             lift.into_iter().chain([&mut it.what])
@@ -200,8 +203,8 @@ impl Secrets {
         text
     }
 
-    /// Replaces the secrets in a text, which may be cut at its end, or says so there. Gives whether
-    /// there were any.
+    /// Replaces the secrets in a text. It is truncated if `is_cut`, or if it ends with the
+    /// truncation mark. Returns whether the text was changed.
     fn text(&self, text: &mut String, is_cut: bool, used: &mut Used) -> bool {
         let (kept, mark) = match text.strip_suffix(TRUNCATED) {
             Some(kept) => match kept.strip_suffix('\n') {
@@ -233,7 +236,7 @@ impl Secrets {
         true
     }
 
-    /// What stands for a secret.
+    /// The text that replaces a secret.
     pub(crate) fn replacement(&self, of: usize) -> String {
         format!("[redacted:{}]", self.name(of))
     }
@@ -242,8 +245,8 @@ impl Secrets {
         self.values.get(of).map_or("", |(name, _)| name)
     }
 
-    /// Where secrets are in a text that stands behind another one, in order and apart, each with the secret
-    /// that begins there. `None`: that was not all, and there was no time left.
+    /// The secrets in `text`, which follows `before`: sorted, without overlaps, each with the
+    /// secret that begins there. `None` if the time ran out.
     pub(crate) fn spans(
         &self,
         before: &[u8],
@@ -273,20 +276,21 @@ impl Secrets {
         Some(apart)
     }
 
-    /// Where at the end of a text that stands behind another one a secret begins that may go on behind it.
+    /// Where at the end of `text`, which follows `before`, a secret begins that may continue in
+    /// later output.
     pub(crate) fn head_at_end(&self, before: &[u8], text: &[u8]) -> Option<usize> {
         let head = self.finder.head_at_end(text, 1).map(|(start, _)| start);
         if self.places.is_empty() {
             return head;
         }
         let place = self.places.head_at_end(&behind(before, text));
-        // What was passed on is not held any more.
+        // Output that was passed on can no longer be held back.
         let place = place.map(|(start, _)| start.saturating_sub(before.len()));
         head.into_iter().chain(place).min()
     }
 }
 
-/// A text with another one before it.
+/// `text` with `before` in front of it.
 fn behind<'a>(before: &[u8], text: &'a [u8]) -> Cow<'a, [u8]> {
     match before {
         [] => Cow::Borrowed(text),
@@ -306,7 +310,7 @@ fn paths(changes: &mut FileChanges) -> impl Iterator<Item = &mut String> {
     .map(|change| &mut change.path)
 }
 
-// The values are nobody's to see.
+// Shows only names, never values.
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.values.iter().map(|(name, _)| name.as_str()).collect();

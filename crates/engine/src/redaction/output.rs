@@ -1,4 +1,5 @@
-//! Output as it is written, without its secrets: what may become one waits for what follows.
+//! Redacts output while it is streamed: holds bytes that may begin a secret until more output
+//! follows.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -13,25 +14,25 @@ use crate::bounds::OUTPUT_LIMIT;
 use crate::observer::Observer;
 use crate::result::EvalResult;
 
-/// Looks at the channel after which what was told before an output is heard.
+/// Checks of the channel after which all messages sent before an output have been received.
 const LOOKS: u8 = 2;
 
-/// Bytes of early output that are held back at most.
+/// Maximum bytes of early output that are held back.
 const EARLY_MAX: usize = OUTPUT_LIMIT;
 
 /// One stream of a run.
 #[derive(Debug, Default)]
 struct Redacting {
-    /// What was written and not passed on.
+    /// Bytes that were written but not passed on.
     held: Vec<u8>,
-    /// How much of it belongs to a secret that was replaced already.
+    /// How many of them belong to a secret that was already replaced.
     told: usize,
-    /// The end of what stood before it: it may say that what follows is a password.
+    /// The end of the output before them: it may mark what follows as a password.
     before: Vec<u8>,
 }
 
 impl Redacting {
-    /// Takes a piece; what can be passed on.
+    /// Takes a chunk and returns what can be passed on.
     fn push(&mut self, secrets: &Arc<Secrets>, chunk: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(chunk);
         let text = std::mem::take(&mut self.held);
@@ -43,16 +44,17 @@ impl Redacting {
         out
     }
 
-    /// What is left, at the end of the stream.
+    /// Returns what is left at the end of the stream.
     fn end(&mut self, secrets: &Arc<Secrets>) -> Vec<u8> {
         let text = std::mem::take(&mut self.held);
         self.pass_on(secrets, &text, text.len()).0
     }
 
-    /// `text` up to `end`, and how much behind that is of a secret that was replaced.
+    /// Returns `text` up to `end`, redacted, and how many bytes after `end` belong to a replaced
+    /// secret.
     fn pass_on(&mut self, secrets: &Arc<Secrets>, text: &[u8], end: usize) -> (Vec<u8>, usize) {
         let mut out = Vec::with_capacity(text.len());
-        // What was replaced before is not shown again.
+        // Skips the bytes of a secret that was already replaced.
         let mut at = std::mem::take(&mut self.told);
         let spans = secrets.spans(&self.before, text, false, None);
         for (span, of) in spans.unwrap_or_default() {
@@ -71,12 +73,12 @@ impl Redacting {
     }
 }
 
-/// What is known to be secret before a run begins.
+/// Secrets that are known before a run begins.
 #[derive(Clone)]
 pub(crate) struct KnownSecrets {
     /// Variables that may hold secrets.
     pub variables: Vec<Variable>,
-    /// What of them is one.
+    /// The secrets among them.
     pub secrets: Option<Arc<Secrets>>,
 }
 
@@ -90,22 +92,22 @@ impl KnownSecrets {
     }
 }
 
-/// Watches a run for somebody, and keeps its secrets back.
+/// Passes a run's events to an observer, with the secrets redacted.
 pub(crate) struct Redactor<'a> {
     observer: &'a mut dyn Observer,
-    /// Variables that may hold secrets; `None` where nothing is to be kept back.
+    /// Variables that may hold secrets; `None` if nothing is redacted.
     variables: Option<Vec<Variable>>,
     secrets: Option<Arc<Secrets>>,
-    /// Output that was read before the end of boot was heard of, each piece with how often the
-    /// channel was looked at since; `None` once it is. What boot has left in variables is told before
-    /// a snippet writes, but not always read before.
+    /// Output that was read before the end of boot was reported, each chunk with the number of
+    /// channel checks since; `None` after the report. The variables that boot left are sent before
+    /// the snippet writes, but may be read after its output.
     early: Option<Vec<(Stream, Vec<u8>, u8)>>,
     stdout: Redacting,
     stderr: Redacting,
 }
 
 impl<'a> Redactor<'a> {
-    /// Keeps back what is known to be secret; `None`: nothing.
+    /// Redacts the `known` secrets; `None` redacts nothing.
     pub(crate) fn new(observer: &'a mut dyn Observer, known: Option<KnownSecrets>) -> Self {
         let listens = observer.listens();
         let early = (listens && known.is_some()).then(Vec::new);
@@ -123,8 +125,8 @@ impl<'a> Redactor<'a> {
         }
     }
 
-    /// Boot is over, and has left these: what they hold is kept back, too, and what was held until that
-    /// was known is passed on.
+    /// Called at the end of boot with the variables that it left. Redacts their secrets too, and
+    /// passes on the output held until now.
     pub(crate) fn boot_is_over(&mut self, left: &[Variable]) -> ControlFlow<()> {
         self.learn(left);
         for (stream, chunk, _) in self.early.take().into_iter().flatten() {
@@ -146,8 +148,8 @@ impl<'a> Redactor<'a> {
         }
     }
 
-    /// The channel was looked at once more. What was there before an output was is read by the second
-    /// time: boot's own output goes on then.
+    /// Called after each check of the channel. The second check has read every message sent before
+    /// an output; output still held then is boot's own and is passed on.
     fn looked(&mut self) -> ControlFlow<()> {
         let Some(early) = &mut self.early else {
             return ControlFlow::Continue(());
@@ -182,17 +184,17 @@ impl<'a> Redactor<'a> {
         }
     }
 
-    /// The run is over. Passes on what was held, and keeps the secrets back from the result, those that
-    /// boot has left (`left`) included.
+    /// Called at the end of the run. Passes on the held output, and redacts the result, including
+    /// secrets in the variables that boot left (`left`).
     ///
-    /// `until`: when that has to be over.
+    /// `until`: the deadline of the redaction.
     pub(crate) fn finish(
         mut self,
         left: &[Variable],
         mut result: EvalResult,
         until: Instant,
     ) -> EvalResult {
-        // There is nothing to break off any more.
+        // The run is over: there is nothing left to interrupt.
         let _ = self.boot_is_over(left);
         let Some(secrets) = &self.secrets else {
             return result;
@@ -218,7 +220,7 @@ impl Observer for Redactor<'_> {
         };
         early.push((stream, chunk.to_vec(), 0));
         if early.iter().map(|(_, chunk, _)| chunk.len()).sum::<usize>() > EARLY_MAX {
-            return self.boot_is_over(&[]); // a flood is not held
+            return self.boot_is_over(&[]); // too much to hold
         }
         ControlFlow::Continue(())
     }
@@ -246,7 +248,7 @@ pub(crate) mod tests {
         EvalResult::from_json(serde_json::json!({}))
     }
 
-    /// Writes down what it is told.
+    /// Records the output.
     #[derive(Default)]
     struct Pen(Vec<u8>);
 

@@ -1,28 +1,28 @@
-//! Where a secret that is a word stands as a password: in a URL, `scheme://user:password@host`, and behind
-//! a name that says so, `password=…`.
+//! Finds weak secrets where they stand as passwords: in a URL, `scheme://user:password@host`, and
+//! after a name that marks one, `password=…`.
 //!
-//! What is looked back at for either is bounded, and so is what is looked for.
+//! Both the text examined before a password and the length of the secrets are bounded.
 
 use super::spans::HEAD_MIN;
 use super::variables::is_parameter;
 use super::{Span, forms};
 
-/// Bytes before a password that are looked at: a user and its scheme, or a name.
+/// Bytes examined before a password: a user and its scheme, or a name.
 pub(super) const BEFORE_MAX: usize = 128;
 
 /// Bytes that end the value of a parameter.
 const ENDS: &[u8] = b" \t\r\n\0;&,'\"`()[]{}<>\\|=";
 
-/// Secrets that are words.
+/// The weak secrets.
 pub(super) struct Places {
-    /// With the secret each is of, sorted.
+    /// Each with the index of its secret, sorted.
     values: Vec<(Vec<u8>, usize)>,
-    /// Bytes of the longest.
+    /// Bytes of the longest value.
     longest: usize,
 }
 
 impl Places {
-    /// The places of these secrets, each as it is and as it stands in a URL.
+    /// Searches for these secrets as they are, and as they are written in a URL.
     pub(super) fn new<'a>(values: impl Iterator<Item = (usize, &'a [u8])>) -> Self {
         let mut values: Vec<(Vec<u8>, usize)> = values
             .flat_map(|(of, value)| {
@@ -42,12 +42,12 @@ impl Places {
         }
     }
 
-    /// Whether there is none to look for.
+    /// Whether there is nothing to search for.
     pub(super) fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The secret that a text is.
+    /// The secret that equals `text`.
     pub(super) fn whole(&self, text: &[u8]) -> Option<usize> {
         if text.len() > self.longest {
             return None;
@@ -58,14 +58,14 @@ impl Places {
         Some(self.values.get(at.ok()?)?.1)
     }
 
-    /// Where they stand in a text, in order and apart. In one that is cut the beginning of one may stand
-    /// at its end.
+    /// Where secrets stand in `text`, sorted and without overlaps. A truncated text (`is_cut`) may
+    /// end with the beginning of one.
     pub(super) fn spans(&self, text: &[u8], is_cut: bool) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         if self.is_empty() {
             return spans;
         }
-        // Most texts have none of either, which is faster seen of the whole.
+        // Most texts contain neither byte; checking the whole text first is faster.
         let has_some = text.contains(&b'@') || text.contains(&b'=');
         let searched = if has_some { text } else { b"" };
         for (at, byte) in searched.iter().enumerate() {
@@ -90,7 +90,7 @@ impl Places {
         spans
     }
 
-    /// Where at the end of a text one begins that may go on behind it.
+    /// Where at the end of `text` a secret begins that may continue in later output.
     pub(super) fn head_at_end(&self, text: &[u8]) -> Option<(usize, usize)> {
         let first = text.len().saturating_sub(self.longest).max(1);
         (first..text.len()).find_map(|start| {
@@ -113,7 +113,7 @@ impl Places {
         is_of_url(text, start).then_some((start..at, of))
     }
 
-    /// The value behind the `=` of a parameter.
+    /// The value after the `=` of a parameter.
     fn behind_name(&self, text: &[u8], at: usize) -> Option<Span> {
         let quotes = text[at + 1..]
             .iter()
@@ -127,8 +127,8 @@ impl Places {
     }
 }
 
-/// Whether the password of a URL would begin there: a scheme and a user stand before it. Redis' has no
-/// user. In JSON the slashes may be escaped.
+/// Whether the password of a URL would begin at `start`: after a scheme and a user. A Redis URL
+/// needs no user. JSON may escape the slashes.
 fn is_of_url(text: &[u8], start: usize) -> bool {
     let before = &text[start.saturating_sub(BEFORE_MAX)..start];
     let (before, needs_redis) = match before.split_last() {
@@ -159,7 +159,7 @@ fn is_of_url(text: &[u8], start: usize) -> bool {
     is_named && (!needs_redis || scheme.ends_with(b"redis") || scheme.ends_with(b"rediss"))
 }
 
-/// Whether the value of a parameter would begin there that is named as a password is.
+/// Whether the value of a parameter named like a password would begin at `start`.
 fn is_of_parameter(text: &[u8], start: usize) -> bool {
     let before = &text[start.saturating_sub(BEFORE_MAX)..start];
     let quotes = before

@@ -1,6 +1,6 @@
 //! Which names have secret values.
 
-/// Parts that make a name secret, wherever they stand in it, without `_` and `-`.
+/// Parts that make a name secret wherever they occur; `_` and `-` are ignored.
 const PARTS: [&str; 24] = [
     "password",
     "passwd",
@@ -31,7 +31,7 @@ const PARTS: [&str; 24] = [
 /// Ends that make a name secret: `db_pass`, `MYSQL_PWD`, `REDISCLI_AUTH`.
 const ENDS: [&str; 4] = ["pass", "pwd", "pw", "auth"];
 
-/// Ends that make a name harmless all the same: `InvalidTokenException: the text of it`.
+/// Ends that make a name harmless: `InvalidTokenException: the text of it`.
 const HARMLESS_ENDS: [&str; 2] = ["exception", "error"];
 
 /// Headers whose whole line is the value.
@@ -40,16 +40,16 @@ const HEADERS: [&str; 4] = ["authorization", "proxyauthorization", "cookie", "se
 /// Words between `Authorization:` and the secret: the registered schemes that are in use.
 const SCHEMES: [&str; 6] = ["bearer", "basic", "digest", "token", "apikey", "negotiate"];
 
-/// Ends that make a variable's name secret besides: `STRIPE_KEY`, but not `MONKEY`; `DB_PWD`, but not
-/// the working directory's `PWD` and `OLDPWD`; `GITHUB_PAT`, a personal access token.
+/// Further ends that make a variable's name secret: `STRIPE_KEY`, but not `MONKEY`; `DB_PWD`, but
+/// not the working directory's `PWD` and `OLDPWD`; `GITHUB_PAT`, a personal access token.
 const VARIABLE_ENDS: [&str; 8] = [
     "_key", "_keys", "_salt", "_pwd", "_pw", "_auth", "_pat", "pass",
 ];
 
-/// What makes a variable's name secret wherever it stands: who has the address may call there.
+/// A part that makes a variable's name secret: anyone who has the address may call it.
 const VARIABLE_PART: &str = "webhook";
 
-/// Names of variables that end as those of keys do, and are of databases and routers.
+/// Variable names that end like those of secret keys, but belong to databases and routers.
 const OTHER_KEYS: [&str; 7] = [
     "foreign_key",
     "hash_key",
@@ -60,7 +60,7 @@ const OTHER_KEYS: [&str; 7] = [
     "sort_key",
 ];
 
-/// Ends of names of variables that tell something about a secret, or where it is.
+/// Ends of variable names that describe a secret, or where it is.
 const ABOUT: [&str; 26] = [
     "_file",
     "_path",
@@ -90,7 +90,7 @@ const ABOUT: [&str; 26] = [
     "_broker",
 ];
 
-/// Whether the value of something called `name` is to be masked.
+/// Whether the value of something called `name` must be masked.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     let plain = plain(name);
     (has_secret_part(&plain) || ENDS.iter().any(|end| plain.ends_with(end)))
@@ -121,7 +121,7 @@ pub(crate) fn is_scheme(word: &str) -> bool {
     SCHEMES.contains(&plain(word).as_str())
 }
 
-/// A name without what its spellings differ in.
+/// A name in lower case, without `_` and `-`.
 fn plain(name: &str) -> String {
     name.bytes()
         .filter(|b| !matches!(b, b'_' | b'-'))

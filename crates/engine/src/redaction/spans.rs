@@ -1,8 +1,8 @@
-//! Where secrets stand in a text: all of them in one pass, however many there are.
+//! Finds all secrets of a text in one pass, however many there are.
 //!
-//! An automaton for the forms of a hundred secrets takes some milliseconds to make, and as many for
-//! a mebibyte of text. Here each place of the text costs a multiplication and a bit, and only where
-//! a form's first bytes stand a search of those that begin with them.
+//! An automaton for the forms of a hundred secrets takes milliseconds to build, and as long again
+//! for each mebibyte of text. Here each position costs a multiplication and a bit test; only a
+//! position that matches the first bytes of a form costs a search among the forms with these bytes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,19 +10,19 @@ use std::time::Instant;
 
 use super::{SHORTEST, forms};
 
-/// Bytes of a secret's beginning that are taken for it where a text is cut: fewer are found at the
-/// end of many a text.
+/// Minimum bytes of a secret's beginning that are replaced at the end of a truncated text: fewer
+/// occur at the end of many texts.
 pub(super) const HEAD_MIN: usize = 3;
 
-/// The filter has two to the power of this bits: 32 KiB, which a processor's fastest cache holds.
+/// Binary logarithm of the filter's size in bits: 32 KiB, which fits a processor's fastest cache.
 const FILTER_BITS: u32 = 18;
 
-/// Bytes that rare forms of all secrets may have, with [`RARE_COST`] for each: there are some hundreds of
-/// a value with every special character.
+/// Maximum bytes of the rare forms of all secrets, counting [`RARE_COST`] extra for each. A value
+/// with every special character has some hundreds of them.
 const RARE_MAX: usize = 4 << 20;
 const RARE_COST: usize = 128;
 
-/// Places of a text after which the clock is looked at.
+/// Positions of a text between two checks of the clock.
 const LOOK_AFTER: usize = 4096;
 
 /// Finds all forms of all secrets at once.
@@ -33,20 +33,21 @@ pub(super) struct Finder {
     filter: Vec<u64>,
     /// First bytes → the forms that have them.
     beginnings: HashMap<[u8; SHORTEST], Range<usize>>,
-    /// Bytes of the longest.
+    /// Bytes of the longest form.
     longest: usize,
 }
 
 struct Form {
     text: Vec<u8>,
-    /// The secret.
+    /// The index of the secret.
     of: usize,
-    /// The longest other form that this one begins with.
+    /// The longest other form that is a prefix of this one.
     within: Option<usize>,
 }
 
 impl Finder {
-    /// A finder for these values, each with its secret, and of [`SHORTEST`] bytes at least.
+    /// Builds a finder for these values. Each has at least [`SHORTEST`] bytes, and comes with the
+    /// index of its secret.
     pub(super) fn new<'a>(values: impl Iterator<Item = (usize, &'a [u8])>) -> Self {
         let mut sorted: Vec<(Vec<u8>, usize)> = Vec::new();
         let mut room = RARE_MAX;
@@ -76,7 +77,7 @@ impl Finder {
             filter[word] |= bit;
             let at = forms.len();
             beginnings.entry(first).or_insert(at..at).end = at + 1;
-            // What a form begins with stands before it, and nothing else between the two.
+            // A prefix of a form sorts before it, and all forms between the two share this prefix.
             let mut within = forms.len().checked_sub(1);
             while let Some(at) = within
                 && !text.starts_with(&forms[at].text)
@@ -93,8 +94,8 @@ impl Finder {
         }
     }
 
-    /// Where secrets are, in order and apart, each with the secret that begins there. In a text that
-    /// is cut the beginning of one may stand at its end. `None` where that was not all `until` then.
+    /// The secrets in `text`: sorted, without overlaps, each with the secret that begins there. A
+    /// truncated text (`is_cut`) may end with the beginning of one. `None` if `until` passed first.
     pub(super) fn spans(
         &self,
         text: &[u8],
@@ -123,7 +124,7 @@ impl Finder {
             if self.filter[word] & bit != 0
                 && let Some(form) = self.longest_at(first, &text[start..])
             {
-                // The beginning of a longer one may stand before.
+                // The truncated secret at the end may begin before this one.
                 if let Some((head, of)) = head.filter(|(head, _)| *head <= start) {
                     add(head..text.len(), of);
                 }
@@ -142,12 +143,13 @@ impl Finder {
         self.forms.iter().map(|form| form.text.len())
     }
 
-    /// The longest form that a text begins with.
+    /// The longest form that `text` begins with.
     fn longest_at(&self, first: [u8; SHORTEST], text: &[u8]) -> Option<&Form> {
         let range = self.beginnings.get(&first)?;
         let forms = &self.forms[range.clone()];
         let before = forms.partition_point(|form| form.text.as_slice() <= text);
-        // All that the text begins with is what the last one before it begins with.
+        // Every form that is a prefix of `text` is the last form sorted before it, or a prefix of
+        // that form.
         let mut at = range.start + before.checked_sub(1)?;
         loop {
             let form = &self.forms[at];
@@ -158,20 +160,20 @@ impl Finder {
         }
     }
 
-    /// The beginning of a secret at the end of a text that is cut there.
+    /// The beginning of a secret at the end of a truncated text.
     fn head_of_cut(&self, text: &[u8]) -> Option<(usize, usize)> {
         self.head_at_end(text, HEAD_MIN)
             .or_else(|| self.head_at_end(without_padding(text), HEAD_MIN))
     }
 
-    /// Where at the end of a text the beginning of a secret is, of at least so many bytes: the
-    /// longest.
+    /// The position and the secret of the longest beginning of a secret, of at least `least` bytes,
+    /// at the end of `text`.
     pub(super) fn head_at_end(&self, text: &[u8], least: usize) -> Option<(usize, usize)> {
         let first = text.len().saturating_sub(self.longest.saturating_sub(1));
         let last = (text.len() + 1).checked_sub(least)?;
         (first..last).find_map(|start| {
             let end = &text[start..];
-            // One that is all of it is no beginning; a longer one follows.
+            // A form equal to `end` is complete; only a longer one can continue.
             let at = self
                 .forms
                 .partition_point(|form| form.text.as_slice() <= end);
@@ -181,14 +183,14 @@ impl Finder {
     }
 }
 
-/// The first bytes of a text, which has so many at least.
+/// The first [`SHORTEST`] bytes of a text, which has at least that many.
 fn first_bytes(text: &[u8]) -> [u8; SHORTEST] {
     let mut first = [0; SHORTEST];
     first.copy_from_slice(&text[..SHORTEST]);
     first
 }
 
-/// The place in the filter of what begins with these bytes.
+/// The word and the bit of the filter for these first bytes.
 fn place(first: [u8; SHORTEST]) -> (usize, u64) {
     let mut key = [0; 8];
     key[..SHORTEST].copy_from_slice(&first);
@@ -197,7 +199,7 @@ fn place(first: [u8; SHORTEST]) -> (usize, u64) {
     ((hash >> 6) as usize, 1 << (hash & 63))
 }
 
-/// `text` without what the end of its bytes has made of its last characters, where it is base64.
+/// Padded base64 without its padding and its last character, which depends on where the data ends.
 fn without_padding(text: &[u8]) -> &[u8] {
     match text {
         [whole @ .., _, b'=', b'='] | [whole @ .., _, b'='] => whole,

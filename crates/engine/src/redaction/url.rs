@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-/// The password of the URL whose authority begins at `run.start`: what stands between the first
-/// `:` and `last_at`, the last `@` of the run of text. An unescaped `@` or `/` of a password is in
-/// it; a port that is followed by a path with an `@` is none.
+/// The password of the URL whose authority begins at `run.start`: the text between the first `:`
+/// and `last_at`, the last `@` of the run. An unescaped `@` or `/` belongs to the password; a port
+/// followed by a path with an `@` is not a password.
 pub(crate) fn url_password(
     text: &str,
     run: Range<usize>,
@@ -14,7 +14,7 @@ pub(crate) fn url_password(
     let before = &text[run.start..last_at];
     let colon = before.find(':')?;
     if before[..colon].contains(['/', '?', '#']) {
-        return None; // the authority is over: a `:` of the path
+        return None; // this `:` belongs to the path
     }
     let password = &before[colon + 1..];
     let first = password

@@ -10,30 +10,30 @@ use serde_json::Value;
 use super::common_words::{is_known_default, is_weak};
 use super::{SHORTEST, Variable, is_secret_variable, url_password};
 
-/// Characters of a variable's name that are shown; a host's environment may hold any bytes.
+/// Maximum characters of a variable's name that are shown; a host's environment may hold any bytes.
 const NAME_MAX: usize = 128;
 
-/// Bytes of a value that are looked for as one; a longer one is as many secrets as it has parts.
+/// Maximum bytes of a secret; a longer value is split into several.
 const LONGEST: usize = 4096;
 
-/// Bytes of a URL's user that make it a token.
+/// Minimum bytes of a URL's user to count as a token.
 const TOKEN_MIN: usize = 20;
 
-/// Names of a DSN's parameters that hold a password, where a variable so named would not.
+/// Parameter names that mark a password in a DSN, but not as names of variables.
 const PARAMETERS: [&str; 3] = ["pass", "pwd", "auth"];
 
-/// Whether a variable may hold a secret: by its name, or because its value may have one inside.
+/// Whether a variable may hold a secret: by its name, or because its value may contain one.
 #[must_use]
 pub fn is_secret(name: &[u8], value: &[u8]) -> bool {
     (is_named_so(name) && counts(value)) || inside(value).iter().any(|part| counts(part))
 }
 
-/// Whether a value is looked for at all.
+/// Whether a value is searched for at all.
 fn counts(value: &[u8]) -> bool {
     value.len() >= SHORTEST || is_known_default(value)
 }
 
-/// Whether something called `name` in a text, `name=value`, is a password or the like.
+/// Whether the parameter `name` of `name=value` holds a password or another secret.
 pub(super) fn is_parameter(name: &str) -> bool {
     let name = name.trim();
     is_secret_variable(name) || PARAMETERS.iter().any(|it| name.eq_ignore_ascii_case(it))
@@ -43,12 +43,12 @@ fn is_named_so(name: &[u8]) -> bool {
     is_secret_variable(&String::from_utf8_lossy(name))
 }
 
-/// Secrets that are looked for at most, and their bytes: each has a dozen forms.
+/// Maximum number of secrets, and of their bytes: each has a dozen forms.
 const SECRETS_MAX: usize = 1000;
 const SECRETS_MAX_BYTES: usize = 256 << 10;
 
-/// The secrets in variables, each with the first name that has it; the first [`SECRETS_MAX`]. Lines of
-/// those that have several come last.
+/// The secrets in variables, each with the first name that has it; at most [`SECRETS_MAX`]. Single
+/// lines of multi-line values come last.
 pub(super) fn secrets(variables: &[Variable]) -> Vec<(String, Vec<u8>)> {
     let mut known = HashSet::new();
     let mut secrets = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn secrets(variables: &[Variable]) -> Vec<(String, Vec<u8>)> {
     for (name, value) in variables {
         let own = is_named_so(name).then(|| spellings(value));
         for value in own.into_iter().flatten().chain(inside(value)) {
-            // One place of a text is compared with so much at most.
+            // Parts bound the comparison at each position of a text.
             if !parts(&value).all(|part| add(name, part)) {
                 return secrets;
             }
@@ -79,7 +79,7 @@ pub(super) fn secrets(variables: &[Variable]) -> Vec<(String, Vec<u8>)> {
     secrets
 }
 
-/// The variables whose own value, or the password in it, is a word that protects nothing: their names.
+/// Names of the variables whose value, or a password in it, is weak (see `common_words`).
 pub(crate) fn weak(variables: &[Variable]) -> Vec<String> {
     let mut names = Vec::new();
     for (name, value) in variables {
@@ -96,20 +96,21 @@ pub(crate) fn weak(variables: &[Variable]) -> Vec<String> {
     names
 }
 
-/// Names of variables with weak secrets that are told.
+/// Maximum number of variables with weak secrets that are reported.
 const WEAK_MAX: usize = 20;
 
-/// A value in pieces of [`LONGEST`] bytes; nothing where it is too short to be looked for.
+/// A value in parts of [`LONGEST`] bytes; nothing if it is too short to be searched for.
 fn parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = (value.len() < LONGEST + SHORTEST).then_some(value);
     let pieces = value.chunks(LONGEST).filter(move |_| whole.is_none());
     whole.into_iter().chain(pieces).filter(|part| counts(part))
 }
 
-/// The lines of a value that are secrets by themselves: those of a key, and not what stands around it.
+/// The lines of a multi-line value that are secrets by themselves: those of a key, without its
+/// header and footer.
 fn lines(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let has_several = value.trim_ascii().contains(&b'\n');
-    // The texts in JSON are known already.
+    // `spellings` already covers the strings in JSON.
     let is_json = matches!(value.trim_ascii_start().first(), Some(b'{' | b'['));
     let lines = value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     lines
@@ -119,14 +120,14 @@ fn lines(value: &[u8]) -> impl Iterator<Item = &[u8]> {
         .flat_map(parts)
 }
 
-/// A value as it stands in its variable, and as applications use it.
+/// A value as its variable holds it, and as applications use it.
 fn spellings(value: &[u8]) -> Vec<Vec<u8>> {
     let mut spellings = vec![value.to_vec(), value.trim_ascii().to_vec()];
     let Ok(text) = std::str::from_utf8(value) else {
         return spellings;
     };
     let mut add = |text: String| spellings.push(text.into_bytes());
-    // A key in one line, and with the ends of its lines.
+    // A key with escaped or CRLF line ends.
     if text.contains("\\n") {
         add(text.replace("\\n", "\n"));
     }
@@ -136,7 +137,7 @@ fn spellings(value: &[u8]) -> Vec<Vec<u8>> {
     if let Ok(json) = serde_json::from_str(text) {
         strings(json).into_iter().for_each(&mut add);
     }
-    // Laravel's.
+    // Laravel's keys.
     if let Some(encoded) = text.strip_prefix("base64:") {
         add(encoded.to_owned());
         spellings.extend(STANDARD.decode(encoded));
@@ -144,7 +145,7 @@ fn spellings(value: &[u8]) -> Vec<Vec<u8>> {
     spellings
 }
 
-/// The texts in a JSON value that is not one itself.
+/// The strings in a JSON array or object; none for a plain string.
 fn strings(json: Value) -> Vec<String> {
     match json {
         Value::Array(items) => items.into_iter().flat_map(leaves).collect(),
@@ -160,7 +161,7 @@ fn leaves(json: Value) -> Vec<String> {
     }
 }
 
-/// A name as it stands in an answer.
+/// A name as answers show it.
 fn shown(name: &[u8]) -> String {
     String::from_utf8_lossy(name)
         .chars()
@@ -175,12 +176,12 @@ fn shown(name: &[u8]) -> String {
         .collect()
 }
 
-/// URLs in one value that are looked at, and bytes of each.
+/// Maximum number of URLs examined in one value, and of bytes in each.
 const URLS_MAX: usize = 100;
 const URL_MAX: usize = 2 * LONGEST;
 
-/// Passwords of URLs, and values of parameters whose names look secret, in the value of a variable
-/// of any name: `DATABASE_URL=mysql://shop:password@db/shop`, `DSN=pgsql:host=db;password=…`.
+/// Passwords of URLs, and values of secret-looking parameters, in the value of any variable:
+/// `DATABASE_URL=mysql://shop:password@db/shop`, `DSN=pgsql:host=db;password=…`.
 fn inside(value: &[u8]) -> Vec<Vec<u8>> {
     let Ok(text) = std::str::from_utf8(value) else {
         return Vec::new();
@@ -194,7 +195,7 @@ fn inside(value: &[u8]) -> Vec<Vec<u8>> {
         let start = at + "://".len();
         let rest = &text[start..];
         let rest = &rest[..rest.floor_char_boundary(URL_MAX)];
-        // Up to the end of the text, or to where the next one of a list begins.
+        // Ends with the text, or where the next URL of a list begins.
         let run = rest
             .split([' ', '\t', '\n', '"', '\''])
             .next()
@@ -205,7 +206,7 @@ fn inside(value: &[u8]) -> Vec<Vec<u8>> {
                 .map_or(run, |(run, _)| run),
             None => run,
         };
-        // A password may have an `@` in it, and so may what follows the authority.
+        // Both the password and the part after the authority may contain an `@`.
         let authority = run.split(['/', '?', '#']).next().unwrap_or(run);
         for part in [authority, run] {
             let last_at = part.rfind('@').map(|at| start + at);
@@ -213,7 +214,7 @@ fn inside(value: &[u8]) -> Vec<Vec<u8>> {
                 add(&text[password]);
             }
         }
-        // A token in the place of the user, as GitHub's; a password without one, as Redis'.
+        // A token as the user (GitHub), or a password without a user (Redis).
         let is_redis = ["redis", "rediss"]
             .iter()
             .any(|it| text[..at].ends_with(it));

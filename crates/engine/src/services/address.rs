@@ -6,16 +6,16 @@ use std::path::Path;
 
 use super::{SERVICES_MAX, Service};
 
-/// Bytes of a Unix socket's path (unix(7), `sun_path`, without the zero byte at its end).
+/// Maximum bytes of a Unix socket's path (unix(7), `sun_path`, without the final zero byte).
 const PATH_MAX: usize = 107;
 
-/// Characters of a host's name (RFC 1035, 2.3.4).
+/// Maximum characters of a host's name (RFC 1035, 2.3.4).
 const NAME_MAX: usize = 253;
 
 /// The services that a list declares, each once.
 ///
 /// # Errors
-/// Which of them is none, and why, in a sentence for the user.
+/// Which of them is invalid, and why, in a sentence for the user.
 pub(crate) fn declared<S: AsRef<str>>(list: &[S]) -> Result<Vec<Service>, String> {
     let mut services = Vec::new();
     let mut known = HashSet::new();
@@ -32,7 +32,7 @@ pub(crate) fn declared<S: AsRef<str>>(list: &[S]) -> Result<Vec<Service>, String
         }
         if services.len() > SERVICES_MAX {
             return Err(format!(
-                "{} services are declared; {SERVICES_MAX} are the most that a run may have.",
+                "{} services are declared; a run may have at most {SERVICES_MAX}.",
                 list.len()
             ));
         }
@@ -97,23 +97,23 @@ impl std::str::FromStr for Service {
 
 fn address_of(address: SocketAddr) -> Result<Service, String> {
     if address.ip().to_canonical().is_unspecified() {
-        return Err("that is any address, where a service has one".into());
+        return Err("it means any address, but a service needs a specific one".into());
     }
     Ok(Service::Address(address))
 }
 
 fn socket(text: &str) -> Result<Service, String> {
     if text.contains('\0') {
-        return Err("there is a NUL byte in it, which no path can have".into());
+        return Err("it contains a NUL byte, which no path may have".into());
     }
     if text.len() > PATH_MAX {
         return Err(format!(
-            "a socket's path has {PATH_MAX} bytes at most, this one {}",
+            "a socket's path has at most {PATH_MAX} bytes, this one has {}",
             text.len()
         ));
     }
     if text.ends_with('/') || Path::new(text).file_name().is_none() {
-        return Err("that is a directory, where a socket's path is needed".into());
+        return Err("it is a directory, but a socket's path is needed".into());
     }
     Ok(Service::Socket(text.into()))
 }
@@ -128,7 +128,7 @@ fn port_of(text: &str) -> Result<u16, String> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
         Ok(port) if digits && port > 0 => Ok(port),
-        _ => Err("its port is no number from 1 to 65535".into()),
+        _ => Err("its port is not a number from 1 to 65535".into()),
     }
 }
 
@@ -145,9 +145,9 @@ fn name(text: &str) -> Result<String, String> {
     }
     let is_of_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     if text.len() > NAME_MAX || !text.bytes().all(is_of_a_name) {
-        return Err("its host is no name of one".into());
+        return Err("its host is not a valid name".into());
     }
-    // What looks like an address and is none: 127.1, 0x7f.1, 10.0.0.256.
+    // Looks like an address, but is not one: 127.1, 0x7f.1, 10.0.0.256.
     if text
         .bytes()
         .last()
@@ -157,7 +157,7 @@ fn name(text: &str) -> Result<String, String> {
             .all(|byte| byte.is_ascii_hexdigit() || b".xX".contains(&byte))
         && text.contains('.')
     {
-        return Err("its host is no address of four numbers".into());
+        return Err("its host is not an address of four numbers".into());
     }
     Ok(text.to_ascii_lowercase())
 }

@@ -1,5 +1,5 @@
-//! Where services are declared, but for the request: the project's `composer.json` and the
-//! application's environment.
+//! Services declared outside of the request: in the project's `composer.json` and the application's
+//! environment.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::variables::{self, Variables};
 use super::{Service, declared};
 use crate::encode::read_bounded;
 
-/// Composer's file of a project.
+/// Composer's project file.
 const MANIFEST: &str = "composer.json";
 
 /// Our part of its `extra`.
@@ -18,19 +18,19 @@ const OWN: &str = "altair-eval";
 /// What a project declares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Declarations {
-    /// `extra.altair-eval.services`, where there is such a list; or what is wrong with it.
+    /// `extra.altair-eval.services`, if there is such a list; `Err` says what is wrong with it.
     pub manifest: Option<Result<Vec<Service>, String>>,
-    /// What the environment says.
+    /// Services found in the environment.
     pub environment: Vec<Found>,
 }
 
 /// A service that was found, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
-    /// Which.
+    /// The service.
     #[serde(serialize_with = "as_text")]
     pub service: Service,
-    /// What it was found in, without passwords: `DATABASE_URL=mysql://shop:***@db/shop (.env)`.
+    /// Where it was found, without passwords: `DATABASE_URL=mysql://shop:***@db/shop (.env)`.
     #[serde(serialize_with = "as_str")]
     pub from: Arc<str>,
 }
@@ -44,7 +44,7 @@ fn as_text<S: serde::Serializer>(service: &Service, to: S) -> Result<S::Ok, S::E
 }
 
 impl Declarations {
-    /// The file whose content [`Declarations::of`] takes, below the root.
+    /// The file in the project root whose content [`Declarations::of`] takes.
     pub(crate) const FILE: &str = MANIFEST;
 
     /// What the content of `composer.json` and the environment declare.
@@ -55,7 +55,7 @@ impl Declarations {
         }
     }
 
-    /// What holds where the request says nothing, and whether each has to be usable.
+    /// The services that apply if the request names none.
     ///
     /// # Errors
     /// What is wrong with the list of `composer.json`.
@@ -90,7 +90,7 @@ impl Declarations {
 fn of_manifest(text: &[u8]) -> Option<Result<Vec<Service>, String>> {
     let manifest = match read_bounded(text) {
         Ok(manifest) => manifest,
-        // It may be the list that is not seen.
+        // The unreadable part may be the list.
         Err(error) if text.windows(OWN.len()).any(|part| part == OWN.as_bytes()) => {
             return Some(Err(format!(
                 "{MANIFEST} cannot be read, and may declare services: {error}."

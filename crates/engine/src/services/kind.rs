@@ -1,4 +1,4 @@
-//! Kinds of services: what they are called, and where they are where nothing is said.
+//! Kinds of services: their names and default locations.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(super) enum Kind {
     Amqps,
 }
 
-/// Names of kinds: schemes of URLs, drivers of DSNs, and what `DB_CONNECTION` and its like say.
+/// Names of kinds: schemes of URLs, drivers of DSNs, and values of `DB_CONNECTION` and the like.
 const NAMES: &[(&str, Kind)] = &[
     ("mysql", Kind::MySql),
     ("mysql2", Kind::MySql),
@@ -42,8 +42,8 @@ const NAMES: &[(&str, Kind)] = &[
     ("amqps", Kind::Amqps),
 ];
 
-/// Where MySQL's clients look for a server on `localhost`, which to them is a socket. What PHP was
-/// configured with, in the distributions.
+/// Where MySQL clients look for a server on `localhost`, which means a socket to them: the paths
+/// that distributions configure PHP with.
 const MYSQL_SOCKETS: &[&str] = &[
     "/var/run/mysqld/mysqld.sock",
     "/run/mysqld/mysqld.sock",
@@ -52,7 +52,8 @@ const MYSQL_SOCKETS: &[&str] = &[
     "/tmp/mysql.sock",
 ];
 
-/// Where PostgreSQL's client looks for a server where no host is named (libpq, `unix_socket_directories`).
+/// Where PostgreSQL's client looks for a server if no host is named (libpq,
+/// `unix_socket_directories`).
 const POSTGRESQL_DIRECTORIES: &[&str] = &["/var/run/postgresql", "/run/postgresql", "/tmp"];
 
 impl Kind {
@@ -63,7 +64,7 @@ impl Kind {
         known.map(|(_, kind)| *kind)
     }
 
-    /// The port where none is named.
+    /// The default port.
     pub(super) fn port(self) -> u16 {
         match self {
             Self::MySql => 3306,
@@ -77,20 +78,20 @@ impl Kind {
         }
     }
 
-    /// The kind of database that usually has a port.
+    /// The kind of database with this default port.
     pub(super) fn of_database_at(port: u16) -> Option<Self> {
         let databases = [Self::MySql, Self::PostgreSql, Self::SqlServer];
         databases.into_iter().find(|kind| kind.port() == port)
     }
 
-    /// Whether it is one of SQL's.
+    /// Whether it is an SQL database.
     pub(super) fn is_database(self) -> bool {
         Self::of_database_at(self.port()).is_some()
     }
 
-    /// What the host of a variable means: a name, an address, with or without a port, or a path. MySQL's
-    /// clients take `localhost` for a socket, whatever the port, unless they are told to use TCP: it is
-    /// both.
+    /// The services that a variable's host stands for: a name or an address, with or without a
+    /// port, or a path. MySQL clients use a socket for `localhost`, whatever the port, unless told
+    /// to use TCP; this gives both.
     pub(super) fn services(self, host: &str, port: u16) -> Vec<Service> {
         let host = host.trim();
         let host = host.split_once("://").map_or(host, |(_, host)| host);
@@ -117,7 +118,7 @@ impl Kind {
         services
     }
 
-    /// A socket's path; the directory of one, for PostgreSQL.
+    /// The service at a socket's path or, for PostgreSQL, in a socket's directory.
     pub(super) fn of_path(self, path: &str, port: u16) -> Vec<Service> {
         let path = if self == Self::PostgreSql && !path.contains(".s.PGSQL.") {
             postgresql_socket(Path::new(path), port)
@@ -128,7 +129,7 @@ impl Kind {
         service.into_iter().collect()
     }
 
-    /// Where a client looks that is told no host.
+    /// Where a client looks if no host is given.
     pub(super) fn sockets(self, port: u16) -> Option<Service> {
         let directories = POSTGRESQL_DIRECTORIES.iter().map(Path::new);
         let paths = directories.map(|directory| postgresql_socket(directory, port));

@@ -1,9 +1,9 @@
 //! Services: addresses that a run may connect to while the network is off.
 //!
 //! They are declared by the request, else by the project's `composer.json`, else found in the
-//! application's environment; the first of these that there is decides. Names are resolved here,
-//! once for each run: the child finds exactly these answers in a hosts file of its own, and asks
-//! nobody.
+//! application's environment; the first source that exists decides. Names are resolved here, once
+//! for each run: the child finds exactly these answers in a hosts file of its own, and queries no
+//! name server.
 
 mod address;
 mod declarations;
@@ -24,10 +24,10 @@ pub use declarations::Found;
 pub(crate) use resolve::resolve;
 pub(crate) use variables::Variables;
 
-/// The most services that one run may have: what declares more is a mistake.
+/// Maximum number of services of a run: declaring more is a mistake.
 pub const SERVICES_MAX: usize = 1000;
 
-/// Bytes of `composer.json` that are read: what is larger is none.
+/// Maximum bytes of `composer.json`: a larger file is ignored.
 pub(crate) const MANIFEST_MAX_BYTES: u64 = 1 << 20;
 
 /// A service as it was declared.
@@ -56,7 +56,7 @@ impl std::fmt::Display for Service {
     }
 }
 
-/// Services with the addresses that they have, for one run.
+/// Services with their resolved addresses, for one run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Services {
     addresses: Vec<SocketAddr>,
@@ -65,31 +65,31 @@ pub(crate) struct Services {
     names: Vec<(String, Vec<IpAddr>)>,
 }
 
-/// Where name lookups find answers, and in which order (nsswitch.conf(5)).
+/// Sources of name lookups, and their order (nsswitch.conf(5)).
 const SWITCH: &str = "/etc/nsswitch.conf";
 
 impl Services {
-    /// Whether there is none.
+    /// Whether there are no services.
     pub(crate) fn is_empty(&self) -> bool {
         !self.has_tcp() && !self.has_sockets()
     }
 
-    /// Whether there is one to connect to by TCP.
+    /// Whether a service is reached by TCP.
     pub(crate) fn has_tcp(&self) -> bool {
         !self.addresses.is_empty()
     }
 
-    /// Whether there is one that has a path.
+    /// Whether a service has a path.
     pub(crate) fn has_sockets(&self) -> bool {
         !self.sockets.is_empty()
     }
 
-    /// The paths of those that have one. What is there may be no socket.
+    /// The paths of services that have one. The file there may not be a socket.
     pub(crate) fn paths(&self) -> impl Iterator<Item = PathBuf> {
         self.sockets.iter().map(|socket| socket.named.clone())
     }
 
-    /// The addresses of those that have some.
+    /// The addresses of services that have some.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         self.addresses.clone()
     }
@@ -102,7 +102,7 @@ impl Services {
         ports
     }
 
-    /// What the host connects a run to. `internet`: to any address besides.
+    /// What the host connects a run to. `internet`: also any other address.
     pub(crate) fn connections(&self, internet: bool) -> Connections {
         Connections {
             addresses: self.addresses.clone(),
@@ -111,7 +111,7 @@ impl Services {
         }
     }
 
-    /// The files by which a run looks up names: these, `localhost`, and no other.
+    /// The files by which a run looks up names: only these names and `localhost`.
     pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut hosts = String::new();
         for (name, answers) in &self.names {
@@ -124,7 +124,7 @@ impl Services {
         }
         vec![
             ("/etc/hosts".into(), hosts.into_bytes()),
-            // All answers of a name, not only the first (host.conf(5)).
+            // All addresses of a name, not only the first (host.conf(5)).
             ("/etc/host.conf".into(), b"multi on\n".to_vec()),
             (
                 SWITCH.into(),
@@ -134,13 +134,13 @@ impl Services {
     }
 }
 
-/// Whether there is a socket at a path; `None`: nothing.
+/// Whether there is a socket at a path; `None` if nothing is there.
 fn is_socket(path: &Path) -> Option<bool> {
     let meta = path.symlink_metadata().ok()?;
     Some(meta.file_type().is_socket())
 }
 
-/// The host's own switch, but for hosts.
+/// The host's own switch, with its `hosts` line replaced.
 fn switch(own: &[u8]) -> Vec<u8> {
     let mut text = b"hosts: files\n".to_vec();
     for line in own.split_inclusive(|byte| *byte == b'\n') {

@@ -13,21 +13,21 @@ use super::{Service, Services, is_socket};
 use crate::error::reason;
 use crate::owner::FILE_PATIENCE;
 
-/// How long an answer counts: calls that follow each other ask once.
+/// How long an answer is reused: consecutive calls ask once.
 const FRESH: Duration = Duration::from_secs(5);
 
-/// How long names are waited for that a run may have no use for.
+/// Maximum wait for names that a run may not need.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Resolves services. A name is looked up by the system, as the application would outside, until
-/// `until`. Where not `strict`, nobody has asked for them in particular: addresses of the link and
-/// sockets of daemons are left out. Sockets are looked at as `user`, the one that the run has, where the
-/// host may do more. The answers are in an order of their own: a name server may give
-/// them in another one each time, and the template is to be the same.
+/// Resolves services. The system looks up names, as for the application outside, until `until`. If
+/// not `strict`, nobody asked for these services explicitly: link-local addresses and sockets of
+/// daemons are left out. Sockets are examined as `user`, the run's user, since the host may have
+/// more rights. The addresses are sorted: a name server may change their order, but the template
+/// must stay the same.
 ///
 /// # Errors
-/// Where `strict`: which name has no address, and why, in a sentence for the user. Else it is left
-/// out, and the application finds that it has none.
+/// If `strict`: which name has no address, and why, in a sentence for the user. Otherwise the name
+/// is left out, and the application finds no address for it.
 pub(crate) fn resolve(
     services: &[Service],
     strict: bool,
@@ -50,7 +50,7 @@ pub(crate) fn resolve(
                 let Some((socket, is_socket)) = sockets.pop_front() else {
                     continue;
                 };
-                // Nobody has asked for these.
+                // Nobody asked for these explicitly.
                 if !strict && (is_of_daemon(&socket.named) || is_of_daemon(&socket.path)) {
                     continue;
                 }
@@ -61,7 +61,7 @@ pub(crate) fn resolve(
                 }
                 resolved.sockets.push(socket);
             }
-            // Nobody has asked for this one.
+            // Nobody asked for this one explicitly.
             Service::Address(_) => {}
             Service::Host { name, port } => match answers.next(name, until, strict) {
                 Ok(mut ips) => {
@@ -84,7 +84,7 @@ pub(crate) fn resolve(
     Ok(resolved)
 }
 
-/// Addresses of the link, among them those under which clouds give out keys to whoever asks.
+/// Link-local addresses, including those at which clouds give keys to anyone who asks.
 fn is_of_link(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(v4) => v4.is_link_local(),
@@ -92,7 +92,7 @@ fn is_of_link(ip: IpAddr) -> bool {
     }
 }
 
-/// Sockets of those that do what they are told, with more rights than who tells them.
+/// Sockets of daemons that act on requests with more rights than the requester has.
 const DAEMONS: &[&str] = &[
     "containerd.sock",
     "crio.sock",
@@ -106,10 +106,10 @@ fn is_of_daemon(path: &Path) -> bool {
         .is_some_and(|name| DAEMONS.iter().any(|daemon| name == *daemon))
 }
 
-/// A socket, and whether it is one; `None`: there is nothing.
+/// A socket's location, and whether a socket is there; `None` if nothing is.
 type Found = (LocalSocket, Option<bool>);
 
-/// The sockets among services, in their order.
+/// The sockets among `services`, in order.
 fn sockets(
     services: &[Service],
     user: Option<RunAs>,
@@ -144,10 +144,10 @@ fn sockets(
     })
 }
 
-/// How long paths are looked at in any case: it takes microseconds.
+/// Minimum time for examining paths, which takes microseconds.
 const PATIENCE_MIN: Duration = Duration::from_millis(50);
 
-/// Where a socket is. One that is not there yet is where its directory is.
+/// The real path of a socket. If it does not exist yet, its name in the real path of its directory.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| {
         let directory = path.parent().and_then(|parent| parent.canonicalize().ok());
@@ -160,11 +160,11 @@ fn real(path: &Path) -> PathBuf {
 
 type Answer = Result<Vec<IpAddr>, String>;
 
-/// The last answers. Never waited for: in a fork of the host it may be locked by a thread that is not
-/// there.
+/// The last answers. The lock is only tried: in a fork of the host, a thread that does not exist
+/// there may hold it.
 static KNOWN: LazyLock<Mutex<HashMap<String, (Answer, Instant)>>> = LazyLock::new(Mutex::default);
 
-/// Names that are remembered.
+/// Maximum number of remembered names.
 const KNOWN_MAX: usize = 2 * super::SERVICES_MAX;
 
 fn remember(name: &str, answer: &Answer) {
@@ -188,9 +188,8 @@ struct Answers {
     known: Vec<(String, Answer)>,
 }
 
-/// Looks up all names, on a thread of its own: the system's lookup cannot be told how long to wait,
-/// and a name server that does not answer is waited for longer than a run may take. The thread ends
-/// with its lookup.
+/// Looks up all names on a separate thread: the system's lookup has no timeout, and waits for an
+/// unresponsive name server longer than a run may take. The thread ends with its lookup.
 fn lookup(services: &[Service]) -> Answers {
     let (mut known, mut names): (Vec<(String, Answer)>, Vec<String>) = Default::default();
     for service in services {
@@ -206,13 +205,13 @@ fn lookup(services: &[Service]) -> Answers {
     }
     let (sender, of_thread) = channel();
     if !names.is_empty() {
-        // Where there is no thread to be had, nothing comes.
+        // If no thread can be started, no answer arrives.
         let _ = thread::start("altair-names", move || {
             for name in names {
                 let answer = look_up(&name);
                 remember(&name, &answer);
                 if sender.send((name, answer)).is_err() {
-                    return; // nobody waits any more
+                    return; // the receiver is gone
                 }
             }
         });
@@ -221,7 +220,7 @@ fn lookup(services: &[Service]) -> Answers {
 }
 
 fn look_up(name: &str) -> Answer {
-    // The port is left as it is given.
+    // The port does not matter.
     let found = (name, 0).to_socket_addrs().map_err(|error| {
         let text = error.to_string();
         let why = text.rsplit(": ").next().unwrap_or(&text).to_lowercase();
@@ -229,7 +228,8 @@ fn look_up(name: &str) -> Answer {
     })?;
     let mut ips = Vec::new();
     for ip in found.map(|address| address.ip()) {
-        // Whoever answers that means a name that is blocked; to connect there is to connect here.
+        // An unspecified address means that the name is blocked; connecting to it would connect to
+        // this machine.
         if !ip.is_unspecified() && !ips.contains(&ip) {
             ips.push(ip);
         }
@@ -242,7 +242,7 @@ fn look_up(name: &str) -> Answer {
 }
 
 impl Answers {
-    /// The answer to a name.
+    /// Waits for the answer to a name.
     fn next(&mut self, name: &str, until: Instant, strict: bool) -> Answer {
         loop {
             if let Some((_, answer)) = self.known.iter().find(|(known, _)| known == name) {
@@ -254,7 +254,7 @@ impl Answers {
                 Err(_) => {
                     let answer = Err("no name server has answered in time".into());
                     if !strict {
-                        // The next call is not to wait for it as long again.
+                        // The next call must not wait as long for it again.
                         remember(name, &answer);
                     }
                     return answer;

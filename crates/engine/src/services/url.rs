@@ -3,11 +3,11 @@
 use super::Service;
 use super::kind::Kind;
 
-/// The services of a URL, or of a DSN of PDO's, whose scheme is that of a database or the like. Several
-/// hosts, and several URLs, are separated by commas; `most` are looked at. `plain`: the kind where the
-/// scheme says nothing but how it is connected to (`tcp`, `tls`, `unix`).
+/// The services of a URL or a PDO DSN whose scheme is that of a database or the like. Commas
+/// separate several hosts, and several URLs; at most `most` are examined. `plain`: the kind if the
+/// scheme only says how to connect (`tcp`, `tls`, `unix`).
 pub(super) fn services(value: &str, plain: Option<Kind>, most: usize) -> Vec<Service> {
-    // A comma may be of a password, or between the hosts of one URL.
+    // A comma may also be part of a password, or separate the hosts of one URL.
     let is_list = value.split(',').take(most).all(|part| part.contains("://"));
     let urls = value.split(if is_list { "," } else { "\0" }).take(most);
     urls.flat_map(|url| of_one(url.trim(), plain, most))
@@ -27,7 +27,7 @@ fn of_one(url: &str, plain: Option<Kind>, most: usize) -> Vec<Service> {
         return of_dsn(rest, kind, most);
     };
     let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
-    // A password may have a slash in it, and so may a path have an `@`: it is seldom both.
+    // A password may contain a slash, and a path an `@`; both together are rare.
     let hosts = match before.rsplit_once('@') {
         Some((_, hosts)) => hosts,
         None => before,
@@ -61,7 +61,7 @@ fn of_one(url: &str, plain: Option<Kind>, most: usize) -> Vec<Service> {
     services
 }
 
-/// The rest of a DSN of PDO's: `host=db;port=3306;dbname=shop`.
+/// The rest of a PDO DSN: `host=db;port=3306;dbname=shop`.
 fn of_dsn(rest: &str, kind: Kind, most: usize) -> Vec<Service> {
     let value = |wanted: &str| {
         let mut pairs = rest
@@ -81,7 +81,8 @@ fn of_dsn(rest: &str, kind: Kind, most: usize) -> Vec<Service> {
         .collect()
 }
 
-/// A value as it may be shown: a URL without its user and parameters, a DSN with what says where.
+/// A value that is safe to show: a URL without its user and parameters, a DSN with its location
+/// only.
 pub(super) fn shown(value: &str) -> String {
     if let Some((scheme, rest)) = value.split_once("://") {
         let before = rest.split_once('?').map_or(rest, |(before, _)| before);

@@ -7,21 +7,21 @@ use super::{Found, Service, url};
 
 /// The variables of an application.
 pub(crate) trait Variables {
-    /// The value of one, and the file that it stands in; no file for the environment.
+    /// The value of a variable, and the file that sets it; `None` for the environment.
     fn value(&self, name: &str) -> Option<(String, Option<String>)>;
-    /// All that there are, each once.
+    /// All names, each once.
     fn names(&self) -> Vec<&str>;
 }
 
-/// Services that an environment names at most: one with more is no application's.
+/// Maximum number of services found in an environment: no application has more.
 const FOUND_MAX: usize = 100;
 
-/// Bytes of a value that are shown.
+/// Maximum bytes of a value that are shown.
 const SHOWN_MAX: usize = 200;
 
 /// Words of a name that say which service it is about.
 const SUBJECTS: &[(&str, Option<Kind>)] = &[
-    // Of the kind that another variable says.
+    // Another variable names the kind.
     ("DB", None),
     ("DATABASE", None),
     ("MYSQL", Some(Kind::MySql)),
@@ -45,11 +45,12 @@ const ROLES: &[&str] = &[
     "READ", "WRITE", "READER", "WRITER", "PRIMARY", "REPLICA", "MASTER", "SLAVE",
 ];
 
-/// Variables that say of which kind a database is: of Laravel's, and of other configurations.
+/// Last words of variables that name the kind of a database: Laravel's, and that of other
+/// configurations.
 const KINDS: &[&str] = &["CONNECTION", "DRIVER"];
 
-/// The services that variables name. What cannot be read is passed over: how it is to be read is
-/// the application's affair.
+/// The services that variables name. Unreadable values are skipped: only the application knows how
+/// to read them.
 pub(super) fn services(variables: &dyn Variables) -> Vec<Found> {
     let mut found = Finder {
         variables,
@@ -82,23 +83,23 @@ pub(super) fn services(variables: &dyn Variables) -> Vec<Found> {
 /// The name of a variable that holds a host, or several.
 #[derive(Debug, PartialEq, Eq)]
 struct HostName<'a> {
-    /// What stands before the subject: `SHOP_` of `SHOP_DB_HOST`.
+    /// The part before the subject: `SHOP_` of `SHOP_DB_HOST`.
     prefix: &'a str,
     /// `DB`, `MYSQL` and their like.
     subject: &'a str,
     kind: Option<Kind>,
-    /// The names of variables that may have its port, the first before the others.
+    /// Names of variables that may have its port, in order of precedence.
     ports: Vec<String>,
 }
 
 impl<'a> HostName<'a> {
-    /// What a name says: `DB_HOST`, `SHOP_DB_HOST`, `DB_READ_HOST`, `DB_HOST_2`, `PGHOST`.
+    /// Parses a name: `DB_HOST`, `SHOP_DB_HOST`, `DB_READ_HOST`, `DB_HOST_2`, `PGHOST`.
     fn of(name: &'a str) -> Option<Self> {
         let (before, after) = name.rsplit_once("HOST")?;
         let plural = ["NAME", "S"].iter().find_map(|it| after.strip_prefix(it));
         let after = plural.unwrap_or(after);
         let (prefix, subject, kind) = SUBJECTS.iter().find_map(|(subject, kind)| {
-            // `PGHOST`; else in words, one of which says which it is of several.
+            // `PGHOST`; otherwise words, the last of which may be a role.
             let words = before.strip_suffix('_').unwrap_or(before);
             let words =
                 words.rsplit_once('_').map_or(
@@ -128,7 +129,7 @@ impl<'a> HostName<'a> {
         })
     }
 
-    /// Whether it is that of the database which is no other's.
+    /// Whether it is the host of the default database.
     fn is_plain_database(&self) -> bool {
         self.prefix.is_empty() && ["DB", "DATABASE"].contains(&self.subject)
     }
@@ -148,7 +149,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// A variable that says something.
+    /// A variable whose value is neither empty nor `null`.
     fn value(&self, name: &str) -> Option<(String, Option<String>)> {
         let (value, file) = self.variables.value(name)?;
         let value = value.trim().to_owned();
@@ -159,7 +160,7 @@ impl Finder<'_> {
         self.value(name).map(|(value, _)| value)
     }
 
-    /// Notes what a variable has named.
+    /// Records the services that a variable names.
     fn note(&mut self, name: &str, services: impl IntoIterator<Item = Service>) {
         let mut services = services.into_iter().peekable();
         if services.peek().is_none() {
@@ -192,7 +193,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Of which kind the databases are whose variables begin so, as far as variables say.
+    /// The kind of the databases whose variables begin with `before`, if a variable names it.
     fn database(&self, before: &str) -> Option<String> {
         KINDS
             .iter()
@@ -229,7 +230,7 @@ impl Finder<'_> {
         self.note(name, services.collect::<Vec<_>>());
     }
 
-    /// Where Laravel looks for a database of which only the kind is said.
+    /// Records where Laravel looks for a database of which only the kind is set.
     fn default_database(&mut self) {
         if self.text("DB_SOCKET").is_some() {
             return;

@@ -1,23 +1,23 @@
-//! A text as the server's own scanner cuts it, for texts in which a name may be in a string or in a
-//! comment. What cannot be cut for certain is not cut.
+//! Tokenizes a text as the server's own scanner does, for texts in which a name may be in a string
+//! or a comment. Does not tokenize what is ambiguous.
 
 use super::words::{Comment, Versioned, comment, is_of_word};
 use super::{Dialect, Reading};
 
-/// What a piece is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A keyword, a name without quotes, or a number.
     Word,
-    /// What is inside of the quotes of a name.
+    /// The inside of a quoted name.
     Name,
-    /// What is inside of a string.
+    /// The inside of a string.
     Text,
     /// A single character, or MySQL's `\N`.
     Mark,
 }
 
-/// A piece of a text.
+/// A token of a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'a> {
     pub(crate) kind: Kind,
@@ -34,8 +34,8 @@ impl Token<'_> {
     }
 }
 
-/// The pieces of a text of MySQL's in each way in which the server may cut it: what it does with comments
-/// for some versions and with double quotes is not known. `None` where there may be others.
+/// The tokens of a MySQL text for each way in which the server may read it: how it treats version
+/// comments and double quotes is unknown. `None` if there may be other ways.
 pub(super) fn each_way(reading: Reading, text: &[u8]) -> Option<Vec<Vec<Token<'_>>>> {
     let has = |mark: &[u8]| text.windows(mark.len()).any(|at| at == mark);
     let versioned = has(b"/*!") || has(b"/*M!");
@@ -49,23 +49,23 @@ pub(super) fn each_way(reading: Reading, text: &[u8]) -> Option<Vec<Vec<Token<'_
     ways.into_iter()
         .filter(|(way, is_ansi)| (versioned || *way == Versioned::Executed) && (quoted || !is_ansi))
         .map(|(versioned, is_ansi)| {
-            let cut = Lexer::of(Dialect::MySql, reading, text);
-            let cut = Lexer {
+            let lexer = Lexer::of(Dialect::MySql, reading, text);
+            let lexer = Lexer {
                 versioned,
                 is_ansi,
-                ..cut
+                ..lexer
             };
-            cut.collect()
+            lexer.collect()
         })
         .collect()
 }
 
-/// The pieces of a text, without comments. `None` where it could be cut in more than one way.
-pub(super) fn pieces(dialect: Dialect, reading: Reading, text: &[u8]) -> Option<Vec<Token<'_>>> {
+/// The tokens of a text, without comments. `None` if it is ambiguous.
+pub(super) fn tokens(dialect: Dialect, reading: Reading, text: &[u8]) -> Option<Vec<Token<'_>>> {
     Lexer::of(dialect, reading, text).collect()
 }
 
-/// A text that is cut piece by piece, up to where it could be cut in more than one way: `None` is there.
+/// Yields the tokens of a text, up to the point where it is ambiguous: `None` marks that point.
 pub(crate) struct Lexer<'a> {
     dialect: Dialect,
     reading: Reading,
@@ -73,11 +73,11 @@ pub(crate) struct Lexer<'a> {
     rest: &'a [u8],
     last: Option<Kind>,
     is_stuck: bool,
-    /// What the server does with comments for some versions.
+    /// How the server treats version comments.
     versioned: Versioned,
-    /// Whether one of those that it executes is open.
+    /// Whether a version comment that it executes is open.
     is_in_versioned: bool,
-    /// Whether MySQL's double quotes are those of names (`ANSI_QUOTES`); else of strings.
+    /// Whether MySQL's double quotes enclose names (`ANSI_QUOTES`) instead of strings.
     is_ansi: bool,
 }
 
@@ -99,8 +99,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next piece, which there is; `None` where it is not certain.
-    fn cut(&mut self) -> Option<Token<'a>> {
+    /// Reads the next token, which must exist; `None` if it is ambiguous.
+    fn token(&mut self) -> Option<Token<'a>> {
         let Self { dialect, rest, .. } = *self;
         let (first, after) = rest.split_first()?;
         let (kind, inside, after) = match (dialect, first) {
@@ -114,16 +114,16 @@ impl<'a> Lexer<'a> {
                 quoted(Kind::Name, b'"', escapes, after)?
             }
             (Dialect::MySql, b'`') => quoted(Kind::Name, b'`', false, after)?,
-            // The quotes of names in a mode of MariaDB's; else it does not stand outside of strings.
+            // Quotes names in a mode of MariaDB; otherwise it does not occur outside strings.
             (Dialect::MySql, b'[') => return None,
             (Dialect::PostgreSql, b'"') => quoted(Kind::Name, b'"', false, after)?,
             (Dialect::PostgreSql, b'$') => dollar(rest)?,
             (Dialect::PostgreSql, b'0'..=b'9') => number(rest)?,
-            // A word of its own, whatever stands behind it.
+            // A token of its own, whatever follows.
             (Dialect::MySql, b'\\') if after.first() == Some(&b'N') => {
                 (Kind::Mark, &rest[..2], &after[1..])
             }
-            // White space in some character sets, and a part of a name in others.
+            // White space in some character sets, part of a name in others.
             (Dialect::MySql, 0x80..) => (Kind::Mark, &rest[..1], after),
             _ if is_of_word(*first) => {
                 let is_mysql = dialect == Dialect::MySql;
@@ -133,7 +133,7 @@ impl<'a> Lexer<'a> {
             }
             _ => (Kind::Mark, &rest[..1], after),
         };
-        // A string that goes on in the next line has the escapes of its beginning.
+        // A string that continues on the next line has the escapes of its beginning.
         let may_go_on = dialect == Dialect::PostgreSql && self.last == Some(Kind::Text);
         if kind == Kind::Text && may_go_on {
             return None;
@@ -143,17 +143,17 @@ impl<'a> Lexer<'a> {
         Some(Token { kind, text: inside })
     }
 
-    /// Goes to the next piece. `None` where it is not certain where that is.
+    /// Skips to the next token. `None` if its position is ambiguous.
     fn skip(&mut self) -> Option<()> {
         loop {
             let first = *self.rest.first()?;
-            // A vertical tab is space to MySQL, and to PostgreSQL from version 16 on.
+            // A vertical tab is white space to MySQL, and to PostgreSQL from version 16 on.
             if first.is_ascii_whitespace() || first == 0x0b {
                 self.rest = &self.rest[1..];
                 continue;
             }
             match comment(self.dialect, self.rest) {
-                // MySQL's hints end where others may not, if there are quotes in them.
+                // MySQL's hints end elsewhere than other comments if they contain quotes.
                 Some(Comment::Plain(after)) => {
                     let inside = &self.rest[..self.rest.len() - after.len()];
                     if inside.starts_with(b"/*+") && inside.iter().any(|byte| QUOTES.contains(byte))
@@ -162,7 +162,8 @@ impl<'a> Lexer<'a> {
                     }
                     self.rest = after;
                 }
-                // It is executed or not. Without quotes and further comments it ends at one place.
+                // It is executed or skipped. Without quotes and further comments its end is
+                // unambiguous.
                 Some(Comment::Versioned(inside)) => {
                     let length = inside.windows(2).position(|at| at == b"*/")?;
                     let is_sure = |byte: &u8| !QUOTES.contains(byte) && !b"/*-#".contains(byte);
@@ -175,7 +176,7 @@ impl<'a> Lexer<'a> {
                         Versioned::Skipped => &inside[length + 2..],
                     };
                 }
-                // Elsewhere it is a star, and behind it a comment may begin.
+                // Otherwise it is a star, and a comment may begin after it.
                 None if self.is_in_versioned && self.rest.starts_with(b"*/") => {
                     self.is_in_versioned = false;
                     self.rest = &self.rest[2..];
@@ -190,22 +191,22 @@ impl<'a> Iterator for Lexer<'a> {
     type Item = Option<Token<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let piece = match self.is_stuck {
+        let token = match self.is_stuck {
             true => None,
-            false => self.skip().and_then(|()| self.cut()),
+            false => self.skip().and_then(|()| self.token()),
         };
-        if piece.is_none() && self.rest.is_empty() {
+        if token.is_none() && self.rest.is_empty() {
             return None;
         }
-        if piece.is_none() {
-            // It is told once.
+        if token.is_none() {
+            // Yield this only once.
             self.rest = &[];
         }
-        Some(piece)
+        Some(token)
     }
 }
 
-/// Whether an `E` before a string says that it has escapes.
+/// Returns whether an `E` before a string enables escapes in it.
 fn is_escape_string(dialect: Dialect, text: &[u8], rest: &[u8]) -> bool {
     let before = &text[..text.len() - rest.len()];
     dialect == Dialect::PostgreSql
@@ -218,7 +219,7 @@ fn is_escape_string(dialect: Dialect, text: &[u8], rest: &[u8]) -> bool {
 
 type Quoted<'a> = (Kind, &'a [u8], &'a [u8]);
 
-/// What is inside of quotes, and what is after them. A quote is doubled to stand for itself.
+/// The text up to the closing quote, and the text after it. A doubled quote stands for itself.
 fn quoted(kind: Kind, quote: u8, escapes: bool, text: &[u8]) -> Option<Quoted<'_>> {
     let mut at = 0;
     loop {
@@ -227,7 +228,7 @@ fn quoted(kind: Kind, quote: u8, escapes: bool, text: &[u8]) -> Option<Quoted<'_
             [first, second, ..] if first == quote && second == quote => at += 2,
             [first, ..] if first == quote => return Some((kind, &text[..at], &text[at + 1..])),
             [_, ..] => at += 1,
-            // The server takes none that does not end.
+            // The server rejects it if it does not end.
             [] => return Some((kind, &text[..at], &[])),
         }
     }
@@ -241,7 +242,7 @@ fn dollar(text: &[u8]) -> Option<Quoted<'_>> {
         .map_or(text.len(), |at| at + 1);
     let (tag, after) = text.split_at(end);
     if tag.get(1).is_some_and(u8::is_ascii_digit) {
-        // Up to version 14 what stands right behind it is a name.
+        // Up to version 14, whatever directly follows it is a name.
         let is_plain = tag[1..].iter().all(u8::is_ascii_digit) && after.first() != Some(&b'$');
         return is_plain.then_some((Kind::Word, tag, after));
     }
@@ -254,7 +255,7 @@ fn dollar(text: &[u8]) -> Option<Quoted<'_>> {
     Some((Kind::Text, &body[..close], &body[close + tag.len()..]))
 }
 
-/// A number. What stands right behind it, a name or the next number, depends on the version.
+/// A number. Whether a name or another number directly follows it depends on the version.
 fn number(text: &[u8]) -> Option<Quoted<'_>> {
     let end = text
         .iter()

@@ -1,14 +1,14 @@
-//! What a text is to a database session of a confined run, by what can be told without reading it as
-//! the server does.
+//! Classifies a text for a database session of a confined run, without parsing it as the server
+//! does.
 //!
-//! The server decides: a session that only reads is in the database's own read-only mode, one that is
-//! rolled back is in a transaction that is never committed, and each takes one statement at a time.
-//! What neither of these stops is known here by its first words, and by names: `FLUSH`, `CALL`,
-//! `INTO OUTFILE`, `dblink()`. Where one of the names is in a text, and only there, the text is cut as
-//! the server cuts it, as the name may be in a string.
+//! The server enforces the mode: a read-only session is in the database's own read-only mode, one
+//! that is rolled back is in a transaction that is never committed, and each accepts one statement
+//! at a time. Statements that neither of these stops are recognised here by their first words and
+//! by names: `FLUSH`, `CALL`, `INTO OUTFILE`, `dblink()`. Only if a text contains one of the names
+//! is it tokenized as the server would, because the name may be in a string.
 //!
-//! What a text does not show stays unseen: what functions do that the application, an extension or a
-//! plugin has added to the database.
+//! Effects that a text does not show stay undetected: those of functions that the application, an
+//! extension or a plugin has added to the database.
 
 mod lexer;
 mod mysql;
@@ -23,12 +23,12 @@ use serde::{Deserialize, Serialize};
 pub(crate) use lexer::{Kind, Lexer, Token};
 pub(crate) use words::is_one_of;
 
-/// Whose SQL.
+/// An SQL dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// MySQL's and MariaDB's.
+    /// The dialect of MySQL and MariaDB.
     MySql,
-    /// PostgreSQL's.
+    /// The dialect of PostgreSQL.
     PostgreSql,
 }
 
@@ -41,51 +41,52 @@ pub enum Mode {
     Rollback,
 }
 
-/// How the server reads a text, as far as it tells.
+/// How the server reads a text, as far as it reports this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// A backslash in a string is nothing but that (`NO_BACKSLASH_ESCAPES`,
+    /// A backslash in a string is a plain character (`NO_BACKSLASH_ESCAPES`,
     /// `standard_conforming_strings`).
     pub plain_backslash: bool,
     /// Each byte below 128 is a character of its own. Not so in Shift JIS, Big5 and GBK.
     pub whole_ascii: bool,
 }
 
-/// What a statement is, as far as that makes a difference.
+/// The kind of a statement, as far as it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statement {
-    /// One that is sent as it is.
+    /// A statement to send as it is.
     Plain,
-    /// One that is sent as it is, and writes, as far as its first words tell.
+    /// A statement to send as it is that writes, judging by its first words.
     Writes,
     /// It sets something.
     Sets,
-    /// It sets a character set in which ASCII may be a part of other characters ([`Reading::whole_ascii`]).
+    /// It sets a character set in which ASCII bytes may be part of other characters
+    /// ([`Reading::whole_ascii`]).
     SetsCharset,
     /// It begins a transaction.
     Begin,
-    /// It commits one; with `AND CHAIN` the next begins at once.
+    /// It commits a transaction; with `AND CHAIN` the next one begins at once.
     Commit {
-        /// Whether it is with that.
+        /// Whether it has `AND CHAIN`.
         chain: bool,
     },
-    /// It rolls all of one back.
+    /// It rolls back a whole transaction.
     Rollback {
-        /// Whether it is with `AND CHAIN`.
+        /// Whether it has `AND CHAIN`.
         chain: bool,
     },
     /// It turns MySQL's autocommit on or off.
     Autocommit(bool),
-    /// It sets a savepoint in MySQL, which is nothing outside of a transaction.
+    /// It sets a savepoint in MySQL, which has no effect outside a transaction.
     Savepoint,
 }
 
-/// Says what a text is.
+/// Classifies a text.
 ///
-/// Takes time and memory in proportion to the text, and does not panic on any.
+/// Takes time and memory in proportion to the text, and does not panic on any text.
 ///
 /// # Errors
-/// In a few words for a person, what it would do that the session must not.
+/// The forbidden action, in a few words for a person.
 pub fn statement(
     dialect: Dialect,
     mode: Mode,

@@ -1,13 +1,13 @@
 //! MySQL and MariaDB.
 //!
-//! In a session that only reads, each statement comes after `SET SESSION TRANSACTION READ ONLY` or is in
-//! a transaction that the server calls read-only. The server refuses DML and DDL then, of temporary
-//! tables, too, functions that write, `FOR UPDATE`, and what is prepared or executed from a text. It does
-//! not refuse `CALL`, `FLUSH`, `KILL`, `LOCK TABLES … READ`, `ANALYZE TABLE`, `XA`, or what reaches beyond
-//! the session.
+//! In a read-only session, each statement follows `SET SESSION TRANSACTION READ ONLY` or is in a
+//! transaction that the server reports as read-only. The server then refuses DML and DDL, also on
+//! temporary tables, functions that write, `FOR UPDATE`, and statements prepared or executed from a
+//! text. It does not refuse `CALL`, `FLUSH`, `KILL`, `LOCK TABLES … READ`, `ANALYZE TABLE`, `XA`,
+//! or effects beyond the session.
 //!
-//! One that is rolled back is in an XA transaction, in which the server refuses whatever would commit:
-//! `COMMIT`, DDL, `LOCK TABLES`, also within procedures.
+//! A session that is rolled back is in an XA transaction, in which the server refuses everything
+//! that would commit: `COMMIT`, DDL, `LOCK TABLES`, also within procedures.
 
 use super::lexer::{Kind, Token, each_way};
 use super::words::{
@@ -15,43 +15,45 @@ use super::words::{
 };
 use super::{Dialect, Mode, Reading, Statement};
 
-/// What reads, or is about transactions. `LOCK` is not here: it stops the application's writers.
+/// Statements that read or control transactions. `LOCK` is excluded: it stops the application's
+/// writers.
 const READ: &str = "\
     BEGIN CHECKSUM COMMIT DESC DESCRIBE DO EXPLAIN GET HELP RELEASE ROLLBACK SAVEPOINT SELECT SET SHOW \
     START TABLE UNLOCK USE VALUES WITH";
 
-/// What the server refuses in a session that only reads.
+/// Statements that the server refuses in a read-only session.
 const WRITE: &str = "DELETE INSERT REPLACE UPDATE";
 
-/// What can be rolled back beside these.
+/// Further statements that can be rolled back.
 const UNDONE: &str = "CALL LOAD";
 
-/// What commits by itself.
+/// Statements that commit implicitly.
 const COMMITS: &str = "\
     ALTER ANALYZE CACHE CHECK CREATE DROP FLUSH GRANT INSTALL LOCK OPTIMIZE RENAME REPAIR RESET REVOKE \
     START TRUNCATE UNINSTALL XA";
 
-/// Engines of tables whose rows are other tables' or other servers', also where the table is temporary.
+/// Storage engines whose rows belong to other tables or servers, even if the table is temporary.
 const OTHERS_ROWS: &str = "CONNECT FEDERATED FEDERATEDX MERGE MRG_MYISAM S3 SPIDER";
 
-/// What MariaDB's `ANALYZE` is followed by where it is about a table. Otherwise it is about a statement.
+/// Words after MariaDB's `ANALYZE` that apply it to tables. Otherwise it applies to a statement.
 const OF_TABLES: &str = "LOCAL NO_WRITE_TO_BINLOG TABLE TABLES";
 
-/// Words of `SET` that reach beyond the session, and what writes the files that a debug build traces to.
+/// Words of `SET` with effects beyond the session, and those that write trace files in a debug
+/// build.
 const REACHING: [&str; 5] = ["GLOBAL", "PERSIST", "PERSIST_ONLY", "DEBUG", "DEBUG_DBUG"];
 
-/// What names of character sets begin with in which each byte below 128 is a character of its own.
+/// Prefixes of the character sets in which each byte below 128 is a character of its own.
 const WHOLE: [&[u8]; 6] = [b"utf8", b"latin", b"ascii", b"binary", b"cp125", b"koi8"];
 
-/// Looks at one statement.
+/// Checks one statement.
 pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Statement, String> {
     writes_no_file(reading, text)?;
     if hides_its_beginning(text) {
-        return Err("a statement behind comments for versions".to_owned());
+        return Err("a statement behind version comments".to_owned());
     }
     let executed = Beginning::of(Dialect::MySql, Versioned::Executed, text);
     let statement = begun(mode, reading, &executed, text)?;
-    // The server executes a comment for its version, or it does not.
+    // The server may execute or skip a version comment, so both readings must agree.
     let skipped = Beginning::of(Dialect::MySql, Versioned::Skipped, text);
     if begun(mode, reading, &skipped, text)? != statement && !skipped.is_empty() {
         return Err(executed.title());
@@ -59,8 +61,8 @@ pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Sta
     Ok(statement)
 }
 
-/// Whether there is more before the first word than one comment that the server executes or not: of several
-/// it may execute some, and they may be in each other.
+/// Returns whether more precedes the first word than one version comment: of several the server may
+/// execute some, and they may be nested.
 fn hides_its_beginning(text: &[u8]) -> bool {
     let mut rest = text;
     loop {
@@ -125,7 +127,7 @@ fn begun(
     })
 }
 
-/// What a statement is that may have another one in it.
+/// Classifies a statement that may contain another one.
 fn with_write(text: &[u8]) -> Statement {
     match anywhere(text).any(|run| is_any(run, WRITE)) {
         true => Statement::Writes,
@@ -137,23 +139,24 @@ fn is_one_of_or_none(word: &str, words: &str) -> bool {
     word.is_empty() || is_one_of(word, words)
 }
 
-/// Whether what is made or dropped is a temporary table.
+/// Returns whether the statement creates or drops a temporary table.
 fn is_temporary(first: &Beginning) -> bool {
     let is_replaced = first.word(1) == "OR";
     first.word(if is_replaced { 3 } else { 1 }) == "TEMPORARY"
 }
 
-/// Whether there is a `WRITE` that is no part of a string or a comment.
+/// Returns whether a `WRITE` occurs outside strings and comments.
 fn says_write(reading: Reading, text: &[u8]) -> bool {
     match each_way(reading, text) {
-        Some(ways) => ways.iter().flatten().any(|piece| piece.is_word("WRITE")),
+        Some(ways) => ways.iter().flatten().any(|token| token.is_word("WRITE")),
         None => has_word(text, "WRITE"),
     }
 }
 
-/// Looks at `SET`. What lifts the mode has no effect, as it is set again, but is meant to have one.
+/// Checks `SET`. An attempt to lift the mode has no effect, as the mode is set again, but is
+/// refused.
 fn set(mode: Mode, reading: Reading, first: &Beginning, text: &[u8]) -> Result<Statement, String> {
-    // They change accounts and the server.
+    // These change accounts and the server.
     if is_one_of(first.word(1), "DEFAULT PASSWORD RESOURCE") {
         return Err(first.title());
     }
@@ -179,13 +182,13 @@ fn set(mode: Mode, reading: Reading, first: &Beginning, text: &[u8]) -> Result<S
     }
     let mut shifts = false;
     for target in ways.iter().flat_map(|way| targets(way)) {
-        let assigned = target.iter().position(|piece| piece.is_mark(b'='));
+        let assigned = target.iter().position(|token| token.is_mark(b'='));
         let (set, value) = target.split_at(assigned.unwrap_or(target.len()));
-        // A variable of the session's user.
+        // A user-defined variable.
         if matches!(set, [at, next, ..] if at.is_mark(b'@') && !next.is_mark(b'@')) {
             continue;
         }
-        let has = |word: &str| set.iter().any(|piece| is_any(piece.text, word));
+        let has = |word: &str| set.iter().any(|token| is_any(token.text, word));
         if let Some(word) = REACHING.into_iter().find(|word| has(word)) {
             return Err(name(word.as_bytes()));
         }
@@ -193,11 +196,11 @@ fn set(mode: Mode, reading: Reading, first: &Beginning, text: &[u8]) -> Result<S
         if mode == Mode::Rollback {
             continue;
         }
-        // Names are found by a collation for which accents make no difference.
-        if !set.iter().all(|piece| piece.text.is_ascii()) {
+        // The server looks names up with a collation that ignores accents.
+        if !set.iter().all(|token| token.text.is_ascii()) {
             return Err(first.title());
         }
-        let last = target.last().map_or(&[][..], |piece| piece.text);
+        let last = target.last().map_or(&[][..], |token| token.text);
         if let Some(mode) = MODES.split(' ').find(|mode| has(mode))
             && !is_any(last, "1 ON TRUE")
         {
@@ -211,74 +214,75 @@ fn set(mode: Mode, reading: Reading, first: &Beginning, text: &[u8]) -> Result<S
     })
 }
 
-/// Whether what is set is the character set of statements, and may be one in which ASCII is a part of other
-/// characters.
+/// Returns whether this sets the character set of statements, possibly to one in which ASCII bytes
+/// are part of other characters.
 fn may_shift(set: &[Token], value: &[Token]) -> bool {
-    let is_client = |piece: &Token| is_any(piece.text, "CHARACTER_SET_CLIENT");
+    let is_client = |token: &Token| is_any(token.text, "CHARACTER_SET_CLIENT");
     let charset = match set {
         [names, rest @ ..] if names.is_word("NAMES") || names.is_word("CHARSET") => rest.first(),
-        // The server takes `CHAR` for `CHARACTER`.
+        // The server accepts `CHAR` for `CHARACTER`.
         [character, set, rest @ ..]
             if is_any(character.text, "CHAR CHARACTER") && set.is_word("SET") =>
         {
             rest.first()
         }
         _ if set.iter().any(is_client) => value.get(1).filter(|_| value.len() == 2),
-        // Names are found by a collation for which accents make no difference.
-        _ => return !set.iter().all(|piece| piece.text.is_ascii()),
+        // The server looks names up with a collation that ignores accents.
+        _ => return !set.iter().all(|token| token.text.is_ascii()),
     };
-    !charset.is_some_and(|piece| {
-        let text = piece.text.to_ascii_lowercase();
-        piece.kind != Kind::Mark && WHOLE.iter().any(|start| text.starts_with(start))
+    !charset.is_some_and(|token| {
+        let text = token.text.to_ascii_lowercase();
+        token.kind != Kind::Mark && WHOLE.iter().any(|start| text.starts_with(start))
     })
 }
 
-/// What a `SET` sets: between it and the commas, each with what it is set to.
-fn targets<'a, 'b>(pieces: &'b [Token<'a>]) -> Vec<&'b [Token<'a>]> {
+/// The assignments of a `SET`, which are separated by commas.
+fn targets<'a, 'b>(tokens: &'b [Token<'a>]) -> Vec<&'b [Token<'a>]> {
     let mut depth = 0_usize;
-    let start = pieces.iter().position(|piece| piece.is_word("SET"));
-    let parts = pieces[start.map_or(0, |at| at + 1)..].split(|piece| {
-        if piece.is_mark(b'(') {
+    let start = tokens.iter().position(|token| token.is_word("SET"));
+    let parts = tokens[start.map_or(0, |at| at + 1)..].split(|token| {
+        if token.is_mark(b'(') {
             depth += 1;
-        } else if piece.is_mark(b')') {
+        } else if token.is_mark(b')') {
             depth = depth.saturating_sub(1);
         }
-        depth == 0 && piece.is_mark(b',')
+        depth == 0 && token.is_mark(b',')
     });
     parts.collect()
 }
 
-/// The mode's names.
+/// The variables of the read-only mode.
 const MODES: &str = "TX_READ_ONLY TRANSACTION_READ_ONLY";
 
-/// Whether MariaDB's `SET STATEMENT … FOR …` may be sent: what it sets holds for the statement after `FOR`.
-fn set_statement(pieces: &[Token]) -> bool {
-    let Some(end) = pieces.iter().position(|piece| piece.is_word("FOR")) else {
+/// Returns whether MariaDB's `SET STATEMENT … FOR …` may be sent: its settings apply to the
+/// statement after `FOR`.
+fn set_statement(tokens: &[Token]) -> bool {
+    let Some(end) = tokens.iter().position(|token| token.is_word("FOR")) else {
         return false;
     };
-    let (sets, statement) = (&pieces[..end], &pieces[end + 1..]);
-    // Names are found by a collation for which accents make no difference.
-    let is_plain = |piece: &Token| {
-        piece.kind == Kind::Text || piece.text.is_ascii() && !is_any(piece.text, MODES)
+    let (sets, statement) = (&tokens[..end], &tokens[end + 1..]);
+    // The server looks names up with a collation that ignores accents.
+    let is_plain = |token: &Token| {
+        token.kind == Kind::Text || token.text.is_ascii() && !is_any(token.text, MODES)
     };
-    // Else `FOR` may be a part of an expression.
-    let is_expression = sets.iter().any(|piece| piece.is_mark(b'('));
-    let verb = statement.iter().find(|piece| !piece.is_mark(b'('));
-    let verb = verb.map_or_else(String::new, |piece| {
-        String::from_utf8_lossy(piece.text).to_ascii_uppercase()
+    // Otherwise `FOR` may be part of an expression.
+    let is_expression = sets.iter().any(|token| token.is_mark(b'('));
+    let verb = statement.iter().find(|token| !token.is_mark(b'('));
+    let verb = verb.map_or_else(String::new, |token| {
+        String::from_utf8_lossy(token.text).to_ascii_uppercase()
     });
     let is_sent = is_one_of(&verb, READ) && verb != "SET" || is_one_of(&verb, WRITE);
     is_sent && !is_expression && sets.iter().all(is_plain)
 }
 
-/// Whether a run is one of these words.
+/// Returns whether a run of letters is one of these words.
 fn is_any(run: &[u8], words: &str) -> bool {
     words
         .split(' ')
         .any(|word| run.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// What a `SET` of nothing but `autocommit` sets it to.
+/// The value that a `SET` of `autocommit` alone assigns.
 fn autocommit(text: &[u8]) -> Option<bool> {
     let mut runs = anywhere(text)
         .skip(1)
@@ -288,7 +292,7 @@ fn autocommit(text: &[u8]) -> Option<bool> {
     (is_it && runs.next().is_none()).then_some(!is_any(value, "0 OFF FALSE"))
 }
 
-/// Refuses `INTO OUTFILE` and `INTO DUMPFILE`, which write files of the server's.
+/// Refuses `INTO OUTFILE` and `INTO DUMPFILE`, which write files on the server.
 fn writes_no_file(reading: Reading, text: &[u8]) -> Result<(), String> {
     let names = ["OUTFILE", "DUMPFILE"];
     if !anywhere(text).any(|run| names.iter().any(|name| ends_with(run, name))) {
@@ -296,13 +300,13 @@ fn writes_no_file(reading: Reading, text: &[u8]) -> Result<(), String> {
     }
     let is_into = each_way(reading, text).is_none_or(|ways| {
         ways.into_iter().any(|mut way| {
-            // It may be white space.
-            way.retain(|piece| piece.kind != Kind::Mark || piece.text.is_ascii());
+            // Non-ASCII bytes may be white space.
+            way.retain(|token| token.kind != Kind::Mark || token.text.is_ascii());
             way.windows(2).enumerate().any(|(at, pair)| {
                 pair[0].is_word("INTO")
                     && pair[1].kind == Kind::Word
                     && names.iter().any(|name| pair[1].is_word(name))
-                    // The name of the file is a string.
+                    // The file name is a string.
                     && way.get(at + 2).is_none_or(|next| next.kind != Kind::Mark)
             })
         })

@@ -1,37 +1,38 @@
 //! PostgreSQL.
 //!
-//! A session that only reads has `default_transaction_read_only`, of which the server tells each change,
-//! and takes one statement at a time, by the extended protocol. The server refuses DML and DDL then, of
-//! temporary tables, too, and a query cannot lift the mode of the transaction that it is in. What may
-//! lift it before the first query is sent, and the transaction is asked then. The server does not refuse `NOTIFY`, `VACUUM`, `LOAD`, `PREPARE TRANSACTION`, `CALL` and `DO`, which may commit and begin
-//! anew, nor functions that write past tables.
+//! A read-only session has `default_transaction_read_only`, whose changes the server reports, and
+//! accepts one statement at a time, by the extended protocol. The server then refuses DML and DDL,
+//! also on temporary tables, and a query cannot lift the mode of its own transaction. A statement
+//! that may lift it is sent if it comes before the first query; then the transaction's mode is
+//! queried. The server does not refuse `NOTIFY`, `VACUUM`, `LOAD`, `PREPARE TRANSACTION`, `CALL`
+//! and `DO`, which may commit and begin anew, or functions that write elsewhere than in tables.
 //!
-//! One that is rolled back is in a transaction, in which the server refuses what cannot be rolled back,
-//! but for `PREPARE TRANSACTION`.
+//! A session that is rolled back is in a transaction, in which the server refuses what cannot be
+//! rolled back, except `PREPARE TRANSACTION`.
 
 use std::sync::LazyLock;
 
-use super::lexer::{Kind, Token, pieces};
+use super::lexer::{Kind, Token, tokens};
 use super::words::{Beginning, Versioned, anywhere, ends_with, is_one_of};
 use super::{Dialect, Mode, Reading, Statement};
 
-/// What reads, or is about transactions.
+/// Statements that read or control transactions.
 const READ: &str = "\
     ABORT BEGIN CLOSE COMMIT COPY DEALLOCATE DECLARE DISCARD END EXECUTE EXPLAIN FETCH LISTEN MOVE PREPARE \
     RELEASE RESET ROLLBACK SAVEPOINT SELECT SET SHOW START TABLE UNLISTEN VALUES WITH";
 
-/// What the server refuses in a session that only reads.
+/// Statements that the server refuses in a read-only session.
 const WRITE: &str = "DELETE INSERT MERGE UPDATE";
 
-/// What is rolled back beside these, or refused in a transaction.
+/// Further statements that are rolled back, or refused in a transaction.
 const UNDONE: &str = "\
     ALTER ANALYZE CALL CLUSTER COMMENT CREATE DO DROP GRANT IMPORT LOCK NOTIFY REASSIGN REFRESH REINDEX \
     REVOKE SECURITY TRUNCATE VACUUM";
 
-/// Functions that neither a read-only transaction stops nor a rollback undoes.
+/// Functions that a read-only transaction does not stop and a rollback does not undo.
 static LASTING: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    // Other servers; files of the server's; the server, its other sessions, its log and its replication;
-    // statistics; the catalogue, indexes and tables, from below.
+    // They affect: other servers; the server's files; the server, its other sessions, its log and
+    // its replication; statistics; the catalogue, indexes and tables at a low level.
     let names = "\
         dblink dblink_build_sql_delete dblink_build_sql_insert dblink_build_sql_update dblink_connect \
         dblink_connect_u dblink_exec dblink_fetch dblink_open dblink_send_query \
@@ -56,8 +57,8 @@ static LASTING: LazyLock<Vec<&str>> = LazyLock::new(|| {
     names.split(' ').collect()
 });
 
-/// Functions that a read-only transaction does not stop, and a rollback undoes: large objects up to
-/// version 15, and those that tell other sessions.
+/// Functions that a read-only transaction does not stop, but a rollback undoes: large objects up to
+/// version 15, and those that notify other sessions.
 static UNDOABLE: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let names = "\
         brin_summarize_new_values brin_summarize_range lo_creat lo_create lo_from_bytea lo_import \
@@ -65,7 +66,7 @@ static UNDOABLE: LazyLock<Vec<&str>> = LazyLock::new(|| {
     names.split(' ').collect()
 });
 
-/// Functions that execute a text, in which the others may be called.
+/// Functions that execute a text, which may call the functions above.
 static EXECUTING: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let names = "\
         connectby crosstab crosstab2 crosstab3 crosstab4 query_to_xml query_to_xml_and_xmlschema \
@@ -73,7 +74,7 @@ static EXECUTING: LazyLock<Vec<&str>> = LazyLock::new(|| {
     names.split(' ').collect()
 });
 
-/// Looks at one statement.
+/// Checks one statement.
 pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Statement, String> {
     calls(mode, reading, text)?;
     let first = Beginning::of(Dialect::PostgreSql, Versioned::Skipped, text);
@@ -86,8 +87,7 @@ pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Sta
     if !may_be_sent || is_prepared || first.word(0) == "PREPARE" && first.word(1) == "TRANSACTION" {
         return Err(first.title());
     }
-    // What is in the code of a function or a block is not cut.
-    // COPY there is to and from files of the server's.
+    // The code of a function or a block is not tokenized. `COPY` in it accesses the server's files.
     let is_lasting = |run: &[u8]| {
         LASTING.iter().any(|it| ends_with(run, it))
             || [&b"PROGRAM"[..], b"COPY"]
@@ -107,7 +107,7 @@ pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Sta
     }
     Ok(match first.word(0) {
         "BEGIN" | "START" => Statement::Begin,
-        // SHOW asks nothing of tables, and the transaction may be set up after it.
+        // SHOW reads no tables, so the transaction can still be set up after it.
         "SET" | "SHOW" => Statement::Sets,
         "COMMIT" | "END" => Statement::Commit { chain },
         "ABORT" | "ROLLBACK" if !first.has("TO") => Statement::Rollback { chain },
@@ -116,8 +116,8 @@ pub(super) fn statement(mode: Mode, reading: Reading, text: &[u8]) -> Result<Sta
     })
 }
 
-/// How a statement gives functions of the server's, or native code, another name, under which nothing
-/// here knows them. Superusers alone may do that.
+/// How a statement gives one of the server's functions, or native code, another name, which is
+/// unknown here. Only superusers may do that.
 fn renames_functions(first: &Beginning, text: &[u8]) -> Option<&'static str> {
     let is = |run: &[u8], word: &str| run.eq_ignore_ascii_case(word.as_bytes());
     if first.is(WRITE) && anywhere(text).any(|run| is(run, "pg_proc")) {
@@ -130,17 +130,17 @@ fn renames_functions(first: &Beginning, text: &[u8]) -> Option<&'static str> {
     (first.is("CREATE") && native).then_some("with native code")
 }
 
-/// Refuses `COPY` to or from a file or a program of the server's.
+/// Refuses `COPY` to or from a file or a program on the server.
 fn copies_to_client(reading: Reading, text: &[u8]) -> Result<(), String> {
-    // What comes after it does not make it another.
+    // Whatever follows does not change this.
     let ends = ["STDIN", "STDOUT"].map(|end| {
         text.windows(end.len())
             .position(|window| window.eq_ignore_ascii_case(end.as_bytes()))
             .map(|at| at + end.len())
     });
     let is_stream = ends.into_iter().flatten().any(|end| {
-        let cut = pieces(Dialect::PostgreSql, reading, &text[..end]);
-        cut.is_some_and(|pieces| ends_in_stream(&pieces))
+        let tokens = tokens(Dialect::PostgreSql, reading, &text[..end]);
+        tokens.is_some_and(|tokens| ends_in_stream(&tokens))
     });
     match is_stream {
         true => Ok(()),
@@ -148,24 +148,24 @@ fn copies_to_client(reading: Reading, text: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Whether the first `FROM` or `TO` outside of parentheses is before the last piece.
-fn ends_in_stream(pieces: &[Token]) -> bool {
+/// Returns whether the first `FROM` or `TO` outside parentheses directly precedes the last token.
+fn ends_in_stream(tokens: &[Token]) -> bool {
     let mut depth = 0_usize;
-    let first = pieces.iter().position(|piece| {
-        if piece.is_mark(b'(') {
+    let first = tokens.iter().position(|token| {
+        if token.is_mark(b'(') {
             depth += 1;
-        } else if piece.is_mark(b')') {
+        } else if token.is_mark(b')') {
             depth = depth.saturating_sub(1);
         }
-        depth == 0 && (piece.is_word("FROM") || piece.is_word("TO"))
+        depth == 0 && (token.is_word("FROM") || token.is_word("TO"))
     });
     first.is_some_and(|at| {
-        at + 2 == pieces.len()
-            && (pieces[at + 1].is_word("STDIN") || pieces[at + 1].is_word("STDOUT"))
+        at + 2 == tokens.len()
+            && (tokens[at + 1].is_word("STDIN") || tokens[at + 1].is_word("STDOUT"))
     })
 }
 
-/// Whether a function must not be called.
+/// Returns whether a function must not be called.
 fn is_harmful(mode: Mode, name: &[u8]) -> bool {
     let is = |other: &&str| ends_with(name, other);
     LASTING.iter().any(is) || mode == Mode::ReadOnly && UNDOABLE.iter().any(is)
@@ -175,7 +175,7 @@ fn executes(name: &[u8]) -> bool {
     EXECUTING.iter().any(|it| ends_with(name, it))
 }
 
-/// Whether there may be a name with Unicode escapes in a text.
+/// Returns whether a text may contain a name with Unicode escapes.
 fn has_escaped_name(text: &[u8]) -> bool {
     text.windows(3).any(|it| it.eq_ignore_ascii_case(b"U&\""))
 }
@@ -187,88 +187,87 @@ fn calls(mode: Mode, reading: Reading, text: &[u8]) -> Result<(), String> {
         return Ok(());
     }
     let call = |name: &[u8]| format!("{}()", String::from_utf8_lossy(name).to_ascii_lowercase());
-    let Some(pieces) = pieces(Dialect::PostgreSql, reading, text) else {
+    let Some(tokens) = tokens(Dialect::PostgreSql, reading, text) else {
         let name = anywhere(text).find(|run| is_harmful(mode, run) || executes(run));
         return Err(name.map_or_else(|| "a name with Unicode escapes".to_owned(), call));
     };
-    let has_function = pieces.iter().any(is_function);
-    for (at, piece) in pieces.iter().enumerate() {
-        let (before, after) = (&pieces[..at], &pieces[at + 1..]);
-        if !matches!(piece.kind, Kind::Word | Kind::Name) {
+    let has_function = tokens.iter().any(is_function);
+    for (at, token) in tokens.iter().enumerate() {
+        let (before, after) = (&tokens[..at], &tokens[at + 1..]);
+        if !matches!(token.kind, Kind::Word | Kind::Name) {
             continue;
         }
-        if piece.kind == Kind::Name
+        if token.kind == Kind::Name
             && matches!(before, [.., u, and] if and.is_mark(b'&') && u.is_word("U"))
         {
             return Err("a name with Unicode escapes".to_owned());
         }
-        // A function of one argument is called like a column of it, too: `(0).lo_creat`, and
-        // `a.lo_creat` where that is what a function gives.
+        // A function of one argument can also be called like a column: `(0).lo_creat`, and
+        // `a.lo_creat` if `a` is the result of a function.
         let is_call = after.first().is_some_and(|it| it.is_mark(b'('));
         let is_column = has_function && before.last().is_some_and(|it| it.is_mark(b'.'));
-        let is_refused = is_harmful(mode, piece.text) && (is_call || is_column)
-            || executes(piece.text)
+        let is_refused = is_harmful(mode, token.text) && (is_call || is_column)
+            || executes(token.text)
                 && (is_column && !is_call
-                    || is_call && !executes_known(mode, reading, piece, after));
+                    || is_call && !executes_known(mode, reading, token, after));
         if is_refused {
-            return Err(call(piece.text));
+            return Err(call(token.text));
         }
     }
     Ok(())
 }
 
-/// Whether a value may come from here that is no column: from parentheses, or from what has none
-/// (`CURRENT_USER`).
-fn is_function(piece: &Token) -> bool {
+/// Returns whether a value that is not a column may start here: with parentheses, or with a
+/// function that takes none (`CURRENT_USER`).
+fn is_function(token: &Token) -> bool {
     let has_none = || {
-        let word = String::from_utf8_lossy(piece.text).to_ascii_uppercase();
+        let word = String::from_utf8_lossy(token.text).to_ascii_uppercase();
         is_one_of(&word, "SESSION_USER SYSTEM_USER USER")
             || word.starts_with("CURRENT")
             || word.starts_with("LOCALTIME")
     };
-    piece.is_mark(b'(') || piece.kind == Kind::Word && has_none()
+    token.is_mark(b'(') || token.kind == Kind::Word && has_none()
 }
 
-/// Whether the arguments that begin here are nothing but values, in which no function is called that
-/// must not be.
+/// Returns whether the arguments that begin here are plain values that call no forbidden function.
 fn executes_known(mode: Mode, reading: Reading, name: &Token, arguments: &[Token]) -> bool {
-    // With three it executes none of them.
+    // With three arguments it executes none of them.
     if name.is_word("ts_rewrite") && count_of(arguments) == 3 {
         return true;
     }
     let end = arguments
         .iter()
-        .position(|piece| piece.is_mark(b')'))
+        .position(|token| token.is_mark(b')'))
         .unwrap_or(arguments.len());
-    arguments[1..end].iter().all(|piece| match piece.kind {
+    arguments[1..end].iter().all(|token| match token.kind {
         Kind::Text => {
-            (reading.plain_backslash || !piece.text.contains(&b'\\'))
-                && !has_escaped_name(piece.text)
-                && !anywhere(piece.text).any(|run| is_harmful(mode, run) || executes(run))
+            (reading.plain_backslash || !token.text.contains(&b'\\'))
+                && !has_escaped_name(token.text)
+                && !anywhere(token.text).any(|run| is_harmful(mode, run) || executes(run))
         }
-        Kind::Mark => piece.is_mark(b',') || piece.is_mark(b':'),
+        Kind::Mark => token.is_mark(b',') || token.is_mark(b':'),
         Kind::Word => {
             let known = ["text", "true", "false", "null"];
             known
                 .iter()
-                .any(|word| piece.text.eq_ignore_ascii_case(word.as_bytes()))
-                || piece.text.iter().all(u8::is_ascii_digit)
+                .any(|word| token.text.eq_ignore_ascii_case(word.as_bytes()))
+                || token.text.iter().all(u8::is_ascii_digit)
         }
         Kind::Name => false,
     })
 }
 
-/// How many arguments begin here.
+/// The number of arguments that begin here.
 fn count_of(arguments: &[Token]) -> usize {
     let mut depth = 0_usize;
     let mut count = 1;
-    for piece in arguments {
-        if piece.is_mark(b'(') || piece.is_mark(b'[') {
+    for token in arguments {
+        if token.is_mark(b'(') || token.is_mark(b'[') {
             depth += 1;
-        } else if piece.is_mark(b')') || piece.is_mark(b']') {
+        } else if token.is_mark(b')') || token.is_mark(b']') {
             depth = depth.saturating_sub(1);
         }
-        count += usize::from(depth == 1 && piece.is_mark(b','));
+        count += usize::from(depth == 1 && token.is_mark(b','));
         if depth == 0 {
             return count;
         }

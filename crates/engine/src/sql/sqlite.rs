@@ -1,15 +1,17 @@
-//! SQLite, which asks whether it may do what a statement is compiled to (`sqlite3_set_authorizer()`).
+//! SQLite, which asks for permission for each action of a compiled statement
+//! (`sqlite3_set_authorizer()`).
 //!
-//! A database in a file has `PRAGMA query_only`: the engine refuses what changes the file, whatever the
-//! statement. It does not refuse to lift the mode, to check a log in, to attach another file or to load
-//! code. One in memory may do anything but reach for files.
+//! A database in a file has `PRAGMA query_only`: the engine refuses changes to the file, whatever
+//! the statement. It does not refuse to lift the mode, to checkpoint a log, to attach another file
+//! or to load code. A database in memory may do anything except access files.
 
-/// What SQLite is about to do, as far as it is looked at (`sqlite3.h`, "Authorizer Action Codes").
+/// An action that SQLite asks about, as far as it is checked (`sqlite3.h`, "Authorizer Action
+/// Codes").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action<'a> {
     /// A pragma, with its value.
     Pragma(&'a str, Option<&'a str>),
-    /// Attaches a file, or what has no name.
+    /// Attaches a file, or a database without a name.
     Attach(&'a str),
     /// Calls a function.
     Function(&'a str),
@@ -21,9 +23,9 @@ const FUNCTIONS: [&str; 2] = ["fts3_tokenizer", "load_extension"];
 /// Pragmas that act without a value.
 const ACTING: &str = "incremental_vacuum optimize wal_checkpoint";
 
-/// Pragmas that may have a value: they look at what it names, or set something of the connection.
-/// `journal_mode` changes two bytes of the file's header where it changes to or from WAL, but it is
-/// what applications set as they connect.
+/// Pragmas that may have a value: they inspect what it names, or set something for the connection.
+/// `journal_mode` changes two bytes of the file's header when it changes to or from WAL, but
+/// applications set it when they connect.
 const WITH_VALUE: &str = "\
     analysis_limit auto_vacuum automatic_index busy_timeout cache_size cache_spill \
     case_sensitive_like cell_size_check checkpoint_fullfsync collation_list compile_options \
@@ -34,10 +36,10 @@ const WITH_VALUE: &str = "\
     short_column_names synchronous table_info table_list table_xinfo temp_store threads \
     trusted_schema wal_autocheckpoint";
 
-/// Says what a session that only reads must not do of that.
+/// Checks an action in a read-only session.
 ///
 /// # Errors
-/// In a few words for a person, what it would do.
+/// The forbidden action, in a few words for a person.
 pub fn authorize(is_in_memory: bool, action: Action) -> Result<(), String> {
     let is_one_of =
         |name: &str, names: &str| names.split(' ').any(|it| name.eq_ignore_ascii_case(it));

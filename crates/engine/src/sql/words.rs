@@ -1,27 +1,27 @@
-//! The words that a text begins with, and those that are anywhere in it.
+//! The words at the beginning of a text, and those anywhere in it.
 
 use super::Dialect;
 
-/// Words that are looked at: more than any statement is known by.
+/// Words to read at the beginning: more than any statement is recognised by.
 const WORDS_MAX: usize = 6;
 
-/// Characters of a word that are shown.
+/// Characters of a word to show.
 const SHOWN: usize = 32;
 
-/// What MySQL does with a comment for servers of some version.
+/// How MySQL treats a version comment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Versioned {
-    /// It executes what is in it.
+    /// It executes the content.
     Executed,
-    /// It skips it.
+    /// It skips the comment.
     Skipped,
 }
 
-/// What a text begins with.
+/// The beginning of a text.
 pub(super) struct Beginning {
-    /// Its first words, in capitals.
+    /// Its first words, in upper case.
     words: Vec<String>,
-    /// Whether that is all of it.
+    /// Whether they are the whole text.
     pub(super) is_all: bool,
 }
 
@@ -44,27 +44,27 @@ impl Beginning {
         }
     }
 
-    /// Whether there is nothing to execute.
+    /// Returns whether there is nothing to execute.
     pub(super) fn is_empty(&self) -> bool {
         self.words.is_empty() && self.is_all
     }
 
-    /// A word, from 0 on; empty where there is none.
+    /// A word by its index; empty if there is none.
     pub(super) fn word(&self, at: usize) -> &str {
         self.words.get(at).map_or("", String::as_str)
     }
 
-    /// Whether the first word is one of these, between which there are spaces.
+    /// Returns whether the first word is one of these space-separated words.
     pub(super) fn is(&self, words: &str) -> bool {
         is_one_of(self.word(0), words)
     }
 
-    /// Whether a word is among those that are looked at.
+    /// Returns whether a word is among those read.
     pub(super) fn has(&self, word: &str) -> bool {
         self.words.iter().any(|it| it == word)
     }
 
-    /// What the statement is, in words for a person.
+    /// Names the statement for a person.
     pub(super) fn title(&self) -> String {
         let shown = |word: &String| word.chars().take(SHOWN).collect::<String>();
         let words: Vec<String> = self.words.iter().take(2).map(shown).collect();
@@ -75,23 +75,24 @@ impl Beginning {
     }
 }
 
-/// Whether a word is one of these, between which there are spaces.
+/// Returns whether a word is one of these space-separated words.
 pub(crate) fn is_one_of(word: &str, words: &str) -> bool {
     !word.is_empty() && words.split(' ').any(|one| one == word)
 }
 
-/// Whether a byte may be part of a name or keyword.
+/// Returns whether a byte may be part of a name or keyword.
 pub(super) fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..)
 }
 
-/// All runs of letters, digits and `_` in a text, wherever they are: in strings and comments, too.
+/// All runs of letters, digits and `_` in a text, including those in strings and comments.
 pub(super) fn anywhere(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
         .filter(|run| !run.is_empty())
 }
 
-/// Whether a run is a word, where a number may be before it: `1e5` and a name may stand together.
+/// Returns whether a run is a word, possibly with a number before it: `1e5` and a name may be
+/// adjacent.
 pub(super) fn ends_with(run: &[u8], word: &str) -> bool {
     let Some(before) = run.len().checked_sub(word.len()) else {
         return false;
@@ -100,12 +101,12 @@ pub(super) fn ends_with(run: &[u8], word: &str) -> bool {
         && (before == 0 || run[0].is_ascii_digit() || run[before - 1].is_ascii_digit())
 }
 
-/// Whether a word is anywhere in a text.
+/// Returns whether a word occurs anywhere in a text.
 pub(super) fn has_word(text: &[u8], word: &str) -> bool {
     anywhere(text).any(|run| ends_with(run, word))
 }
 
-/// What comes after space, comments and what ends a statement; at the beginning after parentheses, too.
+/// Skips white space, comments and statement ends; at the beginning also parentheses.
 fn after_space(dialect: Dialect, versioned: Versioned, text: &[u8], is_beginning: bool) -> &[u8] {
     let mut rest = text;
     loop {
@@ -126,15 +127,15 @@ fn after_space(dialect: Dialect, versioned: Versioned, text: &[u8], is_beginning
     }
 }
 
-/// A comment that a text begins with.
+/// A comment at the beginning of a text.
 pub(super) enum Comment<'a> {
-    /// What is after it.
+    /// The text after it.
     Plain(&'a [u8]),
-    /// What is in it and after it.
+    /// Its content and the text after it.
     Versioned(&'a [u8]),
 }
 
-/// The comment that a text begins with.
+/// Reads the comment at the beginning of a text.
 pub(super) fn comment(dialect: Dialect, text: &[u8]) -> Option<Comment<'_>> {
     match (dialect, text) {
         (
@@ -142,17 +143,17 @@ pub(super) fn comment(dialect: Dialect, text: &[u8]) -> Option<Comment<'_>> {
             [b'/', b'*', b'!', inside @ ..] | [b'/', b'*', b'M', b'!', inside @ ..],
         ) => {
             let digits = inside.iter().take_while(|byte| byte.is_ascii_digit());
-            // Five, or from some version on six: the sixth is no word then.
+            // Five digits, or six from some version on; then the sixth is not a word.
             Some(Comment::Versioned(&inside[digits.count()..]))
         }
         (Dialect::MySql, [b'/', b'*', inside @ ..]) => Some(Comment::Plain(after(inside, b"*/"))),
         (Dialect::PostgreSql, [b'/', b'*', inside @ ..]) => {
             Some(Comment::Plain(after_nested(inside)))
         }
-        // With a space after it; else it is two signs.
+        // Requires a space after it; otherwise it is two signs.
         (Dialect::MySql, [b'-', b'-', next, ..]) if *next > b' ' && *next != 0x7f => None,
         (_, [b'-', b'-', line @ ..]) | (Dialect::MySql, [b'#', line @ ..]) => {
-            // It goes on to the end of the line; MySQL reads on at a NUL, too.
+            // It extends to the end of the line; for MySQL it also ends at a NUL.
             let other = match dialect {
                 Dialect::MySql => 0,
                 Dialect::PostgreSql => b'\r',
@@ -171,7 +172,7 @@ fn after<'a>(text: &'a [u8], end: &[u8]) -> &'a [u8] {
     at.map_or(&[], |at| &text[at + end.len()..])
 }
 
-/// What comes after a comment with comments in it.
+/// The text after a comment with nested comments.
 fn after_nested(text: &[u8]) -> &[u8] {
     let (mut rest, mut depth) = (text, 1_usize);
     while depth > 0 {

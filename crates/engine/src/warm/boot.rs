@@ -1,5 +1,5 @@
-//! Booting a template: on a thread of its own, so that it goes on when the call that began it does
-//! not wait any more.
+//! Boots a template on a thread of its own, so that the boot continues if the call that began it
+//! stops waiting.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -26,47 +26,47 @@ use crate::observer::Observer;
 use crate::result::Phase;
 use altair_sandbox::thread;
 
-/// Milliseconds after which a waiting call looks up.
+/// The interval in milliseconds at which a waiting call checks for new output.
 const LOOK_AFTER_MS: u16 = 100;
 
-/// How a boot came out.
+/// The result of a boot.
 #[derive(Debug)]
 pub(super) enum Result {
     Template(Box<BootedTemplate>),
     Failed(Box<Failed>),
-    /// There is no template to be had here.
+    /// No template can be made here.
     Unable(String),
 }
 
-/// A boot that goes on, and who waits for it.
+/// A boot under way, and the state shared with those that wait for it.
 pub(super) struct Booting {
     shared: Arc<Shared>,
-    /// Readable once it is over.
+    /// Readable once the boot is over.
     over: OwnedFd,
     thread: Option<JoinHandle<()>>,
     owner: u32,
-    /// How long it is before another is tried, where this one comes to nothing.
+    /// The pause before another attempt, if this one fails.
     pause: Duration,
 }
 
 #[derive(Default)]
 struct Shared {
-    /// Nobody wants it any more.
+    /// The boot is no longer needed.
     cancelled: AtomicBool,
-    /// How often somebody wanted to know where it is.
+    /// How often a waiting call asked for the current position.
     asked: AtomicU32,
-    /// The call that began it has given up.
+    /// The call that began it has stopped waiting.
     given_up: AtomicBool,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// What the boot has printed, as far as it is kept.
+    /// The output of boot, as far as it is kept.
     printed: Vec<(Stream, Vec<u8>)>,
     heard: ChildMessages,
     over: bool,
-    /// What came out, until somebody takes it.
+    /// The result, until a call takes it.
     result: Option<Result>,
 }
 
@@ -75,10 +75,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Booting {
-    /// Begins.
+    /// Begins a boot.
     ///
     /// # Errors
-    /// Where the host has no thread or no descriptor left.
+    /// If the host has no thread or descriptor left.
     pub(super) fn begin(start: TemplateStart) -> io::Result<Self> {
         let (over, ringer) = pipe2(OFlag::O_CLOEXEC)?;
         let shared = Arc::new(Shared::default());
@@ -100,7 +100,7 @@ impl Booting {
         })
     }
 
-    /// Sets how long it is before another is tried, where this one comes to nothing.
+    /// Sets the pause before another attempt, if this one fails.
     pub(super) fn after(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
@@ -110,8 +110,8 @@ impl Booting {
         self.pause
     }
 
-    /// Waits until it is over or `until`, handing on what the boot prints. Gives whether it is over;
-    /// `Break` where the observer has had enough.
+    /// Waits until the boot is over or until `until`, and passes its output on. Returns whether it
+    /// is over; `Break` if the observer stops the wait.
     pub(super) fn wait(
         &self,
         until: Instant,
@@ -143,8 +143,8 @@ impl Booting {
         }
     }
 
-    /// The deadline of a call that waits has passed: asks where the boot is, waits `until` for the
-    /// answer, and gives what there is to say. The boot goes on.
+    /// Handles the deadline of a waiting call: asks for the boot's current position, waits until
+    /// `until` for the answer, and returns what is known. The boot continues.
     pub(super) fn time_out(&self, until: Instant) -> Failed {
         lock(&self.shared.state).heard.stopped = None;
         self.shared.asked.fetch_add(1, Ordering::Relaxed);
@@ -172,29 +172,29 @@ impl Booting {
             guards: GuardStates::new(),
             changes: None,
             message: Some(format!(
-                "Boot took longer. It goes on in the background, for {} s at most: a later call of this Evaluator finds it done.",
+                "Boot took longer. It goes on in the background, for at most {} s: a later call of this Evaluator can use the result.",
                 BOOT_LIMIT.as_secs()
             )),
         }
     }
 
-    /// What came out; once. It is for the call that began it, and for others only when that one
-    /// has given up.
+    /// The result, once. It belongs to the call that began the boot, and to others only if that
+    /// call has given up.
     pub(super) fn result(&self, is_maker: bool) -> Option<Result> {
         if !is_maker && !self.shared.given_up.load(Ordering::Relaxed) {
-            // It is about to take it.
+            // That call is about to take it.
             let _ = poll(&mut [], PollTimeout::from(1u8));
             return None;
         }
         lock(&self.shared.state).result.take()
     }
 
-    /// The call that began it does not wait any more.
+    /// The call that began it stops waiting.
     pub(super) fn give_up(&self) {
         self.shared.given_up.store(true, Ordering::Relaxed);
     }
 
-    /// Ends it.
+    /// Ends the boot.
     pub(super) fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
@@ -207,13 +207,13 @@ impl Drop for Booting {
             Some(thread) if self.owner == std::process::id() => {
                 let _ = thread.join();
             }
-            // A fork of the host has no such thread to wait for.
+            // A fork of the host does not have this thread, so there is nothing to join.
             thread => std::mem::forget(thread),
         }
     }
 }
 
-/// What was printed to one stream.
+/// The output to one stream.
 fn captured(printed: &[(Stream, Vec<u8>)], stream: Stream) -> Captured {
     let mut captured = Captured::default();
     for (_, chunk) in printed.iter().filter(|(of, _)| *of == stream) {
@@ -224,7 +224,7 @@ fn captured(printed: &[(Stream, Vec<u8>)], stream: Stream) -> Captured {
     captured
 }
 
-/// Listens to a boot.
+/// Receives the messages of a boot.
 struct Ear<'a> {
     shared: &'a Shared,
     reader: MessageReader,
@@ -237,7 +237,7 @@ struct Ear<'a> {
 impl altair_sandbox::Observer for Ear<'_> {
     fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
         let mut state = lock(&self.shared.state);
-        // As much as is shown in the end; the rest is counted by the supervision.
+        // Keeps as much as is shown in the end; the supervision counts the rest.
         let kept: usize = state.printed.iter().map(|(_, chunk)| chunk.len()).sum();
         if kept < 2 * OUTPUT_LIMIT {
             state.printed.push((stream, chunk.to_vec()));
@@ -256,7 +256,7 @@ impl altair_sandbox::Observer for Ear<'_> {
                 let stopped = (Phase::Boot, location, memory_peak_bytes);
                 lock(&self.shared.state).heard.stopped = Some(stopped);
             }
-            // There is no snippet.
+            // A template has no snippet.
             Some(Message::Ready { .. }) => {}
             message => {
                 if let Some(Message::Entered { at_ns }) = message {
@@ -285,7 +285,7 @@ impl altair_sandbox::Observer for Ear<'_> {
     fn signal(&mut self) -> Option<i32> {
         let asked = self.shared.asked.load(Ordering::Relaxed);
         let told = std::mem::replace(&mut self.told, asked);
-        // Once it has booted, what it would say is no answer to what it is asked.
+        // After boot, its answer would no longer be about the boot.
         (asked != told && self.booted.is_none()).then(stop_signal)
     }
 }
@@ -337,7 +337,7 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
             };
             match look(ready, booted, heard, guards, &from, pass) {
                 Ok(template) => Result::Template(Box::new(template)),
-                Err(error) => Result::Unable(format!("the template cannot be looked at: {error}")),
+                Err(error) => Result::Unable(format!("the template cannot be inspected: {error}")),
             }
         }
         (MadeReady::Ended(ended), _) if heard.entered_ns.is_some() || ended.timed_out => {

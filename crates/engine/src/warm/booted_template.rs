@@ -1,4 +1,4 @@
-//! A template that is booted: what it was made from, and what it shares.
+//! A booted template: what it was made from, and what it shares.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,20 +16,20 @@ use crate::file_changes;
 use crate::freshness::{self, Freshness, Started};
 use crate::guards::GuardStates;
 
-/// A template that is booted.
+/// A booted template.
 #[derive(Debug)]
 pub(super) struct BootedTemplate {
     pub template: Template,
     pub boot: Arc<Boot>,
     pub guards: GuardStates,
-    /// `None`: something of what it was made from has changed by now, or may have: it is good for
-    /// the call that made it.
+    /// `None`: some of its inputs have changed meanwhile, or may have; only the call that made it
+    /// can use it.
     pub freshness: Option<Freshness>,
     /// Why it may not fork.
     pub obstacle: Option<String>,
 }
 
-/// What the host knows of what a template was made from.
+/// What the host knows about a template's inputs.
 pub(super) struct MadeFrom {
     pub root: PathBuf,
     pub readable: Vec<PathBuf>,
@@ -38,16 +38,16 @@ pub(super) struct MadeFrom {
     pub named: Vec<PathBuf>,
 }
 
-/// How long a template may take to give its mounts up.
+/// How long a template may take to give up its mounts.
 const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long it may take to find what boot has changed.
+/// How long the search for changes made by boot may take.
 const CHANGES_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Looks at a template that has got ready.
+/// Inspects a template that has become ready.
 ///
 /// # Errors
-/// Where `/proc` does not tell.
+/// If `/proc` cannot be read.
 pub(super) fn look(
     ready: Ready,
     booted: BootReport,
@@ -56,7 +56,7 @@ pub(super) fn look(
     from: &MadeFrom,
     pass: Pass,
 ) -> io::Result<BootedTemplate> {
-    // Boot has said what it wants: which process this is, the host knows.
+    // The booted code may report anything; the host itself knows which process this is.
     let pid = ready.template.pid().ok_or(io::ErrorKind::NotFound)?;
     let (record, unseen) = match booted.record {
         Ok(record) => (record, None),
@@ -66,7 +66,7 @@ pub(super) fn look(
     if let Some(why) = unseen
         && obstacle.is_none()
     {
-        obstacle = Some(format!("what boot reads cannot be seen here: {why}"));
+        obstacle = Some(format!("what boot reads cannot be observed here: {why}"));
     }
     let made_from = freshness::MadeFrom {
         looks: record.looks,
@@ -108,8 +108,8 @@ pub(super) fn look(
     })
 }
 
-/// What PHP read before a record could begin: its binary and all libraries, and ini files; and what
-/// the host itself went by.
+/// The files that PHP read before recording could begin (its binary, all libraries, ini files), and
+/// those that the host itself relied on.
 fn read_at_start(pid: i32, ini: &[Vec<u8>], named: &[PathBuf]) -> io::Result<Vec<Started>> {
     let maps = shared_state::maps(&Path::new("/proc").join(pid.to_string()))?;
     let mut paths: Vec<Vec<u8>> = maps

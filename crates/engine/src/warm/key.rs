@@ -1,4 +1,4 @@
-//! What two requests must have in common to share a template.
+//! The inputs that two requests must have in common to share a template.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use crate::request::{Bootstrap, EvalRequest, Target};
 use crate::services::Services;
 use crate::settings::Settings;
 
-/// All that a template is made from, but for the files.
+/// All inputs of a template except the files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     root: PathBuf,
-    /// Which directory that was: another one has another owner, and other files.
+    /// The directory's inode: another directory has another owner and other files.
     directory: Inode,
     owner: (u32, u32),
     bootstrap: Option<PathBuf>,
@@ -31,8 +31,7 @@ pub(super) struct Key {
     selection: Selection,
     readable: Vec<PathBuf>,
     services: Services,
-    /// Under which name the project was asked for: paths that were written down under it are
-    /// there, too.
+    /// The path by which the project was requested: absolute paths recorded under it resolve, too.
     named_root: PathBuf,
 }
 
@@ -46,32 +45,32 @@ impl Key {
             environment,
             services,
         } = *context;
-        // All of each is taken apart here: what is new has to be placed.
+        // Every struct is destructured, so a new field must be handled here.
         let Settings {
-            php: _, // what it means is in the context
+            php: _, // resolved in the context
             running: _,
             extension,
             ini_scan_dir,
             selection,
-            // The same as long as this process lives, and a pool is one process's.
+            // Constant for the life of this process, and a pool belongs to one process.
             known_paths: _,
-            idle: _, // the first request's
+            idle: _, // the first request's counts
             actor: _,
         } = settings;
         let EvalRequest {
             snippet: _,
             project_root,
-            // A template has as much of these as any request may ask for.
+            // A template has the maximum of these that any request may ask for.
             timeout: _,
             memory_limit: _,
             allow_writes,
             allow_network,
             unconfined: _, // an unsafe run has no template
-            bootstrap: _,  // what it means is in the target
+            bootstrap: _,  // resolved in the target
             services: _,   // resolved in the context
             readable_paths,
-            redact: _, // the host's affair
-            // Both are in how sessions are watched.
+            redact: _, // applied by the host
+            // Both are reflected in `watched`.
             database: _,
             queries: _,
             // A fork is told of these with its snippet, or the host's affair.
@@ -84,7 +83,7 @@ impl Key {
         let Target {
             root,
             bootstrap,
-            readable: _, // found anew by each template
+            readable: _, // looked up again by each template
         } = target;
         Self {
             root: root.path().to_owned(),

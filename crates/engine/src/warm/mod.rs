@@ -1,4 +1,4 @@
-//! Warm starts: templates that have booted an application, and fork a child for each request.
+//! Warm starts: templates that have booted an application and fork a child for each request.
 
 mod boot;
 mod booted_template;
@@ -25,28 +25,28 @@ use crate::result::FileChanges;
 
 pub use pool::Pool;
 
-/// How long a boot may take, also when the call that began it has come to its deadline.
+/// How long a boot may take, even if the call that began it reaches its deadline earlier.
 pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(60);
 
-/// Templates that a pool keeps: each holds the memory of a booted application.
+/// The maximum number of templates in a pool: each holds the memory of a booted application.
 pub(crate) const TEMPLATES_MAX: usize = 8;
 
-/// What boot has left for each run to show, as if it had booted itself.
+/// The traces of boot that each run shows as if it had booted itself.
 #[derive(Debug, Default)]
 pub(crate) struct Boot {
     pub stdout: Captured,
     pub stderr: Captured,
     pub refused: Refused,
     pub changes: Option<FileChanges>,
-    /// What it has left of variables that may hold secrets.
+    /// Variables left by boot that may hold secrets.
     pub variables: Vec<Variable>,
-    /// When the template's own code began, as [`ChildMessages::entered_ns`].
+    /// When the template's own code began, as in [`ChildMessages::entered_ns`].
     pub entered_ns: Option<u64>,
     pub boot_us: u64,
 }
 
 impl Boot {
-    /// Shows an observer what boot has printed.
+    /// Shows an observer the output of boot.
     pub(crate) fn replay(&self, observer: &mut dyn Observer) -> ControlFlow<()> {
         for (stream, captured) in [
             (Stream::Stdout, &self.stdout),
@@ -59,7 +59,7 @@ impl Boot {
         ControlFlow::Continue(())
     }
 
-    /// Puts what boot has printed before what a run has; `in_time`: boot was part of the call.
+    /// Prepends boot's output to the run's; `in_time`: boot was part of the call.
     pub(crate) fn precede(&self, ended: &mut Ended, heard: &mut ChildMessages, in_time: bool) {
         for (boot, run) in [
             (&self.stdout, &mut ended.stdout),
@@ -82,23 +82,23 @@ impl Boot {
     }
 }
 
-/// What a pool has for a request.
+/// What a pool returns for a request.
 pub(crate) enum Acquired {
-    /// A child that waits for its task.
+    /// A child that is waiting for its task.
     Child(Box<NewChild>, Origin, Arc<Boot>),
-    /// The boot has ended otherwise, and that is the answer.
+    /// The boot has ended without a template, and that is the answer.
     Ended(Box<Failed>),
-    /// Nothing: it is to be started cold, for this reason if there is one to tell.
+    /// Nothing: start cold, for this reason if there is one to report.
     Nothing(Origin),
 }
 
-/// A boot that has come to no template.
+/// A boot that produced no template.
 #[derive(Debug)]
 pub(crate) struct Failed {
     pub ended: Ended,
     pub heard: ChildMessages,
     pub guards: GuardStates,
     pub changes: Option<FileChanges>,
-    /// What is to be said besides.
+    /// A message in addition to the outcome's.
     pub message: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The templates of one evaluator, by what they are made from.
+//! The templates of one evaluator, by the inputs they are made from.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ use crate::origin::Origin;
 
 /// The templates of one evaluator. Dropping it ends them.
 ///
-/// It belongs to the process that made it: in a fork of that, it is neither used nor ended.
+/// It belongs to the process that created it: a fork of that process neither uses nor ends it.
 #[derive(Debug)]
 pub struct Pool {
     owner: u32,
@@ -33,7 +33,7 @@ pub struct Pool {
 #[derive(Default)]
 struct Slots {
     by_key: HashMap<Key, Slot>,
-    /// Counts uses, to find the template that was used the longest ago.
+    /// Counts uses, to find the least recently used template.
     uses: u64,
 }
 
@@ -51,32 +51,32 @@ struct Slot {
 enum State {
     Booting(Arc<Booting>),
     Ready(Box<BootedTemplate>),
-    /// The application has to be booted in each child; why, and as long as what was seen.
+    /// The application must be booted in each child; valid as long as the files seen are unchanged.
     Unforkable {
         why: String,
         seen: Box<Freshness>,
     },
-    /// There was no template to be had. What was in the way may pass.
+    /// No template could be made. The cause may be temporary.
     Unable {
         why: String,
         /// When to try again.
         again: Instant,
-        /// How long after the next time, where that is in vain, too.
+        /// The pause after the next attempt, if that fails, too.
         pause: Duration,
     },
 }
 
-/// What there is for a request.
+/// What is available for a request.
 enum Available {
-    /// A boot that goes on, and whether this call has begun it.
+    /// A boot under way, and whether this call began it.
     Booting(Arc<Booting>, bool),
-    /// A template that is fresh.
+    /// A fresh template.
     Template(Fork),
     /// No template.
     Nothing(Origin),
 }
 
-/// What a fork is made from, and what is to be said of it.
+/// What a fork is made from, and what is reported about it.
 struct Fork {
     template: altair_sandbox::Template,
     boot: Arc<Boot>,
@@ -84,17 +84,17 @@ struct Fork {
     origin: Origin,
 }
 
-/// Templates that are made for one request before it is started cold: each time, what one was made
-/// from changed, or it was killed.
+/// The number of templates tried for one request before it starts cold. Each retry means that the
+/// template's inputs changed or that it was killed.
 const TRIES_MAX: usize = 3;
 
-/// How long after there was no template to be had one is tried again; twice as long each time, up to
+/// The pause before another attempt after no template could be made. Doubles each time, up to
 /// [`PAUSE_MAX`].
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// How long a fork is waited for: a template that was stopped does not answer, and there is to be
-/// time left for another one. It takes a millisecond.
+/// How long to wait for a fork, which takes a millisecond: a stopped template does not answer, and
+/// time must remain for another one.
 const FORK_PATIENCE: Duration = Duration::from_millis(500);
 
 impl Default for Pool {
@@ -107,22 +107,23 @@ impl Default for Pool {
 }
 
 impl Pool {
-    /// An empty one.
+    /// Creates an empty pool.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether it is this process's own, and not that of one which this is a fork of.
+    /// Returns whether this process created the pool, as opposed to a process that it was forked
+    /// from.
     #[must_use]
     pub fn is_own(&self) -> bool {
         self.owner == std::process::id()
     }
 
-    /// A child for a request.
+    /// Returns a child for a request.
     ///
     /// # Errors
-    /// [`EvalError::Interrupted`] where the observer has had enough.
+    /// [`EvalError::Interrupted`] if the observer stops the wait.
     pub(crate) fn acquire(
         &self,
         context: &RequestContext<'_>,
@@ -130,7 +131,7 @@ impl Pool {
         observer: &mut dyn Observer,
     ) -> Result<Acquired, EvalError> {
         if !self.is_own() {
-            let why = "this process is a fork of the one that has the templates";
+            let why = "this process is a fork of the one that owns the templates";
             return Ok(Acquired::Nothing(Origin::cold_because(why)));
         }
         if let Some(why) = context.cannot_be_warm() {
@@ -157,12 +158,12 @@ impl Pool {
                 return Ok(acquired);
             }
         }
-        let why = "what templates were made from kept changing";
+        let why = "the files that templates were made from kept changing";
         Ok(Acquired::Nothing(Origin::cold_because(why)))
     }
 
-    /// A fork of a template that is there and fresh, for a request whose turn is still to come.
-    /// `None` where there is none: it is to [`acquire`](Self::acquire) one then.
+    /// Forks an existing fresh template for a request whose turn is still to come. `None` if there
+    /// is none; the request must [`acquire`](Self::acquire) one then.
     pub(crate) fn ready(
         &self,
         context: &RequestContext<'_>,
@@ -180,7 +181,7 @@ impl Pool {
         fork.of(context, deadline).ok()
     }
 
-    /// Whether a fork that was given out with this boot could be given out now.
+    /// Returns whether a fork handed out with this boot could still be handed out now.
     pub(crate) fn is_fresh(&self, context: &RequestContext<'_>, boot: &Arc<Boot>) -> bool {
         let mut slots = self.lock();
         slots
@@ -195,7 +196,7 @@ impl Pool {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds what there is for a request; begins a boot where there is nothing that is still good.
+    /// Finds what is available for a request; begins a boot if nothing valid is.
     fn find(&self, key: &Key, context: &RequestContext<'_>) -> Result<Available, EvalError> {
         let mut slots = self.lock();
         let mut pause = PAUSE;
@@ -228,7 +229,8 @@ impl Pool {
         Ok(found)
     }
 
-    /// A boot is over: what came out of it is for whoever comes next, and for who made it.
+    /// Handles the end of a boot: keeps its result for later calls and uses it for the call that
+    /// began it.
     fn settle(
         &self,
         key: &Key,
@@ -238,7 +240,7 @@ impl Pool {
         deadline: Instant,
     ) -> Result<Option<Acquired>, EvalError> {
         let Some(result) = booting.result(is_maker) else {
-            return Ok(None); // it is another one's
+            return Ok(None); // another call takes it
         };
         let (state, found) = match result {
             BootResult::Unable(why) => {
@@ -247,7 +249,7 @@ impl Pool {
             }
             BootResult::Failed(failed) => {
                 self.put(key, None);
-                // For who made it, it is the answer.
+                // It is the answer to the call that began the boot.
                 return Ok(is_maker.then_some(Acquired::Ended(failed)));
             }
             BootResult::Template(mut template) => match template.obstacle.take() {
@@ -269,7 +271,7 @@ impl Pool {
         };
         self.put(key, state);
         match found {
-            // It comes again, and finds what is there now.
+            // It tries again and finds the current state.
             _ if !is_maker => Ok(None),
             Available::Template(fork) => self.forked(key, fork, context, deadline),
             Available::Nothing(origin) => Ok(Some(Acquired::Nothing(origin))),
@@ -277,7 +279,7 @@ impl Pool {
         }
     }
 
-    /// Forks a template. `None` where it is gone, and is to be made anew.
+    /// Forks a template. `None` if it is gone and must be made anew.
     fn forked(
         &self,
         key: &Key,
@@ -291,7 +293,7 @@ impl Pool {
                 self.put(key, None);
                 Ok(None)
             }
-            // There is something in the way that may pass, and is none of the request's.
+            // The obstacle may pass, and the request did not cause it.
             Err(error @ ForkError::Refused(_)) => {
                 let origin = Origin::cold_because(error.to_string());
                 Ok(Some(Acquired::Nothing(origin)))
@@ -302,7 +304,7 @@ impl Pool {
         }
     }
 
-    /// Keeps what there is for a key from now on.
+    /// Sets the state of a key; `None` removes it.
     fn put(&self, key: &Key, state: Option<State>) {
         let mut slots = self.lock();
         slots.uses += 1;
@@ -316,7 +318,7 @@ impl Pool {
     }
 }
 
-/// Begins a boot; what there is from now on, and for this call.
+/// Begins a boot; returns the new state and what is available for this call.
 fn begin(context: &RequestContext<'_>, pause: Duration) -> Result<(State, Available), EvalError> {
     let start = match TemplateStart::of(context) {
         Ok(start) => start,
@@ -332,7 +334,7 @@ fn begin(context: &RequestContext<'_>, pause: Duration) -> Result<(State, Availa
     Ok((state, Available::Booting(booting, true)))
 }
 
-/// Waits for a boot. Gives what there is to say where that is over only after the deadline.
+/// Waits for a boot. Returns the answer to the call if the boot is not over by the deadline.
 fn wait_for(
     booting: &Booting,
     is_maker: bool,
@@ -369,7 +371,7 @@ impl State {
 }
 
 impl Slots {
-    /// What there is for a key, which is used with that.
+    /// Returns the slot of a key and marks it as used.
     fn of(&mut self, key: &Key) -> Option<&mut Slot> {
         self.uses += 1;
         let slot = self.by_key.get_mut(key)?;
@@ -377,7 +379,7 @@ impl Slots {
         Some(slot)
     }
 
-    /// Ends the template that was used the longest ago, where there are as many as may be.
+    /// Ends the least recently used template if the pool is full.
     fn make_room(&mut self) {
         if self.by_key.len() < TEMPLATES_MAX {
             return;

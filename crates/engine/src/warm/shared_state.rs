@@ -1,5 +1,5 @@
-//! What a booted template shares with its forks, seen from outside: a fork of it is only sound
-//! where that is nothing.
+//! What a booted template shares with its forks, as seen from outside. A fork is sound only if
+//! nothing is shared.
 
 use std::fs;
 use std::io::{self, Read};
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use altair_sandbox::Unseen;
 
-/// Descriptors that each template has: nothing, standard output and error, its channel.
+/// Descriptors of every template: an empty standard input, standard output and error, its channel.
 const OWN_DESCRIPTORS: usize = 4;
 
-/// Looks for what there is, and says it.
+/// Returns the first shared state found, described for the user.
 ///
 /// # Errors
-/// Where `/proc` does not tell.
+/// If `/proc` cannot be read.
 pub(super) fn find(pid: i32, root: &Path, unseen: &[Unseen]) -> io::Result<Option<String>> {
     let proc = Path::new("/proc").join(pid.to_string());
     if fs::read_dir(proc.join("task"))?.count() != 1 {
@@ -34,13 +34,13 @@ pub(super) fn find(pid: i32, root: &Path, unseen: &[Unseen]) -> io::Result<Optio
     Ok(what.map(str::to_owned))
 }
 
-/// A descriptor that is not the template's own.
+/// Finds a descriptor that is not the template's own.
 fn descriptor(proc: &Path, root: &Path) -> io::Result<Option<String>> {
     let mut numbers: Vec<usize> = fs::read_dir(proc.join("fd"))?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .collect();
     numbers.sort_unstable();
-    // Its own are the first ones: nothing else was open when it was started.
+    // Its own are the first ones: nothing else was open when it started.
     let Some(other) = numbers.iter().find(|number| **number >= OWN_DESCRIPTORS) else {
         return Ok(None);
     };
@@ -54,7 +54,7 @@ fn descriptor(proc: &Path, root: &Path) -> io::Result<Option<String>> {
             _ => {}
         }
     }
-    // A path of the project's, whose mount the template has given up, is told from there on.
+    // The template has given up the project's mount: a path there is relative to the project root.
     let path = match is_mounted(proc, &number)? {
         true => target,
         false => root.join(target.strip_prefix("/").unwrap_or(&target)),
@@ -63,7 +63,7 @@ fn descriptor(proc: &Path, root: &Path) -> io::Result<Option<String>> {
     Ok(Some(path.trim_end_matches(" (deleted)").to_owned()))
 }
 
-/// Whether what a descriptor is of is mounted where the process is.
+/// Returns whether the mount that a descriptor refers to exists in the process's mount namespace.
 fn is_mounted(proc: &Path, number: &str) -> io::Result<bool> {
     let info = fs::read_to_string(proc.join("fdinfo").join(number))?;
     let mount = info.lines().find_map(|line| line.strip_prefix("mnt_id:"));
@@ -72,13 +72,13 @@ fn is_mounted(proc: &Path, number: &str) -> io::Result<bool> {
     Ok(mounts.lines().any(|line| line.split(' ').next() == mount))
 }
 
-/// Bytes of the list of a process's mappings that are read; an application's has some ten thousand.
+/// Bytes to read of a process's list of mappings; an application's has some ten thousand.
 const MAPS_MAX: u64 = 4 << 20;
 
-/// The list of a process's mappings.
+/// Reads a process's list of mappings.
 ///
 /// # Errors
-/// Where `/proc` does not tell, or tells of more than any application has.
+/// If `/proc` cannot be read, or if the list is longer than any application's.
 pub(super) fn maps(proc: &Path) -> io::Result<Vec<u8>> {
     let mut maps = Vec::new();
     let file = fs::File::open(proc.join("maps"))?;
@@ -89,7 +89,7 @@ pub(super) fn maps(proc: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Memory that a fork would share, and may write to.
+/// Finds writable memory that a fork would share.
 fn mapping(proc: &Path) -> io::Result<Option<String>> {
     let maps = maps(proc)?;
     Ok(maps.split(|byte| *byte == b'\n').find_map(|line| {

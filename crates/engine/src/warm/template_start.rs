@@ -1,4 +1,4 @@
-//! From a request to a template that runs and is to boot.
+//! Starts a template for a request, ready to boot.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -15,21 +15,21 @@ use crate::readable_paths::INSTALLED;
 use crate::request::{MAX_MEMORY_MB, MAX_TIMEOUT_MS};
 use crate::{freshness, guards, launch};
 
-/// A template that is started, and all that its boot needs and leaves to be known.
+/// A started template, with everything that its boot needs and that must be known afterwards.
 pub(crate) struct TemplateStart {
     pub child: Child,
     pub channel: OwnedFd,
     pub outbox: Vec<Vec<u8>>,
     pub secret: Secret,
-    /// What it gets when it has booted.
+    /// Sent to the template once it has booted.
     pub pass: Pass,
     pub guards: GuardStates,
     pub root: PathBuf,
     pub readable: Vec<PathBuf>,
-    /// What of the project is not the host's to it.
+    /// Paths of the project that differ from the host's in the template.
     pub private: Vec<PathBuf>,
-    /// What the host was told to start: the paths by which it is found, which may be links, and
-    /// what Composer has installed, by which it found paths to show.
+    /// The paths that the host relied on: the programs it was told to start, which may be links,
+    /// and Composer's package list, from which it derived the paths to show.
     pub named: Vec<PathBuf>,
     /// As `MadeFrom::launched_ns`.
     pub launched_ns: i64,
@@ -39,10 +39,10 @@ impl TemplateStart {
     /// Starts a template.
     ///
     /// # Errors
-    /// Why there is none to be had, in words for the user.
+    /// Why no template can be started, in words for the user.
     pub(crate) fn of(context: &RequestContext<'_>) -> Result<Self, String> {
         let readable = context.readable()?;
-        // What it is for is not one request's: as much as any may ask for.
+        // It serves many requests, so it gets the maximum that any of them may ask for.
         let request = context
             .request
             .clone()
@@ -58,7 +58,7 @@ impl TemplateStart {
         let (channel, theirs) = channel_pair().map_err(|error| error.to_string())?;
         let mut launch = launch::plan(&confinement, context.host(), theirs);
         launch.template = true;
-        // It lives on, and forks: the deadline of its boot is the host's to keep.
+        // It lives on and forks, so the host itself enforces the deadline of its boot.
         launch.policy.limits.cpu_seconds = None;
         let launched_ns = freshness::now_ns();
         let child = launch.spawn().map_err(|error| error.to_string())?;

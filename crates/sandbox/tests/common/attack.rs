@@ -1,5 +1,5 @@
 //! Attacks from inside: the test program starts itself again, takes the guards as a confined
-//! program would, and then does what they are there to stop.
+//! program would, and then attacks them.
 #![allow(unsafe_code, dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 use std::ffi::OsString;
@@ -21,14 +21,14 @@ const ARGUMENT: &str = "ALTAIR_ATTACK_ARGUMENT";
 /// An attack: its name, and what it does with its argument.
 pub type Attack = (&'static str, fn(&str));
 
-/// Has the test program be an attacker where it is started as one. Before `main`, whose test
-/// harness has several threads.
+/// Makes the test program run an attack if it was started for one. This happens before `main`,
+/// whose test harness has several threads.
 #[macro_export]
 macro_rules! attacks {
     ($($name:ident),* $(,)?) => {
         #[allow(unsafe_code)]
         #[used]
-        // SAFETY: the C library calls what lies in this section, with its own set-up done.
+        // SAFETY: the C library calls the functions in this section after its own setup.
         #[unsafe(link_section = ".init_array")]
         static ATTACK: extern "C" fn() = {
             extern "C" fn start() {
@@ -42,15 +42,15 @@ macro_rules! attacks {
 /// Which guards an attacker takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Guarded {
-    /// None: the attack is to succeed.
+    /// None: the attack must succeed.
     Not,
     /// seccomp alone.
     Seccomp { network: bool, metadata: bool },
-    /// seccomp alone, with sockets for what the host permits; with the network on, if `network`.
+    /// seccomp alone, with sockets for permitted connections; with the network on if `network`.
     Services { network: bool },
     /// Landlock alone: everything may be read, nothing written or executed.
     Landlock,
-    /// None by the harness; the attack takes them itself.
+    /// None by the harness: the attack takes them itself.
     ByItself,
 }
 
@@ -118,7 +118,7 @@ impl Guarded {
 
 /// The attacker's end of the channel.
 pub fn channel() -> BorrowedFd<'static> {
-    // SAFETY: the launch puts it there, and nobody closes it.
+    // SAFETY: the launch puts it there, and nothing closes it.
     unsafe { BorrowedFd::borrow_raw(3) }
 }
 
@@ -136,11 +136,11 @@ pub fn start(attacks: &[Attack]) {
     attack.expect("an attack of this name").1(&std::env::var(ARGUMENT).unwrap());
     use std::io::Write;
     std::io::stdout().flush().unwrap();
-    // SAFETY: ends the process; what the harness would do at the end is not for an attacker.
+    // SAFETY: ends the process without the harness's exit handlers.
     unsafe { libc::_exit(0) };
 }
 
-/// Prints what came of a call: `name 0`, or the error's number.
+/// Prints the result of a call: `name 0`, or the error's number.
 pub fn say(name: &str, result: i64) {
     let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
     println!("{name} {}", if result == -1 { errno } else { 0 });
@@ -151,7 +151,7 @@ pub fn call(number: i64, args: &[u64]) -> i64 {
     let mut all = [0; 6];
     all[..args.len()].copy_from_slice(args);
     let [a, b, c, d, e, f] = all;
-    // SAFETY: the tests pass pointers to what they own, or ones that the kernel refuses.
+    // SAFETY: the tests pass pointers to their own memory, or ones that the kernel refuses.
     unsafe { libc::syscall(number, a, b, c, d, e, f) }
 }
 
@@ -159,12 +159,12 @@ pub fn c(text: &str) -> std::ffi::CString {
     std::ffi::CString::new(text).unwrap()
 }
 
-/// What an attack came to.
+/// The result of an attack.
 pub struct Attacked {
     pub ended: Ended,
     pub refused: Vec<Refusal>,
     pub packets: Vec<Vec<u8>>,
-    /// The most descriptors that the host had meanwhile.
+    /// The most descriptors that the host had during the attack.
     pub descriptors: usize,
 }
 
@@ -173,7 +173,7 @@ impl Attacked {
         String::from_utf8(self.ended.stdout.head.clone()).unwrap()
     }
 
-    /// The error that a call [said](say).
+    /// The error that the attack printed for a call ([`say`]).
     pub fn errno(&self, name: &str) -> i32 {
         let output = self.output();
         let errors = String::from_utf8_lossy(&self.ended.stderr.head).into_owned();
@@ -191,7 +191,7 @@ struct Witness {
     descriptors: usize,
 }
 
-/// More than any test looks at.
+/// More than any test reads.
 const KEPT: usize = 1000;
 
 impl Observer for Witness {

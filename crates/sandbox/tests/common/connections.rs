@@ -1,5 +1,4 @@
-//! What the tests of connections share: an attempt to connect, what it may reach, and what is
-//! counted of it.
+//! Shared by the tests of connections: connection attempts, their targets, and counts of resources.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 use std::net::{SocketAddr, TcpStream};
@@ -12,13 +11,13 @@ use nix::libc;
 
 use super::peers::Talks;
 
-/// Descriptors and threads of the test program are counted: one test at a time.
+/// Serializes tests that count the test program's descriptors and threads.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A Unix socket is a path, all else an address.
+/// A path means a Unix socket, anything else an address.
 fn connect(to: &str) -> std::io::Result<Box<dyn Talks>> {
     Ok(match to.parse::<SocketAddr>() {
         Ok(address) => Box::new(TcpStream::connect(address)?),
@@ -26,7 +25,7 @@ fn connect(to: &str) -> std::io::Result<Box<dyn Talks>> {
     })
 }
 
-/// Connects to each and says what it hears there.
+/// Connects to each target and prints what it receives.
 pub fn connect_to_each(to: &str) {
     for to in to.split(' ') {
         match connect(to) {

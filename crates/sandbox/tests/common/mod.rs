@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers that the tests share.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 pub mod attack;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::{Ended, Launch, Observer, Policy, Privileges, RunAs, Stream, Supervision};
 
-/// Long enough for anything that is to happen; a test that needs it has failed.
+/// Long enough for anything expected; a test that reaches it has failed.
 pub const LONG: Duration = Duration::from_secs(30);
 
 /// `/bin/sh -c script`, unconfined, with a `PATH` and the directory `/`.
@@ -70,13 +70,13 @@ pub fn supervision(timeout: Duration) -> Supervision {
     }
 }
 
-/// Keeps what it sees.
+/// Records what it observes.
 #[derive(Default)]
 pub struct Recorder {
     pub output: Vec<(Stream, Vec<u8>)>,
     pub packets: Vec<Vec<u8>>,
     pub ticks: usize,
-    /// Says `Break` as soon as standard output has shown this.
+    /// Returns `Break` as soon as standard output has shown this.
     pub break_on: Option<&'static str>,
 }
 
@@ -111,7 +111,7 @@ impl Observer for Recorder {
     }
 }
 
-/// Ids of all processes that were started by [`marked`] with this mark, or by one of those.
+/// Ids of all processes started by [`marked`] with this mark, or by one of those.
 pub fn processes_with(mark: &str) -> Vec<u32> {
     let mark = format!("ALTAIR_TEST_MARK={mark}");
     let holds = |path: &Path| {
@@ -147,7 +147,7 @@ pub fn fresh_mark(name: &str) -> String {
     format!("mark-{name}-{}-{}", std::process::id(), now.as_nanos())
 }
 
-/// Looks until `seen` says so, or fails with `what`.
+/// Polls until `seen` returns true, or fails with `what`.
 pub fn wait_until(what: &str, mut seen: impl FnMut() -> bool) {
     let began = Instant::now();
     while !seen() {
@@ -156,12 +156,12 @@ pub fn wait_until(what: &str, mut seen: impl FnMut() -> bool) {
     }
 }
 
-/// Counts what it sees.
+/// Counts what it observes.
 #[derive(Default)]
 pub struct Count {
     pub bytes: usize,
     pub ticks: usize,
-    /// Says `Break` at this tick.
+    /// Returns `Break` at this tick.
     pub stop_at_tick: Option<usize>,
 }
 

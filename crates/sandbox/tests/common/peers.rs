@@ -1,4 +1,4 @@
-//! What a process may try to connect to: who answers, who is never to be reached, and who lets it
+//! Peers for connection attempts: some answer, some must never be reached, and some let a process
 //! wait.
 #![allow(
     unsafe_code,
@@ -25,7 +25,7 @@ use super::connections::address_of;
 pub trait Talks: Read + Write {}
 impl<T: Read + Write> Talks for T {}
 
-/// Answers `heard` to whoever says `hello`, for as long as the test runs.
+/// Answers `heard` to every peer that sends `hello`, for as long as the test runs.
 pub fn answers_tcp(address: &str) -> SocketAddr {
     let listener = TcpListener::bind(address).unwrap();
     let at = listener.local_addr().unwrap();
@@ -54,7 +54,7 @@ pub fn answer(mut stream: impl Talks) {
     }
 }
 
-/// Notes who connects, and nothing else is ever to.
+/// Records every connection; there must be none.
 pub struct Trap(Arc<AtomicBool>);
 
 impl Trap {
@@ -83,7 +83,7 @@ impl Trap {
     }
 }
 
-/// A listener that takes no further connection: an attempt by TCP gets no answer.
+/// A listener with a full backlog: a TCP connection attempt gets no answer.
 pub struct Full {
     pub address: SocketAddr,
     pub listener: TcpListener,

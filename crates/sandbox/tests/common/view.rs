@@ -1,6 +1,5 @@
-//! What the tests of the filesystem view share: a place with a project, whose cases run as the user
-//! that the tests run as and, where that is root, as an ordinary user, too, who needs a user
-//! namespace for it.
+//! Shared by the tests of the filesystem view: a place with a project. Its cases run as the tests'
+//! user and, if that is root, also as an ordinary user, who needs a user namespace.
 #![allow(unsafe_code, dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;
@@ -17,10 +16,10 @@ use tempfile::TempDir;
 
 use super::{LONG, Recorder, sh, stdout, supervision};
 
-/// An ordinary user, where the tests run as root.
+/// An ordinary user, if the tests run as root.
 pub const NOBODY: u32 = 65534;
 
-/// What a shell and the usual tools need.
+/// The paths that a shell and the usual tools need.
 const SYSTEM: &[&str] = &[
     "/bin",
     "/lib",
@@ -40,7 +39,7 @@ pub fn later() -> Instant {
     Instant::now() + LONG
 }
 
-/// Runs a case as the tests' own user and, from root, as an ordinary one.
+/// Runs a case as the tests' own user and, if that is root, also as an ordinary one.
 pub fn as_each_user(case: fn(&Place)) {
     case(&Place::new(None));
     if nix::unistd::geteuid().is_root() {
@@ -55,7 +54,7 @@ pub fn as_each_user(case: fn(&Place)) {
     }
 }
 
-/// Raw calls change the calling thread alone.
+/// Raw calls affect only the calling thread.
 pub fn become_ordinary() {
     let id = libc::c_long::from(NOBODY);
     // SAFETY: no pointer but a null one for an empty list.
@@ -153,7 +152,7 @@ impl Place {
         }
     }
 
-    /// Runs a script that must succeed; its output and what it changed.
+    /// Runs a script that must succeed; returns its output and what it changed.
     pub fn run(&self, script: &str, view: View) -> (String, Vec<Change>) {
         let (ended, changes) = self.end_of(script, view);
         assert_eq!(

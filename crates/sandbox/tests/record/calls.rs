@@ -20,8 +20,8 @@ enum By {
 use By::{Path as P, Start as S};
 
 impl By {
-    /// Gives the call to `with` in all the ways to name `name` in `root`: by its whole path, and
-    /// from a descriptor.
+    /// Passes the call to `with` in every form that names `name` in `root`: by its full path, and
+    /// relative to a descriptor.
     fn each(&self, root: &Path, name: &str, mut with: impl FnMut(&dyn Fn() -> c_long)) {
         let (whole, short) = (c(&root.join(name)), CString::new(name).unwrap());
         match self {
@@ -37,14 +37,15 @@ impl By {
     }
 }
 
-/// The answer of a call, and its record.
+/// The result of a call, and its record.
 fn answer(call: &dyn Fn() -> c_long) -> (c_long, Record) {
     let mut answer = 0;
     let record = record(|| answer = call());
     (answer, record)
 }
 
-/// A line each: each call that looks, whether it follows links, and what it shows of a file and of a directory.
+/// One line per call that looks: whether it follows links, and what it shows of a file and of a
+/// directory.
 #[rustfmt::skip]
 const LOOKS: &[(&str, By, bool, Way, Way)] = {
     use Way::{Passed, Read};
@@ -128,7 +129,7 @@ fn each_call_that_looks_is_recorded_with_what_was_there() {
     });
 }
 
-/// A line each: each call that changes `name`, which is a file before, or not there.
+/// One line per call that changes `name`, which is a file before, or does not exist.
 #[rustfmt::skip]
 const CHANGES: &[(&str, By, bool)] = &[
     ("open", P(|p| opened(sys!(SYS_open, p, O_WRONLY))), true),
@@ -205,7 +206,7 @@ fn each_call_that_changes_is_recorded_with_what_was_there_before() {
                         0
                     );
                 }
-                // So that it is not the same after a change in the same tick of the clock.
+                // So that a change within the same tick of the clock is visible.
                 let root = File::open(root).unwrap();
                 root.set_modified(std::time::UNIX_EPOCH).unwrap();
                 let (was, directory_was) = (metadata(), directory());
@@ -217,7 +218,7 @@ fn each_call_that_changes_is_recorded_with_what_was_there_before() {
                     assert_eq!(look(&record, &parent).found, Some(directory_was), "{call}");
                 }
                 if result < 0 {
-                    // The kernel has no such call, or the file system no such attributes.
+                    // The kernel lacks the call, or the file system lacks such attributes.
                     let optional = call.contains("attr") || *call == "fchmodat2";
                     assert!(optional, "{call}: {result}");
                 } else {

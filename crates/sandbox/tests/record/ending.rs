@@ -1,4 +1,4 @@
-//! Bad addresses, too much, and the end.
+//! Bad addresses, full logs, and the end of a recording.
 
 use std::ffi::c_int;
 use std::fs;

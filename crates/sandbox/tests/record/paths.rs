@@ -1,4 +1,4 @@
-//! What a record says of paths.
+//! What a record contains for paths.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -154,7 +154,7 @@ fn the_first_look_counts_the_most_that_was_seen_and_no_later_time() {
         let path = root.join("file");
         fs::write(&path, "old").unwrap();
         let was = identity(&fs::metadata(&path).unwrap());
-        // As another process would: this one is not seen opening it.
+        // Opened unrecorded, as by another process.
         let other = File::options().write(true).open(&path).unwrap();
         let clock = || {
             let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();

@@ -1,4 +1,4 @@
-//! Signals, which must not get in the way of dispatch nor it in theirs.
+//! Signals and dispatch must not disturb each other.
 
 use std::ffi::{c_int, c_long};
 use std::fs;
@@ -11,7 +11,7 @@ use libc::*;
 
 use crate::support::*;
 
-/// All signals, but for the one that ends a test that hangs.
+/// All signals except the one that ends a hanging test.
 pub fn full() -> sigset_t {
     unsafe {
         let mut set = std::mem::zeroed();
@@ -29,7 +29,7 @@ pub fn blocked(signal: c_int) -> bool {
     }
 }
 
-/// How often `on_signal` ran; what it looks at.
+/// How often `on_signal` ran, and the path that it looks at.
 pub static RAN: AtomicUsize = AtomicUsize::new(0);
 pub const LOOKED_AT: Text = c"/altair/seen/by/a/handler".as_ptr();
 
@@ -42,7 +42,7 @@ pub extern "C" fn on_signal(_: c_int) {
     nix::errno::Errno::set_raw(interrupted);
 }
 
-/// Has `on_signal` called at `signal`, with all others blocked.
+/// Installs `on_signal` for `signal`, with all others blocked.
 pub fn handle(signal: c_int, flags: c_int) {
     unsafe {
         let mut action: sigaction = std::mem::zeroed();
@@ -74,7 +74,7 @@ fn a_process_that_blocks_all_signals_goes_on() {
             sigaddset(&raw mut one, SIGUSR2);
             pthread_sigmask(SIG_BLOCK, &raw const one, null_mut());
             assert!(blocked(SIGUSR2) && !blocked(SIGUSR1));
-            // Bad addresses are the kernel's to refuse.
+            // The kernel must refuse bad addresses itself.
             assert_eq!(sys!(SYS_rt_sigprocmask, SIG_BLOCK, 8, NO, 8_usize), -1);
             assert_eq!(errno(), EFAULT);
         });

@@ -1,4 +1,4 @@
-//! What the tests of recordings share.
+//! Helpers for the tests of recordings.
 
 use std::ffi::{CString, c_char, c_int, c_long};
 use std::fs::{self, Metadata};
@@ -11,7 +11,7 @@ use std::path::Path;
 use altair_sandbox::{Identity, Look, Record, Recorder};
 use libc::*;
 
-/// Runs `body` in a fork of this thread alone, in a directory that it may use, and fails with it.
+/// Runs `body` in a fork of this thread, in a directory of its own; fails if `body` fails.
 pub fn alone(body: impl FnOnce(&Path)) {
     let directory = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(directory.path()).unwrap();
@@ -20,7 +20,7 @@ pub fn alone(body: impl FnOnce(&Path)) {
     assert!(pid >= 0);
     if pid == 0 {
         drop(reading);
-        // Should it hang, it ends.
+        // Ends it if it hangs.
         unsafe { alarm(60) };
         let ended = catch_unwind(AssertUnwindSafe(|| body(&root)));
         let said = match ended {
@@ -88,7 +88,7 @@ pub fn identity(metadata: &Metadata) -> Identity {
     }
 }
 
-/// A path as calls take it.
+/// A path in the form that calls take.
 pub type Text = *const c_char;
 
 macro_rules! sys {
@@ -96,14 +96,14 @@ macro_rules! sys {
 }
 pub(crate) use sys;
 
-/// `struct stat`, `struct statx`, `struct statfs`, an attribute: large enough for each.
+/// Large enough for `struct stat`, `struct statx`, `struct statfs` or an attribute.
 pub fn room() -> *mut [u8; 4096] {
     Box::leak(Box::new([0; 4096]))
 }
 
 pub const NO: usize = 0;
 
-/// Closes what a call has opened.
+/// Closes a descriptor that a call has opened.
 pub fn opened(fd: c_long) -> c_long {
     if fd >= 0 {
         sys!(SYS_close, fd);

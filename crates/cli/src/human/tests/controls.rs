@@ -1,4 +1,4 @@
-//! No control character comes through, whatever the child reports.
+//! Control characters are escaped, whatever the child reports.
 
 use altair_engine::guards::{Guard, GuardState};
 use altair_engine::{Blocked, EvalResult, Location, Outcome};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{plain, result};
 
-/// Any JSON, with the names that the printer looks at and characters that must not come through.
+/// Arbitrary JSON with the names that the printer reads and characters that it must escape.
 fn any_encoded() -> impl Strategy<Value = Value> {
     let text = "[a\u{1b}\u{7f}\u{85}\u{202e}\u{2066}\r\n\t]{0,4}";
     let kind = prop::sample::select(vec![

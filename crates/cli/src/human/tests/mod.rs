@@ -1,4 +1,4 @@
-//! What people read, case by case.
+//! The output that people read, case by case.
 #![allow(clippy::unwrap_used)]
 
 mod changes;

@@ -52,7 +52,7 @@ fn a_torn_last_line_is_left_and_the_next_starts_anew() {
     );
 }
 
-/// Runs itself again under a limit on the size of files, with its signal ignored: a full disk.
+/// Runs itself again under a file size limit with its signal ignored: simulates a full disk.
 #[test]
 fn a_line_that_does_not_fit_leaves_the_log_as_it_was() {
     const LIMITED: &str = "ALTAIR_TEST_LIMITED_ROOT";
@@ -87,7 +87,7 @@ fn a_line_that_does_not_fit_leaves_the_log_as_it_was() {
     assert_eq!(fs::read_to_string(path(root.path())).unwrap(), before);
 }
 
-/// Puts something in the log's place and says how it is refused.
+/// Puts something in the log's place and returns the error message.
 fn refusal(place: impl FnOnce(&Path)) -> String {
     let root = project();
     fs::create_dir(root.path().join(".altair")).unwrap();
@@ -178,7 +178,7 @@ fn a_directory_that_cannot_be_written_is_an_error() {
     fs::set_permissions(root.path().join(".altair"), read_only).unwrap();
     let outcome = begin(root.path());
     if geteuid().is_root() {
-        // Permissions do not hold root back: the log is kept.
+        // Permissions do not restrict root: the line is logged.
         outcome.unwrap().end(fine()).unwrap();
     } else {
         let error = outcome.unwrap_err();
@@ -242,7 +242,7 @@ fn a_line_waits_for_the_lock_and_follows_the_log_that_took_its_place() {
         while times_open(&path(root.path())) < 2 {
             std::thread::yield_now();
         }
-        // The writer has the log open and waits for its lock: now the log goes.
+        // The writer has the log open and waits for its lock: remove the log now.
         held.write_all(b"2\n").unwrap();
         fs::remove_file(path(root.path())).unwrap();
         drop(held);

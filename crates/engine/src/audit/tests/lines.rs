@@ -1,4 +1,4 @@
-//! What the lines of a run say.
+//! The content of a run's lines.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Guard `deadline`: the end of a run that does not want to end.
+//! Guard `deadline`: ends a run that does not end by itself.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -12,11 +12,11 @@ use crate::doctor::trial_runs::{Lab, Setting, Trial};
 /// within the first.
 const DEADLINES_MS: [i64; 2] = [300, 5_000];
 
-/// For a shell: a process in the background, in a session of its own where that is possible, whose
-/// number is printed.
+/// Shell code that starts a background process, in a session of its own if possible, and prints its
+/// number.
 const START: &str = "$(command -v setsid) sleep 600 >/dev/null 2>&1 </dev/null & echo $!";
 
-/// What the end may take on a machine that is busy with other things.
+/// Extra time for ending a run on a busy machine.
 const SLACK: Duration = Duration::from_secs(5);
 
 pub(super) fn attack(lab: &Lab, setting: Setting) -> Result<Vec<Attempt>, String> {
@@ -56,7 +56,7 @@ fn endless(tried: &str, lab: &Lab, setting: Setting, snippet: &str) -> Result<At
         let took = started.elapsed();
         let in_time = took < Duration::from_millis(deadline.unsigned_abs()) + SLACK
             && result.is_some_and(|result| result.diagnostics.outcome == Outcome::TimedOut);
-        // All of them are looked at, as none may be left.
+        // Checks all of them: none may be left.
         let gone = running.into_iter().filter(|pid| !ends(*pid)).count() == 0;
         return Ok(Attempt::new(
             tried,

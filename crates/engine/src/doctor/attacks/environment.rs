@@ -1,4 +1,4 @@
-//! Guard `environment`: what steers a loader or is a key does not reach the run.
+//! Guard `environment`: keeps keys and variables for loaders out of the run.
 
 use super::{Attempt, ran, returned};
 use crate::doctor::scratch_project::Scratch;

@@ -1,4 +1,4 @@
-//! Guard `limits`: what the kernel caps.
+//! Guard `limits`: the kernel's caps.
 
 use super::{Attempt, why};
 use crate::Outcome;
@@ -15,7 +15,7 @@ fn memory(lab: &Lab, setting: Setting) -> Result<Attempt, String> {
     let tried = "take more memory than the hard cap";
     let scratch = Scratch::new().map_err(|e| e.to_string())?;
     let mut trial = Trial::new(setting, &scratch, String::new());
-    // The smallest limit there is keeps the attack small.
+    // The smallest limit keeps the attack small.
     trial.request = trial.request.with_memory_limit_mb(0);
     let cap = (u64::from(trial.request.memory_limit_mb()) << 20) + HARD_CAP_HEADROOM_BYTES;
     let size = cap + (16 << 20);
@@ -23,7 +23,7 @@ fn memory(lab: &Lab, setting: Setting) -> Result<Attempt, String> {
     let result = lab.run(&trial)?;
     Ok(match result.diagnostics.outcome {
         Outcome::Returned => Attempt::new(tried, true, ("taken", "")),
-        // PHP ends at once where it gets no memory, and does not always come to say so.
+        // PHP exits at once if it gets no memory, and does not always report that.
         Outcome::OutOfMemory | Outcome::Fatal | Outcome::NoReport => {
             Attempt::new(tried, false, ("", "refused"))
         }

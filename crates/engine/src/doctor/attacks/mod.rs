@@ -1,6 +1,5 @@
-//! One attack or several on each guard, judged from outside of the run: by a file that is there or
-//! not, a connection that came or not, a process that is alive or not, a random text that got out
-//! or not.
+//! Attacks on each guard, judged from outside of the run: by whether a file exists, a connection
+//! arrived, a process is alive, or a random text got out.
 
 mod deadline;
 mod environment;
@@ -22,7 +21,7 @@ use super::trial_runs::{Lab, Setting};
 use crate::guards::Guard;
 use crate::{EvalResult, Outcome};
 
-/// Attempts in the given setting. `Err` says why there could be none at all.
+/// Attempts in the given setting. `Err` says why none could be made.
 type Attempts = fn(&Lab, Setting) -> Result<Vec<Attempt>, String>;
 
 /// How a guard is attacked.
@@ -63,14 +62,14 @@ const fn same(guard: Guard, attack: Attempts) -> Plan {
     }
 }
 
-/// Something that was tried.
+/// An attempted attack.
 pub(super) struct Attempt {
     /// In words.
     pub tried: String,
     pub seen: Seen,
 }
 
-/// What came of it, in words.
+/// The result, in words.
 pub(super) enum Seen {
     /// The attempt got through.
     Through(String),
@@ -81,7 +80,7 @@ pub(super) enum Seen {
 }
 
 impl Attempt {
-    /// An attempt that got through or not; `words` say what is seen in the one case and the other.
+    /// An attempt that got through or not; `words` describe the first case and the second.
     fn new(tried: impl Into<String>, through: bool, words: (&str, &str)) -> Self {
         let (got_through, stopped) = words;
         Self {
@@ -102,7 +101,7 @@ impl Attempt {
     }
 }
 
-/// Checks that a run came to its end: one that did not has tried nothing.
+/// Checks that a run finished: one that did not has tried nothing.
 fn ran(result: EvalResult) -> Result<EvalResult, String> {
     match result.diagnostics.outcome {
         Outcome::Returned => Ok(result),
@@ -142,18 +141,18 @@ fn pid(line: &str) -> Option<Pid> {
         .map(Pid::from_raw)
 }
 
-/// Whether a process that was seen alive has ended with its run. One that has not is ended here:
-/// nothing of an examination is left.
+/// Whether a process that was seen alive ended with its run. Kills it otherwise: an examination
+/// leaves nothing behind.
 fn ends(pid: Pid) -> bool {
     let ended = !is_alive(pid);
     if !ended {
-        // It may end by itself in this moment.
+        // It may just have ended by itself.
         let _ = kill(pid, Signal::SIGKILL);
     }
     ended
 }
 
 fn is_alive(pid: Pid) -> bool {
-    // It exists, too, where it may not be signalled.
+    // EPERM: it exists, but may not be signalled.
     matches!(kill(pid, None), Ok(()) | Err(Errno::EPERM))
 }

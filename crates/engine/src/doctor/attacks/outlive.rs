@@ -7,7 +7,7 @@ use super::{Attempt, ends, is_alive, pid};
 use crate::doctor::scratch_project::{Scratch, literal};
 use crate::doctor::trial_runs::{Lab, Setting, Trial};
 
-/// Has a run start a process, looks at it while the run goes on, and again when the run has ended.
+/// Has a run start a process, and checks it during the run and after its end.
 pub(super) fn outlive(tried: &str, lab: &Lab, setting: Setting) -> Result<Attempt, String> {
     let scratch = Scratch::new().map_err(|e| e.to_string())?;
     let seen = scratch.project().join("seen");
@@ -18,7 +18,7 @@ pub(super) fn outlive(tried: &str, lab: &Lab, setting: Setting) -> Result<Attemp
     let mut started = None;
     lab.watch(&Trial::new(setting, &scratch, snippet), &mut |line| {
         started = pid(line).filter(|pid| is_alive(*pid));
-        // Without the file the run goes on to its deadline.
+        // Without the file the run would continue until its deadline.
         match File::create(&seen) {
             Ok(_) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
@@ -34,5 +34,5 @@ pub(super) fn outlive(tried: &str, lab: &Lab, setting: Setting) -> Result<Attemp
     })
 }
 
-/// For a shell: a process in the background, whose number is printed.
+/// Shell code that starts a background process and prints its number.
 const START: &str = "sleep 600 >/dev/null 2>&1 </dev/null & echo $!";

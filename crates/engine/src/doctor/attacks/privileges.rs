@@ -1,4 +1,4 @@
-//! Guard `privileges`: no capability, and no way to one.
+//! Guard `privileges`: no capability, and no way to gain one.
 
 use std::ops::ControlFlow;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -7,7 +7,7 @@ use super::{Attempt, pid, ran, returned};
 use crate::doctor::scratch_project::{Scratch, literal};
 use crate::doctor::trial_runs::{Lab, Setting, Trial};
 
-/// A user that is not root, to own a file: the one that systems use for nobody.
+/// A user other than root, to own a file: the usual number of `nobody`.
 const NOBODY: u32 = 65_534;
 
 pub(super) fn attack(lab: &Lab, setting: Setting) -> Result<Vec<Attempt>, String> {
@@ -18,7 +18,7 @@ pub(super) fn attack(lab: &Lab, setting: Setting) -> Result<Vec<Attempt>, String
     Ok(attempts)
 }
 
-/// What the kernel says of a run that is under way.
+/// Checks what the kernel reports about a process of a run.
 fn ways(lab: &Lab, setting: Setting) -> Result<Attempt, String> {
     let tried = "keep a capability, or a way to one through a set-uid program";
     let scratch = Scratch::new().map_err(|e| e.to_string())?;
@@ -32,7 +32,7 @@ fn ways(lab: &Lab, setting: Setting) -> Result<Attempt, String> {
     let Some(status) = status else {
         return Ok(Attempt::impossible(
             tried,
-            "the run's process is not to be seen in /proc",
+            "the run's process is not visible in /proc",
         ));
     };
     let field = |name: &str| {
@@ -57,7 +57,7 @@ fn ways(lab: &Lab, setting: Setting) -> Result<Attempt, String> {
     ))
 }
 
-/// Root in the child is root by name only.
+/// Root in the child is root in name only.
 fn others_file(lab: &Lab, setting: Setting) -> Result<Attempt, String> {
     let tried = "read a file of another user, as root";
     let scratch = Scratch::new().map_err(|e| e.to_string())?;

@@ -37,14 +37,14 @@ pub(super) fn without(lab: &Lab, _: Setting) -> Result<Vec<Attempt>, String> {
     Ok(vec![Attempt::new(DESCRIPTOR, read, READ)])
 }
 
-/// A descriptor of the secret file that every program inherits which does not close it.
+/// A descriptor of the secret file, inherited by every program that does not close it.
 fn inheritable(scratch: &Scratch) -> Result<OwnedFd, String> {
     let file = File::open(scratch.secret_file()).map_err(|e| e.to_string())?;
     // The copy that dup(2) makes is not closed on exec.
     nix::unistd::dup(&file).map_err(|e| e.desc().to_owned())
 }
 
-/// PHP code that returns what a descriptor holds, without a name for it in `/proc`.
+/// PHP code that reads a descriptor without a path in `/proc`.
 fn reading(descriptor: &OwnedFd) -> String {
     format!(
         "$file = @fopen('php://fd/{}', 'r'); return $file ? (string) stream_get_contents($file, 100, 0) : '';",

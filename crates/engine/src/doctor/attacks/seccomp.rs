@@ -37,7 +37,7 @@ fn connect(lab: &Lab, setting: Setting) -> Result<Attempt, String> {
     ))
 }
 
-/// Whether a connection brought the token. The run is over: what was to come has come.
+/// Whether a connection delivered the token. The run is over, so nothing more arrives.
 fn is_reached(listener: &TcpListener, token: &str) -> bool {
     while let Ok((mut stream, _)) = listener.accept() {
         let mut bytes = vec![0; token.len()];

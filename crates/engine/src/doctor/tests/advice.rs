@@ -35,7 +35,7 @@ fn settings_that_close_user_namespaces_are_named_as_they_are_set() {
     ] {
         assert!(text.contains(setting), "{setting} in {text}");
     }
-    // Root in its own right needs no user namespace.
+    // Root with CAP_SYS_ADMIN needs no user namespace.
     let root = Machine {
         is_admin: Some(true),
         ..machine
@@ -70,9 +70,7 @@ fn an_old_kernel_is_told_from_one_that_was_told_not_to() {
         release: Some("5.4.0-1".into()),
         ..user()
     };
-    assert!(
-        of(Guard::Landlock, "", &old).contains("Landlock came with Linux 5.13, this is 5.4.0-1")
-    );
+    assert!(of(Guard::Landlock, "", &old).contains("Landlock needs Linux 5.13, this is 5.4.0-1"));
     let middle = Machine {
         release: Some("6.1.0".into()),
         is_filtered: Some(true),

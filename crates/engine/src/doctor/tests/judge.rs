@@ -35,7 +35,7 @@ fn one_attack_that_gets_through_fails_the_guard() {
     assert_eq!(test.verdict, Verdict::Failed);
     let held: Vec<_> = test.attacks.iter().map(|attack| attack.held).collect();
     assert_eq!(held, [true, false]);
-    // Even where the same did not get through without the guard.
+    // Even if the same attempt did not get through without the guard.
     let test = judge(vec![attempt("a", through())], &[attempt("a", stopped())]);
     assert_eq!(test.verdict, Verdict::Failed);
 }

@@ -1,4 +1,4 @@
-//! What the examination makes of what it finds.
+//! How the examination judges its findings.
 #![allow(clippy::unwrap_used)]
 
 mod advice;

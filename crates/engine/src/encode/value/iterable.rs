@@ -1,4 +1,4 @@
-//! Iterables: their first items, as the application's code gives them.
+//! Iterables: their first items, as the application's code yields them.
 
 use serde_json::{Map, Value, json};
 
@@ -73,7 +73,7 @@ impl Encoder {
         Ok(Value::Object(map))
     }
 
-    /// The key of an iterable's item: itself where it is a plain scalar, else encoded.
+    /// The key of an iterable's item: as it is if it is a plain scalar, otherwise encoded.
     fn key<N: Node>(&mut self, node: &N, depth: usize) -> Result<Value, Ended> {
         let plain = match node.shape() {
             Shape::Null => Value::Null,

@@ -1,4 +1,4 @@
-//! Objects: class, id, what they are in a line, and their properties.
+//! Objects: class, id, a one-line description, and properties.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Scalars: what takes one line, and the strings.
+//! Scalars: one-line values, and strings.
 
 use std::borrow::Cow;
 
@@ -60,7 +60,7 @@ pub(super) fn float(f: f64) -> Value {
     }
 }
 
-/// The part of a string that is shown, or `None` where it is not UTF-8.
+/// The part of a string to show, or `None` if it is not UTF-8.
 ///
 /// Only a string that is valid as a whole is text: one that turns binary behind its head would
 /// otherwise be shown as what it is not.

@@ -1,4 +1,4 @@
-//! What a template saw, compared with what is there when it is to stand.
+//! Compares what a template saw with what is there when it is to stand.
 
 use std::fs;
 
@@ -69,7 +69,7 @@ fn a_file_that_was_changed_right_before_it_was_looked_at_is_racy() {
     let changed_ns = scene.made_from.looks[0].found.unwrap().ctime_ns;
     scene.made_from.looks[0].at_ns = changed_ns + 2 * super::super::verdict::tick_ns() - 1;
     assert_eq!(scene.refused(), What::Racy);
-    // Where the stamps are whole seconds, two of them.
+    // Whole-second timestamps need two seconds.
     scene.made_from.looks[0].at_ns = changed_ns + 2_100_000_000;
     scene.stand(WATCHED);
 }
@@ -122,9 +122,9 @@ fn a_listed_directory_that_is_newer_than_the_launch_is_racy() {
     use std::os::unix::fs::PermissionsExt;
     let mut scene = Scene::new();
     scene.write("conf.d/a.ini", "");
-    // So that what is on the way is older.
+    // Makes everything on the way older.
     scene.tick();
-    // With the sticky bit, by which a directory that is only passed is told to be left alone.
+    // The sticky bit exempts a directory that is only passed.
     let sticky = fs::Permissions::from_mode(0o1777);
     fs::set_permissions(scene.path("conf.d"), sticky).unwrap();
     scene.started("conf.d", Way::Listed);
@@ -148,7 +148,7 @@ fn a_started_file_whose_directory_was_moved_since_the_launch_is_racy() {
     scene.stand(WATCHED);
 }
 
-/// A directory of a layer: its times are those of what was written into the layer.
+/// A directory of a layer: its times are those of writes into the layer.
 fn layered() -> Scene {
     let mut scene = Scene::new();
     fs::create_dir_all(scene.path("var/cache")).unwrap();
@@ -169,7 +169,7 @@ fn a_directory_that_the_boot_wrote_in_has_other_times_inside() {
         scene.tick();
         scene.write("var/new", "");
         assert!(fresh.check().is_err());
-        // The host's own is newer than the launch now.
+        // The host's own directory is newer than the launch now.
         assert_eq!(scene.refused(), What::Different);
     }
 }

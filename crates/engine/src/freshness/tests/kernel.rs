@@ -1,4 +1,4 @@
-//! What the kernel tells, and what it does not.
+//! What the kernel reports, and what it does not.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use nix::unistd::Pid;
 
 use super::*;
 
-/// More events than the kernel keeps.
+/// Causes more events than the kernel keeps.
 fn overflow(scene: &Scene) {
     let kept = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
     let kept: usize = kept.trim().parse().unwrap();
@@ -65,8 +65,8 @@ fn past_the_limit_of_watches_the_rest_is_polled() {
 
 #[test]
 fn the_kernel_tells_where_comparing_could_not() {
-    // The same file, with the same times, in one tick of the clock: as it could be for all that
-    // polling sees. Here the file is as before, and the event alone counts.
+    // Stands for the same file with the same times, in one tick of the clock, which polling cannot
+    // see. Here the file is as before, and only the event counts.
     let (scene, mut fresh) = stand(one_file, WATCHED);
     fs::rename(scene.path("src/A.php"), scene.path("src/B.php")).unwrap();
     fs::rename(scene.path("src/B.php"), scene.path("src/A.php")).unwrap();

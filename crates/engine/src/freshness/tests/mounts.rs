@@ -1,4 +1,4 @@
-//! A mount hides what is below it, and no watch tells.
+//! A mount hides what is below it, and no watch reports that.
 //!
 //! Each test runs itself once more in a mount namespace of its own, which ends with it.
 
@@ -133,7 +133,7 @@ fn a_file_system_that_is_not_known_to_be_local_is_polled() {
     if inside("a_file_system_that_is_not_known_to_be_local_is_polled") {
         let mut scene = Scene::new();
         one_file(&mut scene);
-        // Any that is not in the list, and that may be mounted here.
+        // Any file system that is not in the list, and that may be mounted here.
         mount(&["-t", "mqueue", "none"], &scene.path("other"));
         scene.write("other/queue", "");
         scene.look("other/queue", Way::Read);

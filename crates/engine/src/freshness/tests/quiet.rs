@@ -23,7 +23,7 @@ fn reading() {
     stays_fresh(some, |scene| {
         fs::read(scene.path("src/A.php")).unwrap();
         fs::read_dir(scene.path("src")).unwrap().count();
-        // Opened to be written, and not written: a lock.
+        // Opened for writing, but not written: a lock.
         drop(File::options().append(true).open(scene.path("src/A.php")));
     });
 }

@@ -74,7 +74,7 @@ fn a_directory_on_the_way_to_the_visible_is_not_the_hosts() {
             scene.write("srv/app/A.php", "1");
             scene.look("srv/app/A.php", Way::Read);
             scene.made_from.visible = vec![bytes(&scene.path("srv/app"))];
-            // As it was made in the private root: other rights, other times.
+            // As created in the private root: other rights, other times.
             let way = scene.path("srv");
             let mut found = identity(&fs::metadata(&way).unwrap());
             found.mode ^= 0o055;

@@ -19,7 +19,7 @@ fn an_edit_in_place() {
             .open(scene.path("src/A.php"))
             .unwrap();
         file.write_all_at(b"2", 13).unwrap();
-        // Still open: that a writer closes it is told by itself.
+        // Still open: closing a written file is an event of its own.
         file
     });
     assert!(seen.iter().all(|seen| seen.what == What::Different));
@@ -28,7 +28,7 @@ fn an_edit_in_place() {
 
 #[test]
 fn an_edit_that_leaves_size_and_times() {
-    // Only the kernel tells: to whoever compares, nothing has changed but the ctime.
+    // Only the kernel reports it: a comparison finds that nothing but the ctime has changed.
     goes_stale(one_file, |scene| {
         let path = scene.path("src/A.php");
         let before = fs::metadata(&path).unwrap().modified().unwrap();

@@ -1,4 +1,4 @@
-//! A path that leads elsewhere makes a template stale, too.
+//! A path that leads elsewhere also makes a template stale.
 
 use std::fs;
 use std::os::unix::fs::symlink;

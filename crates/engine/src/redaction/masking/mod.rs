@@ -1,10 +1,10 @@
-//! Masks what looks like a secret: the value behind a name such as `password`, `--token` or
+//! Masks what looks like a secret: the value after a name such as `password`, `--token` or
 //! `API_KEY`, an `Authorization` header, the password of a URL.
 //!
-//! A name is found wherever it stands. What follows it decides what its value is: in code an
-//! expression, whose strings are masked and whose calls stay readable; in a string, a comment or
-//! other prose a word, a quoted part, or for a header the rest of the line. Where that is in doubt,
-//! more is masked rather than less. A secret without a name next to it is not recognised.
+//! A name is found anywhere. What follows it determines its value: in code an expression, whose
+//! strings are masked and whose calls stay readable; in a string, a comment or other prose a word,
+//! a quoted part, or for a header the rest of the line. When in doubt, more is masked. A secret
+//! without a name next to it is not recognised.
 
 mod expression;
 mod php;
@@ -16,7 +16,7 @@ mod value;
 
 use php::{Kind, Span};
 
-/// What stands for a masked value.
+/// Replaces a masked value.
 const MASK: &str = "***";
 
 /// How a text is to be read.

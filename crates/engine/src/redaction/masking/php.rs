@@ -1,13 +1,13 @@
-//! Where the strings and comments of a PHP text are: as much of its grammar as masking needs.
+//! Finds the strings and comments of PHP code: as much of the grammar as masking needs.
 
-/// What a stretch of text that is not code is.
+/// Kinds of text that is not code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A string in quotes or backticks.
     Quoted,
     /// A heredoc or nowdoc.
     Heredoc,
-    /// A comment, or what stands outside of the PHP tags.
+    /// A comment, or text outside of the PHP tags.
     Prose,
 }
 
@@ -27,8 +27,8 @@ pub(super) struct Span {
 
 /// The strings, comments and foreign parts of `source`, in order. What lies between is code.
 ///
-/// Never fails: what is open at the end goes on to the end. Quotes inside of `{$…}` end a string
-/// here, as they do not in PHP; they come in pairs, so that the text after them is read rightly.
+/// Never fails: what is not closed extends to the end. Unlike in PHP, quotes inside of `{$…}` end a
+/// string here; they come in pairs, so the text after them is read correctly.
 pub(super) fn spans(source: &str) -> Vec<Span> {
     let bytes = source.as_bytes();
     let mut found = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn spans(source: &str) -> Vec<Span> {
     while at < bytes.len() {
         match span_at(source, at) {
             Some(span) => {
-                // A lone delimiter at the very end has no width left; step on all the same.
+                // A lone delimiter at the very end has no width; always advance.
                 at = span.close.max(at + 1);
                 found.push(span);
             }
@@ -46,7 +46,7 @@ pub(super) fn spans(source: &str) -> Vec<Span> {
     found
 }
 
-/// The span whose opening delimiter stands at `at`.
+/// The span whose opening delimiter is at `at`.
 fn span_at(source: &str, at: usize) -> Option<Span> {
     let bytes = source.as_bytes();
     let rest = &bytes[at..];
@@ -88,7 +88,7 @@ fn span_at(source: &str, at: usize) -> Option<Span> {
     }
 }
 
-/// Where `quote` next stands unescaped from `at` on, or the end.
+/// The next unescaped `quote` from `at` on, or the end.
 fn closing_quote(bytes: &[u8], mut at: usize, quote: u8) -> usize {
     while at < bytes.len() && bytes[at] != quote {
         at += if bytes[at] == b'\\' { 2 } else { 1 };
@@ -96,7 +96,7 @@ fn closing_quote(bytes: &[u8], mut at: usize, quote: u8) -> usize {
     at.min(bytes.len())
 }
 
-/// Where `needle` next stands from `at` on, or the end.
+/// The next `needle` from `at` on, or the end.
 fn find(source: &str, at: usize, needle: &str) -> usize {
     source
         .get(at..)
@@ -109,7 +109,7 @@ fn end_of_line_comment(source: &str, at: usize) -> usize {
     source[at..line].find("?>").map_or(line, |tag| at + tag)
 }
 
-/// The heredoc or nowdoc whose `<<<` stands at `at`.
+/// The heredoc or nowdoc whose `<<<` is at `at`.
 fn heredoc(source: &str, at: usize) -> Option<Span> {
     let first_line = find(source, at, "\n");
     let written = source[at + 3..first_line].trim();

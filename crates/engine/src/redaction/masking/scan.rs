@@ -8,8 +8,8 @@ use super::separator::{self, Separator};
 use super::value;
 use crate::redaction::{is_header_name, is_scheme, is_secret_name, url_password};
 
-/// The secrets of `text`, by where they begin; one may reach into the next. `spans` says what of
-/// the text is not code.
+/// The secrets of `text`, sorted by their start; they may overlap. `spans` are the parts of the
+/// text that are not code.
 pub(super) fn secrets(text: &str, spans: &[Span]) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut scan = Scan {
@@ -78,7 +78,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Masks the value of `name`, if it has one, and says where to go on.
+    /// Masks the value of `name`, if it has one, and returns where to continue.
     fn value_of(&mut self, name: &Name<'_>) -> usize {
         match self.span_around(name.start) {
             Some(span) if span.kind == Kind::Quoted && name.end == span.end => self
@@ -87,13 +87,13 @@ impl<'a> Scan<'a> {
             Some(span) => self.value_in_prose(name, span.end),
             None => self
                 .value_in_code(name, name.end, false)
-                // Code in which a name is followed by no operator is no code: perhaps a quote
-                // before it was misread.
+                // A name with no operator after it is not in code: an earlier quote may have been
+                // misread.
                 .unwrap_or_else(|| self.value_in_prose(name, self.bytes.len())),
         }
     }
 
-    /// As [`Scan::value_of`], for a name in code, or a string in code that is nothing but a name.
+    /// As [`Scan::value_of`], for a name in code, or a string in code that is only a name.
     fn value_in_code(&mut self, name: &Name<'_>, from: usize, quoted: bool) -> Option<usize> {
         let mut at = value::skip_space(self.bytes, from);
         while self.bytes.get(at) == Some(&b']') {
@@ -175,7 +175,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Masks what is joined with `.` to a string that ends at `limit` in the middle of a value.
+    /// Masks what `.` appends to a string that ends at `limit` in the middle of a value.
     fn mask_concatenated(&mut self, limit: usize) -> usize {
         let index = self.spans.partition_point(|span| span.end < limit);
         let span = self.spans.get(index);
@@ -185,7 +185,8 @@ impl<'a> Scan<'a> {
         let at = value::skip_space(self.bytes, span.close);
         match self.bytes.get(span.close) {
             _ if self.bytes.get(at) == Some(&b'.') => self.mask_expression(at + 1, false),
-            // In PHP no word adjoins a closing quote: this one opens, and one before was misread.
+            // In PHP no word follows a closing quote directly: this one opens, and an earlier one
+            // was misread.
             Some(byte) if value::is_word_byte(*byte) || !byte.is_ascii() => {
                 let (masks, end) = value::word(self.text, span.end, self.bytes.len(), false);
                 self.masks.extend(masks);
@@ -195,10 +196,10 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Masks the strings of the expression that begins at `from`, and says where it ends. The names
-    /// in it are still to be looked at: `f(password: 'x')` may stand in it, and so may `--token=x`.
+    /// Masks the strings of the expression that begins at `from`, and returns its end. Names in it
+    /// are still scanned: it may contain `f(password: 'x')` or `--token=x`.
     fn mask_expression(&mut self, from: usize, one_call: bool) -> usize {
-        // An expression in another ends no later than that, and its strings are masked already.
+        // A nested expression ends no later than the outer one, whose strings are already masked.
         if from < self.covered {
             return from;
         }
@@ -208,8 +209,8 @@ impl<'a> Scan<'a> {
         end
     }
 
-    /// Masks the string at `from`, and the next element too while the one before is a name itself:
-    /// `['--token', '--password', …]`.
+    /// Masks the string at `from`, and each next element as long as the one before it is itself a
+    /// name: `['--token', '--password', …]`.
     fn mask_list(&mut self, from: usize) -> usize {
         let mut at = from;
         loop {
@@ -264,8 +265,8 @@ impl<'a> Scan<'a> {
         separator: Separator,
     ) -> usize {
         let first = value::skip_blanks(self.bytes, from, limit);
-        // In `password=…;user=…` and `?token=…&page=…` the value ends where the next one begins.
-        // An option's word and a line of an environment file hold such characters as any other.
+        // In `password=…;user=…` and `?token=…&page=…` the value ends where the next one begins. In
+        // an option's word and a line of an environment file, these characters are ordinary.
         let in_pairs = separator == Separator::Assign
             && !name.flag
             && name.word.bytes().any(|b| b.is_ascii_lowercase());
@@ -274,7 +275,7 @@ impl<'a> Scan<'a> {
         end
     }
 
-    /// The stretch of prose that `at` lies in, if it is not in code.
+    /// The span around `at`; `None` in code.
     fn span_around(&self, at: usize) -> Option<Span> {
         let index = self.spans.partition_point(|span| span.end <= at);
         self.spans
@@ -288,7 +289,7 @@ impl<'a> Scan<'a> {
         &self.spans[self.spans.partition_point(|span| span.open < at)..]
     }
 
-    /// How far the text goes on in one piece from `at`.
+    /// The end of the span around `at`; in code, the end of the text.
     fn limit_at(&self, at: usize) -> usize {
         self.span_around(at)
             .map_or(self.bytes.len(), |span| span.end)

@@ -7,15 +7,15 @@ pub(super) enum Separator {
     Assign,
     /// `:`.
     Colon,
-    /// `,` behind a name in quotes: `define('API_KEY', …)`, `['--token', …]`.
+    /// `,` after a name in quotes: `define('API_KEY', …)`, `['--token', …]`.
     Comma,
     /// `(` of a call: `setPassword(…)`.
     Call,
-    /// Nothing but space: `--token …`, `Bearer …`, SQL's `PASSWORD '…'`.
+    /// Only space: `--token …`, `Bearer …`, SQL's `PASSWORD '…'`.
     Space,
 }
 
-/// The separator at `at`, and where it ends. One of nothing but space is for the caller to see.
+/// The separator at `at`, and where it ends. The caller detects [`Separator::Space`].
 pub(super) fn at(bytes: &[u8], at: usize) -> Option<(Separator, usize)> {
     let rest = bytes.get(at..)?;
     match rest {

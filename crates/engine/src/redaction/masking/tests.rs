@@ -222,7 +222,7 @@ fn a_megabyte_of_names_quotes_and_addresses_is_read_in_linear_time() {
     }
 }
 
-/// Places for a secret of letters and digits, `@` in its stead.
+/// Texts with `@` in the place of a secret of letters and digits.
 const PLACES: [&str; 22] = [
     "--password=@",
     "--api-key @ --next",
@@ -249,7 +249,7 @@ const PLACES: [&str; 22] = [
 ];
 
 fn planted(place: &str, secret: &str) -> String {
-    // Only the first `@` is the place; the one of an address stays.
+    // Only the first `@` is replaced; that of an address stays.
     place.replacen('@', secret, 1)
 }
 
@@ -272,7 +272,7 @@ proptest! {
         prop_assert!(max >= whole.len() || max - cut.len() < 4);
     }
 
-    /// Whatever a quote out of place makes of the text before.
+    /// A stray quote may change how the text before the secret is read; the secret stays masked.
     #[test]
     fn a_misread_quote_does_not_uncover_a_secret(
         place in prop::sample::select(&PLACES[..10]),

@@ -43,7 +43,7 @@ pub(super) fn skip_closers(bytes: &[u8], at: usize, limit: usize) -> usize {
     end
 }
 
-/// Where the quote is that stands at `at`, perhaps behind backslashes.
+/// The position of the quote at `at`, after any backslashes.
 pub(super) fn opening_quote(bytes: &[u8], at: usize, limit: usize) -> Option<usize> {
     let quote = skip_while(bytes, at, limit, |b| b == b'\\');
     (quote < limit && matches!(bytes[quote], b'\'' | b'"' | b'`')).then_some(quote)
@@ -72,8 +72,8 @@ pub(super) fn is_code_like(text: &str) -> bool {
 
 /// What to mask of the word at `from`, and where it ends.
 ///
-/// A word is what a shell takes for one: quotes hold it together. `in_pairs` ends it at `;` and `&`
-/// as well. A word that only leads to the secret (`Bearer`, `password:`) takes the next one along.
+/// A word is one as in a shell: quotes hold it together. `in_pairs` also ends it at `;` and `&`. A
+/// word that only introduces the secret (`Bearer`, `password:`) includes the next one.
 pub(super) fn word(
     text: &str,
     from: usize,
@@ -114,7 +114,7 @@ pub(super) fn word(
             _ => at += 1,
         }
     }
-    // A backslash may have stepped into a character; the mask takes all of it.
+    // Skipping an escaped byte may have ended inside a character; the mask covers all of it.
     let end = (at..=limit)
         .find(|at| text.is_char_boundary(*at))
         .unwrap_or(limit);
@@ -123,7 +123,7 @@ pub(super) fn word(
     (masks, end)
 }
 
-/// Whether a word is no secret yet, but says that one follows.
+/// Whether a word is not a secret, but announces one.
 fn leads_on(word: &str) -> bool {
     word.ends_with([':', '=', '>'])
         || is_scheme(word)
@@ -137,8 +137,8 @@ fn ends_here(bytes: &[u8], at: usize, limit: usize) -> bool {
         || matches!(bytes[at], b',' | b';' | b')' | b']' | b'}' | b'.')
 }
 
-/// The closing delimiter that matches the quote at `quote`, whose backslashes begin at `open`; as
-/// many backslashes belong to both. It is empty and at `limit` where there is none.
+/// The closing delimiter of the quote at `quote`, whose backslashes begin at `open`; both have the
+/// same number of backslashes. Empty, at `limit`, if there is none.
 fn closing_quote(bytes: &[u8], open: usize, quote: usize, limit: usize) -> Range<usize> {
     let escapes = quote - open;
     let mut run = 0;

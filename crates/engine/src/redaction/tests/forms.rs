@@ -1,11 +1,11 @@
-//! Forms of a secret besides the usual ones.
+//! The rare forms of a secret.
 
 use std::time::{Duration, Instant};
 
 use super::super::{Finder, SHORTEST};
 use super::{SECRET, found, redacted, secrets};
 
-/// With each character that JSON and HTML may write in another way.
+/// Contains every character that JSON or HTML may escape.
 const SPECIAL: &str = "p\"a'<&>/sé";
 
 #[test]
@@ -42,7 +42,7 @@ fn a_secret_is_replaced_in_json_for_html_and_in_json_inside_of_json() {
             "{form}"
         );
     }
-    // A line feed is one of them, too.
+    // A line feed is escaped too.
     assert_eq!(
         redacted(&format!("{:?}", serde_json::to_string(SECRET).unwrap())),
         "\"\\\"[redacted:DB_PASSWORD]\\\"\""
@@ -72,13 +72,13 @@ fn a_key_of_several_lines_is_secret_line_by_line() {
                 .any(|it| it.starts_with("-----B") && !it.contains("MII")),
             "{all:?}"
         );
-        // After what is whole.
+        // Lines come after whole values.
         let end: Vec<&str> = all[all.len() - 2..].iter().map(String::as_str).collect();
         assert_eq!(end, lines);
     }
     let shown = secrets(&[("SIGNING_KEY", key)]).redacted("a\n  kqhkiG9w0BAQ==\nb");
     assert_eq!(shown, "a\n  [redacted:SIGNING_KEY]\nb");
-    // Words, what has words in it, and JSON are none.
+    // Words, lines that contain spaces, and JSON are not secret line by line.
     assert_eq!(
         values("A_TOKEN", "secret\nvisible\nx y z w"),
         ["secret\nvisible\nx y z w"]
@@ -95,7 +95,7 @@ fn a_key_of_several_lines_is_secret_line_by_line() {
 
 #[test]
 fn forms_of_very_many_secrets_are_bounded() {
-    // 256 KiB of what has most forms.
+    // 256 KiB of values with the most forms.
     let values: Vec<String> = (0..1000)
         .map(|n| format!("{n:06}{}", "\"'<&>/é".repeat(30)))
         .collect();
@@ -104,7 +104,7 @@ fn forms_of_very_many_secrets_are_bounded() {
     assert!(started.elapsed() < Duration::from_secs(20));
     let bytes: usize = finder.sizes().sum();
     let own: usize = values.iter().map(String::len).sum();
-    // A usual form is six times as long at most, and there are thirty of them.
+    // Each value has at most thirty usual forms, each at most six times its length.
     assert!(bytes <= own * 6 * 30 + (4 << 20), "{bytes}");
     assert!(values.iter().all(|value| value.len() >= SHORTEST));
     assert_eq!(

@@ -110,7 +110,7 @@ fn passwords_inside_of_urls_and_dsns_are_secret() {
             "{value}: {all:?}"
         );
     }
-    // Written in percent, and meant.
+    // Percent-encoded, or meant literally.
     let both = found(&[("X_URL", "mysql://u:a%2Fb%2Fc%2Fd@h/d")]);
     let values: Vec<&str> = both.iter().map(|(_, value)| value.as_str()).collect();
     assert_eq!(values, ["a%2Fb%2Fc%2Fd", "a/b/c/d"]);
@@ -170,7 +170,7 @@ fn of_a_longer_text_in_base64_the_secret_is_gone_wherever_it_begins() {
                     shown.contains("[redacted:DB_PASSWORD]"),
                     "{before} {after}: {shown}"
                 );
-                // Less than one byte of it on either side can be told from what is left.
+                // On either side, less than one byte of it can be derived from what is left.
                 let left = shown.replace("[redacted:DB_PASSWORD]", "");
                 let used = (before * 8).div_ceil(6) + (after * 8).div_ceil(6) + 3 + 2;
                 assert!(left.len() <= used, "{before} {after}: {left}");
@@ -188,7 +188,7 @@ fn secrets_that_overlap_are_gone_altogether() {
         both.redacted("ef6hijklabcdef6h"),
         "[redacted:B_TOKEN][redacted:A_TOKEN]"
     );
-    // One inside of another.
+    // One secret inside of another.
     let nested = secrets(&[("SHORT_KEY", "cdef6h"), ("LONG_KEY", "abcdef6hij")]);
     assert_eq!(
         nested.redacted("-abcdef6hij-cdef6h-"),
@@ -397,7 +397,7 @@ proptest! {
 
         prop_assert!(!shown.contains(&secret) && !shown.contains(&other), "{}", shown);
         let apart = shown.replace("[redacted:A_TOKEN]", "|").replace("[redacted:B_TOKEN]", "|");
-        // What is left is what the whole text leaves.
+        // The remaining text is that of the whole text.
         let whole = secrets(&variables).redacted(&text);
         let whole = whole.replace("[redacted:A_TOKEN]", "|").replace("[redacted:B_TOKEN]", "|");
         let left = |text: &str| text.replace('|', "");

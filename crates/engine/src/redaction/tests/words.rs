@@ -1,4 +1,4 @@
-//! Secrets that are words: where they are replaced, and where a word stays one.
+//! Weak secrets: where they are replaced, and where the word stays.
 
 use std::time::Instant;
 
@@ -95,7 +95,7 @@ fn a_word_stays_one_in_texts_and_keys() {
         "reset_password": {"type": "string", "value": "the password"},
     }});
     let shown = redacted(&SAIL, rows.clone());
-    // A name that says so, and a value that is all of it.
+    // The name marks a secret, and the value equals it.
     assert_eq!(
         shown["value"]["hashed_password"]["value"],
         "[redacted:DB_PASSWORD]"
@@ -225,7 +225,7 @@ fn a_word_and_a_secret_beside_each_other_are_both_replaced() {
         both.redacted("x://mysql-7f3a9c:password@mysql-7f3a9c"),
         "x://[redacted:A_TOKEN]:[redacted:DB_PASSWORD]@[redacted:A_TOKEN]"
     );
-    // One that has the other inside.
+    // A secret that contains the other one.
     let nested = secrets(&[("DB_PASSWORD", "password"), ("URL_TOKEN", "a:password@b")]);
     assert_eq!(
         nested.redacted("x://a:password@b"),

@@ -18,7 +18,7 @@ proptest! {
     }
 }
 
-/// An environment, without files.
+/// An environment without files.
 pub(super) struct Environment<'a>(pub(super) &'a [(&'a str, &'a str)]);
 
 impl Variables for Environment<'_> {
@@ -32,7 +32,7 @@ impl Variables for Environment<'_> {
     }
 }
 
-/// What an environment says: the services, and where each was found.
+/// The services of an environment, and where each was found.
 fn found(variables: &[(&str, &str)]) -> Vec<(String, String)> {
     let declarations = Declarations::of(None, &Environment(variables));
     let services = declarations.environment.into_iter();
@@ -204,7 +204,7 @@ fn hosts_and_ports_of_their_own_variables_name_services() {
 #[test]
 fn a_host_has_the_port_of_its_database_s_kind() {
     for (variables, expected) in [
-        // What is configured goes before what the kind has.
+        // The configured port takes precedence over the kind's.
         (
             vec![
                 ("DB_CONNECTION", "pgsql"),
@@ -221,7 +221,7 @@ fn a_host_has_the_port_of_its_database_s_kind() {
             vec![("DB_DRIVER", "pdo_pgsql"), ("DB_HOST", "db")],
             "db:5432",
         ),
-        // A connection of the application's own: its port tells.
+        // A connection of the application's own: the port tells its kind.
         (
             vec![
                 ("DB_CONNECTION", "tenant"),
@@ -230,7 +230,7 @@ fn a_host_has_the_port_of_its_database_s_kind() {
             ],
             "/srv/pg/.s.PGSQL.5432",
         ),
-        // Of PostgreSQL a path is that of a directory, whatever the port.
+        // For PostgreSQL a path is a directory, whatever the port.
         (
             vec![
                 ("DB_CONNECTION", "pgsql"),
@@ -239,7 +239,7 @@ fn a_host_has_the_port_of_its_database_s_kind() {
             ],
             "/srv/pg/.s.PGSQL.5433",
         ),
-        // One that another container's name was put into by Docker.
+        // A `DB_PORT` that Docker has set for a linked container.
         (
             vec![("DB_HOST", "db"), ("DB_PORT", "tcp://10.0.0.1:3306")],
             "db:3306",
@@ -292,7 +292,7 @@ fn several_hosts_and_several_databases_are_all_found() {
             vec![("SHOP_DB_HOST", "db"), ("SHOP_DB_CONNECTION", "pgsql")],
             "db:5432",
         ),
-        // Its own port, and not that of another one.
+        // Its own port, not that of another host.
         (
             vec![
                 ("SHOP_DB_HOST", "db"),
@@ -332,7 +332,7 @@ fn a_database_of_which_only_the_kind_is_said_is_on_this_machine() {
         (vec![("DB_CONNECTION", "sqlite")], ""),
         (vec![("DB_CONNECTION", "redis")], ""),
         (vec![("DB_CONNECTION", "tenant")], ""),
-        // Something else is said.
+        // Another variable names the location.
         (
             vec![("DB_CONNECTION", "mysql"), ("DB_URL", "mysql://db/x")],
             "db:3306",
@@ -359,7 +359,7 @@ fn a_database_of_which_only_the_kind_is_said_is_on_this_machine() {
 
 #[test]
 fn localhost_is_an_address_and_to_mysql_s_clients_a_socket() {
-    // With a socket of a server on this machine, where there is one.
+    // Includes the socket of a server on this machine, if there is one.
     let socket = |found: &[String]| found.iter().skip(1).all(|one| one.ends_with(".sock"));
     for (variables, first) in [
         (vec![("DB_HOST", "localhost")], "localhost:3306"),
@@ -376,7 +376,7 @@ fn localhost_is_an_address_and_to_mysql_s_clients_a_socket() {
         assert_eq!(found[0], first);
         assert!(socket(&found), "{found:?}");
     }
-    // Not to PostgreSQL's, whatever the port.
+    // Not for PostgreSQL, whatever the port.
     let pgsql = [
         ("DB_CONNECTION", "pgsql"),
         ("DB_HOST", "localhost"),

@@ -7,7 +7,7 @@ use super::refused;
 
 const DIALECTS: [Dialect; 2] = [Dialect::MySql, Dialect::PostgreSql];
 
-/// What texts are made of that mean to confuse a scanner.
+/// Fragments of texts that try to confuse a scanner.
 const PIECES: [&[u8]; 66] = [
     b"'",
     b"''",
@@ -97,8 +97,8 @@ proptest! {
         }
     }
 
-    /// A string in single quotes is the same in all dialects and readings, if it has no quotes and
-    /// no backslashes; so is a comment that begins no other.
+    /// A string in single quotes is the same in all dialects and readings if it contains no quotes
+    /// and no backslashes; so is a comment that begins no other.
     #[test]
     fn what_is_in_a_string_or_comment_is_no_code(inside in "[ \"-&(-.0-\\[\\]-~]{0,40}") {
         for dialect in DIALECTS {
@@ -108,7 +108,7 @@ proptest! {
     }
 }
 
-/// A text of 64 KiB that repeats something takes long where what is read is read again.
+/// A text of 64 KiB that repeats something takes long if the scanner reads anything again.
 #[test]
 fn time_grows_with_the_text_and_no_faster() {
     const SIZE: usize = 1 << 16;
@@ -128,12 +128,12 @@ fn time_grows_with_the_text_and_no_faster() {
         let time = |size: usize| {
             let text = [b"SELECT ", piece.repeat(size / piece.len()).as_slice()].concat();
             let start = Instant::now();
-            // With the word that begins a statement, and without.
+            // With the word that begins a statement, and without it.
             let reasons = (refused(dialect, &text), refused(dialect, &text[7..]));
             (start.elapsed(), reasons)
         };
         let (small, large) = (time(SIZE / 16).0, time(SIZE).0);
-        // Sixteen times the text takes 256 times as long where the time is quadratic.
+        // Sixteen times the text takes 256 times as long if the time is quadratic.
         let limit = small.max(Duration::from_millis(20)) * 60;
         let shown = String::from_utf8_lossy(piece);
         assert!(large < limit, "{dialect:?} {shown:?}: {small:?}, {large:?}");

@@ -1,4 +1,4 @@
-//! What passes, what is refused, and what no text may do to the scanner.
+//! What passes, what is refused, and that no text overloads the scanner.
 
 mod any_text;
 mod mysql;
@@ -6,7 +6,7 @@ mod postgresql;
 
 use super::{Dialect, Mode, Reading, statement};
 
-/// As servers read by default.
+/// How servers read by default.
 fn reading(dialect: Dialect) -> Reading {
     Reading {
         plain_backslash: dialect == Dialect::PostgreSql,
@@ -14,12 +14,12 @@ fn reading(dialect: Dialect) -> Reading {
     }
 }
 
-/// Why a text may not go to the server in a session that only reads.
+/// Why a text must not be sent to the server in a read-only session.
 fn refused(dialect: Dialect, text: &[u8]) -> Option<String> {
     statement(dialect, Mode::ReadOnly, reading(dialect), text).err()
 }
 
-/// Each of these texts may go to the server.
+/// Each of these texts may be sent to the server.
 #[track_caller]
 fn all_pass(dialect: Dialect, texts: &[impl AsRef<[u8]>]) {
     let refused: Vec<_> = texts
@@ -34,7 +34,7 @@ fn all_pass(dialect: Dialect, texts: &[impl AsRef<[u8]>]) {
     assert!(refused.is_empty(), "{refused:#?}");
 }
 
-/// None of these texts may.
+/// None of these texts may be sent.
 #[track_caller]
 fn all_refused(dialect: Dialect, texts: &[impl AsRef<[u8]>]) {
     let passed: Vec<_> = texts

@@ -15,7 +15,7 @@ fn what_lifts_the_mode_or_writes_past_it_is_refused() {
 #[test]
 fn bytes_that_are_no_utf8_hide_nothing() {
     for text in BYTES {
-        // Where no byte of a character may be mistaken for another, what is in a string is no code.
+        // If no byte of a character can be mistaken for another, a string's content is not code.
         let reading = Reading {
             plain_backslash: false,
             whole_ascii: false,
@@ -153,7 +153,7 @@ fn a_write_alone_is_the_servers_to_refuse() {
     assert_eq!(refused(Dialect::MySql, insert), None);
 }
 
-/// The scanner of MySQL's hints does not end them where comments end.
+/// MySQL's scanner of hints does not end them where comments end.
 #[test]
 fn a_hint_hides_nothing() {
     let hidden = "select /*+ qb_name(`*/ ' `) */ 1 into outfile '/tmp/x' -- '";
@@ -440,7 +440,7 @@ const REFUSED: &[&str] = &[
     "load data infile '/tmp/x' into table users",
     "load data local infile '/tmp/x' into table users",
     "load xml infile '/tmp/x' into table users",
-    // What is read in several ways.
+    // Ambiguous texts.
     "select '\\', ' into outfile '/tmp/x' -- '",
     "select \"\\\" into outfile '/tmp/x' -- \"",
     "select '\\'', \"\\\" into outfile '/tmp/x' -- \"",
@@ -493,11 +493,11 @@ const BYTES: &[&[u8]] = &[
     b"select 1 as \xA1` into outfile '/tmp/x'",
     b"select 1 as `\x81``, '` into outfile '/tmp/x' -- '",
     b"select '\\\x81\\'\"\\'\x81\\' into outfile '/tmp/x' -- '",
-    // In Big5 0x81 is no first byte, in Shift JIS 0xB1 is a character by itself.
+    // In Big5 0x81 is not a first byte, in Shift JIS 0xB1 is a character by itself.
     b"select 1 as \x81\xA1` into outfile '/tmp/x'",
     b"select 1 as `\xB1\x83`` into outfile '/tmp/x' -- `",
     b"select '\xE4\xBD\xA0\\' into outfile '/tmp/x' -- '",
-    // A client may end the text at a NUL, or not.
+    // A client may or may not end the text at a NUL.
     b"drop table users\0",
     b"select 1 # x \0 into outfile '/tmp/x'",
 ];

@@ -266,7 +266,7 @@ const REFUSED: &[&str] = &[
     "select f.lo_import from current_user as f",
     "select f.lo_import from user f",
     "select (1).lo_creat",
-    // A name that nobody looks at.
+    // A name that is not checked.
     "set u&\"default_transaction\\005fread_only\" = off",
     "set U&\"default!005ftransaction_read_only\" uescape '!' = off",
     // Texts that are executed.
@@ -278,7 +278,7 @@ const REFUSED: &[&str] = &[
     "do $$ begin perform lo_creat(1); end $$",
     "do 'begin end'",
     "call lift()",
-    // What writes past tables.
+    // Functions that write elsewhere than in tables.
     "select lo_creat(1)",
     "select lo_from_bytea(0, 'x')",
     "select lo_export(1, '/tmp/x')",
@@ -310,7 +310,7 @@ const REFUSED: &[&str] = &[
     "copy users to E'/tmp/x'",
     "copy users to $$/tmp/x$$",
     "copy users",
-    // What is read in several ways.
+    // Ambiguous texts.
     "select '\\', lo_creat(1) --'",
     "select E'\\'', lo_creat(1) --'",
     "select E'\\'', '\\', lo_creat(1) --'",
@@ -357,7 +357,7 @@ fn ddl_is_refused() {
 }
 
 const BYTES: &[&[u8]] = &[
-    // With GBK, Big5 or Shift JIS, 0x5C is no backslash after these.
+    // With GBK, Big5 or Shift JIS, 0x5C is not a backslash after these.
     b"select E'\x81\\', lo_creat(1) --'",
     b"select E'\xA1\\', lo_creat(1) --'",
     b"select E'\xE4\xBD\xA0\\', lo_creat(1) --'",
