@@ -20,35 +20,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::{GuardState, Inode, Place, Shown};
 
-/// What Landlock permits; all else that the kernel's version of it governs is refused.
+/// What Landlock permits; everything else that the kernel's Landlock version governs is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landlock {
-    /// Files, and directories with all below, that may be read.
+    /// Readable files, and readable directories with everything below them.
     pub readable: Vec<Readable>,
-    /// A directory that may be read with all below, but for what it has under one name: of that there
-    /// are the names alone.
+    /// A readable directory with everything below it, except the entry of one name: below that,
+    /// only file names can be listed.
     pub readable_but: Option<(Readable, PathBuf)>,
     /// Directories below which anything may be read, written, made, renamed and removed, but no
-    /// device, socket or program.
+    /// device or socket may be made or used, and no program executed.
     #[serde(with = "paths")]
     pub writable: Vec<PathBuf>,
     /// Single files (devices) that may be read and written.
     #[serde(with = "paths")]
     pub devices: Vec<PathBuf>,
-    /// Whether TCP connections may be made. To listen is never permitted.
+    /// Whether TCP connections may be made. Listening is never permitted.
     pub network: bool,
-    /// Ports to which TCP connections may be made without that, at whatever address: Landlock does
-    /// not know addresses.
+    /// Ports to which TCP connections may be made even without `network`, at any address: Landlock
+    /// does not filter by address.
     pub ports: Vec<u16>,
 }
 
-/// What may be read.
+/// A file or directory that may be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Readable {
     /// Its path.
     #[serde(with = "one_path")]
     pub path: PathBuf,
-    /// Which file it has to be: where another is under that path by then, that may not be read.
+    /// The inode that the path must lead to: another file at this path may not be read.
     pub inode: Option<Inode>,
 }
 
@@ -62,7 +62,7 @@ impl<P: Into<PathBuf>> From<P> for Readable {
 }
 
 impl Readable {
-    /// What a process is to see.
+    /// What a process is shown.
     #[must_use]
     pub fn shown(shown: &Shown) -> Self {
         Self {
@@ -98,7 +98,7 @@ mod one_path {
     }
 }
 
-/// Paths as bytes: one that is no UTF-8 travels, too.
+/// Paths as bytes, so that paths that are not UTF-8 can be sent, too.
 mod paths {
     use std::ffi::OsString;
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -121,24 +121,24 @@ mod paths {
     }
 }
 
-/// The newest version whose rights are handled. An older kernel's is used as far as it goes.
+/// The newest version whose rights are handled. An older kernel enforces what it supports.
 const NEWEST: ABI = ABI::V9;
 
-/// Why there is none, where the kernel does not know the calls.
+/// The reason if the kernel does not know the calls.
 const NOT_IMPLEMENTED: &str =
-    "the kernel has no Landlock (it came with 5.13), or a filter further out hides it";
-/// Why there is none, where the kernel knows it, but has it turned off.
+    "the kernel has no Landlock (added in 5.13), or an outer filter hides it";
+/// The reason if the kernel has Landlock, but it is disabled.
 const NOT_ENABLED: &str =
-    "Landlock is turned off at boot: the kernel's parameter lsm= leaves it out";
+    "Landlock is disabled at boot: the kernel parameter lsm= does not list it";
 
 /// The version of the kernel's Landlock (landlock_create_ruleset(2), "ABI").
 ///
 /// # Errors
-/// Why there is none, in words for the user.
+/// Why Landlock is unavailable, in words for the user.
 pub fn landlock_version() -> Result<u32, String> {
     /// `LANDLOCK_CREATE_RULESET_VERSION` (linux/landlock.h).
     const VERSION: u32 = 1;
-    // SAFETY: a null pointer of length 0 is what this flag asks for.
+    // SAFETY: this flag requires a null pointer of length 0.
     let version = unsafe {
         libc::syscall(
             libc::SYS_landlock_create_ruleset,
@@ -154,17 +154,17 @@ pub fn landlock_version() -> Result<u32, String> {
     }
 }
 
-/// Takes it for the calling process, which must have one thread only.
+/// Restricts the calling process, which must have only one thread.
 pub(crate) fn take(rules: &Landlock) -> GuardState {
     take_at(rules, NEWEST)
 }
 
-/// Takes as much of it as `version` has.
+/// Restricts it as far as `version` can.
 fn take_at(rules: &Landlock, version: ABI) -> GuardState {
     match restrict(rules, version) {
         Ok(status) => state(&status, version),
         Err(error) => GuardState::Missing {
-            because: format!("the kernel does not take the rules: {error}"),
+            because: format!("the kernel rejects the rules: {error}"),
         },
     }
 }
@@ -188,17 +188,17 @@ fn restrict(rules: &Landlock, version: ABI) -> Result<RestrictionStatus, Ruleset
             ruleset = ruleset.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
         }
     }
-    // Each is closed once it has its rule.
+    // Each file is closed once it has its rule.
     let grant = |ruleset: RulesetCreated, file: OwnedFd, rights: BitFlags<AccessFs>| {
         let rights = match fstat(&file).map(|stat| kind(&stat)) {
             Ok(SFlag::S_IFDIR) => rights,
-            // A link leads to what has a rule of its own, or to what may not be read.
+            // A link's target has its own rule, or may not be read.
             Ok(SFlag::S_IFLNK) | Err(_) => return Ok(ruleset),
             Ok(_) => rights & AccessFs::from_file(version),
         };
         ruleset.add_rule(PathBeneath::new(file, rights))
     };
-    // What is not there cannot be read.
+    // Missing files are skipped.
     for file in rules.readable.iter().filter_map(opened) {
         ruleset = grant(ruleset, file, readable())?;
     }
@@ -221,7 +221,7 @@ fn restrict(rules: &Landlock, version: ABI) -> Result<RestrictionStatus, Ruleset
             ruleset = grant(ruleset, file, rights)?;
         }
     }
-    // A run that tries what it may not is nothing that the machine's log should fill with.
+    // Denials of a run must not fill the machine's audit log.
     ruleset.log_same_exec(false)?.restrict_self()
 }
 
@@ -229,11 +229,11 @@ fn kind(stat: &FileStat) -> SFlag {
     SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT
 }
 
-/// What is to be pointed at (open(2), `O_PATH`).
+/// Refers to a file without opening it for access (open(2), `O_PATH`).
 const POINT: OFlag = OFlag::O_PATH.union(OFlag::O_CLOEXEC);
 const POINT_ITSELF: OFlag = POINT.union(OFlag::O_NOFOLLOW);
 
-/// A descriptor of what may be read; `None`: it is not there, or another file is.
+/// A descriptor of what may be read; `None`: it does not exist, or the path leads to another file.
 fn opened(wanted: &Readable) -> Option<OwnedFd> {
     let file = openat(AT_FDCWD, &wanted.path, POINT, Mode::empty()).ok()?;
     let stat = fstat(&file).ok()?;
@@ -259,7 +259,7 @@ fn readable() -> BitFlags<AccessFs> {
     AccessFs::ReadFile | AccessFs::ReadDir
 }
 
-/// All but what makes or uses a device, a socket or a program. To execute is granted nowhere.
+/// All rights except making or using devices and sockets, and executing, which is never granted.
 fn writable(version: ABI) -> BitFlags<AccessFs> {
     let never = AccessFs::Execute
         | AccessFs::MakeChar
@@ -278,7 +278,7 @@ fn state(status: &RestrictionStatus, version: ABI) -> GuardState {
         LandlockStatus::NotImplemented => missing(NOT_IMPLEMENTED),
         LandlockStatus::NotEnabled => missing(NOT_ENABLED),
         LandlockStatus::Available { .. } if status.ruleset == RulesetStatus::NotEnforced => {
-            missing("the kernel enforces nothing of the rules")
+            missing("the kernel enforces none of the rules")
         }
         LandlockStatus::Available { effective_abi, .. } => {
             let in_force = effective_abi.min(version);

@@ -1,6 +1,5 @@
-//! Files and directories that are found once. What is decided about one and what is done with it is
-//! about the same inode, wherever its path leads by then: paths of a project are its owner's to
-//! change, at any moment.
+//! Files and directories that are looked up once. Checks and later uses then refer to the same
+//! inode, wherever the path leads by then: a project's owner can change its paths at any time.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,12 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::RunAs;
 
-/// Which file it is, as long as somebody has it open.
+/// Identifies a file as long as it is open somewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Inode {
-    /// The number of its file system.
+    /// The device number of its file system.
     pub dev: u64,
-    /// Its number there.
+    /// The inode number.
     pub ino: u64,
 }
 
@@ -34,8 +33,8 @@ impl Inode {
     }
 }
 
-/// A file or directory that was found. Copies share the descriptor, which keeps its inode from
-/// becoming another file's.
+/// A file or directory that was found. Copies share the descriptor, which keeps the inode from
+/// being reused.
 #[derive(Clone, Debug)]
 pub struct Place {
     path: PathBuf,
@@ -45,7 +44,7 @@ pub struct Place {
     owner: RunAs,
 }
 
-/// The same file at the same path.
+/// Equal: the same file at the same path.
 impl PartialEq for Place {
     fn eq(&self, other: &Self) -> bool {
         (&self.path, self.inode) == (&other.path, other.inode)
@@ -54,26 +53,26 @@ impl PartialEq for Place {
 
 impl Eq for Place {}
 
-/// What is opened only to be pointed at (open(2), `O_PATH`).
+/// Refers to a file without opening it for access (open(2), `O_PATH`).
 const POINT: OFlag = OFlag::O_PATH.union(OFlag::O_CLOEXEC);
 /// The same without following a link.
 const POINT_ITSELF: OFlag = POINT.union(OFlag::O_NOFOLLOW);
-/// What is a regular file is to be read. To open one waits for whoever has a lease on it, but not so
+/// For reading a regular file. `O_NONBLOCK` keeps open(2) from waiting for the holder of a lease
 /// (fcntl(2), "Leases").
 const READ: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_NONBLOCK)
     .union(OFlag::O_CLOEXEC);
 
 impl Place {
-    /// Finds what a path leads to, by way of links too, as the calling thread's user.
+    /// Finds what a path leads to, following links, as the calling thread's user.
     ///
     /// # Errors
-    /// What the system says of the path.
+    /// If the path cannot be resolved or opened.
     pub fn find(path: &Path) -> io::Result<Self> {
         let file = find(path)?;
         let path = match std::fs::read_link(by_number(file.as_fd())) {
             Ok(found) => found,
-            // Without /proc it is told by name, and has to be the same.
+            // Without /proc, resolves the name again, which must lead to the same inode.
             Err(_) => {
                 let found = path.canonicalize()?;
                 let again = openat(AT_FDCWD, &found, POINT_ITSELF, Mode::empty())?;
@@ -84,7 +83,7 @@ impl Place {
             }
         };
         let stat = fstat(&file)?;
-        // `(deleted)` would be part of its name.
+        // For a deleted file, the link read from /proc ends in ` (deleted)`.
         if stat.st_nlink == 0 {
             return Err(Errno::ENOENT.into());
         }
@@ -104,19 +103,19 @@ impl Place {
         }
     }
 
-    /// Where it was found: absolute, and free of links.
+    /// The path where it was found: absolute and without links.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A descriptor of it, to point at it (open(2), `O_PATH`).
+    /// A descriptor that refers to it (open(2), `O_PATH`).
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// Which file it is.
+    /// Its inode.
     #[must_use]
     pub fn inode(&self) -> Inode {
         self.inode
@@ -128,7 +127,7 @@ impl Place {
         self.mode
     }
 
-    /// Whose it was when it was found.
+    /// The owner when it was found.
     #[must_use]
     pub fn owner(&self) -> RunAs {
         self.owner
@@ -156,19 +155,20 @@ impl Place {
         SFlag::from_bits_truncate(self.mode) & SFlag::S_IFMT
     }
 
-    /// Opens this directory, and no other, for more than to point at it.
+    /// Opens exactly this directory for reading.
     ///
     /// # Errors
-    /// What the system says.
+    /// Those of open(2).
     pub fn open(&self) -> io::Result<OwnedFd> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         Ok(openat(self.descriptor(), ".", flags, Mode::empty())?)
     }
 
-    /// Finds what is below this directory under a relative path, on which there is no link, nor `..`.
+    /// Finds what is below this directory at a relative path, which may contain neither links nor
+    /// `..`.
     ///
     /// # Errors
-    /// What the system says; `ELOOP` for a link, `EXDEV` for `..`.
+    /// Those of open(2); `ENOTDIR` or `ELOOP` for a link, `EXDEV` for `..`.
     pub fn below(&self, path: &Path) -> io::Result<Self> {
         let file = point_below(self.descriptor(), path)?;
         let stat = fstat(&file)?;
@@ -178,10 +178,10 @@ impl Place {
         Ok(Self::new(self.path.join(path), file, &stat))
     }
 
-    /// The content of a regular file below this directory; nothing else is opened.
+    /// Reads a regular file below this directory; other kinds of files are not opened.
     ///
     /// # Errors
-    /// As for [`Place::below`]; `EINVAL` for what is no regular file, `EFBIG` for one of more than
+    /// As for [`Place::below`]; `EINVAL` if it is not a regular file, `EFBIG` if it has more than
     /// `most` bytes.
     pub fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         let (directory, name) = match (path.parent(), path.file_name()) {
@@ -192,24 +192,26 @@ impl Place {
     }
 }
 
-/// Points at what a path leads to, but by no link of proc(5): these lead where no path does.
+/// Opens what a path leads to with `O_PATH`, but follows no magic links of proc(5), which bypass
+/// path resolution.
 fn find(path: &Path) -> nix::Result<OwnedFd> {
     let how = OpenHow::new()
         .flags(POINT)
         .resolve(ResolveFlag::RESOLVE_NO_MAGICLINKS);
     match openat2(AT_FDCWD, path, how) {
-        // Before kernel 5.6, or a container's profile of before.
+        // Before kernel 5.6, or an older container profile.
         Err(Errno::ENOSYS | Errno::EPERM) => openat(AT_FDCWD, path, POINT, Mode::empty()),
         found => found,
     }
 }
 
-/// What a link of proc(5) leads to: the descriptor's file itself, and no name of it.
+/// The magic link of proc(5) that leads to the descriptor's file itself, without a name lookup.
 pub(crate) fn by_number(file: BorrowedFd<'_>) -> String {
     format!("/proc/thread-self/fd/{}", file.as_raw_fd())
 }
 
-/// Points at what is below a directory, with no link on the way; the last name may be one.
+/// Opens what is below a directory with `O_PATH`, without following links; the last name may be
+/// one.
 pub(crate) fn point_below(directory: BorrowedFd<'_>, path: &Path) -> nix::Result<OwnedFd> {
     let mut found = openat(directory, ".", POINT | OFlag::O_DIRECTORY, Mode::empty())?;
     let mut names = path.components().peekable();
@@ -231,7 +233,7 @@ pub(crate) fn point_below(directory: BorrowedFd<'_>, path: &Path) -> nix::Result
 }
 
 fn read_in(directory: BorrowedFd<'_>, name: &OsStr, most: u64) -> io::Result<Vec<u8>> {
-    // Looked at before it is opened: to open a device does something.
+    // Checks the type before opening, since opening a device can have side effects.
     let pointed = openat(directory, name, POINT_ITSELF, Mode::empty())?;
     let kind = SFlag::from_bits_truncate(fstat(&pointed)?.st_mode) & SFlag::S_IFMT;
     if kind != SFlag::S_IFREG {

@@ -9,43 +9,43 @@ use crate::GuardState;
 use crate::error::{Failure, Step};
 use crate::system_calls;
 
-/// A user and a group to run as, by number.
+/// A user and a group to run as, by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunAs {
     /// User id.
     pub uid: u32,
-    /// Group id. Supplementary groups are given up.
+    /// Group id. Supplementary groups are dropped.
     pub gid: u32,
 }
 
-/// What a process keeps of the privileges of its host.
+/// What a process keeps of its host's privileges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Privileges {
-    /// All of them, and what set-uid programs grant.
+    /// All of them, and those that set-uid programs grant.
     Keep,
-    /// None: every capability is dropped, for what it executes too, and no program grants new
+    /// None: all capabilities are dropped, also for executed programs, and no program grants new
     /// ones (`no_new_privs`).
     Drop {
-        /// The user to become. `None` keeps the host's; a host's root stays user 0, but is
-        /// nothing more than the owner of its files.
+        /// The user to become. `None` keeps the host's user; root stays user 0, but only has the
+        /// rights of the owner of its files.
         run_as: Option<RunAs>,
     },
 }
 
-/// What to drop, worked out in the host.
+/// What to drop, determined in the host.
 pub(crate) enum PrivilegeSteps {
     Keep,
     Drop {
         run_as: Option<RunAs>,
-        /// Whether it makes a user namespace, which can only map that one user: it becomes the user
-        /// before.
+        /// Whether the process makes a user namespace. That can only map this one user, so the
+        /// process becomes that user first.
         user_namespace: bool,
-        /// Whether the bounding set and the secure bits may be changed. Where they may not,
-        /// there is nothing to gain either: with `no_new_privs` a program that is executed has
-        /// at most the capabilities of before, which are none (capabilities(7)).
+        /// Whether the bounding set and the secure bits may be changed. If not, they are not needed
+        /// either: with `no_new_privs`, an executed program has at most the previous capabilities,
+        /// which are none (capabilities(7)).
         setpcap: bool,
-        /// Whether it keeps the capabilities with which forks of its program mount, in its user
-        /// namespace.
+        /// Whether the process keeps, in its user namespace, the capabilities that the forks of its
+        /// program need to mount.
         mounts: bool,
     },
 }
@@ -57,7 +57,7 @@ impl PrivilegeSteps {
             Privileges::Drop { run_as } => Self::Drop {
                 run_as: *run_as,
                 user_namespace,
-                // Its maker has all capabilities in a user namespace.
+                // The creator of a user namespace has all capabilities in it.
                 setpcap: user_namespace || has(caps::Capability::CAP_SETPCAP),
                 mounts: mounts && user_namespace,
             },
@@ -87,7 +87,7 @@ pub(crate) fn user(privileges: &Privileges) -> (u32, u32) {
     }
 }
 
-/// Whom the process runs as, where that is not whom the host runs as.
+/// The user that the process runs as, if different from the host's.
 pub(crate) fn other_user(privileges: &Privileges) -> Option<RunAs> {
     let Privileges::Drop { run_as } = privileges else {
         return None;
@@ -99,9 +99,9 @@ pub(crate) fn other_user(privileges: &Privileges) -> Option<RunAs> {
     run_as.filter(|run_as| (run_as.uid, run_as.gid) != own)
 }
 
-/// Becomes the process's own user before its user namespace is made, which can only map that one user;
-/// where that is another one than the host's ([`UserNamespace`](crate::view::UserNamespace)), gives up
-/// the groups alone.
+/// Becomes the process's own user before its user namespace is made, which can only map that one
+/// user. If the host maps the ids ([`UserNamespace`](crate::view::UserNamespace)), it only drops
+/// the groups.
 pub(crate) fn before_user_namespace(
     prepared: &PrivilegeSteps,
     by_host: bool,
@@ -119,8 +119,8 @@ pub(crate) fn before_user_namespace(
     }
 }
 
-/// Becomes the process's own user in its user namespace, where it is not that yet. It keeps all
-/// capabilities there.
+/// Becomes the process's own user in its user namespace, if that has not been done before. It keeps
+/// all capabilities there.
 pub(crate) fn in_user_namespace(prepared: &PrivilegeSteps, by_host: bool) -> Result<(), Failure> {
     match prepared {
         PrivilegeSteps::Drop {
@@ -132,7 +132,7 @@ pub(crate) fn in_user_namespace(prepared: &PrivilegeSteps, by_host: bool) -> Res
     }
 }
 
-/// Drops the privileges of the calling process. Async-signal-safe: nothing but system calls.
+/// Drops the privileges of the calling process. Async-signal-safe: it only makes system calls.
 pub(crate) fn apply(prepared: &PrivilegeSteps) -> Result<(), Failure> {
     let PrivilegeSteps::Drop {
         run_as,
@@ -144,11 +144,12 @@ pub(crate) fn apply(prepared: &PrivilegeSteps) -> Result<(), Failure> {
         return Ok(());
     };
     let kept = if *mounts { MOUNTS } else { 0 };
-    // First, as it may not be more than the bounding set is by then.
+    // First: new inheritable capabilities must be in the bounding set, which is emptied below.
     if *mounts {
         set_capabilities(ALL, kept).map_err(|e| Step::Capabilities.failed(e))?;
     }
-    // What needs CAP_SETPCAP first, then what needs CAP_SETUID and CAP_SETGID, then the rest.
+    // First the steps that need CAP_SETPCAP, then those that need CAP_SETUID and CAP_SETGID, then
+    // the rest.
     empty_ambient_set().map_err(|e| Step::AmbientSet.failed(e))?;
     if *mounts {
         raise_ambient().map_err(|e| Step::AmbientSet.failed(e))?;
@@ -166,7 +167,7 @@ pub(crate) fn apply(prepared: &PrivilegeSteps) -> Result<(), Failure> {
     prctl::set_no_new_privs().map_err(|e| Step::NoNewPrivileges.failed(e))
 }
 
-/// Whether the privileges are dropped once the process runs.
+/// The state of this guard once the process runs.
 pub(crate) fn state(privileges: &Privileges) -> GuardState {
     match privileges {
         Privileges::Keep => GuardState::LeftOut {
@@ -181,8 +182,8 @@ fn prctl_call(option: c_int, a: c_ulong, b: c_ulong) -> nix::Result<c_int> {
     Errno::result(unsafe { libc::prctl(option, a, b, 0 as c_ulong, 0 as c_ulong) })
 }
 
-/// User 0 means nothing any more, now and after every `exec` (capabilities(7), "The securebits
-/// flags"). KEEP_CAPS itself stays off, locked.
+/// Makes user 0 unprivileged, now and after every `exec` (capabilities(7), "The securebits flags").
+/// KEEP_CAPS is locked off.
 fn lock_secure_bits() -> nix::Result<()> {
     const WANTED: c_int = libc::SECBIT_NOROOT
         | libc::SECBIT_NOROOT_LOCKED
@@ -197,7 +198,7 @@ fn lock_secure_bits() -> nix::Result<()> {
         | libc::SECBIT_KEEP_CAPS
         | libc::SECBIT_NO_CAP_AMBIENT_RAISE;
     let current = prctl_call(libc::PR_GET_SECUREBITS, 0, 0)?;
-    // A flag that is locked while off cannot be set; asking for it would fail as a whole.
+    // A flag that is locked off cannot be set; trying to would make the whole call fail.
     let locked_off = (current >> 1) & !current & FLAGS;
     let bits = current & !libc::SECBIT_KEEP_CAPS | (WANTED & !locked_off);
     prctl_call(
@@ -215,7 +216,7 @@ fn empty_bounding_set() -> nix::Result<()> {
             Ok(_) => {
                 prctl_call(libc::PR_CAPBSET_DROP, capability, 0)?;
             }
-            // The first number that this kernel has no capability for.
+            // The first number beyond this kernel's capabilities.
             Err(_) => break,
         }
     }
@@ -225,14 +226,14 @@ fn empty_bounding_set() -> nix::Result<()> {
 fn empty_ambient_set() -> nix::Result<()> {
     let clear = c_ulong::try_from(libc::PR_CAP_AMBIENT_CLEAR_ALL).unwrap_or(0);
     match prctl_call(libc::PR_CAP_AMBIENT, clear, 0) {
-        // Before kernel 4.3 there is no such set.
+        // Kernels before 4.3 have no ambient set.
         Ok(_) | Err(Errno::EINVAL) => Ok(()),
         Err(errno) => Err(errno),
     }
 }
 
-/// Raw calls: the C library's wrappers would have all threads of the host follow, which do not
-/// exist in this process.
+/// Uses raw calls: the C library's wrappers would also signal the host's other threads, which do
+/// not exist in this process.
 fn become_user(run_as: RunAs) -> Result<(), Failure> {
     give_up_groups()?;
     set_ids(run_as)
@@ -243,7 +244,7 @@ fn give_up_groups() -> Result<(), Failure> {
     let groups = unsafe { libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()) };
     match Errno::result(groups) {
         Ok(_) => {}
-        // An ordinary user may not, and need not where there is nothing to give up.
+        // An ordinary user may not do this, and need not if there are no groups.
         Err(Errno::EPERM) if has_no_groups() => {}
         Err(errno) => return Err(Step::Groups.failed(errno)),
     }
@@ -266,26 +267,27 @@ pub(crate) fn has_no_groups() -> bool {
     unsafe { libc::getgroups(0, std::ptr::null_mut()) == 0 }
 }
 
-/// What a template keeps, for its forks to mount: CAP_SYS_ADMIN, and what overlayfs does in its
-/// mounter's name later (CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID,
-/// CAP_SETFCAP). All in a user namespace in which only its own user is, so that it is nothing on
-/// files of others. Numbers of linux/capability.h.
+/// The capabilities that a template keeps so that its forks can mount: CAP_SYS_ADMIN, and those
+/// that overlayfs later uses with its mounter's credentials (CAP_CHOWN, CAP_DAC_OVERRIDE,
+/// CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_SETFCAP). The template's user namespace maps
+/// only its own user, so they do not apply to files of others. Numbers of linux/capability.h.
 const MOUNTS: u64 = 1 << 21 | 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 31;
-/// What its maker has in a user namespace.
+/// What the creator of a user namespace has in it.
 const ALL: u64 = u64::MAX;
 
-/// Puts what a template keeps out of its own program's reach: it has it still, but without effect
-/// until [`take_up`], which the template's filter refuses to that program.
+/// Removes a template's kept capabilities from the effective set, so that its own program cannot
+/// use them. They stay permitted for [`take_up`], which the template's filter refuses to that
+/// program.
 pub(crate) fn lay_down() -> nix::Result<()> {
     change_capabilities(MOUNTS, 0, 0)
 }
 
-/// Takes up what the template has kept.
+/// Makes the template's kept capabilities effective.
 pub(crate) fn take_up() -> Result<(), Failure> {
     change_capabilities(MOUNTS, MOUNTS, 0).map_err(|e| Step::Capabilities.failed(e))
 }
 
-/// Drops it for good.
+/// Drops them for good.
 pub(crate) fn drop_last() -> Result<(), Failure> {
     set_capabilities(0, 0).map_err(|e| Step::Capabilities.failed(e))
 }
@@ -294,8 +296,8 @@ fn set_capabilities(permitted: u64, inheritable: u64) -> nix::Result<()> {
     change_capabilities(permitted, permitted, inheritable)
 }
 
-/// capset(2): the permitted set becomes `permitted`, as far as it holds it already, the effective
-/// one what of that is in `effective`, and the inheritable one `inheritable`. The crate `caps` would
+/// capset(2): reduces the permitted set to `permitted`, sets the effective set to the part of it
+/// that is in `effective`, and the inheritable set to `inheritable`. The crate `caps` would
 /// allocate.
 fn change_capabilities(permitted: u64, effective: u64, inheritable: u64) -> nix::Result<()> {
     #[repr(C)]
@@ -303,7 +305,7 @@ fn change_capabilities(permitted: u64, effective: u64, inheritable: u64) -> nix:
         version: u32,
         pid: c_int,
     }
-    /// `_LINUX_CAPABILITY_VERSION_3`, since kernel 2.6.26: two words of 32 bits a set.
+    /// `_LINUX_CAPABILITY_VERSION_3`, since kernel 2.6.26: two words of 32 bits per set.
     const VERSION_3: u32 = 0x2008_0522;
     let header = Header {
         version: VERSION_3,
@@ -311,7 +313,7 @@ fn change_capabilities(permitted: u64, effective: u64, inheritable: u64) -> nix:
     };
     let mut sets = [[0u32; 3]; 2];
     if permitted != 0 {
-        // SAFETY: both live across the call, in the layout that version 3 asks for.
+        // SAFETY: both outlive the call and have the layout of version 3.
         let got = unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) };
         Errno::result(got)?;
     }
@@ -321,7 +323,7 @@ fn change_capabilities(permitted: u64, effective: u64, inheritable: u64) -> nix:
         *acting = *own & part(effective);
         *inherited = part(inheritable);
     }
-    // SAFETY: both live across the call, in the layout that version 3 asks for.
+    // SAFETY: both outlive the call and have the layout of version 3.
     unsafe {
         system_calls::with_pass(
             libc::SYS_capset,
@@ -337,7 +339,7 @@ fn change_capabilities(permitted: u64, effective: u64, inheritable: u64) -> nix:
     .map(drop)
 }
 
-/// What is in the ambient set survives the program's `exec`.
+/// Raises the kept capabilities in the ambient set, which survives `exec`.
 fn raise_ambient() -> nix::Result<()> {
     let raise = c_ulong::try_from(libc::PR_CAP_AMBIENT_RAISE).unwrap_or(0);
     for capability in 0..u64::BITS {

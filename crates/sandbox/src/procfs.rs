@@ -1,4 +1,4 @@
-//! What keeper and host read from `/proc`. What the keeper reads, it reads without allocation.
+//! What keeper and host read from `/proc`. The keeper reads without allocating.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -11,7 +11,7 @@ use nix::libc::{self, c_int};
 
 use crate::raw_descriptors;
 
-/// Bytes read at a time; on the stack of a small process.
+/// Bytes read at a time, into a buffer on the stack of a small process.
 const BUFFER_BYTES: usize = 8192;
 
 /// Whether `/proc` shows this process.
@@ -19,23 +19,24 @@ pub(crate) fn is_mounted() -> bool {
     Path::new("/proc/self/stat").exists()
 }
 
-/// Bytes of what the kernel tells of locks that are looked through: some 150,000 of them.
+/// Maximum number of bytes read from a list of locks: some 150,000 locks.
 const LOCKS_MAX_BYTES: u64 = 8 << 20;
 
-/// Whether a process has more locks on ranges of files than so many, as far as the kernel tells. In the
-/// host: it allocates.
+/// Whether a process has more than `most` file locks, as far as the kernel tells. For the host
+/// only, since it allocates.
 pub(crate) fn has_more_locks(process: c_int, most: usize) -> bool {
     locks_by_descriptor(process, most).unwrap_or_else(|_| locks_by_process(process, most)) > most
 }
 
-/// The locks of each of a process's open files (proc_pid_fdinfo(5)), up to one more than `most`.
+/// Counts the locks of all of a process's open files (proc_pid_fdinfo(5)). Stops after exceeding
+/// `most`.
 ///
 /// # Errors
-/// Where the host may not look into the process.
+/// If the host may not inspect the process.
 fn locks_by_descriptor(process: c_int, most: usize) -> std::io::Result<usize> {
     let mut found = 0;
     for file in std::fs::read_dir(format!("/proc/{process}/fdinfo"))?.flatten() {
-        // One that is closed meanwhile has none.
+        // A file that was closed meanwhile has no locks.
         let Ok(info) = std::fs::File::open(file.path()) else {
             continue;
         };
@@ -51,16 +52,16 @@ fn locks_by_descriptor(process: c_int, most: usize) -> std::io::Result<usize> {
     Ok(found)
 }
 
-/// The same from the list of all locks (proc_locks(5)): to tell of it the kernel has all that lock
-/// anything wait for some milliseconds.
+/// The same from the list of all locks (proc_locks(5)). Reading it blocks all file locking on the
+/// machine for some milliseconds.
 fn locks_by_process(process: c_int, most: usize) -> usize {
     let Ok(locks) = std::fs::File::open("/proc/locks") else {
         return 0;
     };
     let process = process.to_string();
     let is_own = |line: &Vec<u8>| {
-        // `1: POSIX  ADVISORY  WRITE 4711 08:01:1234 0 EOF`, with `->` after the number for one that
-        // waits.
+        // `1: POSIX  ADVISORY  WRITE 4711 08:01:1234 0 EOF`, with `->` after the number if the lock
+        // is waiting.
         line.split(u8::is_ascii_whitespace)
             .filter(|field| !field.is_empty() && field != b"->")
             .nth(4)
@@ -71,15 +72,15 @@ fn locks_by_process(process: c_int, most: usize) -> usize {
     own.take(most + 1).count()
 }
 
-/// Calls `found` with each child of the calling process, which must have one thread only.
-/// `false` when they cannot be learnt.
+/// Calls `found` with each child of the calling process, which must have only one thread.
+/// Returns `false` if they cannot be determined.
 pub(crate) fn each_child(found: &mut dyn FnMut(c_int)) -> bool {
     // Needs CONFIG_PROC_CHILDREN, which distributions set (proc_tid_children(5)).
     if let Ok(list) = open(c"/proc/thread-self/children") {
         return each_number(&list, found);
     }
     let own = std::process::id();
-    // An empty directory, or the /proc of other processes, tells nothing.
+    // An empty directory, or the /proc of another pid namespace, is useless.
     let mut shows_self = false;
     let read = each_entry(c"/proc", &mut |pid| {
         shows_self |= u32::try_from(pid) == Ok(own);
@@ -90,9 +91,9 @@ pub(crate) fn each_child(found: &mut dyn FnMut(c_int)) -> bool {
     read.is_ok() && shows_self
 }
 
-/// Closes `first` and every descriptor above it, where the kernel has no `close_range`.
+/// Closes `first` and every descriptor above it, for kernels without `close_range`.
 pub(crate) fn close_from(first: RawFd) -> nix::Result<()> {
-    // Closing while reading makes the kernel skip entries: until nothing is left to close.
+    // Closing while reading makes the kernel skip entries, so this repeats until nothing is left.
     loop {
         let mut closed = false;
         each_entry(c"/proc/self/fd", &mut |fd| {
@@ -111,11 +112,11 @@ fn open(path: &CStr) -> nix::Result<OwnedFd> {
     // SAFETY: `path` is a C string that outlives the call.
     let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
     let fd = Errno::result(fd)?;
-    // SAFETY: just opened, and nobody else's.
+    // SAFETY: just opened, and not owned elsewhere.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Calls `found` with each decimal number in the file; what separates them does not matter.
+/// Calls `found` with each decimal number in the file; any other bytes separate numbers.
 fn each_number(file: &OwnedFd, found: &mut dyn FnMut(c_int)) -> bool {
     let mut buffer = [0u8; BUFFER_BYTES];
     let mut number: Option<c_int> = None;
@@ -179,7 +180,7 @@ fn each_entry(directory: &CStr, found: &mut dyn FnMut(c_int)) -> nix::Result<()>
             let length = usize::from(u16::from_ne_bytes([low, high]));
             let name = rest.get(NAME_AT..length).unwrap_or_default();
             let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-            // The directory itself has an entry in /proc/self/fd, which is left alone.
+            // Skips the entry of the directory's own descriptor in /proc/self/fd.
             if let Some(number) = parse(name).filter(|number| *number != directory.as_raw_fd()) {
                 found(number);
             }
@@ -188,7 +189,7 @@ fn each_entry(directory: &CStr, found: &mut dyn FnMut(c_int)) -> nix::Result<()>
     }
 }
 
-/// A whole name as a decimal number.
+/// Parses a whole name as a decimal number.
 fn parse(name: &[u8]) -> Option<c_int> {
     if name.is_empty() {
         return None;
@@ -198,8 +199,8 @@ fn parse(name: &[u8]) -> Option<c_int> {
     })
 }
 
-/// The parent of a process, from the fourth field of `/proc/<pid>/stat`; the second is the
-/// program's name in parentheses, which may hold anything.
+/// The parent of a process, from the fourth field of `/proc/<pid>/stat`. The second field is the
+/// program's name in parentheses, which may contain any characters.
 pub(crate) fn parent_of(pid: c_int) -> Option<c_int> {
     let mut path = [0u8; 32];
     let mut buffer = [0u8; 512];
@@ -217,7 +218,7 @@ pub(crate) fn parent_of(pid: c_int) -> Option<c_int> {
 fn stat_path(pid: c_int, buffer: &mut [u8; 32]) -> Option<&CStr> {
     use std::io::Write;
     let mut rest = &mut buffer[..];
-    // Formatting an integer into a slice allocates nothing.
+    // Formatting an integer into a slice does not allocate.
     write!(rest, "/proc/{pid}/stat\0").ok()?;
     CStr::from_bytes_until_nul(buffer).ok()
 }
@@ -254,7 +255,7 @@ mod tests {
 
     #[test]
     fn without_close_range_every_descriptor_from_the_first_on_is_closed() {
-        // In a process of its own, whose descriptors are nobody else's.
+        // In a separate process, so that it closes no other test's descriptors.
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "procfs::tests::helper_closes_descriptors"])
             .args(["--ignored", "--nocapture"])

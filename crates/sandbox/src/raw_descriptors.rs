@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::libc::{self, c_int};
 use nix::sys::signal::SigSet;
 
-/// Makes `target` a copy of `source` that stays open across `exec`, or closes then.
+/// Makes `target` a copy of `source`, with or without close-on-exec.
 pub(crate) fn put(source: RawFd, target: RawFd, close_on_exec: bool) -> nix::Result<()> {
     let flags = if close_on_exec { libc::O_CLOEXEC } else { 0 };
     // SAFETY: no pointer is passed.
@@ -19,17 +19,17 @@ pub(crate) fn put(source: RawFd, target: RawFd, close_on_exec: bool) -> nix::Res
 
 /// Closes `first` and every descriptor above it.
 pub(crate) fn close_from(first: RawFd) -> nix::Result<()> {
-    // SAFETY: no pointer is passed. What is closed is not used by the cloned child any more.
+    // SAFETY: no pointer is passed. The cloned child no longer uses the closed descriptors.
     let result = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
     match Errno::result(result) {
         Ok(_) => Ok(()),
-        // Before kernel 5.9, or a container profile that does not know the call.
+        // Before kernel 5.9, or refused by a container profile that does not know the call.
         Err(Errno::ENOSYS | Errno::EPERM) => crate::procfs::close_from(first),
         Err(errno) => Err(errno),
     }
 }
 
-/// Descriptors that one packet may carry here.
+/// Maximum number of descriptors in one packet.
 const DESCRIPTORS_MAX: usize = 3;
 
 /// Sends a descriptor in a packet of one byte.
@@ -39,9 +39,9 @@ pub(crate) fn send_descriptor(socket: RawFd, fd: RawFd) -> nix::Result<()> {
 
 /// Sends a packet with descriptors, at most [`DESCRIPTORS_MAX`].
 pub(crate) fn send_with(socket: RawFd, packet: &[u8], fds: &[RawFd]) -> nix::Result<()> {
-    /// Bytes of a control message with that many, with room to spare.
+    /// Size of a control message with that many descriptors, with room to spare.
     const CONTROL_BYTES: usize = 64;
-    /// As control messages have to lie.
+    /// Aligned for control messages.
     #[repr(align(16))]
     struct Control([u8; CONTROL_BYTES]);
     if fds.len() > DESCRIPTORS_MAX {
@@ -53,9 +53,8 @@ pub(crate) fn send_with(socket: RawFd, packet: &[u8], fds: &[RawFd]) -> nix::Res
         iov_len: packet.len(),
     };
     let length = size_of_val(fds) as libc::c_uint;
-    // SAFETY: all zeros is a valid msghdr; the buffers outlive the call and are as large as said,
-    // and sending does not write to them; the control message fits its buffer, which is aligned
-    // for it.
+    // SAFETY: all zeros is a valid msghdr; the buffers outlive the call, have the given lengths and
+    // are not written to by sending; the control message fits its buffer, which is aligned for it.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &raw mut part;
@@ -108,7 +107,7 @@ pub(crate) fn lift(fd: RawFd, lowest: RawFd) -> nix::Result<RawFd> {
     Errno::result(copy)
 }
 
-/// Writes all of it in one call.
+/// Writes everything in one call; a short write is `EIO`.
 pub(crate) fn write_all(fd: RawFd, bytes: &[u8]) -> nix::Result<()> {
     // SAFETY: pointer and length are of one slice.
     let count = unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
@@ -124,8 +123,7 @@ pub(crate) fn close(fd: RawFd) {
     unsafe { libc::close(fd) };
 }
 
-/// A pipe that closes on `exec`, both ends (reading, writing) at or above `lowest`. Reading does
-/// not block.
+/// A non-blocking pipe with close-on-exec, both ends (reading, writing) at or above `lowest`.
 pub(crate) fn pipe_at(lowest: RawFd) -> nix::Result<(RawFd, RawFd)> {
     let mut ends = [-1; 2];
     // SAFETY: the array has room for the two descriptors.
@@ -134,7 +132,7 @@ pub(crate) fn pipe_at(lowest: RawFd) -> nix::Result<(RawFd, RawFd)> {
     Ok((lift(reading, lowest)?, lift(writing, lowest)?))
 }
 
-/// A queue of the signals that are sent to the calling process, which blocks them all.
+/// A signalfd for all signals to the calling process, which must block them.
 pub(crate) fn signal_queue() -> nix::Result<RawFd> {
     let all = SigSet::all();
     let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
@@ -142,7 +140,7 @@ pub(crate) fn signal_queue() -> nix::Result<RawFd> {
     Errno::result(unsafe { libc::signalfd(-1, all.as_ref(), flags) })
 }
 
-/// The next signal of a queue, if there is one.
+/// The next signal of a signalfd, if there is one.
 pub(crate) fn next_signal(queue: RawFd) -> Option<c_int> {
     let mut bytes = [0u8; size_of::<libc::signalfd_siginfo>()];
     match read(queue, &mut bytes) {
@@ -155,9 +153,9 @@ pub(crate) fn next_signal(queue: RawFd) -> Option<c_int> {
     }
 }
 
-/// Waits for one of `fds`, `timeout` milliseconds at most (-1: for ever).
+/// Waits for one of `fds`, at most `timeout` milliseconds (-1: forever).
 pub(crate) fn poll(fds: &mut [libc::pollfd], timeout: c_int) {
-    // SAFETY: pointer and length are of one slice. A failure leaves the answers at zero.
+    // SAFETY: pointer and length are of one slice. A failure leaves `revents` at zero.
     unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout) };
 }
 
@@ -168,7 +166,7 @@ pub(crate) fn read(fd: RawFd, buffer: &mut [u8]) -> nix::Result<usize> {
     Errno::result(count).map(isize::unsigned_abs)
 }
 
-/// Writes once; a failure is of no interest to the caller.
+/// Writes once, and ignores errors.
 pub(crate) fn write(fd: RawFd, bytes: &[u8]) {
     // SAFETY: pointer and length are of one slice.
     unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
@@ -177,14 +175,14 @@ pub(crate) fn write(fd: RawFd, bytes: &[u8]) {
 /// Receives one packet, if there is one.
 pub(crate) fn receive(socket: RawFd, buffer: &mut [u8]) -> nix::Result<usize> {
     let into = buffer.as_mut_ptr().cast();
-    // The length is the packet's own, also where it did not fit.
+    // MSG_TRUNC: returns the packet's real length, even if it did not fit.
     let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
     // SAFETY: pointer and length are of one slice.
     let count = unsafe { libc::recv(socket, into, buffer.len(), flags) };
     Errno::result(count).map(isize::unsigned_abs)
 }
 
-/// Sends one packet without `SIGPIPE`; a peer that is gone is of no interest to the caller.
+/// Sends one packet without `SIGPIPE`, and ignores errors.
 pub(crate) fn send(socket: RawFd, packet: &[u8]) {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: pointer and length are of one slice.

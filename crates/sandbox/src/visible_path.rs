@@ -1,4 +1,4 @@
-//! What a process is to see, and by which links the path to it leads there.
+//! What a process is shown, and the links on the path to it.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -8,18 +8,17 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::{Inode, Place};
 
-/// Symbolic links that are followed on the way to one file, as the kernel does it
-/// (path_resolution(7)).
+/// Maximum number of symbolic links followed for one path, as in the kernel (path_resolution(7)).
 const LINKS_MAX: usize = 40;
 
-/// A file or directory that a process is to see.
+/// A file or directory that a process is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
     path: PathBuf,
     found: Option<Found>,
 }
 
-/// What has been looked for.
+/// What was looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) place: Place,
@@ -30,14 +29,14 @@ pub(crate) struct Found {
 /// A symbolic link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
-    /// Where it is: a path without other links.
+    /// Its path, without other links.
     pub(crate) at: PathBuf,
-    /// What it says.
+    /// Its content.
     pub(crate) target: PathBuf,
 }
 
 impl Shown {
-    /// What is at a path that only who administers the system can change.
+    /// What is at a path that only the system's administrator can change.
     #[must_use]
     pub fn of_system(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -46,9 +45,9 @@ impl Shown {
         }
     }
 
-    /// What was found, under a path that leads to it. Which links lead there is looked up here, as the
-    /// calling thread's user; where they lead to another file by now, it is seen under the path of
-    /// the place alone.
+    /// What was found, shown at a path that leads to it. The links on this path are looked up here,
+    /// as the calling thread's user; if they by now lead to another file, it is only shown at the
+    /// path of the place.
     #[must_use]
     pub fn found(path: impl Into<PathBuf>, place: Place) -> Self {
         let path = path.into();
@@ -63,25 +62,25 @@ impl Shown {
         Self { path, found }
     }
 
-    /// Under which path it is to be seen.
+    /// The path at which it is shown.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where it was found, which may be another path.
+    /// The path where it was found, which may differ.
     #[must_use]
     pub fn found_at(&self) -> Option<PathBuf> {
         Some(self.found.as_ref()?.place.path().to_owned())
     }
 
-    /// Which file it has to be.
+    /// The inode that it must be.
     #[must_use]
     pub fn inode(&self) -> Option<Inode> {
         Some(self.found.as_ref()?.place.inode())
     }
 
-    /// What has been looked for; `None` for what the system has.
+    /// What was looked up; `None` for a path of the system.
     pub(crate) fn found_as(&self) -> Option<&Found> {
         self.found.as_ref()
     }
@@ -98,16 +97,16 @@ impl Inode {
 
 /// Where a path leads.
 pub(crate) struct Followed {
-    /// By which links.
+    /// The links on the way.
     pub(crate) links: Vec<Link>,
-    /// Where that is: a path without links.
+    /// Its final path, without links.
     pub(crate) end: PathBuf,
-    /// What is there.
+    /// The metadata of what is there.
     pub(crate) metadata: Metadata,
 }
 
-/// Follows a path as the kernel does, name by name. `None` where it leads nowhere. What `is_directory`
-/// says of a path is not looked at.
+/// Follows a path as the kernel does, name by name. `None` if it leads nowhere. Paths for which
+/// `is_directory` returns true are taken as directories without a look.
 pub(crate) fn follow(path: &Path, is_directory: impl Fn(&Path) -> bool) -> Option<Followed> {
     let mut links = Vec::new();
     let mut rest = names(path);
@@ -164,7 +163,7 @@ pub(crate) fn follow(path: &Path, is_directory: impl Fn(&Path) -> bool) -> Optio
     }
 }
 
-/// The names in a path, `..` among them.
+/// The names in a path, including `..`.
 fn names(path: &Path) -> VecDeque<OsString> {
     path.components()
         .filter_map(|part| match part {
@@ -181,7 +180,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// The links on the way, by their names, and where it ends.
+    /// The names of the links on the way, and the final path.
     fn way(path: &Path) -> Option<(Vec<String>, PathBuf)> {
         let way = follow(path, |_| false)?;
         let name = |link: &Link| link.at.file_name().unwrap().to_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! Landlock by itself, at each version, in processes of their own.
+//! Landlock alone, at each version, in separate processes.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::{self, File, OpenOptions};
@@ -21,17 +21,17 @@ const VERSIONS: [ABI; 7] = [
     ABI::V7,
 ];
 
-/// What is attempted on a path; gives whether it succeeded.
+/// An attempt on a path; returns whether it succeeded.
 type Attempt = fn(&Path) -> bool;
 
 /// Whether `attempt` succeeds in a fork of this process, which then ends.
 fn succeeds(attempt: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the C library's allocator is whole in a fork; the child takes no other lock that
+    // SAFETY: the C library's allocator is usable in a fork; the child takes no other lock that
     // another thread of the test could hold.
     match unsafe { fork() }.unwrap() {
         ForkResult::Child => {
             let status = i32::from(!attempt());
-            // SAFETY: ends the process without running what belongs to the test.
+            // SAFETY: ends the process without running the test's cleanup.
             unsafe { libc::_exit(status) }
         }
         ForkResult::Parent { child } => {
@@ -163,7 +163,7 @@ fn below_a_writable_directory_everything_may_be_done() {
                 && fs::remove_file(at("renamed")).is_ok()
                 && fs::remove_dir(at("new")).is_ok()
         }));
-        // From one directory to another, where the version knows of it.
+        // From one directory to another, if the version supports it.
         fs::write(at("file"), "").unwrap();
         let moved = succeeds_behind(&rules, version, || {
             fs::rename(at("file"), at("directory/file")).is_ok()
@@ -294,7 +294,7 @@ fn abstract_sockets_and_signals_to_others_are_governed_from_version_6_on() {
             UnixStream::connect_addr(&address).is_ok()
         });
         assert_eq!(connected, version < ABI::V6, "{version}");
-        // Signal 0 asks only whether one could be sent.
+        // Signal 0 only checks whether one could be sent.
         let signalled = succeeds_behind(&rules, version, || {
             nix::sys::signal::kill(host, None).is_ok()
         });
@@ -319,7 +319,7 @@ fn a_version_without_truncate_is_a_degraded_guard_and_says_so() {
     }));
 }
 
-/// Has `call` fail with `errno`, as a kernel or a container may have it.
+/// Makes `call` fail with `errno`, as some kernels or containers do.
 fn without(call: libc::c_long, errno: Errno) {
     let filter = seccompiler::SeccompFilter::new(
         [(call, vec![])].into(),

@@ -12,9 +12,9 @@ use crate::syscall_numbers::{
 #[derive(Debug)]
 pub(super) struct PathCall {
     pub number: c_long,
-    /// Which argument is the path.
+    /// The index of the path argument.
     pub path: usize,
-    /// Which one is the directory that a relative path starts at; `None`: the working directory.
+    /// The index of the directory that a relative path starts at; `None`: the working directory.
     pub directory: Option<usize>,
     /// Whether a symbolic link at the end of the path is followed.
     pub links: Links,
@@ -26,9 +26,9 @@ pub(super) struct PathCall {
 pub(super) enum Links {
     Follow,
     Stay,
-    /// Not where the argument has the bit.
+    /// Not followed if the argument has the bit.
     StayIf(usize, c_int),
-    /// Only where the argument has the bit.
+    /// Followed only if the argument has the bit.
     FollowIf(usize, c_int),
 }
 
@@ -42,8 +42,8 @@ pub(super) enum What {
     OpensAsTold(usize),
 }
 
-/// One line a path: the call, the argument that is the path, the one that is the directory (`-`:
-/// none), whether links are followed, what is done.
+/// One line per path: the call, the index of the path argument, that of the directory (`-`: none),
+/// whether links are followed, what the call does.
 macro_rules! paths {
     ($($number:ident $path:literal $directory:tt $links:expr, $what:expr;)*) => {
         &[$(PathCall {
@@ -61,7 +61,7 @@ macro_rules! paths {
 use Links::{Follow, FollowIf, Stay, StayIf};
 use What::{Does, Opens, OpensAsTold};
 
-/// Every call that names a path, its paths one after the other.
+/// Every call that names a path. The lines of a call with two paths are adjacent.
 pub(super) const CALLS: &[PathCall] = paths! {
     SYS_open 0 - StayIf(1, O_NOFOLLOW), Opens(1);
     SYS_openat 1 0 StayIf(2, O_NOFOLLOW), Opens(2);
@@ -131,8 +131,8 @@ pub(super) const CALLS: &[PathCall] = paths! {
     SYS_file_setattr 1 0 StayIf(4, AT_SYMLINK_NOFOLLOW), Does(Sight::Touched);
 };
 
-/// Calls that change what a path means, or read what no path names: where one of them succeeds, no
-/// list of paths tells what was looked at.
+/// Calls that change what a path means, or read something that no path names: if one of them
+/// succeeds, no list of paths describes what was looked at.
 pub(super) const OPAQUE: &[c_long] = &[
     SYS_chroot,
     SYS_pivot_root,
@@ -146,7 +146,7 @@ pub(super) const OPAQUE: &[c_long] = &[
     SYS_io_uring_setup,
 ];
 
-/// Whether the recorder knows what a call does with paths.
+/// Whether the recorder knows how a call uses paths.
 #[cfg(test)]
 pub(crate) fn is_known(number: c_long) -> bool {
     OPAQUE.contains(&number) || CALLS.iter().any(|call| call.number == number)
@@ -166,7 +166,7 @@ static FIRST: [u8; NUMBERS] = {
     first
 };
 
-/// The paths of a call: two at most.
+/// The paths of a call, at most two.
 #[inline]
 pub(super) fn paths_of(number: usize) -> &'static [PathCall] {
     let Some(line) = FIRST.get(number).copied().map(usize::from) else {

@@ -1,12 +1,12 @@
-//! What the kernel hands to a handler of `SIGSYS` on x86-64.
+//! What the kernel passes to a handler of `SIGSYS` on x86-64.
 
-/// The part of `siginfo_t` that tells of a call (asm-generic/siginfo.h).
+/// `siginfo_t` as filled in for a system call (asm-generic/siginfo.h).
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Info {
     signal: i32,
     errno: i32,
-    /// Why: [`USER_DISPATCH`].
+    /// The cause: [`USER_DISPATCH`].
     pub code: i32,
     padding: i32,
     address: usize,
@@ -30,7 +30,7 @@ pub(super) struct Stack {
     bytes: usize,
 }
 
-/// The interrupted process, `struct ucontext` with its `struct sigcontext`
+/// The state of the interrupted process, `struct ucontext` with its `struct sigcontext`
 /// (asm-generic/ucontext.h, asm/sigcontext.h).
 #[derive(Debug)]
 #[repr(C)]
@@ -57,7 +57,7 @@ pub(super) struct Context {
     pub mask: u64,
 }
 
-/// Where in it the mask is.
+/// The offset of the mask in it.
 pub(super) const MASK_AT: usize = core::mem::offset_of!(Context, mask);
 
 const _: () = {

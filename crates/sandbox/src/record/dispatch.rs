@@ -1,4 +1,4 @@
-//! Dispatch on and off.
+//! Switches dispatch on and off.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -10,40 +10,40 @@ use nix::libc::{SA_NODEFER, SA_SIGINFO, SIG_BLOCK, SIG_UNBLOCK, SIGSYS, c_int};
 use super::kernel::{self, Action};
 use super::{handler, signals};
 
-/// What the kernel looks at in each call: `ALLOW` or `BLOCK`.
+/// The selector byte that the kernel reads at each call: `ALLOW` or `BLOCK`.
 static SELECTOR: AtomicU8 = AtomicU8::new(ALLOW);
 /// `SYSCALL_DISPATCH_FILTER_ALLOW` and `_BLOCK` (linux/prctl.h).
 const ALLOW: u8 = 0;
 const BLOCK: u8 = 1;
 
-/// `SA_RESTORER` (asm/signal.h): the handler returns to where the action says.
+/// `SA_RESTORER` (asm/signal.h): the handler returns to the action's `restorer`.
 const SA_RESTORER: u64 = 0x0400_0000;
 
-/// Dispatch that is on for the calling thread, until this is dropped.
+/// Keeps dispatch on for the calling thread until it is dropped.
 #[derive(Debug)]
 pub(super) struct Dispatch {
     before: Action,
     was_blocked: bool,
-    /// The kernel keeps it for one thread.
+    /// Dispatch is a per-thread setting.
     of_thread: PhantomData<*const ()>,
 }
 
 impl Dispatch {
-    /// Has each call of the calling thread answered by the handler. The log has to be open.
+    /// Directs each call of the calling thread to the handler. The log must be open.
     ///
     /// # Errors
-    /// `EINVAL` before kernel 5.11; `EPERM`: a filter forbids it.
+    /// `EINVAL` before kernel 5.11; `EPERM` if a filter forbids it.
     pub(super) fn begin() -> io::Result<Self> {
         let action = Action {
             handler: handler::on_call as *const () as usize,
-            // Not held back while it runs: a handler of another signal may interrupt it, and makes
-            // calls. On the stack that is in use: those of handlers have no room to choose.
+            // `SA_NODEFER`: another signal's handler may interrupt this one and make calls. No
+            // `SA_ONSTACK`: alternate stacks may be too small.
             flags: (SA_SIGINFO | SA_NODEFER) as u64 | SA_RESTORER,
             restorer: kernel::signal_return(),
             mask: 0,
         };
         let mask = kernel::mask(SIG_UNBLOCK, signals::BIT).map_err(error)?;
-        // SAFETY: the handler is async-signal-safe, by what its module says.
+        // SAFETY: the handler is async-signal-safe, as its module documents.
         let before = unsafe { kernel::act_on(SIGSYS, Some(&action)) }.map_err(error)?;
         unblock_in_handlers();
         let dispatch = Self {
@@ -51,7 +51,7 @@ impl Dispatch {
             was_blocked: mask & signals::BIT != 0,
             of_thread: PhantomData,
         };
-        // SAFETY: the selector is a static; the handler is there.
+        // SAFETY: the selector is a static; the handler is installed.
         unsafe { kernel::dispatch(true, SELECTOR.as_ptr()) }.map_err(error)?;
         SELECTOR.store(BLOCK, SeqCst);
         Ok(dispatch)
@@ -61,9 +61,9 @@ impl Dispatch {
 impl Drop for Dispatch {
     fn drop(&mut self) {
         SELECTOR.store(ALLOW, SeqCst);
-        // A filter may forbid what follows. What is left then is a byte that the kernel reads at
-        // each call, and a handler that does nothing.
-        // SAFETY: the selector is not needed to switch it off; the action is what it was.
+        // A filter may forbid the following calls. What remains then is a byte that the kernel
+        // reads at each call, and a handler that does nothing.
+        // SAFETY: switching it off does not need the selector; the action is the previous one.
         unsafe {
             let _ = kernel::dispatch(false, SELECTOR.as_ptr());
             let _ = kernel::act_on(SIGSYS, Some(&self.before));
@@ -74,19 +74,19 @@ impl Drop for Dispatch {
     }
 }
 
-/// Takes `SIGSYS` out of what is held back while a handler runs, for those that are there already:
-/// what comes later is changed as it comes.
+/// Removes `SIGSYS` from the masks of the handlers that already exist; later ones are changed when
+/// they are installed.
 fn unblock_in_handlers() {
     /// `_NSIG` (asm/signal.h).
     const SIGNALS: c_int = 64;
     for signal in (1..=SIGNALS).filter(|signal| *signal != SIGSYS) {
-        // SAFETY: the handler is the one that is there already.
+        // SAFETY: the handler stays the existing one.
         unsafe {
             if let Ok(action) = kernel::act_on(signal, None)
                 && action.mask & signals::BIT != 0
             {
                 let mask = action.mask & !signals::BIT;
-                // SIGKILL and SIGSTOP have no handler, so that nothing else can be refused.
+                // SIGKILL and SIGSTOP have no handler; for other signals this cannot fail.
                 let _ = kernel::act_on(signal, Some(&Action { mask, ..action }));
             }
         }

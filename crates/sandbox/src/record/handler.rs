@@ -1,5 +1,5 @@
-//! What is done at each call while dispatch is on. It runs between any two instructions of the
-//! process, and may be interrupted by itself: no allocation, no lock, no `errno`, no panic.
+//! Handles each call while dispatch is on. The handler runs between any two instructions of the
+//! process and must be reentrant: no allocation, no lock, no `errno`, no panic.
 #![allow(unsafe_code)]
 // The kernel's names, in patterns.
 #![allow(non_upper_case_globals)]
@@ -13,12 +13,12 @@ use super::log;
 use super::sight::{Entry, Found, Sight};
 use super::{Unseen, paths, signals};
 
-/// The bit of a number for the x32 way of calling (asm/unistd.h).
+/// The bit in a call's number that marks the x32 ABI (asm/unistd.h).
 const X32: usize = 0x4000_0000;
 
 /// The handler of `SIGSYS`.
 pub(super) extern "C" fn on_call(_signal: c_int, info: *const Info, context: *mut Context) {
-    // SAFETY: the kernel has made both for this handler.
+    // SAFETY: the kernel passes valid pointers to this handler.
     let (info, context) = unsafe { (&*info, &mut *context) };
     if info.code != USER_DISPATCH {
         return;
@@ -40,7 +40,7 @@ pub(super) extern "C" fn on_call(_signal: c_int, info: *const Info, context: *mu
     let answer = if info.architecture == ARCHITECTURE && call.number & X32 == 0 {
         answer(call, context)
     } else {
-        // Its numbers mean other calls.
+        // Other ABIs use other call numbers.
         log::note(Unseen::TooMuch);
         failed(ENOSYS)
     };
@@ -76,7 +76,7 @@ fn answer(call: Call, context: &mut Context) -> isize {
             if let Some(flags) = kernel::read::<u64>(first) {
                 refuse_process(flags as usize);
             }
-            // C libraries then try clone(2).
+            // C libraries then fall back to clone(2).
             failed(ENOSYS)
         }
         SYS_connect => addressed(call, true),
@@ -111,17 +111,17 @@ fn answer(call: Call, context: &mut Context) -> isize {
 /// Makes a call as the process made it.
 #[inline]
 pub(super) fn make(call: Call) -> isize {
-    // SAFETY: it is the process's own call, with its own arguments, at its own place.
+    // SAFETY: it is the process's own call, with its own arguments, at the same point.
     unsafe { call.make() }
 }
 
-/// The answer that is an error.
+/// The raw answer for an error.
 #[inline]
 fn failed(errno: c_int) -> isize {
     -(errno as isize)
 }
 
-/// Makes a call, and notes that it sent something to an address.
+/// Makes a call, and notes if it sends to or connects to an address.
 fn addressed(call: Call, is: bool) -> isize {
     if is {
         log::note(Unseen::Connection);
@@ -129,7 +129,7 @@ fn addressed(call: Call, is: bool) -> isize {
     make(call)
 }
 
-/// Makes a call, and notes when it succeeds that no path tells what it did.
+/// Makes a call, and if it succeeds, notes that no path describes its effect.
 #[inline]
 fn opaque(call: Call, is: bool) -> isize {
     let answer = make(call);
@@ -139,14 +139,14 @@ fn opaque(call: Call, is: bool) -> isize {
     answer
 }
 
-/// Makes a call in a form in which the kernel cannot go through with it, for a filter to hear of it.
+/// Makes a call with arguments that the kernel rejects, so that a filter still sees the attempt.
 fn knock(call: Call) {
     let mut call = call;
     match call.number as c_long {
-        // The program's path is as it was; its arguments are nowhere.
+        // The program's path stays; the pointer to its arguments is invalid.
         SYS_execve => call.args[1] = 1,
         SYS_execveat => call.args[2] = 1,
-        // Handlers can only be shared where memory is (clone(2), EINVAL).
+        // `CLONE_SIGHAND` requires `CLONE_VM` (clone(2), EINVAL).
         _ => {
             call.number = SYS_clone as usize;
             call.args = [CLONE_SIGHAND as usize, 0, 0, 0, 0, 0];
@@ -155,7 +155,8 @@ fn knock(call: Call) {
     make(call);
 }
 
-/// Refuses a new thread as when there are too many, a new process as a filter would.
+/// Refuses a new thread with `EAGAIN`, as if there were too many, and a new process with `EPERM`,
+/// as a filter would.
 fn refuse_process(flags: usize) -> isize {
     if flags & CLONE_THREAD as usize != 0 {
         log::note(Unseen::Thread);
@@ -166,12 +167,12 @@ fn refuse_process(flags: usize) -> isize {
     }
 }
 
-/// Whether a message of sendmsg(2) has an address, which is its first word.
+/// Whether a message of sendmsg(2) has an address (its first word).
 fn has_address(message: usize) -> bool {
     kernel::read::<usize>(message).is_some_and(|address| address != 0)
 }
 
-/// Whether one of the messages of sendmmsg(2) has an address. The kernel takes 1024 at most.
+/// Whether one of the messages of sendmmsg(2) has an address. The kernel takes at most 1024.
 fn any_has_address(messages: usize, count: usize) -> bool {
     (0..count.min(1024)).any(|at| has_address(messages.wrapping_add(at * size_of::<mmsghdr>())))
 }

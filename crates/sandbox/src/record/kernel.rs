@@ -1,5 +1,5 @@
-//! System calls that pass while dispatch is on: made from the one range of code that the kernel
-//! lets through. No call here touches `errno`, allocates or takes a lock.
+//! System calls that bypass dispatch: they are made from the one range of code that the kernel
+//! exempts. No call here touches `errno`, allocates or takes a lock.
 #![allow(unsafe_code)]
 
 use core::arch::global_asm;
@@ -12,8 +12,8 @@ use nix::libc::{
 
 use super::sight::nanoseconds;
 
-// What counts is where a call returns to: the last instruction of the range must not be a call
-// (kernel/entry/syscall_user_dispatch.c).
+// The kernel checks the return address of a call: the last instruction of the range must not be a
+// call (kernel/entry/syscall_user_dispatch.c).
 global_asm!(
     ".pushsection .text.altair_record,\"ax\",@progbits",
     ".globl altair_record_start, altair_record_call, altair_record_return, altair_record_end",
@@ -22,7 +22,7 @@ global_asm!(
     ".hidden altair_record_return",
     ".hidden altair_record_end",
     "altair_record_start:",
-    // The C calling convention to the kernel's: the number, then up to six arguments.
+    // Converts the C calling convention to the kernel's: the number, then up to six arguments.
     ".type altair_record_call, @function",
     "altair_record_call:",
     "mov rax, rdi",
@@ -35,7 +35,7 @@ global_asm!(
     "syscall",
     "ret",
     ".size altair_record_call, . - altair_record_call",
-    // What a signal handler returns to: rt_sigreturn(2), which finds its frame at the stack
+    // The return address of signal handlers: rt_sigreturn(2), which finds its frame at the stack
     // pointer.
     ".type altair_record_return, @function",
     "altair_record_return:",
@@ -63,20 +63,20 @@ unsafe extern "C" {
     fn altair_record_return();
 }
 
-/// Start and length of the range that is let through.
+/// Start and length of the exempt range.
 pub(super) fn range() -> (usize, usize) {
     let start = &raw const altair_record_start as usize;
     let end = &raw const altair_record_end as usize;
     (start, end - start)
 }
 
-/// The address that a signal handler is to return to.
+/// The address that a signal handler must return to.
 #[inline]
 pub(super) fn signal_return() -> usize {
     altair_record_return as *const () as usize
 }
 
-/// A system call: its number, its arguments.
+/// A system call: its number and arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     pub number: usize,
@@ -84,10 +84,10 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Makes the call. The kernel's own answer: a negative error number, or the result.
+    /// Makes the call. Returns the kernel's raw answer: a negative error number, or the result.
     ///
     /// # Safety
-    /// As for the call that it is.
+    /// That of the respective system call.
     #[inline]
     pub(super) unsafe fn make(self) -> isize {
         let [a, b, c, d, e, f] = self.args;
@@ -96,10 +96,10 @@ impl Call {
     }
 }
 
-/// Makes a call that does not write where it should not.
+/// Makes a call with the given arguments; the others are 0.
 ///
 /// # Safety
-/// As for the call that it is.
+/// That of the respective system call; it must write only to memory meant for it.
 #[inline]
 unsafe fn call<const N: usize>(number: c_long, given: [usize; N]) -> isize {
     let mut args = [0; 6];
@@ -107,11 +107,11 @@ unsafe fn call<const N: usize>(number: c_long, given: [usize; N]) -> isize {
         *arg = given;
     }
     let number = number as usize;
-    // SAFETY: the caller's.
+    // SAFETY: ensured by the caller.
     unsafe { Call { number, args }.make() }
 }
 
-/// The error of an answer, if it is one (`MAX_ERRNO` is 4095).
+/// Splits a raw answer into result and error (`MAX_ERRNO` is 4095).
 #[inline]
 fn result(answer: isize) -> Result<isize, c_int> {
     match answer {
@@ -120,7 +120,7 @@ fn result(answer: isize) -> Result<isize, c_int> {
     }
 }
 
-/// newfstatat(2) of a path of the process, good or not: a bad one is `EFAULT`.
+/// newfstatat(2) with a path pointer of the process, which may be invalid (`EFAULT`).
 #[inline]
 pub(super) fn stat_at(directory: c_int, path: usize, flags: c_int) -> Result<libc::stat, c_int> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
@@ -130,7 +130,8 @@ pub(super) fn stat_at(directory: c_int, path: usize, flags: c_int) -> Result<lib
         stat.as_mut_ptr() as usize,
         flags as usize,
     ];
-    // SAFETY: the kernel checks the path and writes the structure, which is its own on x86-64.
+    // SAFETY: the kernel checks the path and writes the structure, which on x86-64 has the kernel's
+    // own layout.
     result(unsafe { call(SYS_newfstatat, args) })?;
     // SAFETY: on success the kernel has filled it in.
     Ok(unsafe { stat.assume_init() })
@@ -141,14 +142,14 @@ pub(super) fn stat_at(directory: c_int, path: usize, flags: c_int) -> Result<lib
 pub(super) fn stat_of(descriptor: c_int) -> Result<libc::stat, c_int> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     let args = [descriptor as usize, stat.as_mut_ptr() as usize];
-    // SAFETY: the kernel writes the structure, which is its own on x86-64.
+    // SAFETY: the kernel writes the structure, which on x86-64 has the kernel's own layout.
     result(unsafe { call(SYS_fstat, args) })?;
     // SAFETY: on success the kernel has filled it in.
     Ok(unsafe { stat.assume_init() })
 }
 
-/// Now, in nanoseconds since 1970. The C library asks the vDSO; should that make a call, the call
-/// is dispatched as any other.
+/// The current time in nanoseconds since 1970. The C library asks the vDSO; if that makes a system
+/// call, the call is dispatched like any other.
 #[inline]
 pub(super) fn now() -> i64 {
     let mut time = libc::timespec {
@@ -160,7 +161,7 @@ pub(super) fn now() -> i64 {
     nanoseconds(time.tv_sec, time.tv_nsec)
 }
 
-/// A value at an address of the process, if there is memory. Of values of 8 to 4096 bytes.
+/// Reads a value of 8 to 4096 bytes at an address of the process; `None` if it is unreadable.
 #[inline]
 pub(super) fn read<T: Copy>(address: usize) -> Option<T> {
     const { assert!(size_of::<T>() >= WORD && size_of::<T>() <= 4096) };
@@ -169,24 +170,24 @@ pub(super) fn read<T: Copy>(address: usize) -> Option<T> {
     if !is_readable(address) || !is_readable(last) {
         return None;
     }
-    // SAFETY: both ends of it can be read, and no other thread could take the memory away. What it
-    // holds is the process's: all callers ask for integers.
+    // SAFETY: both ends are readable, and there is no other thread that could unmap the memory. The
+    // process controls the content, but all callers read integers.
     Some(unsafe { ptr::read_unaligned(address as *const T) })
 }
 
-/// Bytes that are asked for at once.
+/// Bytes probed at once.
 const WORD: usize = 8;
 
-/// Whether the 8 bytes there can be read.
+/// Whether the 8 bytes at an address are readable.
 ///
-/// rt_sigprocmask(2) copies the set first and then says `EINVAL` to a `how` that there is not
+/// rt_sigprocmask(2) first copies the set, then fails with `EINVAL` for an invalid `how`
 /// (kernel/signal.c); it changes nothing.
 fn is_readable(address: usize) -> bool {
     if address == 0 {
         return false;
     }
     let args = [usize::MAX, address, 0, WORD];
-    // SAFETY: the kernel reads the memory, or says that it cannot.
+    // SAFETY: the kernel reads the memory, or returns `EFAULT`.
     result(unsafe { call(SYS_rt_sigprocmask, args) }) == Err(EINVAL)
 }
 
@@ -200,26 +201,26 @@ pub(super) struct Action {
     pub mask: u64,
 }
 
-/// Asks for or changes what is done at a signal, and gives what was done before.
+/// Queries or changes the action of a signal, and returns the previous one.
 ///
 /// # Errors
-/// What rt_sigaction(2) says.
+/// Those of rt_sigaction(2).
 ///
 /// # Safety
-/// The handler, if there is one, has to be sound at any instruction of the process.
+/// The handler, if there is one, must be sound at any instruction of the process.
 pub(super) unsafe fn act_on(signal: c_int, action: Option<&Action>) -> Result<Action, c_int> {
     let mut before = Action::default();
     let new = action.map_or(0, |action| ptr::from_ref(action) as usize);
     let args = [signal as usize, new, &raw mut before as usize, WORD];
-    // SAFETY: both structures outlive the call; the handler is the caller's.
+    // SAFETY: both structures outlive the call; the caller vouches for the handler.
     result(unsafe { call(SYS_rt_sigaction, args) })?;
     Ok(before)
 }
 
-/// Changes the mask of signals, and gives the one before.
+/// Changes the signal mask, and returns the previous one.
 ///
 /// # Errors
-/// What rt_sigprocmask(2) says.
+/// Those of rt_sigprocmask(2).
 pub(super) fn mask(how: c_int, set: u64) -> Result<u64, c_int> {
     let mut before = 0_u64;
     let args = [
@@ -239,32 +240,32 @@ pub(super) fn mask(how: c_int, set: u64) -> Result<u64, c_int> {
 /// `EINVAL` before kernel 5.11, `EPERM` from a filter.
 ///
 /// # Safety
-/// The selector has to stay where it is until dispatch is off, and `SIGSYS` needs its handler
-/// before the selector says to block.
+/// The selector must stay valid until dispatch is off, and `SIGSYS` must have its handler before
+/// the selector is set to block.
 pub(super) unsafe fn dispatch(on: bool, selector: *const u8) -> Result<(), c_int> {
     let args = match (on, range()) {
         (true, (start, length)) => [PR_SET_DISPATCH, 1, start, length, selector as usize],
         (false, _) => [PR_SET_DISPATCH, 0, 0, 0, 0],
     };
-    // SAFETY: the caller's; the kernel only reads the selector.
+    // SAFETY: ensured by the caller; the kernel only reads the selector.
     result(unsafe { call(libc::SYS_prctl, args) }).map(drop)
 }
 
 /// `PR_SET_SYSCALL_USER_DISPATCH` (linux/prctl.h).
 pub(super) const PR_SET_DISPATCH: usize = 59;
 
-/// The bytes of a string that the kernel has read, without its zero; `None` where it is longer
-/// than a path may be.
+/// The bytes of a string that the kernel has read, without the terminating zero; `None` if it is
+/// longer than `PATH_MAX` allows.
 ///
 /// # Safety
-/// The kernel has read it as a path in this very handler.
+/// The kernel must have read it as a path during the same handler invocation.
 #[inline]
 pub(super) unsafe fn path_at<'a>(address: usize) -> Option<&'a [u8]> {
-    // SAFETY: it can be read up to its zero, or for as long as a path may be.
+    // SAFETY: it is readable up to its zero, or for `PATH_MAX` bytes.
     let length = unsafe { libc::strnlen(address as *const _, libc::PATH_MAX as usize) };
     if length == libc::PATH_MAX as usize {
         return None;
     }
-    // SAFETY: as above; it is used before the process goes on.
+    // SAFETY: as above; it is used before the process continues.
     Some(unsafe { core::slice::from_raw_parts(address as *const u8, length) })
 }

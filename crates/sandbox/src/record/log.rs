@@ -12,22 +12,22 @@ use nix::libc;
 use super::Unseen;
 use super::sight::Entry;
 
-/// Bytes of address space; only what is written takes memory. An entry is some 200 bytes.
+/// Size of the address space; only written pages take memory. An entry takes about 200 bytes.
 const BYTES: usize = 32 << 20;
-/// Entries lie at multiples of this.
+/// Alignment of entries.
 const ALIGN: usize = 8;
-/// Before each entry: the length of its path, and its size with everything, which stays 0 until
-/// the entry is whole.
+/// The head before each entry: the length of its path, and its total size, which stays 0 until the
+/// entry is complete.
 const HEAD_BYTES: usize = 8;
 
-/// There is one recorder at most in a process, and its handler knows nothing but statics. Only one
-/// thread uses them: no order is needed between them, but each access is whole, as a handler may
-/// interrupt another one.
+/// A process has at most one recorder, and its handler can only access statics. Only one thread
+/// uses them, so no memory ordering is needed; but each access must be atomic, since one handler
+/// may interrupt another.
 static START: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 static USED: AtomicUsize = AtomicUsize::new(0);
 static UNSEEN: AtomicU32 = AtomicU32::new(0);
 
-/// All kinds, by their bit in `UNSEEN`.
+/// All kinds with their bits in `UNSEEN`.
 const KINDS: [(Unseen, u32); 4] = [
     (Unseen::Process, 1),
     (Unseen::Thread, 2),
@@ -38,7 +38,7 @@ const KINDS: [(Unseen, u32); 4] = [
 /// Makes an empty log.
 ///
 /// # Errors
-/// `EBUSY`: there is one already. What mmap(2) says.
+/// `EBUSY`: there is one already. Those of mmap(2).
 pub(super) fn open() -> io::Result<()> {
     if !START.load(Relaxed).is_null() {
         return Err(Errno::EBUSY.into());
@@ -63,7 +63,7 @@ pub(super) fn open() -> io::Result<()> {
     Ok(())
 }
 
-/// Notes what no entry tells.
+/// Notes what no entry can describe.
 #[inline]
 pub(super) fn note(unseen: Unseen) {
     for (kind, bit) in KINDS {
@@ -88,14 +88,13 @@ impl Place {
     /// Marks that the call has succeeded.
     #[inline]
     pub(super) fn set_done(self) {
-        // SAFETY: a place is made by `append` only, for an entry that it wrote; the log outlives
-        // the handler that holds it.
+        // SAFETY: only `append` makes a place, for an entry that it wrote; the log outlives the
+        // handler that holds the place.
         unsafe { (*self.0.as_ptr()).done = true };
     }
 }
 
-/// Appends an entry, or notes that there is no room. Async-signal-safe, and may be interrupted by
-/// itself.
+/// Appends an entry, or notes that there is no room. Async-signal-safe and reentrant.
 #[inline]
 pub(super) fn append(entry: Entry, path: &[u8]) -> Option<Place> {
     let size = (HEAD_BYTES + size_of::<Entry>() + path.len() + 1).next_multiple_of(ALIGN);
@@ -109,8 +108,8 @@ pub(super) fn append(entry: Entry, path: &[u8]) -> Option<Place> {
     };
     let length = u32::try_from(path.len()).unwrap_or(0);
     let size = u32::try_from(size).unwrap_or(0);
-    // SAFETY: the mapping is `BYTES` long and `at + size` is not beyond; nobody else was given this
-    // part of it, which is aligned as an entry has to be, as all sizes are.
+    // SAFETY: the mapping is `BYTES` long and `at + size` is within it; no other call was given
+    // this part, which is aligned for an entry because all sizes are multiples of `ALIGN`.
     unsafe {
         let head = start.add(at);
         let place = head.add(HEAD_BYTES).cast::<Entry>();
@@ -118,13 +117,13 @@ pub(super) fn append(entry: Entry, path: &[u8]) -> Option<Place> {
         let text = place.add(1).cast::<u8>();
         ptr::copy_nonoverlapping(path.as_ptr(), text.as_ptr(), path.len());
         head.cast::<u32>().write(length);
-        // Last: an entry that a jump out of a handler left half written is not taken for one.
+        // Last, so that an entry left half written by a jump out of a handler is not read.
         ptr::write_volatile(head.cast::<u32>().add(1).as_ptr(), size);
         Some(Place(place))
     }
 }
 
-/// Gives each entry and its path to `each`, in order, and unmaps the log.
+/// Passes each entry and its path to `each`, in order, and unmaps the log.
 pub(super) fn drain(mut each: impl FnMut(&Entry, &[u8])) {
     let Some(start) = NonNull::new(START.swap(ptr::null_mut(), Relaxed)) else {
         return;
@@ -133,7 +132,7 @@ pub(super) fn drain(mut each: impl FnMut(&Entry, &[u8])) {
     let mut at = 0;
     while at < used {
         // SAFETY: up to `used` the log holds heads, each followed by its entry and its path, as
-        // `append` wrote them; where one is not whole its size is 0.
+        // `append` wrote them; the size of an incomplete one is 0.
         unsafe {
             let head = start.add(at);
             let length = head.cast::<u32>().read() as usize;
@@ -149,6 +148,6 @@ pub(super) fn drain(mut each: impl FnMut(&Entry, &[u8])) {
             at += size;
         }
     }
-    // SAFETY: the mapping of `open`; nothing points into it any more.
+    // SAFETY: the mapping made by `open`; nothing points into it any more.
     unsafe { libc::munmap(start.as_ptr().cast(), BYTES) };
 }

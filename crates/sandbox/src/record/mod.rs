@@ -1,8 +1,8 @@
-//! What a process looks at: its own system calls, seen by Syscall User Dispatch
-//! (Documentation/admin-guide/syscall-user-dispatch.rst) while it is on.
+//! Records which files a process looks at, by intercepting its own system calls with Syscall User
+//! Dispatch (Documentation/admin-guide/syscall-user-dispatch.rst).
 //!
-//! A filter of seccomp would see the same, and stay with the process and all its forks. Dispatch is
-//! switched off by writing one byte, and a fork does not inherit it.
+//! A seccomp filter would see the same calls, but would stay with the process and all its forks.
+//! Dispatch is switched off by writing one byte, and a fork does not inherit it.
 
 #[cfg(target_arch = "x86_64")]
 mod calls;
@@ -41,14 +41,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 
-/// What a file was when it was looked at.
+/// The state of a file when it was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Identity {
     /// The file type bits of the mode (`S_IFMT`) and the permission bits.
     pub mode: u32,
-    /// The inode's number; 0 for directories, whose number is not the same through a layer.
+    /// The inode number; 0 for directories, whose number differs when seen through a layer.
     pub ino: u64,
-    /// Bytes; 0 for directories.
+    /// Size in bytes; 0 for directories.
     pub size: u64,
     /// Last change of the content, in nanoseconds since 1970.
     pub mtime_ns: i64,
@@ -59,8 +59,8 @@ pub struct Identity {
 /// How much of a file was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Way {
-    /// Whether it is there, of what kind, and for whom (the mode; not the times): `lstat` of a
-    /// directory, as on the way of `realpath`; `access` to a directory or a device, and opening one.
+    /// Its existence, file type and permissions (the mode, not the times): `lstat` of a directory,
+    /// as by `realpath`; `access` to a directory or a device, and opening one.
     Passed,
     /// Its content, or its metadata.
     Read,
@@ -68,50 +68,51 @@ pub enum Way {
     Listed,
 }
 
-/// One thing that was looked at.
+/// A path that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
-    /// Absolute, as the process named it: symbolic links and `..` are still in it.
+    /// Absolute, as the process named it, with symbolic links and `..`.
     pub path: Vec<u8>,
-    /// How much was seen, the most of all times.
+    /// The most that was seen in any look.
     pub way: Way,
-    /// The name itself was looked at (`lstat`): where it is a symbolic link, not what that leads
-    /// to. To be compared in the same way.
+    /// The name itself was looked at (`lstat`): a symbolic link was not followed. Compare it in the
+    /// same way.
     pub link: bool,
-    /// What it was the first time; `None`: it was not there, or could not be asked for.
+    /// Its state at the first look; `None`: it did not exist or was inaccessible.
     pub found: Option<Identity>,
-    /// A moment just before that, in nanoseconds since 1970 (`CLOCK_REALTIME`): a later change has
-    /// no earlier time, but for the kernel's clock tick.
+    /// A time just before the first look, in nanoseconds since 1970 (`CLOCK_REALTIME`). Later
+    /// changes have no earlier timestamp, except within the kernel's clock tick.
     pub at_ns: i64,
 }
 
-/// What a process did that no list of files tells.
+/// What a process did that a list of files cannot describe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Unseen {
-    /// It tried to make a process or to execute a program. It was refused.
+    /// It tried to make a process or to execute a program. This was refused.
     Process,
-    /// It tried to make a thread. It was refused.
+    /// It tried to make a thread. This was refused.
     Thread,
     /// It connected to, or sent to, an address.
     Connection,
-    /// It looked at more than there was room for, or at what no path tells: through a descriptor
-    /// from before, a handle, a mount of its own, a link that it made or a directory that it moved.
+    /// It looked at more than the record can hold, or at something without a known path: through a
+    /// descriptor opened before, a file handle, its own mount, a link that it made or a directory
+    /// that it moved.
     TooMuch,
 }
 
-/// Paths of a kind that a record has at most, as a host reads it: far more than an application has
-/// files that it boots with.
+/// Maximum number of paths in each list of a record that a host accepts: far more than an
+/// application's boot uses.
 pub const PATHS_MAX: usize = 50_000;
 
 /// What was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Each path once, in the order of the first look; twice where it is a symbolic link that was
-    /// looked at both as such and as what it leads to.
+    /// Each path once, in the order of the first look; twice if it is a symbolic link that was both
+    /// looked at itself and followed.
     #[serde(deserialize_with = "bounded::at_most::<PATHS_MAX, _, _>")]
     pub looks: Vec<Look>,
-    /// Paths that the process itself made, changed or removed. What is looked at there or below
-    /// after that is its own doing, and is not among the looks; what it was before, is.
+    /// Paths that the process itself made, changed or removed. Later looks at or below them show
+    /// its own changes and are not in `looks`; earlier ones are.
     #[serde(deserialize_with = "bounded::at_most::<PATHS_MAX, _, _>")]
     pub written: Vec<Vec<u8>>,
     /// Each kind once.
@@ -119,15 +120,15 @@ pub struct Record {
     pub unseen: Vec<Unseen>,
 }
 
-/// Records the calls of the calling thread, which has to be the process's only one, until it is
-/// ended or dropped.
+/// Records the system calls of the calling thread, which must be the process's only one, until it
+/// is ended or dropped.
 ///
-/// While it is on, the process makes no process and no thread (`EPERM`, `EAGAIN`), `SIGSYS` cannot
-/// be blocked, and its handler cannot be changed. Afterwards nothing of it is left, but that no
-/// handler from that time holds `SIGSYS` back while it runs.
+/// Meanwhile the process can make no process and no thread (`EPERM`, `EAGAIN`), `SIGSYS` cannot be
+/// blocked, and its handler cannot be changed. Afterwards everything is restored, except that
+/// signal handlers from that time do not block `SIGSYS` while they run.
 ///
-/// What it cannot see: files that are read through descriptors from before or from another process,
-/// and what is read from other than files (the clock, the environment).
+/// It cannot see files that are read through descriptors opened before or received from another
+/// process, nor other inputs (the clock, the environment).
 ///
 /// ```
 /// use altair_sandbox::Recorder;
@@ -145,16 +146,17 @@ pub struct Record {
 pub struct Recorder(recording::Recording);
 
 impl Recorder {
-    /// Begins. To be called before a filter forbids it (`prctl` with `PR_SET_SYSCALL_USER_DISPATCH`).
+    /// Begins. Call it before a filter forbids `prctl` with `PR_SET_SYSCALL_USER_DISPATCH`.
     ///
     /// # Errors
-    /// `ENOSYS`/`EINVAL` where the architecture or the kernel (before 5.11) has no such dispatch;
-    /// `EBUSY` where one is on already; `ENOMEM` where 32 MiB of address space are not to be had.
+    /// `ENOSYS`/`EINVAL` if the architecture or the kernel (before 5.11) has no Syscall User
+    /// Dispatch; `EBUSY` if a recording is already on; `ENOMEM` if 32 MiB of address space are
+    /// unavailable.
     pub fn begin() -> io::Result<Self> {
         recording::Recording::begin().map(Self)
     }
 
-    /// Ends, and gives what was seen.
+    /// Ends, and returns the record.
     #[must_use]
     pub fn end(self) -> Record {
         self.0.end()

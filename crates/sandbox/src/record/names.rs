@@ -1,4 +1,4 @@
-//! Paths: joined, cleaned, and told apart from the process's own.
+//! Joins and normalizes paths, and tells which ones are the process's own.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -6,9 +6,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A path that starts at `start`, which is empty for an absolute one. What means nothing to the
-/// kernel is left out (`//`, `/./`); `..` stays, as what it means depends on links, and so does a
-/// slash at the end.
+/// Joins a path to `start`, which is empty for an absolute path. Redundant parts (`//`, `/./`) are
+/// dropped; `..` stays, since its meaning depends on links, and so does a trailing slash.
 pub(super) fn join(start: &[u8], path: &[u8]) -> Vec<u8> {
     let mut joined = Vec::with_capacity(start.len() + path.len() + 1);
     let parts = start.split(slash).chain(path.split(slash));
@@ -27,7 +26,7 @@ fn slash(byte: &u8) -> bool {
     *byte == b'/'
 }
 
-/// A path without the slash at its end.
+/// A path without its trailing slash.
 pub(super) fn without_slash(mut path: Vec<u8>) -> Vec<u8> {
     if path.len() > 1 && path.ends_with(b"/") {
         path.pop();
@@ -35,17 +34,17 @@ pub(super) fn without_slash(mut path: Vec<u8>) -> Vec<u8> {
     path
 }
 
-/// The paths that the process made, changed or removed, with all that is below them.
+/// The paths that the process made, changed or removed, with everything below them.
 #[derive(Debug, Default)]
 pub(super) struct Own {
-    /// As they were named, and as they are without links and `..`.
+    /// The paths as they were named, and resolved (without links and `..`).
     paths: HashSet<PathBuf>,
-    /// Directories without links and `..`.
+    /// Resolved paths of directories.
     real: HashMap<PathBuf, PathBuf>,
 }
 
 impl Own {
-    /// From now on the path is the process's own.
+    /// Marks the path as the process's own.
     pub(super) fn add(&mut self, path: Vec<u8>) {
         let path = PathBuf::from(OsStr::from_bytes(&path));
         if let Some(real) = self.real_path(&path) {
@@ -60,7 +59,7 @@ impl Own {
             return false;
         }
         let path = Path::new(OsStr::from_bytes(path));
-        // By its name only where that has no `..`: `own/../other` is not below `own`.
+        // Compares by name only without `..`: `own/../other` is not below `own`.
         let is_plain = !path.components().any(|part| part.as_os_str() == "..");
         (is_plain && self.has_name(path))
             || self
@@ -72,13 +71,13 @@ impl Own {
         path.ancestors().any(|part| self.paths.contains(part))
     }
 
-    /// A path whose directory has no links and no `..`; the last part stays as it is.
+    /// Resolves a path's directory; the last part stays as it is.
     fn real_path(&mut self, path: &Path) -> Option<PathBuf> {
         let name = path.file_name()?;
         Some(self.real_directory(path.parent()?)?.join(name))
     }
 
-    /// A directory without links and `..`, as far as it is still there.
+    /// Resolves links and `..` of a directory, as far as it still exists.
     fn real_directory(&mut self, directory: &Path) -> Option<PathBuf> {
         if let Some(real) = self.real.get(directory) {
             return Some(real.clone());

@@ -1,7 +1,7 @@
-//! The calls that name a path: what is there, asked for just before the call is made.
+//! The calls that name a path. The path is looked up just before the call is made.
 //!
-//! Before, as the answer is then never newer than what the process sees: a file that changes in
-//! between is not what was noted any more. And what a call changes is not there any more after it.
+//! So the recorded state is never newer than what the process sees: a file that changes in between
+//! no longer matches the record. And after the call, what it changed would be lost.
 #![allow(unsafe_code)]
 
 use nix::libc::*;
@@ -13,7 +13,7 @@ use super::kernel::{self, Call};
 use super::log::{self, Place};
 use super::sight::{Entry, Found, Sight};
 
-/// Makes a call that names one path or two.
+/// Makes a call that names one or two paths.
 #[inline]
 pub(super) fn answer(call: Call, lines: &[PathCall]) -> isize {
     let mut places = [None; 2];
@@ -53,12 +53,12 @@ fn look(call: Call, line: &PathCall) -> Option<Place> {
     wanted.log(arg(line.path))
 }
 
-/// What the flags of open(2) ask for, and whether a link at the end is not followed.
+/// What the flags of open(2) ask for, and whether a link at the end is left unfollowed.
 #[inline]
 fn opened(flags: c_int) -> (Sight, bool) {
     let has = |bits| flags & bits == bits;
     let stays = has(O_NOFOLLOW) || has(O_CREAT | O_EXCL);
-    // A path only is opened for nothing; a nameless file is in a directory that stays as it is.
+    // `O_PATH` gives no access to content; `O_TMPFILE` adds no name to the directory.
     if has(O_PATH) || has(O_TMPFILE) {
         return (Sight::Opened, stays);
     }
@@ -71,9 +71,9 @@ fn opened(flags: c_int) -> (Sight, bool) {
     (sight, stays)
 }
 
-/// The same of `struct open_how` (openat2(2)): flags, mode, and how to resolve the path.
+/// The same for `struct open_how` (openat2(2)): flags, mode, and how to resolve the path.
 fn opened_as_told(how: usize) -> (Sight, bool) {
-    // Where to look from is another directory then (linux/openat2.h).
+    // It changes what absolute paths start at (linux/openat2.h).
     const RESOLVE_IN_ROOT: u64 = 0x10;
     match kernel::read::<[u64; 3]>(how) {
         Some([flags, _, resolve]) => {
@@ -86,7 +86,7 @@ fn opened_as_told(how: usize) -> (Sight, bool) {
     }
 }
 
-/// How a path is to be looked at.
+/// How to look at a path.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     /// The descriptor of the directory that a relative path starts at.
@@ -96,7 +96,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Logs what is at a path, if it is one.
+    /// Logs what is at a path, if the path is valid.
     #[inline]
     fn log(mut self, path: usize) -> Option<Place> {
         let at_ns = kernel::now();
@@ -108,14 +108,14 @@ impl Wanted {
         let found = match kernel::stat_at(self.start, path, flags) {
             Ok(stat) => Some(Found::new(&stat)),
             Err(ENOENT | ENOTDIR | ELOOP | EACCES | ENAMETOOLONG) => None,
-            // Not a path of anything: the call will say so itself.
+            // The pointer or the descriptor is invalid: the call itself will fail.
             Err(EFAULT | EBADF) => return None,
             Err(_) => {
                 log::note(Unseen::TooMuch);
                 return None;
             }
         };
-        // SAFETY: the kernel has just read it: all the answers above but EFAULT come after that.
+        // SAFETY: the kernel has just read it: all results above except EFAULT come after that.
         let path = unsafe { kernel::path_at(path) }?;
         let first = path.first()?;
         let directory = match self.start {
@@ -127,7 +127,7 @@ impl Wanted {
             return None;
         }
         if self.sight == Sight::Written && found.is_some_and(|found| found.kind() != S_IFREG) {
-            // A device or a pipe: nothing that is kept changes.
+            // Writing to a device or a pipe changes no stored content.
             self.sight = Sight::Opened;
         }
         let adds_or_removes = match self.sight {
@@ -148,8 +148,8 @@ impl Wanted {
         log::append(entry, path)
     }
 
-    /// Logs the directory that a path is in: its times change with its names, and what is looked
-    /// at first is what counts. Not inlined: few calls need its buffer on the stack.
+    /// Logs the parent directory of a path before the call changes its times; only the first look
+    /// at it counts. Not inlined: few calls need its buffer on the stack.
     #[inline(never)]
     fn log_parent(self, path: &[u8]) {
         let mut parent = [0_u8; PATH_MAX as usize];

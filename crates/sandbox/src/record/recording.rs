@@ -1,4 +1,4 @@
-//! A recording from begin to end, on x86-64.
+//! A recording from start to end, on x86-64.
 
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -12,9 +12,9 @@ use super::replay::Replay;
 /// A recording that is on.
 #[derive(Debug)]
 pub(super) struct Recording {
-    /// `None` when it has ended.
+    /// `None` after it has ended.
     dispatch: Option<Dispatch>,
-    /// What relative paths start at first, and what it is; `None`: it has no path.
+    /// The initial working directory: path, device and inode; `None`: it has no path.
     start: Option<(Vec<u8>, (u64, u64))>,
 }
 
@@ -22,9 +22,9 @@ impl Recording {
     /// Begins.
     ///
     /// # Errors
-    /// As [`Dispatch::begin`]; `EBUSY`: one is on already.
+    /// As for [`Dispatch::begin`]; `EBUSY`: one is already on.
     pub(super) fn begin() -> io::Result<Self> {
-        // First: where one is on already, it is not to see the rest.
+        // First: if one is already on, it must not see the rest.
         log::open()?;
         let start = std::env::current_dir().ok();
         let start = start.filter(|path| path.is_absolute()).and_then(|path| {
@@ -55,7 +55,7 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        // In this order: nothing is logged when the log goes.
+        // In this order: nothing may be logged when the log is unmapped.
         self.dispatch = None;
         log::drain(|_, _| ());
     }

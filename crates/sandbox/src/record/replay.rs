@@ -1,4 +1,4 @@
-//! The log as a record: paths made absolute, each one once, without what the process made itself.
+//! Turns the log into a record: absolute paths, each once, without what the process made itself.
 
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::collections::{HashMap, HashSet};
@@ -9,12 +9,12 @@ use super::names::{Own, join, without_slash};
 use super::sight::{DirectoryId, Entry, Sight};
 use super::{Look, Record, Unseen, Way};
 
-/// What is known after some entries of the log.
+/// The state after some entries of the log.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
     record: Record,
-    /// The place in `looks` of a path. A symbolic link that was looked at has two: what it is, and
-    /// (`false`) what it leads to.
+    /// The index of a path in `looks`. A symbolic link may have two: `true` for the link itself,
+    /// `false` for its target.
     places: HashMap<(Vec<u8>, bool), usize>,
     /// The names of the directories that were opened or entered.
     directories: HashMap<DirectoryId, Vec<Vec<u8>>>,
@@ -26,7 +26,7 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    /// Before the first entry, in this working directory.
+    /// The state before the first entry, in this working directory.
     pub(super) fn new(start: Option<(Vec<u8>, DirectoryId)>) -> Self {
         let mut replay = Self::default();
         if let Some((path, id)) = start {
@@ -36,14 +36,14 @@ impl Replay {
         replay
     }
 
-    /// Goes on by one entry.
+    /// Processes one entry.
     pub(super) fn add(&mut self, entry: &Entry, path: &[u8]) {
         let starts = match entry.directory {
             _ if path.starts_with(b"/") => vec![Vec::new()],
             None => self.here.clone(),
             Some(id) => self.directories.get(&id).cloned().unwrap_or_default(),
         };
-        // A descriptor from before, or one that was handed over.
+        // A descriptor opened before the recording, or received from another process.
         self.too_much |= starts.is_empty();
         match entry.sight {
             Sight::Listing => self.list(&starts),
@@ -58,7 +58,7 @@ impl Replay {
         }
     }
 
-    /// What was seen, with what was noted beside the log.
+    /// The record, with what was noted outside the log.
     pub(super) fn record(mut self, noted: Vec<Unseen>) -> Record {
         self.record.unseen = noted;
         if self.too_much && !self.record.unseen.contains(&Unseen::TooMuch) {
@@ -67,7 +67,7 @@ impl Replay {
         self.record
     }
 
-    /// Takes in an entry for one name of its file, and gives the name.
+    /// Processes an entry for one name of its file, and returns the name.
     fn see(&mut self, entry: &Entry, mut path: Vec<u8>) -> Vec<u8> {
         self.too_much |= path.len() >= PATH_MAX as usize;
         let kind = entry.found.map(|found| found.kind());
@@ -80,7 +80,7 @@ impl Replay {
             at_ns: entry.at_ns,
             path: Vec::new(),
         };
-        // A slash at the end follows a link, and asks for a directory.
+        // A trailing slash follows a link and requires a directory.
         if kind == Some(S_IFDIR) && path.ends_with(b"/") && path.len() > 1 {
             path = without_slash(path);
             look.link = false;
@@ -96,7 +96,7 @@ impl Replay {
         path
     }
 
-    /// Takes in a look.
+    /// Adds a look.
     fn look(&mut self, look: Look, is_link: bool) {
         match self.places.entry((look.path.clone(), is_link)) {
             Vacant(place) => {
@@ -112,7 +112,7 @@ impl Replay {
         }
     }
 
-    /// Takes in what a call has done that succeeded.
+    /// Processes the effect of a successful call.
     fn did(&mut self, entry: &Entry, path: &[u8], was_own: bool) {
         let directory = entry.found.filter(|found| found.kind() == S_IFDIR);
         if let (Sight::Opened | Sight::Entered, Some(found)) = (entry.sight, directory) {
@@ -121,7 +121,7 @@ impl Replay {
                 names.push(path.to_vec());
             }
         }
-        // What is in a directory that it moved, or behind a link that it made, has no name outside.
+        // Files in a directory that it moved, or behind a link that it made, have no known path.
         self.too_much |= match entry.sight {
             Sight::Moved => directory.is_some() && !was_own,
             Sight::Linked => true,
@@ -138,7 +138,7 @@ impl Replay {
         }
     }
 
-    /// Takes in that a directory was listed.
+    /// Records that a directory was listed.
     fn list(&mut self, names: &[Vec<u8>]) {
         for name in names {
             if self.own.has(name) {

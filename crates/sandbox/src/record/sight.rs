@@ -1,4 +1,4 @@
-//! What was seen of one path, as the log holds it.
+//! What was seen of one path, as stored in the log.
 
 use nix::libc::{S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, stat};
 
@@ -10,7 +10,7 @@ use super::{Identity, Way};
 pub(super) enum Sight {
     /// Asked for its metadata.
     Metadata,
-    /// Asked whether it is there, of what kind, and for whom; where it is a file, perhaps more.
+    /// Asked for its existence, file type and permissions; for a file, possibly more.
     Presence,
     /// Opened it, not for writing.
     Opened,
@@ -41,7 +41,7 @@ impl Sight {
         self.is_own() || matches!(self, Self::Touched | Self::Linked)
     }
 
-    /// Whether what is at the path, and below it, is the process's own doing afterwards.
+    /// Whether the process itself determines what is at and below the path afterwards.
     #[inline]
     pub(super) fn is_own(self) -> bool {
         matches!(
@@ -55,7 +55,7 @@ impl Sight {
         match self {
             Self::Metadata if kind == S_IFDIR && stays_at_links => Way::Passed,
             Self::Metadata => Way::Read,
-            // Whether it could be removed says whether it was empty.
+            // Success of the removal reveals whether it was empty.
             Self::Removed if kind == S_IFDIR => Way::Listed,
             // The times of a directory change with its names, those of a device with its use.
             _ if kind == S_IFREG || kind == S_IFLNK => Way::Read,
@@ -64,10 +64,10 @@ impl Sight {
     }
 }
 
-/// What tells one directory from all others while it is there: device and inode.
+/// Identifies a directory while it exists: device and inode.
 pub(super) type DirectoryId = (u64, u64);
 
-/// What the kernel said of a file.
+/// What the kernel reported about a file.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Found {
@@ -109,15 +109,15 @@ pub(super) fn nanoseconds(seconds: i64, rest: i64) -> i64 {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Entry {
-    /// Nanoseconds since 1970, from before the look.
+    /// The time before the look, in nanoseconds since 1970.
     pub at_ns: i64,
-    /// `None`: it was not there.
+    /// `None`: it did not exist.
     pub found: Option<Found>,
     /// What a relative path starts at; `None`: the working directory.
     pub directory: Option<DirectoryId>,
     pub sight: Sight,
     /// A symbolic link at the end of the path was not followed.
     pub stays_at_links: bool,
-    /// The call has succeeded.
+    /// The call succeeded.
     pub done: bool,
 }

@@ -1,5 +1,5 @@
-//! The calls that could block `SIGSYS`, or take its handler away: the kernel ends a process that
-//! makes a dispatched call while the signal is blocked.
+//! The calls that could block `SIGSYS` or remove its handler: the kernel kills a process that makes
+//! a dispatched call while the signal is blocked.
 #![allow(unsafe_code)]
 // The kernel's names, in patterns.
 #![allow(non_upper_case_globals)]
@@ -12,13 +12,13 @@ use nix::libc::{
 use super::context::{Context, MASK_AT, Stack};
 use super::kernel::{self, Action, Call};
 
-/// `SIGSYS` in a mask.
+/// The bit of `SIGSYS` in a mask.
 pub(super) const BIT: u64 = 1 << (SIGSYS - 1);
 
-/// `io_pgetevents` (asm/unistd_64.h), which the C library's bindings do not have everywhere.
+/// `io_pgetevents` (asm/unistd_64.h), which the `libc` crate lacks for some targets.
 const SYS_IO_PGETEVENTS: c_long = 333;
 
-/// rt_sigprocmask(2): takes effect in the interrupted process, whose mask comes back when the
+/// rt_sigprocmask(2): changes the mask of the interrupted process, which is restored when the
 /// handler returns.
 pub(super) fn mask(mut call: Call, context: &mut Context) -> isize {
     let [how, set, ..] = call.args;
@@ -26,7 +26,7 @@ pub(super) fn mask(mut call: Call, context: &mut Context) -> isize {
     if let Some(new) = &new {
         call.args[1] = core::ptr::from_ref(new) as usize;
     }
-    // SAFETY: as the process made it, but for the set, which outlives the call.
+    // SAFETY: the process's own call, except for the set, which outlives the call.
     let answer = unsafe { call.make() };
     if let (0, Some(new)) = (answer, new) {
         context.mask = masked(how, context.mask, new);
@@ -34,7 +34,7 @@ pub(super) fn mask(mut call: Call, context: &mut Context) -> isize {
     answer
 }
 
-/// A mask after a change that the kernel has accepted.
+/// The mask after a change that the kernel accepted.
 fn masked(how: usize, before: u64, set: u64) -> u64 {
     match how as c_int {
         SIG_BLOCK => before | set,
@@ -44,12 +44,12 @@ fn masked(how: usize, before: u64, set: u64) -> u64 {
     }
 }
 
-/// rt_sigaction(2): no handler runs with `SIGSYS` blocked, and that of `SIGSYS` stays.
+/// rt_sigaction(2): no handler runs with `SIGSYS` blocked, and the handler of `SIGSYS` stays.
 pub(super) fn action(mut call: Call) -> isize {
     let [signal, new, ..] = call.args;
     if signal as c_int == SIGSYS {
         call.args[1] = 0;
-        // SAFETY: as the process made it, but that it only asks.
+        // SAFETY: the process's own call, reduced to a query.
         return unsafe { call.make() };
     }
     let action = kernel::read::<Action>(new).map(|action| Action {
@@ -59,17 +59,17 @@ pub(super) fn action(mut call: Call) -> isize {
     if let Some(action) = &action {
         call.args[1] = core::ptr::from_ref(action) as usize;
     }
-    // SAFETY: as the process made it, but for the structure, which outlives the call.
+    // SAFETY: the process's own call, except for the structure, which outlives the call.
     unsafe { call.make() }
 }
 
-/// sigaltstack(2): takes effect in the interrupted process, as the mask does.
+/// sigaltstack(2): takes effect in the interrupted process, like the mask.
 pub(super) fn stack(mut call: Call, context: &mut Context) -> isize {
     let new = kernel::read::<Stack>(call.args[0]);
     if let Some(new) = &new {
         call.args[0] = core::ptr::from_ref(new) as usize;
     }
-    // SAFETY: as the process made it, but for the structure, which outlives the call.
+    // SAFETY: the process's own call, except for the structure, which outlives the call.
     let answer = unsafe { call.make() };
     if let (0, Some(new)) = (answer, new) {
         context.stack = new;
@@ -77,11 +77,11 @@ pub(super) fn stack(mut call: Call, context: &mut Context) -> isize {
     answer
 }
 
-/// rt_sigreturn(2), at the end of the process's own handlers: it has to be made with the process's
-/// stack pointer, so that the process goes on at the one that is let through.
+/// rt_sigreturn(2), at the end of the process's own handlers: it must be made with the process's
+/// stack pointer, so the process continues at the rt_sigreturn of the exempt range.
 pub(super) fn end_of_handler(context: &mut Context) {
     let mask_at = context.rsp.wrapping_add(MASK_AT);
-    // A handler may have put the signal into the mask that is about to come back.
+    // A handler may have added the signal to the mask that is about to be restored.
     if let Some(mask) = kernel::read::<u64>(mask_at).filter(|mask| mask & BIT != 0) {
         // SAFETY: the kernel wrote the frame there, on a stack, and will read it next.
         unsafe { core::ptr::write_unaligned(mask_at as *mut u64, mask & !BIT) };
@@ -89,16 +89,16 @@ pub(super) fn end_of_handler(context: &mut Context) {
     context.rip = kernel::signal_return();
 }
 
-/// Where a call that waits has the mask that holds while it waits.
+/// Where a waiting call has its temporary signal mask.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum WaitMask {
-    /// In the memory that this argument points to.
+    /// This argument points to the mask.
     At(usize),
-    /// In the memory that the first word of what this argument points to points to.
+    /// This argument points to a pair whose first word points to the mask.
     Within(usize),
 }
 
-/// The calls that wait with a mask of their own.
+/// The calls that wait with a temporary signal mask.
 #[inline]
 pub(super) fn wait_mask(number: c_long) -> Option<WaitMask> {
     match number {
@@ -110,9 +110,9 @@ pub(super) fn wait_mask(number: c_long) -> Option<WaitMask> {
     }
 }
 
-/// A call that waits, with `SIGSYS` out of its mask.
+/// Makes a waiting call with `SIGSYS` removed from its mask.
 pub(super) fn wait(mut call: Call, mask: WaitMask) -> isize {
-    /// Where a mask is, and its size.
+    /// The address of a mask, and its size.
     type Held = [usize; 2];
     let (WaitMask::At(argument) | WaitMask::Within(argument)) = mask;
     let Some(given) = call.args.get_mut(argument) else {
@@ -130,6 +130,6 @@ pub(super) fn wait(mut call: Call, mask: WaitMask) -> isize {
             WaitMask::Within(_) => held.as_ptr() as usize,
         };
     }
-    // SAFETY: as the process made it, but for the mask, which outlives the call.
+    // SAFETY: the process's own call, except for the mask, which outlives the call.
     unsafe { call.make() }
 }

@@ -1,4 +1,4 @@
-//! Where the kernel has no Syscall User Dispatch.
+//! The recording on architectures without Syscall User Dispatch.
 
 use std::convert::Infallible;
 use std::io;
@@ -7,7 +7,7 @@ use nix::errno::Errno;
 
 use super::Record;
 
-/// A recording that is on: there is none.
+/// A recording, which cannot exist here.
 #[derive(Debug)]
 pub(super) struct Recording(Infallible);
 

@@ -1,9 +1,9 @@
-//! What a line of the table of system calls says.
+//! The types of the table of system calls.
 
 use nix::errno::Errno;
 use nix::libc::c_long;
 
-/// One line of the table: a system call and what becomes of it. What has no line is refused with
+/// One line of the table: a system call and its answer. Calls without a line are refused with
 /// `EPERM`.
 pub(super) struct Call {
     /// The constant of its number, `SYS_…`.
@@ -11,47 +11,47 @@ pub(super) struct Call {
     /// Its number on this architecture.
     pub(super) number: c_long,
     pub(super) answer: Answer,
-    /// Why it is answered so. For who reads the table; a test insists on it.
+    /// The reason for the answer, for readers of the table; a test requires it.
     #[cfg_attr(not(test), expect(dead_code))]
     pub(super) why: &'static str,
 }
 
-/// What becomes of a system call.
+/// The answer to a system call.
 pub(super) enum Answer {
-    /// It is made.
+    /// It is permitted.
     Allow,
-    /// It is made under a condition.
+    /// It is permitted under a condition.
     AllowIf(When, Refuse),
-    /// It is never made.
+    /// It is always refused.
     Refuse(Refuse),
 }
 
-/// When a call is made.
+/// When a call is permitted.
 pub(super) enum When {
     /// The policy has the network on.
     Network,
     /// The same, and one of the rules holds for the arguments.
     NetworkAnd(Rules),
-    /// One of the rules holds that go with what the policy permits: with the network, with TCP to
-    /// declared services, with sockets of declared services that have a path.
+    /// One of the rules holds for what the policy permits: the network, TCP to declared services,
+    /// declared services with a Unix socket path.
     Sockets {
         internet: Rules,
         tcp: Rules,
         local: Rules,
     },
-    /// The policy has the network on, and no declared service that has a path: there the host looks
-    /// at each connection, as it does at those to declared services.
+    /// The policy has the network on, and no declared service with a Unix socket path. Otherwise
+    /// the host checks each connection.
     Connecting,
     /// The policy permits changes of metadata.
     Metadata,
     /// The same, and one of the rules holds for the arguments.
     MetadataAnd(Rules),
-    /// The policy permits to set extended attributes.
+    /// The policy permits setting extended attributes.
     Attributes,
     /// One of the rules holds for the arguments.
     Args(Rules),
-    /// The same, and the host, where it listens, finds that the process has few threads enough.
-    /// The arguments that are tested must be all that the kernel goes by, and none a pointer.
+    /// The same, and the host, if it listens, finds the process below its thread limit. The tested
+    /// arguments must be all that the kernel considers, and none may be a pointer.
     Counted(Rules),
     /// The argument with this index is the process's own id.
     Own(u8),
@@ -64,12 +64,12 @@ pub(super) enum When {
 /// Rules, one of which must hold; each is a list of tests that must all hold.
 pub(super) type Rules = &'static [&'static [Arg]];
 
-/// A test of one argument's lower 32 bits: all that the kernel looks at for the arguments that
-/// are tested here (`int`, `unsigned int`, and flags of which only lower bits exist); of all 64 for a
-/// pointer.
+/// A test of one argument's lower 32 bits: the kernel ignores the rest for the arguments tested
+/// here (`int`, `unsigned int`, and flags of which only lower bits exist). For a pointer, all 64
+/// bits are tested.
 #[derive(Clone, Copy)]
 pub(super) struct Arg {
-    /// Which one, from 0.
+    /// Its index, from 0.
     pub(super) index: u8,
     pub(super) test: Test,
 }
@@ -78,7 +78,7 @@ pub(super) struct Arg {
 #[derive(Clone, Copy)]
 pub(super) enum Test {
     Is(u32),
-    /// A pointer to nothing.
+    /// A null pointer.
     Null,
     AtMost(u32),
     AtLeast(u32),
@@ -108,8 +108,7 @@ impl Test {
 pub(super) enum Refuse {
     /// `EPERM`.
     Quietly,
-    /// `ENOSYS`: libraries probe for the call and then do without it. `EPERM` would be an error to
-    /// them.
+    /// `ENOSYS`: libraries probe for the call and do without it. `EPERM` would be an error to them.
     AsAbsent,
     /// `EPERM`, and the host learns of it.
     Told(Kind),
@@ -135,7 +134,7 @@ impl Refuse {
     }
 }
 
-/// What the host makes of a refused call: which of the arguments tell what.
+/// How the host interprets the arguments of a refused call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `socket(family, type, …)`.
@@ -154,9 +153,9 @@ pub(super) enum Kind {
     Signal(u8, u8),
     /// A link.
     Link,
-    /// A look into another process.
+    /// An inspection of another process.
     Inspect,
-    /// Another attempt on the system.
+    /// Another attack on the system.
     Kernel,
 }
 
@@ -166,7 +165,7 @@ impl Call {
         self.symbol.strip_prefix("SYS_").unwrap_or(self.symbol)
     }
 
-    /// How it is refused, where it is.
+    /// How it is refused, if it can be.
     pub(super) fn refuse(&self) -> Option<Refuse> {
         match self.answer {
             Answer::Allow => None,

@@ -1,13 +1,12 @@
-//! Connections that a process may make: the host makes them, each on a thread of its own, which may
-//! wait as long as the process would.
+//! Connections that a process may make: the host makes them, each on its own thread, which may wait
+//! as long as the process would.
 //!
-//! What the process names is copied once, looked at, and used; what it changes afterwards (the
-//! address in its memory, what its descriptor is) changes nothing (seccomp_unotify(2) says why a
-//! call must not go on after a look at its memory).
+//! The address and the descriptor are copied once, checked and then used, so later changes by the
+//! process have no effect (seccomp_unotify(2) explains why a call must not continue after its
+//! memory was checked).
 //!
-//! The thread has a table of descriptors of its own. What it copies from the process may be any file,
-//! and to close one that the host has, too, would take the host's locks on it (fcntl(2), "Record
-//! locking").
+//! The thread has its own file descriptor table. The copied descriptor may be any file; closing one
+//! that the host also has open would release the host's locks on it (fcntl(2), "Record locking").
 #![allow(unsafe_code)]
 
 use std::net::SocketAddr;
@@ -36,20 +35,20 @@ use crate::connections::{Connections, Destination};
 use crate::place::by_number;
 use crate::{Refusal, RunAs, system_calls};
 
-/// Connections of one process that are under way at once.
+/// Maximum number of concurrent connection attempts of one process.
 const UNDER_WAY_MAX: usize = 32;
 
-/// Threads of the host's that make connections, whoever for.
+/// Maximum number of the host's connecting threads, for all processes together.
 const THREADS_MAX: usize = 128;
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// How often a thread that waits for a connection looks whether it is still wanted.
+/// How often a thread that waits for a connection checks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Where the processes behind a filter may connect to, and what is under way.
+/// Where the processes behind a filter may connect to, and the attempts under way.
 pub(crate) struct Connector {
     to: Connections,
-    /// Whom they run as, where that is not whom the host runs as.
+    /// The user they run as, if different from the host's.
     run_as: Option<RunAs>,
     under_way: Arc<UnderWay>,
     owner: u32,
@@ -57,9 +56,9 @@ pub(crate) struct Connector {
 
 type UnderWay = Mutex<Vec<Arc<Connecting>>>;
 
-/// What becomes of a call.
+/// The decision about a call.
 pub(super) enum Decision {
-    /// A thread answers it, or nobody waits for an answer.
+    /// A thread answers it, or the caller no longer waits.
     Taken,
     /// It fails, as it would have without a filter.
     Fails(Errno),
@@ -81,12 +80,12 @@ impl Connector {
         }
     }
 
-    /// Whether there is an address of IPv6 to connect to.
+    /// Whether there is an IPv6 address to connect to.
     pub(super) fn has_v6(&self) -> bool {
         self.to.internet || self.to.addresses.iter().any(SocketAddr::is_ipv6)
     }
 
-    /// Decides about a call of connect(2), and has it made where it may be.
+    /// Decides about a call of connect(2), and has it made if permitted.
     pub(super) fn decide(&self, call: &seccomp_notif, answering: &Answering) -> Decision {
         let thread = Pid::from_raw(call.pid.cast_signed());
         let [descriptor, address, length, ..] = call.data.args;
@@ -102,7 +101,7 @@ impl Connector {
             let because = format!("pidfd_getfd(): {}", errno.desc().to_lowercase());
             return Decision::Refused(Some(Refusal::Unserved { to, because }));
         }
-        // Only now: what was read so far could have been another process's, of the same id.
+        // Checked only now: what was read so far could be from another process that reused the id.
         if !answering.waits(call.id) {
             return Decision::Taken;
         }
@@ -110,7 +109,7 @@ impl Connector {
             Connecting {
                 process,
                 thread,
-                // As the kernel takes it: the lower half.
+                // Like the kernel, uses the lower half.
                 descriptor: descriptor as c_int,
                 destination,
                 run_as: self.run_as,
@@ -148,7 +147,7 @@ impl Connector {
         let connecting = Arc::new(connecting);
         under_way.push(Arc::clone(&connecting));
         drop(under_way);
-        // Until the thread has its own descriptors, it uses ours.
+        // Until the thread has its own file descriptor table, it uses ours.
         let (ready, own_table) = sync_channel(1);
         let (under_way, own) = (Arc::clone(&self.under_way), Arc::clone(&connecting));
         let (listener, words) = answering.parts();
@@ -164,7 +163,7 @@ impl Connector {
         Decision::Taken
     }
 
-    /// Gives up what is under way for a process that has ended.
+    /// Gives up the attempts of a process that has ended.
     pub(super) fn forget(&self, process: Pid) {
         self.give_up(|of| of == process);
     }
@@ -207,7 +206,7 @@ impl Drop for Live {
 /// A connection that is being made.
 struct Connecting {
     process: Pid,
-    /// The thread that has called.
+    /// The calling thread.
     thread: Pid,
     descriptor: c_int,
     destination: Destination,
@@ -217,16 +216,16 @@ struct Connecting {
 }
 
 struct State {
-    /// The call to answer. Where a signal interrupts it, it is made once more, and is another one.
+    /// The call to answer. If a signal interrupts it, it is made again with another id.
     call: u64,
-    /// The number of the socket's inode, once there is a copy.
+    /// The socket's inode number, once it has been copied.
     inode: Option<u64>,
-    /// How it has ended, where nobody has heard.
+    /// The result, once there is one.
     end: Option<nix::Result<()>>,
 }
 
 impl Connecting {
-    /// Whether it is the same call, made once more.
+    /// Whether it is the same call, made again.
     fn is_for(&self, other: &Self) -> bool {
         self.thread == other.thread
             && self.descriptor == other.descriptor
@@ -237,7 +236,7 @@ impl Connecting {
         lock(&self.state).end.is_some()
     }
 
-    /// Has a call that is made once more answered; `false` where it is about another socket.
+    /// Arranges the answer to a call that is made again; `false` if it is about another socket.
     fn is_made_once_more(&self, call: u64, answering: &Answering) -> bool {
         let mut state = lock(&self.state);
         let is_same = state.inode.is_none_or(|inode| {
@@ -253,7 +252,7 @@ impl Connecting {
         is_same
     }
 
-    /// The whole of its thread.
+    /// The thread's main function.
     fn serve(&self, under_way: &UnderWay, listener: RawFd, words: usize, ready: &SyncSender<()>) {
         let answering = own_table(listener).map(|listener| Answering::new(listener, words));
         let _ = ready.send(());
@@ -262,7 +261,7 @@ impl Connecting {
             Some(answering) => self.make(answering),
             None => Some(Err(Errno::EAGAIN)),
         };
-        // In this order, as where a call is taken.
+        // The same lock order as in `Connector::take`.
         let mut under_way = lock(under_way);
         let mut state = lock(&self.state);
         let is_untold = end.is_some_and(|end| {
@@ -275,8 +274,8 @@ impl Connecting {
         }
     }
 
-    /// Makes it, as the process would have: at once where its socket does not block, else for as long
-    /// as the socket's own time for it. `None`: nobody waits for it any more.
+    /// Connects as the process would have: a single attempt if its socket does not block, otherwise
+    /// until the socket's own timeout. `None`: the connection is no longer wanted.
     fn make(&self, answering: &Answering) -> Option<nix::Result<()>> {
         let socket = match system_calls::descriptor_of(self.process, self.descriptor) {
             Ok(socket) => socket,
@@ -311,7 +310,7 @@ impl Connecting {
     ) -> Option<nix::Result<()>> {
         let look = TimeVal::milliseconds(LOOK.as_millis().try_into().unwrap_or(100));
         loop {
-            // Each time: it is the process's socket, too. Put back at the end.
+            // Set each time, since the process shares the socket. Restored at the end.
             let _ = setsockopt(socket, SendTimeout, &look);
             match self.attempt(socket) {
                 Err(Errno::EINPROGRESS | Errno::EALREADY | Errno::EAGAIN | Errno::EINTR)
@@ -321,7 +320,7 @@ impl Connecting {
                         return None;
                     }
                 }
-                // What the process would have been told, whose only attempt this is.
+                // The process has made only one attempt, for which this is the error.
                 Err(Errno::EALREADY) => return Some(Err(Errno::EINPROGRESS)),
                 end => return Some(end),
             }
@@ -334,11 +333,11 @@ impl Connecting {
             Destination::Internet(SocketAddr::V4(v4)) => connect(&SockaddrIn::from(*v4)),
             Destination::Internet(SocketAddr::V6(v6)) => connect(&SockaddrIn6::from(*v6)),
             Destination::Local(path) => {
-                // Who asks is whom the other end is told of (unix(7), SO_PEERCRED), and may do what
-                // the process may.
+                // Connects as the process's user: the peer sees these credentials (unix(7),
+                // SO_PEERCRED), and that user's permissions apply.
                 let _as = Acting::begin(self.run_as, For::Everything)?;
                 let file = exactly(path)?;
-                // By the file that was found, and not by its name once more.
+                // Uses the file that was found, instead of looking up its name again.
                 let found = by_number(file.as_fd());
                 connect(&UnixAddr::new(found.as_str())?)
             }
@@ -346,12 +345,12 @@ impl Connecting {
     }
 }
 
-/// Gives the calling thread a table of descriptors of its own, in which there is nothing but
-/// `listener`. Before kernel 5.9 it stays in the host's.
+/// Gives the calling thread its own file descriptor table with nothing but `listener`. Before
+/// kernel 5.9 it keeps sharing the host's.
 fn own_table(listener: RawFd) -> nix::Result<OwnedFd> {
     let close_range = |first: RawFd, last: c_ulong, flags: u32| {
-        // SAFETY: no pointer is passed; what is closed is a copy, as the first call makes the table
-        // this thread's own.
+        // SAFETY: no pointer is passed; only copies are closed, since the first call unshares the
+        // table.
         Errno::result(unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) })
     };
     let others = close_range(listener + 1, u32::MAX.into(), libc::CLOSE_RANGE_UNSHARE);
@@ -366,7 +365,7 @@ fn own_table(listener: RawFd) -> nix::Result<OwnedFd> {
     Errno::result(copy).map(system_calls::own_descriptor)
 }
 
-/// How long a socket waits for a connection, zero for ever; `None`: not at all.
+/// How long a socket waits for a connection; zero: forever; `None`: not at all.
 fn patience(socket: &OwnedFd) -> Option<Duration> {
     let patience = getsockopt(socket, SendTimeout).ok()?;
     let patience = u64::try_from(patience.num_microseconds()).ok()?;
@@ -386,7 +385,7 @@ fn exactly(path: &Path) -> nix::Result<OwnedFd> {
     openat2(nix::fcntl::AT_FDCWD, path, how)
 }
 
-/// Whether a socket is one for a destination; else what connect(2) would say.
+/// Checks that a socket fits a destination; otherwise returns the error of connect(2).
 fn fits(socket: BorrowedFd<'_>, destination: &Destination) -> nix::Result<()> {
     let option = |name| system_calls::socket_option(socket, libc::SOL_SOCKET, name);
     let (family, kind) = (option(libc::SO_DOMAIN)?, option(libc::SO_TYPE)?);
@@ -397,7 +396,7 @@ fn fits(socket: BorrowedFd<'_>, destination: &Destination) -> nix::Result<()> {
                 SocketAddr::V4(_) => libc::AF_INET,
                 SocketAddr::V6(_) => libc::AF_INET6,
             };
-            // With the network on, the filter lets the process have UDP, too.
+            // With the network on, the filter permits UDP, too.
             family == own
                 && [
                     (libc::SOCK_STREAM, libc::IPPROTO_TCP),

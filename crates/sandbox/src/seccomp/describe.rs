@@ -1,4 +1,4 @@
-//! What a refused call was, from its number and arguments.
+//! Describes a refused call from its number and arguments.
 
 use nix::libc::{self, seccomp_data};
 use nix::unistd::Pid;
@@ -7,15 +7,15 @@ use super::call::{Call, Kind};
 use super::{calls, memory};
 use crate::Refusal;
 
-/// The line of the table for a call that the filter puts before the listener.
+/// The line of the table for a call that the filter asks the listener about.
 pub(super) fn line(number: i32) -> Option<&'static Call> {
     calls::all().find(|call| call.number == i64::from(number))
 }
 
-/// What the thread `pid` wanted. `None`: nothing that a user would know of.
+/// What the thread `pid` attempted. `None`: nothing that a user would recognize.
 pub(super) fn refusal(call: &Call, pid: Pid, data: &seccomp_data) -> Option<Refusal> {
     let whole = |index: u8| data.args.get(usize::from(index)).copied().unwrap_or(0);
-    // As the kernel does: the lower half, for an `int`.
+    // Like the kernel, uses the lower half for an `int`.
     let number = |index: u8| whole(index) as i32;
     let address = || {
         let address = memory::socket_address(pid, whole(1), whole(2))?;
@@ -23,7 +23,7 @@ pub(super) fn refusal(call: &Call, pid: Pid, data: &seccomp_data) -> Option<Refu
     };
     Some(match call.refuse()?.told()? {
         Kind::Socket => socket(number(0), number(1), number(2))?,
-        // The host's connector tells of it.
+        // The host's connector reports it.
         Kind::Connect => return None,
         Kind::Bind => Refusal::Listen { at: address() },
         Kind::Listen => Refusal::Listen { at: None },
@@ -41,8 +41,8 @@ pub(super) fn refusal(call: &Call, pid: Pid, data: &seccomp_data) -> Option<Refu
     })
 }
 
-/// Whether a socket is the one by which PHP finds out whether there is IPv6, and which it closes at
-/// once (main/network.c, `php_network_getaddresses`).
+/// Whether a socket is PHP's probe for IPv6 support, which it closes at once (main/network.c,
+/// `php_network_getaddresses`).
 pub(super) fn asks_for_v6(family: i32, kind: i32, protocol: i32) -> bool {
     (family, kind, protocol) == (libc::AF_INET6, libc::SOCK_DGRAM, 0)
 }
@@ -56,14 +56,14 @@ pub(super) fn connect(to: Option<String>) -> Option<Refusal> {
 }
 
 fn socket(family: i32, kind: i32, protocol: i32) -> Option<Refusal> {
-    // What C libraries do by themselves on the way to an answer that they can give without: ask
-    // for a name service's cache (glibc `nscd_helper.c`), and which kinds of addresses the
-    // machine has (glibc `check_pf.c`, musl `netlink.c`).
+    // Optional queries that C libraries make by themselves: for a name service's cache (glibc
+    // `nscd_helper.c`), and for the machine's kinds of addresses (glibc `check_pf.c`, musl
+    // `netlink.c`).
     let cache = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     let own = match family {
         libc::AF_UNIX => kind == cache,
-        // Whether an address could be reached from here, where a name has several: to put them in
-        // an order (glibc `getaddrinfo.c`). A name server is asked through one that does not block.
+        // Probes whether an address is reachable, to sort the addresses of a name (glibc
+        // `getaddrinfo.c`). Queries to a name server use a non-blocking socket instead.
         libc::AF_INET | libc::AF_INET6 => {
             kind == libc::SOCK_DGRAM | libc::SOCK_CLOEXEC && protocol == 0
                 || asks_for_v6(family, kind, protocol)

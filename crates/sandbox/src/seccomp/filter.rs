@@ -1,9 +1,9 @@
-//! The filter: one program of the kernel's, made from the table.
+//! Compiles the table to one BPF program.
 //!
-//! The `seccompiler` crate compiles the conditions, call by call. It would also compile the table
-//! as a whole, into one comparison after another; but when a filter is taken, the kernel runs it
-//! for every number there is, to know the calls that need no filter, and that would cost a
-//! millisecond. So the numbers are searched for here ([`super::number_search`]).
+//! The `seccompiler` crate compiles the conditions of each call. It could also compile the whole
+//! table, as a sequence of comparisons; but when a filter is installed, the kernel runs it for
+//! every system call number to find the calls that are always permitted, which would take a
+//! millisecond. So this crate generates a binary search for the number ([`super::number_search`]).
 
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
@@ -21,11 +21,11 @@ use super::calls;
 use super::fork_setup;
 use super::number_search::{self, Program, RETURN};
 
-/// What stands for "ask the listener" until the program is compiled: the crate has no such action.
-/// Nothing else in the filter traces.
+/// Placeholder for "ask the listener" until the program is compiled: the crate has no such action.
+/// Nothing else in the filter uses `Trace`.
 const ASK: SeccompAction = SeccompAction::Trace(0x0a5c);
 
-/// Who decides about the calls that the host is told of.
+/// Who decides about the calls that are reported to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ask {
     /// The listener: it refuses, and counts threads.
@@ -34,20 +34,20 @@ pub(super) enum Ask {
     Nobody,
 }
 
-/// Whose filter it is.
+/// What the filter is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum For {
-    /// A process with this id, for good.
+    /// A process with this fixed id.
     Process(u32),
-    /// A template and its forks, each of which has an id of its own: the listener compares it.
-    /// Who knows the pass may make the calls of the set-up.
+    /// A template and its forks, whose ids differ: the listener compares them. Callers that know
+    /// the pass may make the set-up calls.
     Template { pass: u64 },
 }
 
 /// Compiles the filter.
 ///
 /// # Errors
-/// Where the table cannot be compiled, for this architecture or at all; a test compiles it.
+/// If the table cannot be compiled, for this architecture or at all; a test compiles it.
 pub(super) fn compile(policy: &Seccomp, whose: For, ask: Ask) -> Result<BpfProgram, BackendError> {
     let arch = ARCH.try_into()?;
     let compiler = Compiler {
@@ -59,7 +59,7 @@ pub(super) fn compile(policy: &Seccomp, whose: For, ask: Ask) -> Result<BpfProgr
     };
     let mut lines = BTreeMap::new();
     for call in calls::all() {
-        // A number is a small one of the kernel's own.
+        // System call numbers are small.
         let number = u32::try_from(call.number).unwrap_or(u32::MAX);
         lines.insert(number, compiler.line(call, number)?);
     }
@@ -87,12 +87,12 @@ fn returned(action: SeccompAction) -> Program {
     }]
 }
 
-/// The beginning of every program of the crate: it ends a process that calls as another
-/// architecture does, and otherwise goes on.
+/// The beginning of every program of the crate: it kills a process that makes a call of another
+/// architecture.
 fn beginning(arch: TargetArch) -> Result<Program, BackendError> {
     let nothing = SeccompFilter::new(BTreeMap::new(), eperm(), SeccompAction::Allow, arch)?;
     let mut program = Program::try_from(nothing)?;
-    // What is returned for a call that has no rule, and here none has.
+    // Removes the return for calls without a rule, which here are all.
     program.pop();
     Ok(program)
 }
@@ -167,7 +167,7 @@ impl Compiler<'_> {
             } => self.sockets(internet, tcp, local)?,
             When::NetworkAnd(_) if !self.policy.network => Resolved::Never,
             When::MetadataAnd(_) if !self.policy.metadata => Resolved::Never,
-            // What matches is the listener's to permit, what does not to refuse.
+            // The listener permits what matches, and refuses the rest.
             When::Counted(_) if self.ask == Ask::Listener => Resolved::Never,
             When::NetworkAnd(rules)
             | When::MetadataAnd(rules)

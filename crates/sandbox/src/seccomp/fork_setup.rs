@@ -1,14 +1,14 @@
-//! What the fork of a template needs to set itself up, and nobody else: a few calls that the table
-//! refuses are let through for who knows the pass.
+//! Calls that only the fork of a template needs, to set itself up: the table refuses them, but the
+//! filter permits them to a caller that knows the pass.
 //!
-//! The pass is a random number of the host's. While the template boots it is in the filter, which is
-//! the kernel's, and nowhere in the template: native code in boot can look wherever it wants. The host
-//! shows it when boot is over. It travels in the sixth argument, which none of these calls has. A fork
-//! that is set up closes them for good with a second, small filter ([`closing`]), so that knowing the
-//! pass is worth nothing any more.
+//! The pass is a random number chosen by the host. While the template boots, the pass is only in
+//! the kernel's copy of the filter and not in the template's memory, which native code in boot can
+//! read. The host sends it after boot. It is passed as the sixth argument, which none of these
+//! calls has. After set-up, a fork installs a second, small filter ([`closing`]) that forbids these
+//! calls for good, so that the pass becomes useless.
 //!
-//! To fork is none of them: for each fork the host is asked, which knows whether it wants one
-//! ([`Forks`](super::listener::Forks)).
+//! Forking itself is not among them: the filter asks the host about each fork, and the host knows
+//! whether it wants one ([`Forks`](super::listener::Forks)).
 
 use std::collections::BTreeMap;
 
@@ -25,15 +25,15 @@ use super::filter;
 /// The argument that holds the pass.
 const PASS: u8 = 5;
 
-/// What a template clones its forks with: they are its parent's children, so that they live on
-/// without it, and the C library finds its thread id where it looks for it.
+/// The flags with which a template clones its forks: they become children of its parent, so that
+/// they outlive it, and the thread id is stored where the C library expects it.
 pub(crate) const FORK: u32 =
     (CLONE_PARENT | CLONE_PIDFD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID) as u32;
 
-/// Flags of mount(2): new mounts and copies of old ones, and nothing that changes an old one.
+/// Permitted flags of mount(2): new mounts and bind mounts, but no changes of existing ones.
 const MOUNT: u32 = (MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY | MS_BIND | MS_REC) as u32;
 
-/// The calls, and what has to hold for their arguments.
+/// The calls, and the conditions for their arguments.
 const CALLS: &[(c_long, &[Arg])] = &[
     (SYS_setsid, &[]),
     (SYS_prctl, &[is(0, PR_SET_PDEATHSIG as u32)]),
@@ -42,24 +42,24 @@ const CALLS: &[(c_long, &[Arg])] = &[
     (SYS_umount2, &[is(1, MNT_DETACH as u32)]),
     (SYS_capset, &[]),
     (SYS_seccomp, &[is(0, SECCOMP_SET_MODE_FILTER)]),
-    // A template asks it of its own memory ([`huge`](crate::huge_pages)).
+    // A template queries its own memory ([`huge`](crate::huge_pages)).
     (SYS_mincore, &[]),
 ];
 
-/// Calls that are let through without a pass until the fork is set up: they can only take from who
-/// makes them.
+/// Calls that are permitted without a pass until the fork is set up: they can only restrict their
+/// caller.
 const FREE: &[c_long] = &[
     SYS_landlock_create_ruleset,
     SYS_landlock_add_rule,
     SYS_landlock_restrict_self,
 ];
 
-/// Whether a call is let through for everybody until the fork is set up.
+/// Whether a call is permitted without a pass until the fork is set up.
 pub(super) fn is_free(number: c_long) -> bool {
     FREE.contains(&number)
 }
 
-/// The rules by which who knows the pass may make a call.
+/// The rules that permit a call to a caller that knows the pass.
 pub(super) fn rules(number: c_long, pass: u64) -> Result<Vec<SeccompRule>, BackendError> {
     CALLS
         .iter()
@@ -72,8 +72,8 @@ pub(super) fn rules(number: c_long, pass: u64) -> Result<Vec<SeccompRule>, Backe
         .collect()
 }
 
-/// The filter that ends the set-up: whoever knows the pass is refused, and who does not is left to
-/// the first filter.
+/// The filter that ends the set-up: it refuses calls with the pass; all others are left to the
+/// first filter.
 pub(super) fn closing(pass: u64) -> Result<BpfProgram, BackendError> {
     let arch = std::env::consts::ARCH.try_into()?;
     let mut lines = BTreeMap::new();

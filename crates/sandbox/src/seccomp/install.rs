@@ -1,4 +1,4 @@
-//! The system calls that put the filter on the calling process.
+//! The system calls that install the filter on the calling process.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -10,20 +10,20 @@ use seccompiler::{BpfProgramRef, apply_filter_all_threads, sock_filter};
 
 use crate::system_calls;
 
-/// Puts a filter on all threads, and gives the listener's end of it.
+/// Installs a filter on all threads, and returns its listener.
 ///
 /// # Errors
-/// What seccomp(2) says: `EBUSY` where there is a listener further out already, `EINVAL` before
-/// kernel 5.7.
+/// Those of seccomp(2): `EBUSY` if an outer filter already has a listener, `EINVAL` before kernel
+/// 5.7.
 pub(super) fn with_listener(program: BpfProgramRef<'_>) -> nix::Result<OwnedFd> {
     let len = u16::try_from(program.len()).map_err(|_| Errno::EINVAL)?;
     let program = libc::sock_fprog {
         len,
-        // The crate's instruction is the kernel's, field by field (linux/filter.h).
+        // The crate's instruction has the kernel's layout (linux/filter.h).
         filter: program.as_ptr().cast_mut().cast(),
     };
-    // With a listener, a thread that cannot follow is to be an error, not a number that could be
-    // the listener's (TSYNC_ESRCH).
+    // TSYNC_ESRCH: if a thread cannot be synchronized, the call fails with ESRCH. Without the flag
+    // it would return a thread id, which could be mistaken for the listener.
     let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
         | libc::SECCOMP_FILTER_FLAG_TSYNC
         | libc::SECCOMP_FILTER_FLAG_TSYNC_ESRCH;
@@ -37,7 +37,7 @@ pub(super) fn with_listener(program: BpfProgramRef<'_>) -> nix::Result<OwnedFd> 
         )
     };
     let listener = RawFd::try_from(Errno::result(listener)?).map_err(|_| Errno::EBADF)?;
-    // SAFETY: the kernel has just made this descriptor for us, close-on-exec.
+    // SAFETY: the kernel has just made this descriptor for us, with close-on-exec.
     Ok(unsafe { OwnedFd::from_raw_fd(listener) })
 }
 
@@ -53,14 +53,15 @@ pub(super) fn to_bytes(program: BpfProgramRef<'_>) -> Vec<u8> {
         .collect()
 }
 
-/// Puts the filter on all threads that the host sends as one packet over `channel`, and gives the
-/// listener's end of it.
+/// Installs on all threads the filter that the host sends as one packet over `channel`, and returns
+/// its listener.
 ///
-/// The program has the pass in it, which is to be nowhere in this process afterwards: it is received
-/// into memory that is then unmapped, and lies in no other.
+/// The program contains the pass, which must not remain in this process: it is only received into
+/// memory that is then unmapped.
 ///
 /// # Errors
-/// What the system says, as for [`with_listener`]; `EBADMSG` for a packet that is no program.
+/// Those of mmap(2) and recv(2), and as for [`with_listener`]; `EBADMSG` for a packet that is not a
+/// program.
 pub(super) fn from_host(channel: BorrowedFd<'_>) -> nix::Result<OwnedFd> {
     // SAFETY: a new mapping of our own.
     let memory = unsafe {
@@ -77,23 +78,24 @@ pub(super) fn from_host(channel: BorrowedFd<'_>) -> nix::Result<OwnedFd> {
         return Err(Errno::last());
     }
     let listener = receive_program(channel, memory).and_then(|count| {
-        // SAFETY: the mapping is aligned for it and has as many instructions, of which each bit
-        // pattern is one; nobody writes to them while the slice lives.
+        // SAFETY: the mapping is aligned and holds `count` instructions, for which any bit pattern
+        // is valid; nothing writes to them while the slice lives.
         let program = unsafe { std::slice::from_raw_parts(memory.cast(), count) };
         with_listener(program)
     });
-    // SAFETY: the mapping from above, which nobody uses any more.
+    // SAFETY: the mapping from above, which is no longer used.
     unsafe { libc::munmap(memory, PROGRAM_BYTES_MAX) };
     listener
 }
 
-/// Bytes of the longest program that the kernel takes (`BPF_MAXINSNS` of linux/bpf_common.h, 8 each).
+/// Size of the longest program that the kernel accepts (`BPF_MAXINSNS` of linux/bpf_common.h, 8
+/// bytes each).
 const PROGRAM_BYTES_MAX: usize = 4096 * size_of::<sock_filter>();
 
-/// Receives a packet of instructions; how many there are.
+/// Receives a packet of instructions, and returns their number.
 fn receive_program(channel: BorrowedFd<'_>, memory: *mut libc::c_void) -> nix::Result<usize> {
     loop {
-        // SAFETY: the mapping has as many bytes.
+        // SAFETY: the mapping has `PROGRAM_BYTES_MAX` bytes.
         let received = unsafe {
             libc::recv(
                 channel.as_raw_fd(),
@@ -117,10 +119,10 @@ fn receive_program(channel: BorrowedFd<'_>, memory: *mut libc::c_void) -> nix::R
     }
 }
 
-/// Puts a filter on the calling thread, which is the only one, in addition to a template's.
+/// Installs a filter on the calling thread, the only one, in addition to a template's.
 ///
 /// # Errors
-/// What seccomp(2) says.
+/// Those of seccomp(2).
 pub(super) fn in_addition(program: BpfProgramRef<'_>) -> nix::Result<()> {
     let len = u16::try_from(program.len()).map_err(|_| Errno::EINVAL)?;
     let program = libc::sock_fprog {
@@ -144,10 +146,10 @@ pub(super) fn in_addition(program: BpfProgramRef<'_>) -> nix::Result<()> {
     .map(drop)
 }
 
-/// Puts a filter on all threads.
+/// Installs a filter on all threads.
 ///
 /// # Errors
-/// What seccomp(2) says.
+/// Those of seccomp(2).
 pub(super) fn alone(program: BpfProgramRef<'_>) -> io::Result<()> {
     apply_filter_all_threads(program).map_err(|error| match error {
         seccompiler::Error::Seccomp(error) | seccompiler::Error::Prctl(error) => error,
@@ -155,17 +157,17 @@ pub(super) fn alone(program: BpfProgramRef<'_>) -> io::Result<()> {
     })
 }
 
-/// Whether the calling process has one thread only: another one that runs already would stay free
-/// of Landlock. Where that cannot be found out, it has others.
+/// Whether the calling process has only one thread: Landlock would not restrict other running
+/// threads. Returns `false` if this cannot be determined.
 #[must_use]
 pub fn has_one_thread() -> bool {
-    // `CLONE_THREAD` asks for what a process with one thread has already, and is `EINVAL` for any
-    // other (unshare(2)). It needs no `/proc`, which is not there in a private root.
+    // `CLONE_THREAD` has no effect in a process with one thread, and fails with `EINVAL` in any
+    // other (unshare(2)). It needs no `/proc`, which a private root does not have.
     // SAFETY: no pointer is passed, and nothing changes.
     match Errno::result(unsafe { libc::unshare(libc::CLONE_THREAD) }) {
         Ok(_) => true,
         Err(Errno::EINVAL) => false,
-        // A filter further out refuses the call altogether; there, /proc is what it is outside.
+        // An outer filter refuses the call; there, the outer /proc is available.
         Err(_) => std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1),
     }
 }

@@ -1,5 +1,5 @@
-//! The host's end: refuses the calls that the filter asks about, and makes them known; lets
-//! threads be made, so many, and has connections made that are permitted.
+//! The host's end: refuses and reports the calls that the filter asks about, permits threads up to
+//! a limit, and has permitted connections made.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
@@ -19,35 +19,35 @@ use super::fork_setup::FORK;
 use super::threads::{self, Verdict};
 use crate::Refusal;
 
-/// Calls that are answered in one round, so that a flood of them starves neither the output nor
-/// the deadline.
+/// Calls answered in one round, so that a flood of them starves neither the output nor the
+/// deadline.
 const CALLS_A_ROUND: usize = 16;
 
-/// `SECCOMP_USER_NOTIF_FLAG_CONTINUE` (linux/seccomp.h): the kernel makes the call. Only for one
-/// that is decided by its registers alone (seccomp_unotify(2)).
+/// `SECCOMP_USER_NOTIF_FLAG_CONTINUE` (linux/seccomp.h): the kernel makes the call. Only for calls
+/// that are decided by their registers alone (seccomp_unotify(2)).
 const CONTINUE: u32 = 1;
 
 /// The answer to a call.
 pub(super) enum Reply {
     /// It fails.
     Fail(Errno),
-    /// It is made.
+    /// The kernel makes it.
     Continue,
     /// The host has made it.
     Done,
-    /// The host has made this descriptor of the caller's.
+    /// It returns this descriptor, which the host has installed in the caller.
     Descriptor(i32),
 }
 
-/// What answers calls, from whatever thread.
+/// Answers calls, from any thread.
 pub(super) struct Answering {
     socket: Arc<OwnedFd>,
-    /// Words of 8 bytes that an answer has.
+    /// The size of an answer in words of 8 bytes.
     words: usize,
 }
 
 impl Reply {
-    /// What a connection has come to.
+    /// The reply for the result of a connection.
     pub(super) fn of(end: nix::Result<()>) -> Self {
         end.map_or_else(Self::Fail, |()| Self::Done)
     }
@@ -61,12 +61,12 @@ impl Answering {
         }
     }
 
-    /// What another one is made of, in another table of descriptors.
+    /// The parts for making another one in another file descriptor table.
     pub(super) fn parts(&self) -> (RawFd, usize) {
         (self.socket.as_raw_fd(), self.words)
     }
 
-    /// Whether the caller still waits.
+    /// Whether the caller is still waiting.
     pub(super) fn waits(&self, id: u64) -> bool {
         // SAFETY: the kernel reads the id, which outlives the call.
         let valid = unsafe {
@@ -79,8 +79,8 @@ impl Answering {
         valid == 0
     }
 
-    /// Gives the caller a descriptor that is good for nothing: the end of a pipe that nobody writes
-    /// to. Its number is what the call returns.
+    /// Installs a dummy descriptor in the caller, the reading end of a pipe without a writer, and
+    /// returns its number.
     fn give_dummy(&self, id: u64) -> nix::Result<i32> {
         /// `struct seccomp_notif_addfd` (linux/seccomp.h).
         #[repr(C)]
@@ -105,7 +105,7 @@ impl Answering {
         Errno::result(unsafe { libc::ioctl(self.socket.as_raw_fd(), ADD_FD, &raw const wanted) })
     }
 
-    /// Answers a call. Gives whether the caller has waited for it until now.
+    /// Answers a call. Returns whether the caller was still waiting.
     pub(super) fn reply(&self, id: u64, reply: Reply) -> bool {
         let mut answer = vec![0_u64; self.words];
         let (val, error, flags) = match reply {
@@ -122,7 +122,8 @@ impl Answering {
         };
         // SAFETY: the buffer is at least as long as the struct (`new`), and aligned for it.
         unsafe { answer.as_mut_ptr().cast::<seccomp_notif_resp>().write(said) };
-        // SAFETY: the buffer is as long as this kernel's answer. A caller that is gone needs none.
+        // SAFETY: the buffer has the size of this kernel's answer. For a caller that is gone, the
+        // call fails.
         let sent = unsafe {
             libc::ioctl(
                 self.socket.as_raw_fd(),
@@ -137,17 +138,17 @@ impl Answering {
 /// The host's end of a filter. Nothing here blocks.
 pub(crate) struct Listener {
     answering: Answering,
-    /// Where the kernel writes a call: the size is the running kernel's, in words of 8 bytes.
+    /// The buffer for calls, of the running kernel's size, in words of 8 bytes.
     call: Vec<u64>,
-    /// Where it is the filter of a template: the forks that may be made. Such a filter also asks about a
-    /// process's own id.
+    /// For a template's filter: the forks that may be made. Such a filter also asks about calls
+    /// with a process's own id.
     forks: Option<Arc<Forks>>,
     connector: Arc<Connector>,
 }
 
 impl Listener {
-    /// `None` where the kernel does not say how long its messages are, or says that they are
-    /// shorter than any kernel's.
+    /// Returns `None` if the kernel does not report its message sizes, or reports sizes smaller
+    /// than any kernel's.
     pub(crate) fn new(socket: OwnedFd, connector: Connector) -> Option<Self> {
         let mut sizes = seccomp_notif_sizes {
             seccomp_notif: 0,
@@ -197,8 +198,8 @@ impl Listener {
         (self.answering.socket.as_fd(), PollFlags::POLLIN)
     }
 
-    /// Answers what waits for it, at most one round's worth. `false`: there is nobody left
-    /// behind the filter.
+    /// Answers waiting calls, at most one round. Returns `false` if no process is left behind the
+    /// filter.
     /// `refused` gets the id of the process with each refusal.
     pub(crate) fn serve(
         &mut self,
@@ -213,7 +214,7 @@ impl Listener {
             match self.receive() {
                 Ok(call) => {
                     let (reply, refusal) = self.decide(&call);
-                    // Before the caller goes on, and perhaps ends.
+                    // Before the reply: afterwards, the caller may end.
                     if let Some(refusal) = refusal {
                         refused(self.process(&call), refusal);
                     }
@@ -221,7 +222,7 @@ impl Listener {
                         self.answering.reply(call.id, reply);
                     }
                 }
-                // Ended or interrupted in between.
+                // The caller has ended, or a signal has interrupted its call or this one.
                 Err(Errno::ENOENT | Errno::EINTR) => {}
                 Err(_) => return false,
             }
@@ -241,10 +242,10 @@ impl Listener {
         }
     }
 
-    /// Takes a call. Does not block after `POLLIN`: the kernel counts calls as they come, and
-    /// those that are gone again are `ENOENT`.
+    /// Receives a call. Does not block after `POLLIN`: the kernel counts incoming calls, and
+    /// returns `ENOENT` for those that are already gone.
     fn receive(&mut self) -> nix::Result<seccomp_notif> {
-        // The kernel insists on zeros.
+        // The kernel requires zeros.
         self.call.fill(0);
         // SAFETY: the buffer is as long as this kernel's message, and aligned for it.
         Errno::result(unsafe {
@@ -258,16 +259,16 @@ impl Listener {
         Ok(unsafe { self.call.as_ptr().cast::<seccomp_notif>().read() })
     }
 
-    /// The process that the calling thread is of.
+    /// The process of the calling thread.
     fn process(&self, call: &seccomp_notif) -> Pid {
         let thread = Pid::from_raw(call.pid.cast_signed());
         match self.forks {
             Some(_) => threads::process_of(thread).unwrap_or(thread),
-            None => thread, // there is one only
+            None => thread, // there is only one process
         }
     }
 
-    /// What becomes of a call, and what is made known of it. No answer: a thread gives it.
+    /// The reply to a call, and the refusal to report. Without a reply, a thread answers it.
     fn decide(&self, call: &seccomp_notif) -> (Option<Reply>, Option<Refusal>) {
         let Some(line) = describe::line(call.data.nr) else {
             return (Some(Reply::Fail(Errno::EPERM)), None);
@@ -302,16 +303,16 @@ impl Listener {
         } else {
             describe::refusal(line, pid, &call.data)
         };
-        // What a call points to is believed only where the caller still waits: its id may be
-        // another's by now.
+        // Memory that was read is reported only if the caller is still waiting: otherwise its id
+        // may belong to another process by now.
         let refusal = refusal.filter(|_| self.answering.waits(call.id));
         (Some(Reply::Fail(errno)), refusal)
     }
 }
 
 impl Listener {
-    /// Whether a caller that may connect by IPv6 asks whether there is any: it would not try
-    /// otherwise. There is no socket of UDP for it, but a descriptor is enough.
+    /// Whether a caller that may connect by IPv6 probes for IPv6 support, without which it would
+    /// not try. It may have no UDP socket, but any descriptor satisfies the probe.
     fn asks_for_v6(&self, line: &Call, data: &seccomp_data) -> bool {
         let [family, kind, protocol] = [0, 1, 2].map(|index| data.args[index] as i32);
         line.refuse().and_then(Refuse::told) == Some(Kind::Socket)
@@ -320,8 +321,8 @@ impl Listener {
     }
 }
 
-/// The forks of a template: each is the host's wish, and made once. What boot has left behind in the
-/// template makes none of its own.
+/// The forks of a template: it may make one each time the host wants one. So code that boot has
+/// left behind in the template cannot fork by itself.
 pub(crate) struct Forks {
     template: Pid,
     /// Whether the host wants one now.
@@ -329,18 +330,18 @@ pub(crate) struct Forks {
 }
 
 impl Forks {
-    /// The host wants one.
+    /// Permits one fork.
     pub(crate) fn give_leave(&self) {
         self.wanted.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the leave for one. Gives whether it was there.
+    /// Consumes the permission for one fork. Returns whether there was one.
     pub(crate) fn take_leave(&self) -> bool {
         self.wanted.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether a call makes the fork that the host wants. Flags are in a register, which nobody
-    /// changes while the caller waits.
+    /// Whether a call makes the fork that the host wants. The flags are in a register, which cannot
+    /// change while the caller waits.
     fn may(&self, call: &seccomp_notif) -> bool {
         let [flags, ..] = call.data.args;
         i64::from(call.data.nr) == libc::SYS_clone
@@ -350,8 +351,8 @@ impl Forks {
     }
 }
 
-/// Whether a call is one that a process may make about itself, and is. The id is in a register,
-/// which nobody changes while the thread waits.
+/// Whether a call is one that a process may make only about itself, and the caller does. The id is
+/// in a register, which cannot change while the thread waits.
 fn is_about_itself(line: &Call, own: Pid, data: &seccomp_data) -> bool {
     let Answer::AllowIf(when, _) = &line.answer else {
         return false;
@@ -366,10 +367,10 @@ fn is_about_itself(line: &Call, own: Pid, data: &seccomp_data) -> bool {
     i32::try_from(id & u64::from(u32::MAX)) == Ok(own.as_raw())
 }
 
-/// The listener of a template's filter, behind which all its forks are. Whoever waits for one of
-/// them serves it, and what it hears of another one's is kept for who waits for that.
+/// The listener of a template's filter, which all its forks share. Each thread that waits for a
+/// fork serves it, and keeps refusals of other forks for the threads that wait for those.
 pub(crate) struct Shared {
-    /// A copy of the listener's, to poll.
+    /// A copy of the listener's descriptor, to poll.
     socket: OwnedFd,
     listener: Mutex<Listener>,
     heard: Mutex<HashMap<Pid, Vec<Refusal>>>,
@@ -377,11 +378,11 @@ pub(crate) struct Shared {
     forks: Arc<Forks>,
 }
 
-/// Refusals that are kept for one process.
+/// Maximum number of refusals kept for one process.
 const KEPT_MAX: usize = 64;
 
 impl Shared {
-    /// `None` where the host has no descriptor left, or it is no template's.
+    /// Returns `None` if the host has no descriptor left, or the listener is not a template's.
     pub(crate) fn new(listener: Listener) -> Option<Self> {
         Some(Self {
             forks: Arc::clone(listener.forks.as_ref()?),
@@ -402,7 +403,7 @@ impl Shared {
         &self.forks
     }
 
-    /// Answers what waits for it, unless another thread is at it.
+    /// Answers waiting calls, unless another thread is doing so.
     pub(crate) fn serve(&self, ready: PollFlags) {
         let Ok(mut listener) = self.listener.try_lock() else {
             return;
@@ -418,7 +419,7 @@ impl Shared {
         });
     }
 
-    /// What was heard of a process, which has ended.
+    /// The refusals of a process that has ended.
     pub(crate) fn take(&self, process: Pid) -> Vec<Refusal> {
         self.connector.forget(process);
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);

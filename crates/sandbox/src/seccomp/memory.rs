@@ -1,5 +1,5 @@
-//! What a process's arguments point to. The process can change it at any time: what is read is good
-//! for a report, and for what the host itself then does with its copy.
+//! Reads what a process's arguments point to. The process can change it at any time: the copy may
+//! only be used for reports, and for what the host itself does with it.
 
 use std::ffi::OsString;
 use std::io::IoSliceMut;
@@ -13,14 +13,14 @@ use nix::unistd::Pid;
 
 use crate::connections::Address;
 
-/// Bytes of a path that are looked at.
+/// Maximum number of bytes read of a path.
 const PATH_BYTES: usize = 256;
-/// Bytes of the longest address: that of a Unix socket (unix(7)).
+/// Size of the longest address: that of a Unix socket (unix(7)).
 const ADDRESS_BYTES: usize = 110;
-/// Bytes of the smallest page. A read goes page by page: the last one may not be there.
+/// Size of the smallest page. Reads are split at page boundaries: the last page may not be mapped.
 const PAGE_BYTES: usize = 4096;
 
-/// The path at an address; its head, if it is long.
+/// The path at an address; only its beginning, if it is long.
 pub(super) fn path(pid: Pid, address: u64) -> Option<PathBuf> {
     let mut bytes = read(pid, address, PATH_BYTES)?;
     let end = bytes.iter().position(|byte| *byte == 0);
@@ -28,13 +28,13 @@ pub(super) fn path(pid: Pid, address: u64) -> Option<PathBuf> {
     (!bytes.is_empty()).then(|| OsString::from_vec(bytes).into())
 }
 
-/// The socket address at an address.
+/// The socket address at a memory address.
 pub(super) fn socket_address(pid: Pid, address: u64, length: u64) -> Option<Address> {
     let length = usize::try_from(length).ok()?.min(ADDRESS_BYTES);
     parsed(&read(pid, address, length)?)
 }
 
-/// What a `struct sockaddr` says (ip(7), ipv6(7), unix(7)).
+/// Parses a `struct sockaddr` (ip(7), ipv6(7), unix(7)).
 fn parsed(bytes: &[u8]) -> Option<Address> {
     let (family, rest) = bytes.split_first_chunk::<2>()?;
     let port = |bytes: &[u8]| Some(u16::from_be_bytes(*bytes.first_chunk::<2>()?));
@@ -46,7 +46,7 @@ fn parsed(bytes: &[u8]) -> Option<Address> {
         // The port is followed by the flow label (4 bytes).
         libc::AF_INET6 => {
             let ip = Ipv6Addr::from(*rest.get(6..)?.first_chunk::<16>()?);
-            // Left out in the first version of the address (RFC 2133).
+            // Absent in the first version of the structure (RFC 2133).
             let scope = rest.get(22..).and_then(<[u8]>::first_chunk::<4>);
             let scope = scope.map_or(0, |bytes| u32::from_ne_bytes(*bytes));
             let v6 = SocketAddrV6::new(ip, port(rest)?, 0, scope);
@@ -72,7 +72,7 @@ fn parsed(bytes: &[u8]) -> Option<Address> {
 fn read(pid: Pid, address: u64, length: usize) -> Option<Vec<u8>> {
     let base = usize::try_from(address).ok().filter(|base| *base != 0)?;
     let first = (PAGE_BYTES - base % PAGE_BYTES).min(length);
-    // Past the end of the address space there is nothing.
+    // Fails past the end of the address space.
     let next = base.checked_add(first)?;
     let mut bytes = vec![0; length];
     let remote = [

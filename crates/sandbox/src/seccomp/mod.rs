@@ -1,13 +1,13 @@
 //! Guard: seccomp. System calls are permitted by a table ([`calls`]); all others are refused.
 //!
-//! Entry by another architecture's calls (32-bit ones on x86-64) ends the process; those of x32
-//! have numbers that are in no line of the table.
+//! A call by another architecture's entry (32-bit on x86-64) kills the process; x32 calls have
+//! numbers that are not in the table.
 //!
-//! Calls that a user would recognise as an attempt are put before a listener in the host, which
-//! refuses each and makes it known. Two things it decides: whether a process may have a further
-//! thread ([`threads`]), which no filter could, as it cannot count, and whether a process is
-//! connected where it wants to be ([`connect`]), which no filter could, as it cannot look at an
-//! address. When it is gone, the calls fail all the same.
+//! Calls that a user would recognise as an attempt go to a listener in the host, which refuses and
+//! reports them. The listener also decides two things that a filter cannot: whether a process may
+//! have another thread ([`threads`]), since a filter cannot count, and whether a connection is
+//! permitted ([`connect`]), since a filter cannot read an address in memory. When the listener is
+//! gone, these calls still fail.
 
 mod call;
 mod calls;
@@ -38,35 +38,34 @@ pub use install::has_one_thread;
 pub(crate) use listener::{Listener, Shared};
 pub use never::ROOT_ONLY_CALLS;
 
-/// Which system calls are permitted, beside those that every computation needs.
+/// Which system calls are permitted, besides those that every computation needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seccomp {
     /// Outbound Internet sockets (TCP and UDP), not listening ones.
     pub network: bool,
-    /// Outbound TCP sockets, which the host connects to what it permits
+    /// Outbound TCP sockets, which the host connects to permitted addresses
     /// ([`Connections`](crate::Connections)).
     pub tcp: bool,
-    /// Sockets that the host connects to such as have a path, where it permits them.
+    /// Sockets that the host connects to permitted Unix socket paths.
     pub local: bool,
-    /// Changing the mode, owner and times of files, and removing their extended attributes. Landlock
-    /// does not govern these: only behind a private root.
+    /// Changing the mode, owner and times of files, and removing their extended attributes.
+    /// Landlock does not govern these: use it only behind a private root.
     pub metadata: bool,
-    /// With that, setting extended attributes: only where writes go to a layer. On a real file the
-    /// attributes of overlayfs's own (`user.overlay.*`) would decide what later layers show of it.
+    /// With `metadata`, setting extended attributes: use it only if writes go to a layer. On real
+    /// files, overlayfs's own attributes (`user.overlay.*`) would affect what later layers show.
     pub attributes: bool,
 }
 
-/// Takes it for the calling process, all of its threads. With `listen`, the second value is for
-/// the host to learn of refused calls, where the kernel gives one: there can only be one listener
-/// over a process, and a container may have its own.
+/// Installs the filter on all threads of the calling process. With `listen`, the second value is
+/// the listener by which the host learns of refused calls, if the kernel provides one: a process
+/// can have only one listener, and a container may have its own.
 pub(crate) fn take(policy: &Seccomp, listen: bool) -> (GuardState, Option<OwnedFd>) {
     match try_take(policy, listen) {
         Ok(None) if listen && (policy.tcp || policy.local) => (
             GuardState::Degraded {
-                to:
-                    "no connection to any service: the host cannot listen to this process, another \
-                     program does"
-                        .into(),
+                to: "no connection to any service: another program already has the seccomp \
+                     listener for this process"
+                    .into(),
             },
             None,
         ),
@@ -75,40 +74,40 @@ pub(crate) fn take(policy: &Seccomp, listen: bool) -> (GuardState, Option<OwnedF
     }
 }
 
-/// The filter of a template for the template to take ([`take_first`]), as one packet.
+/// The filter that a template installs ([`take_first`]), as one packet.
 ///
 /// # Errors
-/// Where there is none for this architecture.
+/// If there is no filter for this architecture.
 pub(crate) fn first(policy: &Seccomp, pass: u64) -> io::Result<Vec<u8>> {
     let program = filter::compile(policy, For::Template { pass }, Ask::Listener);
     Ok(install::to_bytes(&program.map_err(io::Error::other)?))
 }
 
-/// Takes the filter of a template for the calling process, which the host sends over `channel`, and
-/// gives its listener.
+/// Installs on the calling process the template's filter that the host sends over `channel`, and
+/// returns its listener.
 ///
 /// # Errors
-/// Where there is none with a listener: the forks of a template cannot do without.
+/// If there is no listener: the forks of a template cannot do without.
 pub(crate) fn take_first(channel: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     nix::sys::prctl::set_no_new_privs()?;
     Ok(install::from_host(channel)?)
 }
 
-/// The filter that closes the set-up of a fork, for each fork to take.
+/// The filter that each fork installs to end its set-up.
 pub(crate) struct Closing(BpfProgram);
 
 impl Closing {
     /// Compiles it.
     ///
     /// # Errors
-    /// Where there is none for this architecture.
+    /// If there is no filter for this architecture.
     pub(crate) fn new(pass: u64) -> io::Result<Self> {
         fork_setup::closing(pass)
             .map(Self)
             .map_err(io::Error::other)
     }
 
-    /// Takes it for the calling process.
+    /// Installs it on the calling process.
     pub(crate) fn take(&self) -> GuardState {
         match install::in_addition(&self.0) {
             Ok(()) => GuardState::InForce,
@@ -121,10 +120,10 @@ fn missing(error: &io::Error) -> GuardState {
     GuardState::Missing {
         because: match error.raw_os_error() {
             Some(errno) if errno == Errno::ENOSYS as i32 => {
-                "the kernel has no system call filters, or a filter further out hides them".into()
+                "the kernel has no system call filters, or an outer filter hides them".into()
             }
             Some(errno) => format!(
-                "the kernel does not take the filter: {}",
+                "the kernel rejects the filter: {}",
                 Errno::from_raw(errno).desc().to_lowercase()
             ),
             None => format!("there is no filter for this machine: {error}"),
@@ -135,7 +134,7 @@ fn missing(error: &io::Error) -> GuardState {
 fn try_take(policy: &Seccomp, listen: bool) -> io::Result<Option<OwnedFd>> {
     let own = getpid().as_raw().unsigned_abs();
     let compile = |ask| filter::compile(policy, For::Process(own), ask).map_err(io::Error::other);
-    // Who is not root may take a filter only so (seccomp(2)).
+    // Unprivileged processes need no_new_privs to install a filter (seccomp(2)).
     nix::sys::prctl::set_no_new_privs()?;
     if listen && let Ok(listener) = install::with_listener(&compile(Ask::Listener)?) {
         return Ok(Some(listener));

@@ -1,6 +1,6 @@
-//! Calls that no policy permits: the table has a line for each of them, which refuses it.
+//! Calls that no policy permits: the table has a line for each that refuses it.
 
-/// Those that the kernel itself lets only root make: to lift a guard gives them to nobody else.
+/// Those that the kernel itself permits only to root: lifting a guard gives them to no other user.
 #[rustfmt::skip]
 pub const ROOT_ONLY_CALLS: &[&str] = &[
     "mount", "umount2", "pivot_root", "chroot", "open_tree", "open_tree_attr", "move_mount",

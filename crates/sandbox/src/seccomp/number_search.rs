@@ -1,10 +1,10 @@
-//! A binary search for the number of a system call, in the kernel's filter language.
+//! A binary search for the number of a system call, in BPF.
 
 use std::collections::BTreeMap;
 
 use seccompiler::{BpfProgram, sock_filter};
 
-/// A piece of a filter. Each piece here returns on every way through it.
+/// A piece of a filter. Each piece here returns on every path.
 pub(super) type Program = BpfProgram;
 
 // linux/bpf_common.h.
@@ -12,25 +12,25 @@ pub(super) type Program = BpfProgram;
 pub(super) const RETURN: u16 = 0x06;
 /// `BPF_LD | BPF_W | BPF_ABS`: loads the word at `k` of `struct seccomp_data`.
 const LOAD: u16 = 0x20;
-/// `BPF_JMP | BPF_JGE | BPF_K`: jumps `jt` ahead if what was loaded is at least `k`, else `jf`.
+/// `BPF_JMP | BPF_JGE | BPF_K`: jumps `jt` ahead if the loaded word is at least `k`, else `jf`.
 const IF_AT_LEAST: u16 = 0x35;
 /// `BPF_JMP | BPF_JA`: jumps `k` ahead.
 const JUMP: u16 = 0x05;
-/// `BPF_JMP | BPF_JEQ | BPF_K`: jumps `jt` ahead if what was loaded is `k`, else `jf`.
+/// `BPF_JMP | BPF_JEQ | BPF_K`: jumps `jt` ahead if the loaded word is `k`, else `jf`.
 const IF_EQUAL: u16 = 0x15;
-/// Where the number of the call is (linux/seccomp.h, `struct seccomp_data`).
+/// The offset of the call's number (linux/seccomp.h, `struct seccomp_data`).
 const NUMBER: u32 = 0;
 
-/// A program that goes on with the line of the called number, or with `otherwise`.
+/// A program that continues with the line of the called number, or with `otherwise`.
 pub(super) fn program(lines: BTreeMap<u32, Program>, otherwise: Program) -> Program {
     let mut result = vec![instruction(LOAD, NUMBER, 0, 0)];
     result.extend(among(&runs(lines, otherwise)));
     result
 }
 
-/// A program of the crate for one call, without its `beginning` and the question whether it is
-/// that call, which is answered by then. Should the crate's programs ever look otherwise, it is
-/// left as it is: right, and longer.
+/// A program of the crate for one call, without its `beginning` and the check for the call's
+/// number, which the search makes redundant. If the crate's programs ever have another form, the
+/// program is kept as it is: correct, but longer.
 pub(super) fn without_question(program: Program, beginning: &Program, number: u32) -> Program {
     let question = [
         instruction(LOAD, NUMBER, 0, 0),
@@ -41,19 +41,20 @@ pub(super) fn without_question(program: Program, beginning: &Program, number: u3
         .and_then(|rest| rest.strip_prefix(&question))
         .and_then(<[_]>::split_last);
     match rest {
-        // The last is what the question skips to; each way through the others returns before.
+        // The last instruction is where the number check jumps if it fails; all other paths return
+        // before it.
         Some((last, rest)) if last.code == RETURN => rest.to_vec(),
         _ => program,
     }
 }
 
-/// Numbers from one on, up to the next run, with the same program.
+/// Numbers with the same program, from `from` up to the next range.
 struct NumberRange {
     from: u32,
     program: Program,
 }
 
-/// All numbers, from 0 on.
+/// Ranges that cover all numbers from 0.
 fn runs(lines: BTreeMap<u32, Program>, otherwise: Program) -> Vec<NumberRange> {
     let mut runs: Vec<NumberRange> = Vec::new();
     let mut add = |from, program: &Program| {
@@ -85,7 +86,7 @@ fn among(runs: &[NumberRange]) -> Program {
     let (from, lower, upper) = (first.from, among(lower), among(upper));
     let mut result = match u8::try_from(lower.len()) {
         Ok(over) => vec![instruction(IF_AT_LEAST, from, over, 0)],
-        // A condition jumps 255 ahead at most.
+        // A condition can jump at most 255 ahead.
         Err(_) => vec![
             instruction(IF_AT_LEAST, from, 0, 1),
             instruction(JUMP, over(&lower), 0, 0),
@@ -96,7 +97,8 @@ fn among(runs: &[NumberRange]) -> Program {
     result
 }
 
-/// A program has 4096 instructions at most (`BPF_MAXINSNS`); the kernel refuses a longer one.
+/// The length of a program. It has at most 4096 instructions (`BPF_MAXINSNS`); the kernel refuses
+/// longer ones.
 fn over(program: &Program) -> u32 {
     u32::try_from(program.len()).unwrap_or(u32::MAX)
 }

@@ -1,5 +1,5 @@
-//! How many threads a process may have. Without a bound it could take the thread ids of the whole
-//! machine, which no limit of the process counts: `RLIMIT_NPROC` is the user's.
+//! Limits the threads of a process. Otherwise it could use up the thread ids of the whole machine,
+//! which no per-process limit counts: `RLIMIT_NPROC` is per user.
 
 use std::fs;
 
@@ -9,50 +9,50 @@ use nix::unistd::Pid;
 
 use super::call::{Answer, Call, When, holds};
 
-/// Threads that a process may have: far more than PHP's libraries start by themselves, and few to
-/// the machine. Calls that are answered before the threads of others have come to life may make it
-/// twice as many.
+/// Maximum number of threads of a process: far more than PHP's libraries start by themselves, and
+/// few for the machine. Calls that are answered before the threads of other calls exist may double
+/// it.
 pub(super) const THREADS_MAX: usize = 64;
 
-/// What is to be done about a call that may make a thread.
+/// The decision about a call that may make a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    /// It makes a thread, and may.
+    /// It makes a permitted thread.
     Continue,
-    /// It makes a thread too many.
+    /// It would exceed the limit.
     TooMany,
     /// It makes no thread.
     NoThread,
 }
 
-/// What the caller of [`Verdict::TooMany`] gets: as where the system has no room (clone(2)).
+/// The error for [`Verdict::TooMany`], the same as for the system's own limit (clone(2)).
 pub(super) const NO_ROOM: Errno = Errno::EAGAIN;
 
-/// Decides about a call of the thread `pid`. The flags are in a register, which nobody changes
-/// while the thread waits: unlike what is in memory, they are the same when it goes on.
+/// Decides about a call of the thread `pid`. The flags are in a register: unlike memory, it cannot
+/// change while the thread waits.
 pub(super) fn verdict(call: &Call, pid: Pid, data: &seccomp_data) -> Verdict {
     let Answer::AllowIf(When::Counted(rules), _) = call.answer else {
         return Verdict::NoThread;
     };
     match holds(rules, &data.args) {
         false => Verdict::NoThread,
-        // Where /proc does not tell, there may be too many already.
+        // If /proc does not tell, there may already be too many.
         true if count(pid).is_none_or(|count| count >= THREADS_MAX) => Verdict::TooMany,
         true => Verdict::Continue,
     }
 }
 
-/// The threads of the process that a thread is of.
+/// The number of threads of a thread's process.
 fn count(pid: Pid) -> Option<usize> {
     status(pid, "Threads:")?.parse().ok()
 }
 
-/// The process that a thread is of.
+/// The process of a thread.
 pub(super) fn process_of(thread: Pid) -> Option<Pid> {
     status(thread, "Tgid:")?.parse().ok().map(Pid::from_raw)
 }
 
-/// A line of what proc(5) tells of a thread and its process.
+/// A field of `/proc/<pid>/status` of a thread (proc(5)).
 fn status(pid: Pid, name: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -70,7 +70,7 @@ mod tests {
         let before = count(own).unwrap();
         let (stay, go) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::spawn(move || go.recv());
-        // Other tests of this program start and end threads meanwhile.
+        // Other tests of this program start and end threads concurrently.
         assert!(before >= 1 && count(own).unwrap() >= 2);
         drop(stay);
         assert!(thread.join().unwrap().is_err());

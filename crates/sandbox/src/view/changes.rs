@@ -1,7 +1,7 @@
-//! What a process did to its throwaway layer, read from the layer when the process has ended.
+//! What a process changed in its throwaway layer, read from the layer after the process has ended.
 //!
-//! The layer is the process's own work: nothing in it is trusted. Links are not followed, devices
-//! and pipes not opened; depth, time, memory and descriptors are bounded.
+//! The process controls the layer's contents, so they are not trusted: links are not followed,
+//! devices and pipes are not opened, and depth, time, memory and descriptors are bounded.
 
 use std::collections::{BTreeSet, BinaryHeap};
 use std::ffi::{CStr, OsStr, OsString};
@@ -22,25 +22,25 @@ use super::plan::Layers;
 use crate::place::point_below;
 use crate::{system_calls, with_files_of};
 
-/// How long the whole look may take. A file whose content has not been compared by then counts as
-/// modified, and what has not been seen is not told.
+/// Time limit for the whole scan. A file whose content has not been compared by then counts as
+/// modified; entries not reached by then are not reported.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
-/// Directories within each other that are entered; each holds a descriptor. What is further down
-/// goes with the last of them.
+/// Maximum depth of nested directories; each level holds a descriptor. Deeper entries are covered
+/// by the deepest directory that was entered.
 const DEPTH_MAX: usize = 64;
 
-/// Bytes that are compared at a time.
+/// Bytes compared at a time.
 const CHUNK_BYTES: usize = 128 * 1024;
 
-/// Paths at which something is undone that are kept.
+/// Maximum number of [`Changes::undone`] paths.
 const UNDONE_MAX: usize = 1000;
 
 const DIRECTORY: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_DIRECTORY)
     .union(OFlag::O_NOFOLLOW)
     .union(OFlag::O_CLOEXEC);
-/// To point at a directory (open(2), `O_PATH`).
+/// Refers to a directory without opening it for reading (open(2), `O_PATH`).
 pub(super) const POINT: OFlag = OFlag::O_PATH
     .union(OFlag::O_DIRECTORY)
     .union(OFlag::O_NOFOLLOW)
@@ -50,7 +50,7 @@ const FILE: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_NONBLOCK)
     .union(OFlag::O_CLOEXEC);
 
-/// A file or directory that a process made, changed or removed in its layer.
+/// A file or directory that a process created, modified or deleted in its layer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
     /// Relative to the project.
@@ -59,36 +59,36 @@ pub struct Change {
     pub kind: ChangeKind,
     /// Whether it is a directory.
     pub directory: bool,
-    /// Bytes; of what was there before, where it was removed. 0 for a directory.
+    /// Size in bytes; the previous size if it was deleted. 0 for a directory.
     pub size: u64,
 }
 
 /// What happened to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
-    /// It was not there before.
+    /// It did not exist before.
     Created,
-    /// Its content, mode or kind is another.
+    /// Its content, mode or file type differs.
     Modified,
-    /// It is gone; with all below, where it is a directory.
+    /// It was deleted; a directory with everything below it.
     Deleted,
 }
 
 /// What has changed in a layer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// The first of them, in order of the paths.
+    /// The first changes, sorted by path.
     pub first: Vec<Change>,
-    /// How many there are beside these.
+    /// The number of further changes.
     pub more: u64,
-    /// Whether there may be others: it took too long to look at all of them.
+    /// Whether changes may be missing because a limit was reached.
     pub incomplete: bool,
-    /// Paths at which, with all below, the layer shows the project's own, or nothing where the
-    /// project has nothing: what a layer below it did there is undone.
+    /// Paths at and below which the layer shows the project's own state (nothing, if the project
+    /// has nothing there): changes that a lower layer made there are undone.
     pub undone: Vec<PathBuf>,
 }
 
-/// The throwaway layer of one process. It is gone when this is dropped.
+/// The throwaway layer of one process. Dropping this discards it.
 #[derive(Debug)]
 pub struct Layer {
     directory: OwnedFd,
@@ -100,11 +100,11 @@ impl Layer {
         Self { directory, layers }
     }
 
-    /// What has changed; the first `at_most` by name, as far as that is found `until` then. Call it
-    /// when the process has ended.
+    /// Returns the changes found before `until`; of these, the first `at_most` by path. Call it
+    /// after the process has ended.
     ///
-    /// It is looked for as the process's own user: what that user may not read is not compared, so
-    /// that nothing of it shows in what has changed.
+    /// The scan runs as the process's own user: files that this user may not read are not
+    /// compared, so that the result reveals nothing about them.
     #[must_use]
     pub fn changes(&self, at_most: usize, until: Instant) -> Changes {
         let until = until.min(Instant::now() + TIME_LIMIT);
@@ -127,7 +127,7 @@ impl Layer {
     }
 }
 
-/// How long after `until` the look is still waited for.
+/// How long to wait for the scan after `until`.
 const LATE: Duration = Duration::from_millis(100);
 
 fn look(layer: BorrowedFd<'_>, layers: &Layers, at_most: usize, until: Instant) -> Changes {
@@ -158,12 +158,12 @@ fn look(layer: BorrowedFd<'_>, layers: &Layers, at_most: usize, until: Instant) 
     }
 }
 
-/// A directory of the layer that is being looked at.
+/// A directory of the layer that is being scanned.
 struct Level {
     directory: OwnedFd,
     /// The project's directory that shows through.
     project: Option<OwnedFd>,
-    /// What is still to be entered.
+    /// Directories not yet entered.
     below: Vec<Below>,
 }
 
@@ -226,7 +226,7 @@ impl Walk {
         }
     }
 
-    /// Looks at one directory of the layer, and gives those in it.
+    /// Scans one directory of the layer and returns it with its subdirectories.
     fn level(
         &mut self,
         parent: BorrowedFd<'_>,
@@ -237,7 +237,7 @@ impl Walk {
     ) -> Option<Level> {
         let directory = open_directory(parent, name)?;
         let names = names(&directory)?;
-        // It hides all that the one below it holds.
+        // An opaque directory hides everything in the lower one.
         if system_calls::attribute_is(directory.as_fd(), self.opaque, b"y") {
             if let Some(project) = &project {
                 self.hidden(path, project, &names);
@@ -272,7 +272,7 @@ impl Walk {
         })
     }
 
-    /// Notes one entry of the layer.
+    /// Classifies one entry of the layer.
     fn entry(
         &mut self,
         parent: &OwnedFd,
@@ -286,7 +286,7 @@ impl Walk {
         let size = stat.st_size.unsigned_abs();
         let directory = kind == SFlag::S_IFDIR;
         if kind == SFlag::S_IFCHR && stat.st_rdev == 0 {
-            // A whiteout: what was there is hidden.
+            // A whiteout: it hides the lower entry.
             match before {
                 Some(before) => {
                     let size = before.st_size.unsigned_abs();
@@ -347,7 +347,7 @@ impl Walk {
         }
     }
 
-    /// What an opaque directory hides.
+    /// Notes the project's entries that an opaque directory hides.
     fn hidden(&mut self, path: &Path, project: &OwnedFd, kept: &BTreeSet<OsString>) {
         for name in names(project).unwrap_or_default().difference(kept) {
             if Instant::now() >= self.until {
@@ -367,7 +367,7 @@ impl Walk {
     }
 
     fn same_bytes(&mut self, parent: &OwnedFd, project: &OwnedFd, name: &OsStr) -> bool {
-        // One that may not be read has another mode than before, or no content to compare with.
+        // An unreadable file either has a changed mode or no content to compare with.
         let upper = openat(parent, name, FILE, Mode::empty());
         let below = openat(project, name, FILE, Mode::empty());
         let (Ok(upper), Ok(below)) = (upper, below) else {
@@ -397,7 +397,7 @@ fn is_directory(stat: &FileStat) -> bool {
 fn open_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
     match openat(parent, name, DIRECTORY, Mode::empty()) {
         Err(Errno::EACCES) => {
-            // The process took its own rights away; nobody needs the mode any more.
+            // The process removed its own access; the mode is no longer needed.
             let pointed = openat(parent, name, POINT, Mode::empty()).ok()?;
             system_calls::open_up(pointed.as_fd()).ok()?;
             openat(parent, name, DIRECTORY, Mode::empty()).ok()
@@ -406,7 +406,7 @@ fn open_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
     }
 }
 
-/// The names in a directory, in order.
+/// The names in a directory, sorted.
 pub(super) fn names(directory: &OwnedFd) -> Option<BTreeSet<OsString>> {
     let mut dir = Dir::openat(directory, ".", DIRECTORY, Mode::empty()).ok()?;
     let names = dir
@@ -416,7 +416,7 @@ pub(super) fn names(directory: &OwnedFd) -> Option<BTreeSet<OsString>> {
     Some(names.filter(|name| name != "." && name != "..").collect())
 }
 
-/// Fills a buffer as far as the file goes.
+/// Reads until the buffer is full or the file ends.
 fn fill(file: &mut File, buffer: &mut [u8]) -> Option<usize> {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {

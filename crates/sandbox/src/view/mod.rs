@@ -1,5 +1,5 @@
-//! Guard: the filesystem view. A private root in a private mount namespace, in which only what
-//! may be read is there.
+//! Guard: the filesystem view. A private root in a private mount namespace, which contains only
+//! what the process may read.
 
 mod changes;
 mod mount;
@@ -21,21 +21,21 @@ pub use renewal::Renewal;
 
 use crate::{GuardState, Place, Shown};
 
-/// What is there for a process, everything under the path that it has outside. What is not named
-/// does not exist for it.
+/// The files that exist for a process, each under the same path as outside. Everything else does
+/// not exist for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// Files, and directories with all below, that are there to be read. A symbolic link on the
-    /// way to one is made anew; one that does not exist is passed over.
+    /// Readable files, and directories with everything below them. Symbolic links on the way to
+    /// them are recreated; missing ones are skipped.
     pub readable: Vec<Shown>,
-    /// Device files, as they are outside. One that does not exist is passed over.
+    /// Device files, as they are outside. Missing ones are skipped.
     pub devices: Vec<PathBuf>,
-    /// Files that are there with another content than outside, read-only; in no directory that is
-    /// there as a whole.
+    /// Read-only files with a different content than outside. None may be in a directory that is
+    /// shown as a whole.
     pub files: Vec<(PathBuf, Vec<u8>)>,
     /// The directory that the process works on.
     pub project: Project,
-    /// The directory for temporary files: made for the process, empty, gone when it has ended.
+    /// The directory for temporary files: new and empty, removed when the process ends.
     pub temp: Temp,
 }
 
@@ -46,7 +46,7 @@ pub struct Project {
     pub root: Place,
     /// What writes to it do.
     pub writes: Writes,
-    /// The name of a directory in it that is empty for the process and cannot be written, whatever
+    /// The name of a directory in it that is empty and read-only for the process, whatever
     /// `writes` is.
     pub sealed: Option<OsString>,
 }
@@ -56,14 +56,14 @@ pub struct Project {
 pub enum Writes {
     /// They fail.
     Refused,
-    /// They go to a layer that only the process sees and that is gone afterwards.
+    /// They go to a layer that only the process sees and that is discarded afterwards.
     Layer {
-        /// Bytes that the layer may hold.
+        /// Maximum size of the layer in bytes.
         bytes: u64,
         /// An empty directory on disk for the layer; `None`: in memory.
         on_disk: Option<Place>,
     },
-    /// They are real.
+    /// They change the project itself.
     Real,
 }
 
@@ -72,11 +72,11 @@ pub enum Writes {
 pub struct Temp {
     /// Absolute.
     pub path: PathBuf,
-    /// Bytes that it may hold.
+    /// Maximum size in bytes.
     pub bytes: u64,
 }
 
-/// Whether the view is in force once the process runs.
+/// The state of this guard once the process runs.
 pub(crate) fn state(view: Option<&View>) -> GuardState {
     match view {
         Some(_) => GuardState::InForce,

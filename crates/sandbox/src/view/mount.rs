@@ -1,4 +1,4 @@
-//! Making the private root: system calls only, between the clone and the program.
+//! Builds the private root, between clone(2) and execve(2), with system calls only.
 //!
 //! As in [`crate::system_calls`], everything is async-signal-safe.
 #![allow(unsafe_code)]
@@ -32,14 +32,14 @@ use crate::error::{Failure, Step};
 use crate::process::LIFELINE;
 use crate::raw_descriptors;
 
-/// The attributes of what may be read and nothing else.
+/// The mount attributes of what may only be read.
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 
-/// Makes the view of the calling process, in namespaces of its own. Where there is a layer, its
-/// directory is sent to the host over `lifeline`.
+/// Makes the view of the calling process, which must have its own namespaces. If there is a layer,
+/// its directory is sent to the host over `lifeline`.
 pub(crate) fn apply(prepared: &PreparedView, lifeline: RawFd) -> Result<(), Failure> {
     let old_mask = umask(Mode::empty());
-    // Neither what is mounted here is to be seen outside, nor the other way round.
+    // Mounts must not propagate in either direction.
     mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)
         .map_err(|e| Step::Namespace.failed(e))?;
     build(prepared, lifeline)?;
@@ -63,7 +63,7 @@ fn build(prepared: &PreparedView, lifeline: RawFd) -> Result<(), Failure> {
     for entry in &prepared.entries {
         make(entry, prepared).map_err(root)?;
     }
-    // One call for all of them; what may be written is set free, or mounted, after it.
+    // One call for all entries; writable ones are unlocked or mounted afterwards.
     set_attributes(libc::AT_FDCWD, c".", READ_ONLY, 0, true).map_err(root)?;
     let unlocked = libc::MOUNT_ATTR_RDONLY;
     set_attributes(libc::AT_FDCWD, c".", 0, unlocked, false).map_err(root)?;
@@ -98,14 +98,14 @@ fn relative(path: &CStr) -> &CStr {
     }
 }
 
-/// Makes the new root the root, and lets go of the old one.
+/// Makes the new root the root, and detaches the old one.
 fn become_root() -> nix::Result<()> {
     // SAFETY: two C strings. With the same directory twice the old root is mounted on top of the
     // new one (pivot_root(2), "pivot_root(".", ".")").
     let result = unsafe { libc::syscall(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()) };
     match Errno::result(result) {
         Ok(_) => unmount(c".")?,
-        // The old root is the kernel's first one, which cannot be replaced: it stays below.
+        // The old root is the initial rootfs, which pivot_root(2) cannot replace: it stays below.
         Err(Errno::EINVAL) => {
             // SAFETY: a C string.
             Errno::result(unsafe { libc::chroot(c".".as_ptr()) })?;
@@ -115,20 +115,20 @@ fn become_root() -> nix::Result<()> {
     nix::unistd::chdir(c"/")
 }
 
-/// Enters what is mounted on top of `/`, to which no path leads.
+/// Enters the mount on top of `/`, which no absolute path reaches.
 fn enter_top_of_root() -> nix::Result<()> {
     // `..` of the root is what is mounted on top of it (`follow_dotdot` in fs/namei.c).
     nix::unistd::chdir(c"/..")
 }
 
-/// Opens standard input anew. The host's `/dev/null` came by a mount of the host's, through which
-/// its owner could change the device's mode for all of the machine.
+/// Reopens standard input. The inherited `/dev/null` was opened through a mount of the host's;
+/// through that mount, the device's owner could change its mode for the whole machine.
 fn empty_input() -> nix::Result<()> {
     // SAFETY: a C string.
     let null = unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
     let input = match Errno::result(null) {
         Ok(null) => null,
-        // Not part of the view: what is read from a pipe that nobody can write to is as empty.
+        // Not part of the view: a pipe without a writer reads as empty, too.
         Err(_) => {
             let (reading, writing) = raw_descriptors::pipe_at(LIFELINE + 1)?;
             raw_descriptors::close(writing);

@@ -1,6 +1,6 @@
-//! The namespaces of the process that makes a private root, and the ids in them.
+//! The namespaces of the process that builds a private root, and their id maps.
 //!
-//! As in [`crate::system_calls`], what the process calls is async-signal-safe.
+//! As in [`crate::system_calls`], everything that the process calls is async-signal-safe.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -15,7 +15,7 @@ use super::plan::{IdMaps, PreparedView};
 use crate::error::{Failure, Step};
 use crate::raw_descriptors;
 
-/// Gives the calling process its namespaces.
+/// Moves the calling process into its own namespaces.
 pub(crate) fn enter_namespaces(prepared: &PreparedView, lifeline: RawFd) -> Result<(), Failure> {
     let map = |e| Step::IdMaps.failed(e);
     let unshare = |flags| {
@@ -30,20 +30,20 @@ pub(crate) fn enter_namespaces(prepared: &PreparedView, lifeline: RawFd) -> Resu
         unshare(libc::CLONE_NEWNS | libc::CLONE_NEWUSER)?;
         return ask_for_maps(lifeline).map_err(map);
     }
-    // A change of user before this has made the process's files in /proc the root's.
+    // After an earlier change of user, root owns the process's files in /proc.
     prctl::set_dumpable(true).map_err(map)?;
     unshare(libc::CLONE_NEWNS | libc::CLONE_NEWUSER)?;
-    // Without this a process without rights may not map its group (user_namespaces(7)).
+    // Without this, an unprivileged process may not map its group (user_namespaces(7)).
     write_file(c"/proc/self/setgroups", b"deny").map_err(map)?;
     write_file(c"/proc/self/uid_map", namespace.maps.uid.to_bytes()).map_err(map)?;
     write_file(c"/proc/self/gid_map", namespace.maps.gid.to_bytes()).map_err(map)
 }
 
-/// Bytes of the packet by which a process asks its host to map its ids: its own. The answer is an
-/// errno, or 0.
+/// Size in bytes of the packet by which a process asks its host to map its ids; it contains the
+/// process's id. The answer is an errno, or 0.
 pub(crate) const MAP_REQUEST_BYTES: usize = 4;
 
-/// How long the answer is waited for, in milliseconds.
+/// How long to wait for the answer, in milliseconds.
 const MAP_PATIENCE_MS: c_int = 5_000;
 
 fn ask_for_maps(lifeline: RawFd) -> nix::Result<()> {
@@ -65,7 +65,7 @@ fn ask_for_maps(lifeline: RawFd) -> nix::Result<()> {
     }
 }
 
-/// Maps the ids of a process that has asked for it, in the host.
+/// In the host: maps the ids of a process that has asked for it.
 pub(crate) fn map_ids(pid: i32, maps: &IdMaps) -> io::Result<()> {
     let proc = std::path::PathBuf::from(format!("/proc/{pid}"));
     fs::write(proc.join("gid_map"), maps.gid.to_bytes())?;

@@ -1,5 +1,4 @@
-//! What has to be made in the private root, worked out in the host: the process that makes it may
-//! not allocate.
+//! Plans the private root in the host, since the process that builds it may not allocate.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, OsString};
@@ -17,8 +16,8 @@ use super::tree::{Entry, Tree, bytes};
 use super::{Project, View, Writes};
 use crate::{Inode, Place, RunAs, SpawnError, with_files_of};
 
-/// Files that one layer, or the directory for temporary files, may hold for each MiB of its size:
-/// a file costs the kernel about 1 KiB beside its content.
+/// Files that a layer or the directory for temporary files may hold per MiB of its size. Besides
+/// its content, a file costs the kernel about 1 KiB.
 const FILES_A_MIB: u64 = 256;
 
 /// A view in the form of system calls.
@@ -28,36 +27,36 @@ pub(crate) struct PreparedView {
     pub(super) temp_options: CString,
     /// What is kept backstage.
     pub(super) stash: Vec<Stashed>,
-    /// The project, as it is mounted first.
+    /// The first mounts of the project.
     pub(super) mounts: Mounts,
-    /// The user namespace, where one is needed.
+    /// The user namespace, if one is needed.
     pub(crate) user_namespace: Option<UserNamespace>,
-    /// What the host needs to tell what happened in the layers.
+    /// What the host needs to determine the changes in the layers.
     pub(crate) layers: Option<Layers>,
-    /// What a fork of the process mounts afresh.
+    /// What a fork of the process mounts anew.
     pub(crate) renewal: Renewal,
 }
 
 /// Something that is kept backstage: a mount of the host's, or an empty directory.
 pub(super) struct Stashed {
-    /// Where it is outside; `None`: there is nothing to mount.
+    /// Its path outside; `None`: there is nothing to mount.
     pub source: Option<CString>,
-    /// Which file it has to be.
+    /// The inode that the path must still lead to.
     pub inode: Option<Inode>,
-    /// Its name there.
+    /// Its name backstage.
     pub name: CString,
     pub directory: bool,
     pub writable: bool,
-    /// With all that is mounted below it.
+    /// Whether mounts below it are included.
     pub whole: bool,
 }
 
 /// A user namespace that a process makes.
 pub(crate) struct UserNamespace {
     pub(crate) maps: IdMaps,
-    /// The host maps the ids: the process's user is another one than the host's. Until it executes its
-    /// program the process has the host's memory, and to map ids by itself it would have to let its user
-    /// look into that.
+    /// The host maps the ids because the process's user differs from the host's. Until execve(2)
+    /// the process holds a copy of the host's memory; to map ids itself, it would have to let its
+    /// user read that memory.
     pub(crate) by_host: bool,
 }
 
@@ -69,7 +68,7 @@ pub(crate) struct IdMaps {
 }
 
 impl IdMaps {
-    /// One user and one group, each as itself.
+    /// Maps one user and one group, each to itself.
     pub(crate) fn of(uid: u32, gid: u32) -> Result<Self, SpawnError> {
         Ok(Self {
             uid: c_string(OsStr::new(&format!("{uid} {uid} 1\n")))?,
@@ -83,18 +82,18 @@ impl IdMaps {
 pub(crate) struct Layers {
     /// The project.
     pub root: Place,
-    /// Whose process it is.
+    /// The process's user.
     pub user: Option<RunAs>,
-    /// What is under each layer, relative to the project; the first is the project itself.
+    /// The lower directory of each layer, relative to the project; the first is the project itself.
     pub mounts: Vec<PathBuf>,
     /// The name of the sealed directory.
     pub sealed: Option<OsString>,
-    /// The attribute by which a directory of the layer hides the one below it.
+    /// The extended attribute that marks a directory of the layer as opaque.
     pub opaque: &'static CStr,
 }
 
 impl PreparedView {
-    /// Works out what has to be made.
+    /// Plans the private root of `view`.
     pub(crate) fn new(
         view: &View,
         user_namespace: Option<UserNamespace>,
@@ -130,7 +129,7 @@ impl PreparedView {
         match &project.writes {
             Writes::Refused => {
                 plan.bind(project, false)?;
-                // Where it is not there, there is no place to mount anything.
+                // If it does not exist, there is no mount point for it.
                 if sealed_is_there(project, user)? {
                     plan.seal(project);
                 }
@@ -157,7 +156,7 @@ impl PreparedView {
             stash,
             layers,
         } = plan;
-        // A file or directory for each, and some to spare.
+        // One file or directory for each, and some spare.
         let inodes = entries.len() + stash.len() + 64;
         let contents: usize = view.files.iter().map(|(_, content)| content.len()).sum();
         let kib = 1024 + contents.div_ceil(1024) + 4 * view.files.len();
@@ -175,7 +174,7 @@ impl PreparedView {
     }
 }
 
-/// What the project needs, as it is put together.
+/// The plan under construction.
 struct Plan {
     renewal: Renewal,
     stash: Vec<Stashed>,
@@ -212,7 +211,7 @@ impl Plan {
         self.renewal.sealed = project.sealed.as_ref().map(|name| name.as_bytes().to_vec());
     }
 
-    /// The layers over the project and over what is mounted below it.
+    /// Plans the layers over the project and over the mounts below it.
     fn layer(
         &mut self,
         project: &Project,
@@ -226,7 +225,7 @@ impl Plan {
         let (below, files) = mounts_below(root, user)?;
         let mut parts = Vec::new();
         for (index, place) in [root].into_iter().chain(&below).enumerate() {
-            // What stands in the lower one under this name and is no directory is hidden by it.
+            // This hides a lower entry of this name that is not a directory.
             let make = match &project.sealed {
                 Some(name) if index == 0 && !is_sealed => Some(name.as_bytes().to_vec()),
                 _ => None,
@@ -254,8 +253,8 @@ impl Plan {
                 .map(|part| PathBuf::from(OsString::from_vec(part.below.clone())))
                 .collect(),
             sealed: project.sealed.clone(),
-            // The other one is any attribute, for the process to set as it likes
-            // (Documentation/filesystems/overlayfs.rst).
+            // To overlayfs, the respective other name is an ordinary attribute, which the process
+            // may set freely (Documentation/filesystems/overlayfs.rst).
             opaque: if user_xattr {
                 c"user.overlay.opaque"
             } else {
@@ -272,7 +271,8 @@ impl Plan {
         Ok(())
     }
 
-    /// What a new directory for temporary files would hide, and what it is mounted from then.
+    /// Stashes the mounts that a new directory for temporary files would hide, and the empty
+    /// directories that are needed backstage.
     fn keep(&mut self, entries: &[Entry], temp: &Path) -> Result<(), SpawnError> {
         for entry in entries {
             let Entry::Bind {
@@ -306,11 +306,11 @@ impl Plan {
 enum Kind {
     File,
     Directory,
-    /// A directory with all that is mounted below it.
+    /// A directory with all mounts below it.
     Tree {
         writable: bool,
     },
-    /// Where a layer's files are.
+    /// The directory with a layer's files.
     Store,
 }
 
@@ -320,7 +320,7 @@ pub(super) fn c_string(text: &OsStr) -> Result<CString, SpawnError> {
     })
 }
 
-/// An absolute path as one relative to the private root.
+/// Makes an absolute path relative to the private root.
 pub(super) fn inside(path: &Path) -> Result<CString, SpawnError> {
     c_string(path.strip_prefix("/").unwrap_or(path).as_os_str())
 }
@@ -334,12 +334,12 @@ fn bytes_of(path: &Path) -> Vec<u8> {
     path.as_os_str().as_bytes().to_vec()
 }
 
-/// Where a place is outside, and that it has to be that one.
+/// A place's path outside, and the inode that it must lead to.
 fn source(place: &Place) -> Option<(&Path, Option<Inode>)> {
     Some((place.path(), Some(place.inode())))
 }
 
-/// The path of what is below the project, from there on.
+/// The path of a place relative to the project.
 fn relative<'a>(place: &'a Place, root: &Place) -> &'a Path {
     place
         .path()
@@ -347,11 +347,11 @@ fn relative<'a>(place: &'a Place, root: &Place) -> &'a Path {
         .unwrap_or(place.path())
 }
 
-/// How long files of the project are waited for.
+/// How long to wait for accesses to the project.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Looks at files of the project as the process's own user, and not for ever: they may be of a server
-/// that is gone, or of a program that does not answer.
+/// Accesses files of the project as the process's own user, with a time limit: they may be on a
+/// network or FUSE file system whose server does not answer.
 fn in_project<T: Send + 'static>(
     project: &Place,
     user: Option<RunAs>,
@@ -364,13 +364,13 @@ fn in_project<T: Send + 'static>(
     })
 }
 
-/// Whether there is a directory of this name, not a link to one.
+/// Whether there is a directory of this name; a link to one does not count.
 fn has_directory(root: &Place, name: &OsStr) -> bool {
     root.below(Path::new(name))
         .is_ok_and(|found| found.is_directory())
 }
 
-/// Whether the sealed directory is there.
+/// Whether the sealed directory exists.
 fn sealed_is_there(project: &Project, user: Option<RunAs>) -> Result<bool, SpawnError> {
     match project.sealed.clone() {
         Some(name) => in_project(&project.root, user, move |root| has_directory(root, &name)),
@@ -378,9 +378,9 @@ fn sealed_is_there(project: &Project, user: Option<RunAs>) -> Result<bool, Spawn
     }
 }
 
-/// Makes the sealed directory, so that something can be mounted on it: as the process's own user, who
-/// is the project's owner where the host is another one. So it is nobody else's, and nothing that is
-/// put in its place meanwhile becomes his.
+/// Makes the sealed directory as a mount point. This is done as the process's own user, who is the
+/// project's owner if the host is another user. So the directory belongs to that user, and a file
+/// put in its place meanwhile does not change its owner.
 fn make_sealed(project: &Project, user: Option<RunAs>) -> Result<(), SpawnError> {
     let Some(name) = &project.sealed else {
         return Ok(());
@@ -400,10 +400,10 @@ fn make_sealed(project: &Project, user: Option<RunAs>) -> Result<(), SpawnError>
     })
 }
 
-/// Directories on which something is mounted below `root`, each before what is below it, and
-/// files. One to which a link leads by now is passed over.
+/// The mount points below `root`: directories, each before those below it, and files. A path that
+/// by now leads through a link is skipped.
 fn mounts_below(root: &Place, user: Option<RunAs>) -> Result<(Vec<Place>, Vec<Place>), SpawnError> {
-    // A thread may have a mount namespace of its own; the process will have a copy of that one.
+    // A thread may have its own mount namespace; the process gets a copy of this thread's.
     let Ok(text) = std::fs::read("/proc/thread-self/mountinfo") else {
         return Ok((Vec::new(), Vec::new()));
     };

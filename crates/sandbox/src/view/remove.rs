@@ -1,4 +1,4 @@
-//! Removing a directory that a process has had for its own.
+//! Removes a directory that a process had to itself.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,24 +18,24 @@ const DIRECTORY: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_NOFOLLOW)
     .union(OFlag::O_CLOEXEC);
 
-/// How long what another user has left is removed as that user, who may go on making it.
+/// Time limit for removing another user's files as that user, who may keep creating more.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Removes a directory with all in it, however deep it goes and whatever modes a process has left
-/// there. Nothing may be using it any more. What cannot be removed stays.
+/// Removes a directory with everything in it, at any depth and with any modes. It must no longer be
+/// in use. What cannot be removed stays.
 ///
-/// No deeper than one directory is ever looked into: what lies further down is moved up to the top
-/// first. So neither the stack nor the number of descriptors depends on what is there.
+/// Only one level is visited at a time: deeper directories are moved up to the top first. So
+/// neither the stack nor the number of descriptors depends on the contents.
 ///
-/// `user`: whose it is, where the host may do more: as that user first.
+/// `user`: the owner, if the host has more rights; removal is first tried as that user.
 pub fn remove_directory(path: &Path, user: Option<RunAs>) {
     if other_user(user).is_none() {
         return remove_own(path);
     }
     let own = path.to_owned();
     let _ = with_files_of(user, PATIENCE, move || remove_own(&own));
-    // What the host itself has made there, and the directory where its user may not remove it: by
-    // descriptors, too.
+    // Removes what the host itself made there, and the directory if its user may not remove it;
+    // also by descriptors.
     remove_own(path);
 }
 
@@ -55,12 +55,12 @@ fn remove_own(path: &Path) {
     let _ = std::fs::remove_dir(path);
 }
 
-/// Removes one entry of `top`; a directory's own directories come to `top`. `false` if it is still
-/// there.
+/// Removes one entry of `top`; subdirectories of a directory are moved to `top`. Returns `false` if
+/// the entry still exists.
 fn remove(top: &OwnedFd, name: &OsStr, moved: &mut u64) -> bool {
     match unlinkat(top, name, UnlinkatFlags::NoRemoveDir) {
         Ok(()) => return true,
-        // A directory, as Linux and as POSIX says it.
+        // A directory: `EISDIR` on Linux, `EPERM` in POSIX.
         Err(Errno::EISDIR | Errno::EPERM) => {}
         Err(_) => return false,
     }
@@ -71,7 +71,7 @@ fn remove(top: &OwnedFd, name: &OsStr, moved: &mut u64) -> bool {
         if unlinkat(&directory, below.as_os_str(), UnlinkatFlags::NoRemoveDir).is_ok() {
             continue;
         }
-        // To give it another parent, its own user must be able to write in it.
+        // Moving a directory to another parent requires write permission on it.
         open_up(&directory, &below);
         *moved += 1;
         let mut place = OsString::from(".altair-removed-");
@@ -86,7 +86,7 @@ fn enter(parent: &OwnedFd, name: &OsStr) -> Option<OwnedFd> {
     openat(parent, name, DIRECTORY, Mode::empty()).ok()
 }
 
-/// Gives its owner all rights to a directory; what is none is left as it is.
+/// Gives the owner all rights to a directory; other files stay as they are.
 fn open_up(parent: &OwnedFd, name: &OsStr) {
     if let Ok(pointed) = openat(parent, name, POINT, Mode::empty()) {
         let _ = system_calls::open_up(pointed.as_fd());

@@ -1,6 +1,6 @@
-//! What is mounted for each process by itself: the project and the directory for temporary files.
-//! It is mounted from what is kept backstage, so that a process of the same private root can mount
-//! it afresh.
+//! What each process mounts for itself: the project and the directory for temporary files. The
+//! sources are kept backstage, so that another process in the same private root can mount them
+//! anew.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 use super::plan::c_string;
 use crate::{SpawnError, Step};
 
-/// The directory in the private root where it is kept. Once all is mounted, something empty is
-/// mounted over it, and nobody who could unmount that is left.
+/// The directory in the private root that holds the sources. Once everything is mounted, an empty
+/// directory is mounted over it, and no process that could unmount that is left.
 pub(super) const BACKSTAGE: &CStr = c"/.altair-backstage";
 
 // Names in it.
 
-/// An empty directory, to cover all.
+/// An empty directory, mounted over others to hide them.
 pub(super) const COVER: &CStr = c".cover";
 /// The files of the first layer.
 pub(super) const LAYER: &str = ".layer";
 /// The files of a fork's layer.
 pub(super) const RUN: &str = ".run";
-/// The files of a new directory for temporary files, and what was there before.
+/// The files of a new directory for temporary files, and of the previous one.
 pub(super) const NEW_TEMP: &str = ".temp";
 pub(super) const OLD_TEMP: &str = ".old";
 
@@ -41,7 +41,7 @@ pub(super) fn kept(index: usize) -> String {
     format!(".kept{index}")
 }
 
-/// What is mounted for each process by itself, as data that the process gets.
+/// What each process mounts for itself, as data that is passed to the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renewal {
     /// The project's path.
@@ -55,7 +55,7 @@ pub struct Renewal {
     pub(super) temp: Vec<u8>,
     /// The data of mount(2) for it.
     pub(super) temp_options: Vec<u8>,
-    /// Paths below it at which something is mounted.
+    /// Mount points below it.
     pub(super) kept: Vec<Vec<u8>>,
 }
 
@@ -66,12 +66,12 @@ pub(super) enum WritesRenewed {
     Bind,
     /// Under a layer.
     Layer {
-        /// The data of mount(2) for a file system in memory that holds it; `None`: it is there.
+        /// The data of mount(2) for a tmpfs that holds the layer; `None`: the layer is on disk.
         options: Option<Vec<u8>>,
-        /// Each has a layer of its own; the first is the project itself, the others are mounted
-        /// below it.
+        /// Each has its own layer; the first is the project itself, the others are mounted below
+        /// it.
         parts: Vec<Part>,
-        /// Whether overlayfs keeps its marks in attributes that need no privilege.
+        /// Whether overlayfs uses `user.*` attributes, which need no privilege.
         user_xattr: bool,
     },
 }
@@ -81,7 +81,7 @@ pub(super) enum WritesRenewed {
 pub(super) struct Part {
     /// Relative to the project.
     pub(super) below: Vec<u8>,
-    /// Of the directory, which its upper directory has to show.
+    /// The directory's mode; its upper directory gets the same mode and owner.
     pub(super) mode: u32,
     pub(super) uid: u32,
     pub(super) gid: u32,
@@ -89,15 +89,15 @@ pub(super) struct Part {
     pub(super) make: Option<Vec<u8>>,
 }
 
-/// A [`Renewal`] in the form of system calls. Sources are relative to [`BACKSTAGE`], so that no
-/// character of a path can be mistaken; places are absolute.
+/// A [`Renewal`] in the form of system calls. Sources are relative to [`BACKSTAGE`], so that they
+/// contain no character that is special in mount options; mount points are absolute.
 pub(super) struct Mounts {
-    /// The project's place.
+    /// The project's mount point.
     pub(super) project: CString,
     pub(super) kind: MountKind,
-    /// Files that are mounted below the project: source and place.
+    /// Files that are mounted below the project: source and mount point.
     pub(super) files: Vec<(CString, CString)>,
-    /// The place of the sealed directory.
+    /// The mount point of the sealed directory.
     pub(super) sealed: Option<CString>,
 }
 
@@ -106,9 +106,9 @@ pub(super) enum MountKind {
         source: CString,
     },
     Layers {
-        /// Where the layer's files are.
+        /// The directory of the layer's files.
         store: CString,
-        /// The data of mount(2) for a file system in memory there.
+        /// The data of mount(2) for a tmpfs there.
         options: Option<CString>,
         parts: Vec<LayerMount>,
         user_xattr: bool,
@@ -116,7 +116,7 @@ pub(super) enum MountKind {
 }
 
 pub(super) struct LayerMount {
-    /// The lower directory, for where a layer cannot be had.
+    /// The lower directory, which is bind-mounted if the layer cannot be mounted.
     pub(super) source: CString,
     pub(super) at: CString,
     pub(super) upper: CString,
@@ -145,7 +145,7 @@ fn text(bytes: &[u8]) -> Result<CString, SpawnError> {
 }
 
 impl Renewal {
-    /// How many layers there are.
+    /// The number of layers.
     pub(super) fn layers(&self) -> usize {
         match &self.writes {
             WritesRenewed::Bind => 0,
@@ -161,7 +161,7 @@ impl Renewal {
     }
 
     /// The mounts of a process whose layer's files are at `store`. `over`: for each part, whether
-    /// what the first process wrote there lies between its layer and the project.
+    /// the first process's writes lie between the layer and the project.
     pub(super) fn mounts(&self, store: &str, over: &[bool]) -> Result<Mounts, SpawnError> {
         let kind = match &self.writes {
             WritesRenewed::Bind => MountKind::Bind {
@@ -219,8 +219,8 @@ impl Renewal {
             String::new()
         };
         let user = if user_xattr { ",userxattr" } else { "" };
-        // The rest as overlayfs would otherwise choose by how it was built; with `userxattr` it
-        // takes no other `redirect_dir` than `nofollow`.
+        // The defaults of the remaining options depend on the kernel's build; with `userxattr`,
+        // `redirect_dir` must be `nofollow`.
         let options = format!(
             "lowerdir={first}{source},upperdir={upper},workdir={work},index=off,metacopy=off,redirect_dir=nofollow{user}"
         );
@@ -238,7 +238,7 @@ impl Renewal {
     }
 }
 
-/// Where the first process's writes to a part are.
+/// The directory with the first process's writes to a part.
 pub(super) fn upper_of_first(index: usize) -> String {
     format!("{LAYER}/upper{index}")
 }

@@ -1,4 +1,4 @@
-//! What stands where in the private root, put together from what may be read.
+//! The layout of the private root, built from what may be read.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr};
@@ -12,17 +12,17 @@ use crate::{Inode, Shown, SpawnError};
 /// The mode of the private root's own directories.
 pub(super) const DIRECTORY_MODE: u32 = 0o755;
 
-/// One thing to make in the private root. Paths `at` are relative to it.
+/// One entry to make in the private root. `at` is relative to the private root.
 pub(super) enum Entry {
     Directory {
         at: CString,
     },
-    /// A file with a content of its own.
+    /// A file with its own content.
     File {
         at: CString,
         content: Vec<u8>,
     },
-    /// The directory for temporary files, on what is there.
+    /// The directory for temporary files, mounted on an existing directory.
     Temp {
         at: CString,
     },
@@ -30,18 +30,18 @@ pub(super) enum Entry {
         at: CString,
         target: CString,
     },
-    /// A bind mount of a file or a directory with all below, read-only.
+    /// A read-only bind mount of a file, or of a directory with everything below it.
     Bind {
         source: CString,
         at: CString,
         directory: bool,
         device: bool,
-        /// Which file it has to be.
+        /// The inode that the path must still lead to.
         inode: Option<Inode>,
     },
 }
 
-/// What stands at a path of the private root.
+/// What is at a path of the private root.
 #[derive(Debug, PartialEq, Eq)]
 enum Node {
     Directory,
@@ -66,16 +66,16 @@ impl Node {
     }
 }
 
-/// The private root as it is put together. Paths are plain bytes here, absolute and without `.`,
-/// `..` and doubled slashes: to compare them as paths would be half of the host's work.
+/// The private root under construction. Paths are plain bytes, absolute and without `.`, `..` and
+/// doubled slashes: comparing them as `Path`s would take half of the host's time.
 pub(super) struct Tree<'a> {
     nodes: BTreeMap<Vec<u8>, Node>,
-    /// What is mounted later, over whatever is there.
+    /// Mounted later, on top of whatever is there.
     project: &'a [u8],
     temp: &'a [u8],
 }
 
-/// A path as its bytes, without a slash at the end.
+/// A path's bytes without trailing slashes.
 pub(super) fn bytes(path: &Path) -> &[u8] {
     let mut bytes = path.as_os_str().as_bytes();
     while let Some(shorter) = bytes.strip_suffix(b"/") {
@@ -84,7 +84,7 @@ pub(super) fn bytes(path: &Path) -> &[u8] {
     bytes
 }
 
-/// The directories that a path is in, from the outermost on, without `/`.
+/// The ancestor directories of a path, outermost first, without `/`.
 fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.iter()
         .enumerate()
@@ -110,12 +110,12 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// Whether one of the directories that a path is in is there as a whole.
+    /// Whether an ancestor directory of the path is shown as a whole.
     fn is_shown(&self, path: &[u8]) -> bool {
         ancestors(path).any(|dir| self.nodes.get(dir).is_some_and(Node::is_whole_directory))
     }
 
-    /// Puts a node in place, unless what is there already shows as much or more.
+    /// Puts a node in place, unless an existing node already covers it.
     fn put(&mut self, path: &[u8], node: Node) {
         if path == self.temp || is_in(path, self.project) || self.is_shown(path) {
             return;
@@ -126,7 +126,7 @@ impl<'a> Tree<'a> {
             _ => {}
         }
         if node.is_whole_directory() {
-            // What is below is shown with it, but for where something is mounted over it.
+            // It shows everything below it; only mount points of later mounts stay.
             let below = [path, b"/"].concat();
             let (project, temp) = (self.project, self.temp);
             let superseded: Vec<Vec<u8>> = self
@@ -143,8 +143,8 @@ impl<'a> Tree<'a> {
         self.nodes.insert(path.to_vec(), node);
     }
 
-    /// Makes a file, in the place of what is outside under its path. What is shown later stays
-    /// behind it.
+    /// Makes a file that replaces the outside file of this path. It takes precedence over what is
+    /// shown later.
     pub(super) fn make_file(&mut self, path: &Path, content: &[u8]) {
         let path = bytes(path);
         for dir in ancestors(path) {
@@ -153,7 +153,7 @@ impl<'a> Tree<'a> {
         self.put(path, Node::File(content.to_vec()));
     }
 
-    /// Makes the directories down to `path`, which something else is mounted on.
+    /// Makes `path` and its ancestors as directories, for a later mount on `path`.
     pub(super) fn make_way(&mut self, path: &[u8]) {
         for dir in ancestors(path).chain([path]) {
             self.nodes.entry(dir.to_vec()).or_insert(Node::Directory);
@@ -179,7 +179,7 @@ impl<'a> Tree<'a> {
         self.show_of_system(path, true);
     }
 
-    /// Shows what a path of the system leads to, if there is anything.
+    /// Shows what a path of the system leads to, if it exists.
     fn show_of_system(&mut self, path: &Path, device: bool) {
         let is_made = |path: &Path| self.nodes.get(bytes(path)) == Some(&Node::Directory);
         if let Some(way) = follow(path, is_made) {
@@ -192,7 +192,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Puts a node in place, the links that lead to it, and the directories that they all are in.
+    /// Puts a node in place, with the links that lead to it and all their ancestor directories.
     fn put_with(&mut self, links: &[Link], path: &Path, node: Node) {
         for link in links {
             self.put_in_its_directory(bytes(&link.at), Node::Link(link.target.clone()));
@@ -207,14 +207,14 @@ impl<'a> Tree<'a> {
         self.put(path, node);
     }
 
-    /// The entries, each after the directory that it is in.
+    /// The entries, each after its parent directory.
     pub(super) fn entries(self) -> Result<Vec<Entry>, SpawnError> {
         let mut entries = Vec::with_capacity(self.nodes.len());
         for (path, node) in &self.nodes {
             let source = OsStr::from_bytes(path);
             let at = inside(Path::new(source))?;
             let is_temp = path == self.temp;
-            // Below a directory that is there as a whole nothing is made, only mounted.
+            // Below a directory that is shown as a whole, nothing is made, only mounted.
             if self.is_shown(path) {
                 if is_temp {
                     entries.push(Entry::Temp { at });

@@ -1,4 +1,4 @@
-//! Files, directories and descriptors. Which files: the private root and Landlock say.
+//! Files, directories and descriptors. The private root and Landlock determine which files.
 
 use nix::libc::*;
 
@@ -12,11 +12,11 @@ use crate::syscall_numbers::{
     SYS_setxattrat,
 };
 
-/// The set-user-id and set-group-id bits: a program that has them would act for its owner when
-/// another user of the machine runs it.
+/// The set-user-id and set-group-id bits: a program with them would run with its owner's rights
+/// when another user of the machine starts it.
 const SET_ID: u32 = S_ISUID | S_ISGID;
 
-/// A file is made as a plain file or a pipe: no device, no socket, no set-id bits.
+/// Permits making plain files and pipes: no devices, no sockets, no set-id bits.
 const fn plain_or_pipe(mode: u8) -> [Arg; 3] {
     const MASK: u32 = S_IFMT | SET_ID;
     [
@@ -32,11 +32,11 @@ const MKNODAT: Rules = {
     &[&[MODES[0]], &[MODES[1]], &[MODES[2]]]
 };
 
-/// `ioctl`: what is not here can put keys into a terminal, have signals sent, clone files or
+/// `ioctl`: other requests can insert input into a terminal, have signals sent, clone files or
 /// reach a driver.
 const IOCTL: Rules = &[
     &[is(1, TCGETS as u32)],
-    // TCGETS2, what newer C libraries ask to know a terminal. The same on both architectures
+    // TCGETS2, with which newer C libraries recognize a terminal. The same on both architectures
     // (asm-generic/ioctls.h).
     &[is(1, 0x802C_542A)],
     &[is(1, TIOCGWINSZ as u32)],
@@ -46,10 +46,9 @@ const IOCTL: Rules = &[
     &[is(1, FIONCLEX as u32)],
 ];
 
-/// `fcntl`: what is not here has signals sent to a process (`F_SETOWN`, `F_SETSIG`, `O_ASYNC`),
-/// watches others' use of a file (`F_NOTIFY`, `F_SETLEASE`) or takes kernel memory
-/// (`F_SETPIPE_SZ`; `F_OFD_SETLK`: nothing tells whose such locks are, so that nobody could count
-/// them).
+/// `fcntl`: other commands have signals sent to a process (`F_SETOWN`, `F_SETSIG`, `O_ASYNC`),
+/// watch others' use of a file (`F_NOTIFY`, `F_SETLEASE`) or take kernel memory (`F_SETPIPE_SZ`;
+/// `F_OFD_SETLK`, whose locks have no known owner and so cannot be counted).
 const FCNTL: Rules = &[
     // F_DUPFD 0, F_GETFD 1, F_SETFD 2, F_GETFL 3.
     &[at_most(1, F_GETFL as u32)],
@@ -61,8 +60,8 @@ const FCNTL: Rules = &[
     &[is(1, F_GET_SEALS as u32)],
 ];
 
-/// `posix_fadvise`: hints on what is to come, up to `POSIX_FADV_WILLNEED` 3, and `NOREUSE` 5. Not
-/// `DONTNEED` 4, which takes a file out of the machine's page cache.
+/// `posix_fadvise`: hints on future access, up to `POSIX_FADV_WILLNEED` 3, and `NOREUSE` 5. Not
+/// `DONTNEED` 4, which drops a file from the machine's page cache.
 const FADVISE: Rules = &[
     &[at_most(3, POSIX_FADV_WILLNEED as u32)],
     &[is(3, POSIX_FADV_NOREUSE as u32)],
@@ -78,23 +77,23 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_pwrite64: Allow, "SQLite";
     SYS_preadv: Allow, "libraries that read in pieces";
     SYS_pwritev: Allow, "libraries that write in pieces";
-    SYS_preadv2: AllowIf(Args(&[&[is(5, 0)]]), Quietly), "preadv as newer C libraries make it; RWF_NOWAIT would tell what others have read lately";
-    SYS_pwritev2: AllowIf(Args(&[&[is(5, 0)]]), Quietly), "pwritev as newer C libraries make it";
+    SYS_preadv2: AllowIf(Args(&[&[is(5, 0)]]), Quietly), "preadv() of newer C libraries; RWF_NOWAIT would reveal what others have read recently";
+    SYS_pwritev2: AllowIf(Args(&[&[is(5, 0)]]), Quietly), "pwritev() of newer C libraries";
     SYS_lseek: Allow, "every program";
     SYS_openat: AllowIf(Args(&[&[without(3, SET_ID)]]), Quietly), "every program; no set-id file is made";
-    SYS_openat2: Refuse(AsAbsent), "the mode of a new file is in memory, where no filter sees it";
+    SYS_openat2: Refuse(AsAbsent), "the mode of a new file is in memory, which a filter cannot read";
     SYS_close: Allow, "every program";
-    SYS_close_range: AllowIf(Args(&[&[without(2, CLOSE_RANGE_UNSHARE)]]), Quietly), "libraries that tidy up; a table for each thread would be as many descriptors each";
+    SYS_close_range: AllowIf(Args(&[&[without(2, CLOSE_RANGE_UNSHARE)]]), Quietly), "libraries that tidy up; a descriptor table per thread would multiply the descriptor limit";
     SYS_dup: Allow, "streams";
     SYS_dup3: Allow, "streams";
     SYS_fcntl: AllowIf(Args(FCNTL), Quietly), "flags, locks and copies of descriptors";
     SYS_flock: Allow, "flock(), LOCK_EX of file_put_contents()";
-    SYS_ioctl: AllowIf(Args(IOCTL), Quietly), "whether a stream is a terminal, how much can be read, not blocking";
+    SYS_ioctl: AllowIf(Args(IOCTL), Quietly), "whether a stream is a terminal, how much can be read, non-blocking mode";
     SYS_fstat: Allow, "every program";
     SYS_newfstatat: Allow, "stat() of newer C libraries";
     SYS_statx: Allow, "stat() of some libraries";
     SYS_statfs: Allow, "disk_free_space()";
-    SYS_fstatfs: Allow, "SQLite asks what it is on";
+    SYS_fstatfs: Allow, "SQLite queries the file system";
     SYS_faccessat: Allow, "is_readable()";
     SYS_faccessat2: Allow, "is_readable() with newer C libraries";
     SYS_readlinkat: Allow, "realpath(), readlink()";
@@ -107,7 +106,7 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_renameat: Allow, "rename()";
     SYS_renameat2: Allow, "rename() of newer C libraries";
     SYS_linkat: Refuse(Told(Link)), "a second name for a file would outlive the rules for the first";
-    SYS_symlinkat: Refuse(Told(Link)), "a link in the project would lead others astray";
+    SYS_symlinkat: Refuse(Told(Link)), "a link in the project could mislead other programs";
     SYS_mknodat: AllowIf(Args(MKNODAT), Quietly), "posix_mkfifo(); no devices, no sockets";
     SYS_truncate: Allow, "C libraries' truncate()";
     SYS_ftruncate: Allow, "ftruncate(), SQLite";
@@ -115,7 +114,7 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_fsync: Allow, "fsync(), SQLite";
     SYS_fdatasync: Allow, "fdatasync(), SQLite";
     SYS_sync_file_range: Allow, "databases";
-    SYS_fadvise64: AllowIf(Args(FADVISE), Quietly), "libraries that read ahead; not what has others' files read anew";
+    SYS_fadvise64: AllowIf(Args(FADVISE), Quietly), "libraries that read ahead; must not drop others' files from the page cache";
     SYS_readahead: Allow, "libraries that read ahead";
     SYS_umask: Allow, "umask(), tempnam()";
     SYS_getxattr: Allow, "reading extended attributes";
@@ -141,26 +140,26 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_io_getevents: Refuse(AsAbsent), "needs io_setup";
     SYS_io_cancel: Refuse(AsAbsent), "needs io_setup";
     SYS_io_destroy: Refuse(AsAbsent), "needs io_setup";
-    SYS_cachestat: Refuse(AsAbsent), "what others have read lately";
-    SYS_inotify_init1: Refuse(Quietly), "would tell what others do to files; Landlock does not govern it";
+    SYS_cachestat: Refuse(AsAbsent), "reveals what others have read recently";
+    SYS_inotify_init1: Refuse(Quietly), "would reveal what others do to files; Landlock does not govern it";
     SYS_inotify_add_watch: Refuse(Quietly), "needs inotify_init1";
     SYS_inotify_rm_watch: Refuse(Quietly), "needs inotify_init1";
     SYS_fanotify_init: Refuse(Told(Kernel)), "watches the files of others";
     SYS_fanotify_mark: Refuse(Told(Kernel)), "watches the files of others";
-    SYS_name_to_handle_at: Refuse(Quietly), "handles open files past every path rule; asked by name only by tools";
-    SYS_open_by_handle_at: Refuse(Told(Kernel)), "opens a file past every path rule";
-    SYS_splice: Refuse(Quietly), "moves pages between descriptors: much kernel, no use in PHP";
+    SYS_name_to_handle_at: Refuse(Quietly), "file handles bypass path rules; only tools need them";
+    SYS_open_by_handle_at: Refuse(Told(Kernel)), "opens a file bypassing path rules";
+    SYS_splice: Refuse(Quietly), "moves pages between descriptors: a large attack surface, no use in PHP";
     SYS_tee: Refuse(Quietly), "as splice";
     SYS_vmsplice: Refuse(Quietly), "as splice";
     SYS_sync: Refuse(Quietly), "makes the whole machine write";
     SYS_syncfs: Refuse(Quietly), "makes a whole file system write";
 };
 
-/// Modes, owners, times and attributes: Landlock does not govern them, a private root does.
+/// Modes, owners, times and attributes: protected by a private root, not by Landlock.
 pub(super) const METADATA: &[Call] = calls! {
     SYS_fchmod: AllowIf(MetadataAnd(&[&[without(1, SET_ID)]]), Quietly), "chmod()";
     SYS_fchmodat: AllowIf(MetadataAnd(&[&[without(2, SET_ID)]]), Quietly), "chmod()";
-    SYS_fchmodat2: AllowIf(MetadataAnd(&[&[without(2, SET_ID)]]), AsAbsent), "chmod() of newer C libraries, which else do without";
+    SYS_fchmodat2: AllowIf(MetadataAnd(&[&[without(2, SET_ID)]]), AsAbsent), "chmod() of newer C libraries, which can do without";
     SYS_fchown: AllowIf(Metadata, Quietly), "chown()";
     SYS_fchownat: AllowIf(Metadata, Quietly), "chown()";
     SYS_utimensat: AllowIf(Metadata, Quietly), "touch()";

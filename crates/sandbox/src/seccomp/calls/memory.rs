@@ -1,4 +1,4 @@
-//! Memory. What a mapping is must be counted by the limit for data (setrlimit(2), `RLIMIT_DATA`).
+//! Memory. All mappings must be counted by the limit for data (setrlimit(2), `RLIMIT_DATA`).
 
 use nix::libc::*;
 
@@ -9,23 +9,23 @@ use crate::seccomp::call::When::Args;
 use crate::seccomp::call::{Call, Rules, at_least, at_most, bits, calls};
 use crate::syscall_numbers::{SYS_map_shadow_stack, SYS_mseal};
 
-/// Mappings that the limit for data does not count: stacks that grow, and huge pages, which come
-/// from a pool of the whole machine.
+/// Mappings that the limit for data does not count: growing stacks, and huge pages, which come from
+/// a machine-wide pool.
 const UNCOUNTED: u32 = (MAP_GROWSDOWN | MAP_HUGETLB) as u32;
 const ANONYMOUS: u32 = MAP_ANONYMOUS as u32;
-/// In both kinds of shared mapping, and in no other kind (mman.h: `MAP_SHARED` 1, `MAP_PRIVATE` 2,
-/// `MAP_SHARED_VALIDATE` 3, `MAP_DROPPABLE` 8).
+/// A bit that is set in both kinds of shared mapping, and in no other kind (mman.h: `MAP_SHARED` 1,
+/// `MAP_PRIVATE` 2, `MAP_SHARED_VALIDATE` 3, `MAP_DROPPABLE` 8).
 const SHARED: u32 = MAP_SHARED as u32;
 
-/// Shared memory without a file is not counted either. Shared mappings of files are: as disk.
+/// Shared anonymous memory is not counted either. Shared mappings of files count as disk space.
 const MMAP: Rules = &[
     &[bits(3, UNCOUNTED | ANONYMOUS, 0)],
     &[bits(3, UNCOUNTED | SHARED, 0)],
 ];
 
-/// `madvise`: hints. Not those that merge pages with others' (`MADV_MERGEABLE`, which tells what
-/// others hold) or break hardware pages (`MADV_HWPOISON`, `MADV_SOFT_OFFLINE`), nor those that take
-/// pages of files out of the machine's page cache (`MADV_COLD` 20, `MADV_PAGEOUT` 21).
+/// `madvise`: hints. Not those that merge pages with other processes' (`MADV_MERGEABLE`, which
+/// reveals their contents) or break hardware pages (`MADV_HWPOISON`, `MADV_SOFT_OFFLINE`), nor
+/// those that drop file pages from the machine's page cache (`MADV_COLD` 20, `MADV_PAGEOUT` 21).
 const MADVISE: Rules = &[
     // NORMAL 0 to DONTNEED 4.
     &[at_most(2, MADV_DONTNEED as u32)],
@@ -51,17 +51,17 @@ const MADVISE: Rules = &[
 /// On every architecture.
 pub(super) const CALLS: &[Call] = calls! {
     SYS_brk: Allow, "malloc()";
-    SYS_mmap: AllowIf(Args(MMAP), Quietly), "memory and files; nothing that the limit does not count";
+    SYS_mmap: AllowIf(Args(MMAP), Quietly), "memory and files; only mappings that the limit counts";
     SYS_munmap: Allow, "every program";
     SYS_mremap: Allow, "realloc()";
     SYS_mprotect: Allow, "loading libraries, guard pages, PCRE's JIT";
     SYS_madvise: AllowIf(Args(MADVISE), Quietly), "malloc(), PHP's memory manager";
     SYS_msync: Allow, "SQLite's shared memory file";
-    SYS_mincore: Refuse(AsAbsent), "which pages of its user's files others have read lately";
+    SYS_mincore: Refuse(AsAbsent), "reveals which pages of its user's files others have read recently";
     SYS_mlock: Allow, "sodium; RLIMIT_MEMLOCK bounds it";
     SYS_munlock: Allow, "sodium";
     SYS_membarrier: Allow, "C libraries with threads";
-    SYS_mlockall: Refuse(Quietly), "would hold all memory of the process in place";
+    SYS_mlockall: Refuse(Quietly), "would lock all memory of the process";
     SYS_memfd_create: Refuse(AsAbsent), "memory that the limit does not count; libraries take a file instead";
     SYS_memfd_secret: Refuse(AsAbsent), "memory that the limit does not count";
     SYS_map_shadow_stack: Refuse(AsAbsent), "C libraries probe for it";
@@ -70,12 +70,12 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_pkey_free: Refuse(AsAbsent), "needs pkey_alloc";
     SYS_pkey_mprotect: Refuse(AsAbsent), "needs pkey_alloc";
     SYS_get_mempolicy: Refuse(AsAbsent), "libnuma probes for it";
-    SYS_set_mempolicy: Refuse(AsAbsent), "where memory lies is the machine's to say";
-    SYS_mbind: Refuse(AsAbsent), "where memory lies is the machine's to say";
+    SYS_set_mempolicy: Refuse(AsAbsent), "memory placement is the machine's decision";
+    SYS_mbind: Refuse(AsAbsent), "memory placement is the machine's decision";
     SYS_migrate_pages: Refuse(Quietly), "moves the memory of other processes";
     SYS_move_pages: Refuse(Quietly), "moves the memory of other processes";
     SYS_remap_file_pages: Refuse(Quietly), "nothing has used it for decades";
-    SYS_userfaultfd: Refuse(Told(Kernel)), "lets a process hold the kernel up in the middle of a call";
+    SYS_userfaultfd: Refuse(Told(Kernel)), "lets a process stall the kernel in the middle of a call";
     SYS_shmget: Refuse(Quietly), "memory that the limit does not count, and that outlives the process";
     SYS_shmat: Refuse(Quietly), "needs shmget, or reaches the memory of others";
     SYS_shmctl: Refuse(Quietly), "reaches the memory of others";

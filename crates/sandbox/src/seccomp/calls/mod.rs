@@ -1,4 +1,4 @@
-//! The table of system calls, by what they are for. Each line has its reason.
+//! The table of system calls, by purpose. Each line has its reason.
 
 mod files;
 mod memory;

@@ -1,5 +1,5 @@
-//! Sockets. None but pairs; with the network on TCP and UDP outwards; for declared services those
-//! that the host may connect to them.
+//! Sockets. Only pairs; with the network on, outbound TCP and UDP; for declared services, the
+//! sockets that the host may connect to them.
 
 use nix::libc::*;
 
@@ -9,7 +9,7 @@ use crate::seccomp::call::Refuse::{Quietly, Told};
 use crate::seccomp::call::When::{Args, Connecting, Network, NetworkAnd, Sockets};
 use crate::seccomp::call::{Arg, Call, Rules, at_least, at_most, bits, calls, is, without};
 
-/// The kind of a socket without the flags that go with it (socket(2)).
+/// The type of a socket, ignoring the flags in the same argument (socket(2)).
 const fn kind(kind: i32) -> Arg {
     bits(1, !((SOCK_CLOEXEC | SOCK_NONBLOCK) as u32), kind as u32)
 }
@@ -36,7 +36,7 @@ const INTERNET: Rules = &[
     &[V6, DATAGRAM, UDP],
 ];
 
-/// TCP alone.
+/// TCP only.
 const TCP_ONLY: Rules = &[
     &[V4, STREAM, ANY_PROTOCOL],
     &[V4, STREAM, TCP],
@@ -44,11 +44,11 @@ const TCP_ONLY: Rules = &[
     &[V6, STREAM, TCP],
 ];
 
-/// What connects to a socket that has a path.
+/// Sockets that connect to a Unix socket path.
 const LOCAL_STREAM: Rules = &[&[LOCAL, STREAM, ANY_PROTOCOL]];
 
-/// Pairs that are connected for good. An end of a pair of datagram sockets could send to any
-/// socket that has a path.
+/// Pairs that are permanently connected. An end of a pair of datagram sockets could send to any
+/// Unix socket path.
 const PAIR: Rules = &[
     &[LOCAL, STREAM, ANY_PROTOCOL],
     &[LOCAL, PACKETS, ANY_PROTOCOL],
@@ -57,7 +57,7 @@ const PAIR: Rules = &[
 /// Sending without the flag that also connects.
 const NO_FAST_OPEN: u32 = MSG_FASTOPEN as u32;
 
-/// Options of one level, from one name to another.
+/// A range of options of one level.
 const fn options(level: i32, from: i32, to: i32) -> [Arg; 3] {
     [
         is(1, level as u32),
@@ -66,9 +66,10 @@ const fn options(level: i32, from: i32, to: i32) -> [Arg; 3] {
     ]
 }
 
-/// Options that are set (socket.h, tcp.h, in.h, in6.h). Not `SO_LINGER`: closing a socket that
-/// lingers takes its time, and a socket that the process sends to its host is closed there. Not
-/// `TCP_FASTOPEN_CONNECT` and `TCP_ULP`, nor what attaches programs, names devices or joins groups.
+/// Options that may be set (socket.h, tcp.h, in.h, in6.h). Not `SO_LINGER`: closing a lingering
+/// socket blocks, and the host closes sockets that the process sends to it. Not
+/// `TCP_FASTOPEN_CONNECT` and `TCP_ULP`, nor options that attach programs, name devices or join
+/// groups.
 const SET_OPTIONS: Rules = &[
     &options(SOL_SOCKET, SO_REUSEADDR, SO_REUSEADDR),
     // With SNDBUF, RCVBUF and KEEPALIVE.
@@ -88,8 +89,8 @@ const SET_OPTIONS: Rules = &[
     &options(IPPROTO_IPV6, IPV6_TCLASS, IPV6_TCLASS),
 ];
 
-/// Options that are read: facts about the socket itself, up to the last that is a plain number
-/// (socket.h, tcp.h). Later ones hand out descriptors or memory.
+/// Options that may be read: facts about the socket itself, up to the last that is a plain number
+/// (socket.h, tcp.h). Later ones return descriptors or memory.
 const GET_OPTIONS: Rules = &[
     &[is(1, SOL_SOCKET as u32), at_most(2, SO_DOMAIN as u32)],
     &[is(1, IPPROTO_TCP as u32), at_most(2, TCP_QUICKACK as u32)],
@@ -99,10 +100,10 @@ const GET_OPTIONS: Rules = &[
 
 /// On every architecture.
 pub(super) const CALLS: &[Call] = calls! {
-    SYS_socket: AllowIf(Sockets { internet: INTERNET, tcp: TCP_ONLY, local: LOCAL_STREAM }, Told(Socket)), "TCP and UDP, with the network on; what connects to a declared service";
+    SYS_socket: AllowIf(Sockets { internet: INTERNET, tcp: TCP_ONLY, local: LOCAL_STREAM }, Told(Socket)), "TCP and UDP, with the network on; sockets for declared services";
     SYS_socketpair: AllowIf(Args(PAIR), Quietly), "event loops, curl's resolver thread";
-    SYS_connect: AllowIf(Connecting, Told(Connect)), "with the network on; to declared services by way of the host";
-    SYS_bind: Refuse(Told(Bind)), "nothing listens, and a socket's path is not to be made";
+    SYS_connect: AllowIf(Connecting, Told(Connect)), "with the network on; to declared services through the host";
+    SYS_bind: Refuse(Told(Bind)), "nothing listens, and no socket path may be created";
     SYS_listen: Refuse(Told(Listen)), "nothing listens";
     SYS_accept: Refuse(Told(Listen)), "nothing listens";
     SYS_accept4: Refuse(Told(Listen)), "nothing listens";
@@ -116,5 +117,5 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_getsockname: Allow, "stream_socket_get_name()";
     SYS_getpeername: Allow, "stream_socket_get_name()";
     SYS_setsockopt: AllowIf(Args(SET_OPTIONS), Quietly), "timeouts, keep-alive, buffers";
-    SYS_getsockopt: AllowIf(Args(GET_OPTIONS), Quietly), "whether a connection stands, buffers";
+    SYS_getsockopt: AllowIf(Args(GET_OPTIONS), Quietly), "connection state, buffers";
 };

@@ -1,5 +1,5 @@
-//! Processes and threads: threads may be made, processes not, and none but the own may be asked
-//! about or reached.
+//! Processes and threads: a process may make threads, but no processes, and may query or reach only
+//! itself.
 
 use nix::libc::*;
 
@@ -10,29 +10,29 @@ use crate::seccomp::call::When::{Args, Counted, OwnOrZero, OwnOrZeroAnd};
 use crate::seccomp::call::{Call, Rules, at_least, at_most, bits, calls, is, null};
 use crate::syscall_numbers::{SYS_futex_requeue, SYS_futex_wait, SYS_futex_wake};
 
-/// What makes a thread: the flags that both C libraries pass (glibc `create_thread`, musl
+/// The flags that both C libraries pass to make a thread (glibc `create_thread`, musl
 /// `pthread_create`).
 const THREAD: u32 =
     (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM) as u32;
-/// What may come with it: where ids are stored, and musl's `CLONE_DETACHED`, which does nothing.
+/// Additional permitted flags: where ids are stored, and musl's `CLONE_DETACHED`, a no-op.
 const BESIDES: u32 = (CLONE_SETTLS
     | CLONE_PARENT_SETTID
     | CLONE_CHILD_SETTID
     | CLONE_CHILD_CLEARTID
     | CLONE_DETACHED) as u32;
-/// Namespaces, `CLONE_VFORK`, `CLONE_PTRACE` and all else: not with any of it.
+/// Permits none of the other flags: namespaces, `CLONE_VFORK`, `CLONE_PTRACE` and so on.
 const CLONE: Rules = &[&[bits(0, !BESIDES, THREAD)]];
 
 /// `PR_SET_VMA` (linux/prctl.h), "VMA" in ASCII letters: the name of a mapping.
 const PR_SET_VMA: u32 = 0x5356_4d41;
 
-/// `prctl`: what is not here changes whose process this is, who may look into it or what becomes
-/// of its children.
+/// `prctl`: other options change the process's credentials, who may inspect it or what happens to
+/// its children.
 const PRCTL: Rules = &[
     &[is(0, PR_SET_NAME as u32)],
     &[is(0, PR_GET_NAME as u32)],
     &[is(0, PR_GET_DUMPABLE as u32)],
-    // Less only.
+    // Only to 0.
     &[is(0, PR_SET_DUMPABLE as u32), is(1, 0)],
     &[is(0, PR_GET_PDEATHSIG as u32)],
     &[is(0, PR_GET_SECCOMP as u32)],
@@ -45,14 +45,14 @@ const PRCTL: Rules = &[
     &[is(0, PR_SET_VMA)],
 ];
 
-/// `FUTEX_PRIVATE_FLAG` (futex(2)): on memory of the process alone.
+/// `FUTEX_PRIVATE_FLAG` (futex(2)): the futex is not shared with other processes.
 const PRIVATE: u32 = FUTEX_PRIVATE_FLAG as u32;
-/// What `FUTEX_WAIT` and `FUTEX_WAIT_BITSET` may say of the clock.
+/// Ignores the clock flag of `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`.
 const NO_CLOCK: u32 = !(FUTEX_CLOCK_REALTIME as u32);
 
-/// `futex`: all of it within the process; in memory that is shared with others, waiting and waking
-/// alone. `FUTEX_REQUEUE` would move those who wait elsewhere to where nobody wakes them, for which
-/// the kernel asks no right to write.
+/// `futex`: all operations within the process; in memory shared with others, only waiting and
+/// waking. `FUTEX_REQUEUE` could move other processes' waiters to a futex that is never woken, and
+/// the kernel requires no write access for that.
 const FUTEX: Rules = &[
     &[bits(1, PRIVATE, PRIVATE)],
     &[bits(1, NO_CLOCK, FUTEX_WAIT as u32)],
@@ -61,12 +61,12 @@ const FUTEX: Rules = &[
     &[is(1, FUTEX_WAKE_BITSET as u32)],
 ];
 
-/// Limits but that for core files, which is 1: with 0 the kernel starts a program that takes the
-/// memory of a process that crashes, where the machine has one.
+/// All limits except that for core files, which is 1: with 0, the kernel would pipe the memory of a
+/// crashing process to the machine's core dump handler, if there is one.
 #[allow(clippy::unnecessary_cast)] // with glibc; with musl it is signed
 const CORE: u32 = RLIMIT_CORE as u32;
 const SETRLIMIT: Rules = &[&[at_most(0, CORE - 1)], &[at_least(0, CORE + 1)]];
-/// The same; and to ask for it.
+/// The same, and querying that limit.
 const PRLIMIT: Rules = &[
     &[at_most(1, CORE - 1)],
     &[at_least(1, CORE + 1)],
@@ -75,8 +75,8 @@ const PRLIMIT: Rules = &[
 
 /// On every architecture.
 pub(super) const CALLS: &[Call] = calls! {
-    SYS_clone: AllowIf(Counted(CLONE), Told(Process)), "threads, as many as a program needs; no processes";
-    SYS_clone3: Refuse(AsAbsent), "its flags are in memory, where no filter sees them; C libraries go on to clone";
+    SYS_clone: AllowIf(Counted(CLONE), Told(Process)), "threads up to a limit; no processes";
+    SYS_clone3: Refuse(AsAbsent), "its flags are in memory, which a filter cannot read; C libraries fall back to clone";
     SYS_execve: Refuse(Told(Execute(0))), "no program is started";
     SYS_execveat: Refuse(Told(Execute(1))), "no program is started";
     SYS_exit: Allow, "the end of a thread";
@@ -114,25 +114,25 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_setrlimit: AllowIf(Args(SETRLIMIT), Quietly), "older C libraries; limits can only be lowered";
     SYS_capget: Allow, "C libraries: what the process may do";
     SYS_prctl: AllowIf(Args(PRCTL), Quietly), "names of threads and mappings";
-    SYS_personality: AllowIf(Args(&[&[is(0, u32::MAX)]]), Told(Kernel)), "asked, but not changed: older ones map memory at address 0 and make all of it executable";
+    SYS_personality: AllowIf(Args(&[&[is(0, u32::MAX)]]), Told(Kernel)), "query only: older personalities map memory at address 0 and make all of it executable";
     SYS_setpgid: Refuse(Quietly), "the process stays in its own group";
     SYS_setsid: Refuse(Quietly), "the process stays in its own session";
-    SYS_setpriority: Refuse(Quietly), "others' turn on the processor";
-    SYS_sched_setparam: Refuse(Quietly), "others' turn on the processor";
-    SYS_sched_setscheduler: Refuse(Quietly), "others' turn on the processor";
-    SYS_sched_setattr: Refuse(Quietly), "others' turn on the processor";
-    SYS_sched_setaffinity: Refuse(Quietly), "others' turn on the processor";
-    SYS_ioprio_set: Refuse(Quietly), "others' turn on the disk";
-    SYS_setuid: Refuse(Told(Kernel)), "the process stays its user's";
-    SYS_setgid: Refuse(Told(Kernel)), "the process stays its user's";
-    SYS_setreuid: Refuse(Told(Kernel)), "the process stays its user's";
-    SYS_setregid: Refuse(Told(Kernel)), "the process stays its user's";
-    SYS_setresuid: Refuse(Told(Kernel)), "the process stays its user's";
-    SYS_setresgid: Refuse(Told(Kernel)), "the process stays its user's";
-    SYS_setfsuid: Refuse(Told(Kernel)), "the process stays its user's";
-    SYS_setfsgid: Refuse(Told(Kernel)), "the process stays its user's";
-    SYS_setgroups: Refuse(Told(Kernel)), "the process stays its user's";
-    SYS_capset: Refuse(Told(Kernel)), "there is no privilege to take";
+    SYS_setpriority: Refuse(Quietly), "affects the processor time of others";
+    SYS_sched_setparam: Refuse(Quietly), "affects the processor time of others";
+    SYS_sched_setscheduler: Refuse(Quietly), "affects the processor time of others";
+    SYS_sched_setattr: Refuse(Quietly), "affects the processor time of others";
+    SYS_sched_setaffinity: Refuse(Quietly), "affects the processor time of others";
+    SYS_ioprio_set: Refuse(Quietly), "affects the disk access of others";
+    SYS_setuid: Refuse(Told(Kernel)), "the process keeps its user and groups";
+    SYS_setgid: Refuse(Told(Kernel)), "the process keeps its user and groups";
+    SYS_setreuid: Refuse(Told(Kernel)), "the process keeps its user and groups";
+    SYS_setregid: Refuse(Told(Kernel)), "the process keeps its user and groups";
+    SYS_setresuid: Refuse(Told(Kernel)), "the process keeps its user and groups";
+    SYS_setresgid: Refuse(Told(Kernel)), "the process keeps its user and groups";
+    SYS_setfsuid: Refuse(Told(Kernel)), "the process keeps its user and groups";
+    SYS_setfsgid: Refuse(Told(Kernel)), "the process keeps its user and groups";
+    SYS_setgroups: Refuse(Told(Kernel)), "the process keeps its user and groups";
+    SYS_capset: Refuse(Told(Kernel)), "there are no privileges to acquire";
     SYS_ptrace: Refuse(Told(Inspect)), "reaches into other processes";
     SYS_process_vm_readv: Refuse(Told(Inspect)), "reads the memory of other processes";
     SYS_process_vm_writev: Refuse(Told(Inspect)), "writes the memory of other processes";
@@ -141,7 +141,7 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_pidfd_open: Refuse(AsAbsent), "C libraries probe for it; a handle to another process";
     SYS_pidfd_getfd: Refuse(Told(Inspect)), "takes descriptors of other processes";
     SYS_kcmp: Refuse(Told(Inspect)), "compares other processes";
-    SYS_get_robust_list: Refuse(Quietly), "tells addresses in other processes";
+    SYS_get_robust_list: Refuse(Quietly), "reveals addresses in other processes";
 };
 
 /// The calls of x86-64 that newer architectures never had.

@@ -1,4 +1,4 @@
-//! Signals and timers: to the process itself only.
+//! Signals and timers, only for the process itself.
 
 use nix::libc::*;
 
@@ -16,15 +16,15 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_rt_sigpending: Allow, "C libraries";
     SYS_rt_sigsuspend: Allow, "C libraries";
     SYS_rt_sigtimedwait: Allow, "pcntl_sigwaitinfo()";
-    SYS_sigaltstack: Allow, "handlers with a stack of their own";
-    SYS_restart_syscall: Allow, "the kernel's own, after a signal";
+    SYS_sigaltstack: Allow, "handlers with their own stack";
+    SYS_restart_syscall: Allow, "made by the kernel after a signal";
     SYS_signalfd4: Allow, "event loops";
-    SYS_kill: AllowIf(Own(0), Told(Signal(0, 1))), "posix_kill() of itself; group 0 and -1 are others, too";
+    SYS_kill: AllowIf(Own(0), Told(Signal(0, 1))), "posix_kill() of itself; 0 and -1 reach other processes, too";
     SYS_tkill: AllowIf(Own(0), Told(Signal(0, 1))), "musl's raise()";
     SYS_tgkill: AllowIf(Own(0), Told(Signal(0, 2))), "abort(), raise(), threads";
     SYS_rt_sigqueueinfo: AllowIf(Own(0), Told(Signal(0, 1))), "sigqueue() to itself";
     SYS_rt_tgsigqueueinfo: AllowIf(Own(0), Told(Signal(0, 2))), "pthread_sigqueue()";
-    SYS_pidfd_send_signal: Refuse(Told(Inspect)), "a descriptor does not tell which process it means";
+    SYS_pidfd_send_signal: Refuse(Told(Inspect)), "a filter cannot tell which process a descriptor refers to";
     SYS_getitimer: Allow, "libraries that save a timer";
     SYS_setitimer: Allow, "set_time_limit()";
     SYS_timer_create: Allow, "set_time_limit() of a thread-safe PHP";

@@ -1,4 +1,4 @@
-//! Time, randomness, facts about the machine; and what only an attempt on the machine calls.
+//! Time, randomness and facts about the machine; and calls that indicate an attack on the machine.
 
 use nix::libc::*;
 
@@ -24,15 +24,15 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_uname: Allow, "php_uname(), gethostname()";
     SYS_sysinfo: Allow, "C libraries: how much memory there is";
     SYS_getcpu: Allow, "C libraries with threads";
-    SYS_statmount: Refuse(AsAbsent), "what is mounted is not the run's to know";
-    SYS_listmount: Refuse(AsAbsent), "what is mounted is not the run's to know";
+    SYS_statmount: Refuse(AsAbsent), "the run must not learn the mounts";
+    SYS_listmount: Refuse(AsAbsent), "the run must not learn the mounts";
     SYS_lsm_get_self_attr: Refuse(AsAbsent), "C libraries probe for it";
-    SYS_lsm_set_self_attr: Refuse(AsAbsent), "its guards are not the run's to change";
+    SYS_lsm_set_self_attr: Refuse(AsAbsent), "the run must not change its guards";
     SYS_lsm_list_modules: Refuse(AsAbsent), "C libraries probe for it";
-    SYS_seccomp: Refuse(Quietly), "its guards are not the run's to change";
-    SYS_landlock_create_ruleset: Refuse(AsAbsent), "its guards are not the run's to change";
-    SYS_landlock_add_rule: Refuse(AsAbsent), "its guards are not the run's to change";
-    SYS_landlock_restrict_self: Refuse(AsAbsent), "its guards are not the run's to change";
+    SYS_seccomp: Refuse(Quietly), "the run must not change its guards";
+    SYS_landlock_create_ruleset: Refuse(AsAbsent), "the run must not change its guards";
+    SYS_landlock_add_rule: Refuse(AsAbsent), "the run must not change its guards";
+    SYS_landlock_restrict_self: Refuse(AsAbsent), "the run must not change its guards";
     SYS_semget: Refuse(Quietly), "shared with every process of the user, and outlives the run";
     SYS_semop: Refuse(Quietly), "as semget";
     SYS_semtimedop: Refuse(Quietly), "as semget";
@@ -47,7 +47,7 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_vhangup: Refuse(Quietly), "hangs up a terminal";
 };
 
-/// What only an attempt on the machine calls: privileged, or a large part of the kernel.
+/// Calls that indicate an attack on the machine: privileged, or a large part of the kernel.
 pub(super) const ATTEMPTS: &[Call] = calls! {
     SYS_mount: Refuse(Told(Kernel)), "changes what is mounted";
     SYS_umount2: Refuse(Told(Kernel)), "changes what is mounted";
@@ -64,7 +64,7 @@ pub(super) const ATTEMPTS: &[Call] = calls! {
     SYS_unshare: Refuse(Told(Kernel)), "a namespace gives privileges within it";
     SYS_setns: Refuse(Told(Kernel)), "enters a namespace";
     SYS_bpf: Refuse(Told(Kernel)), "programs in the kernel";
-    SYS_io_uring_setup: Refuse(ToldAsAbsent(Kernel)), "calls that no filter sees; libraries probe for it";
+    SYS_io_uring_setup: Refuse(ToldAsAbsent(Kernel)), "operations that no filter sees; libraries probe for it";
     SYS_io_uring_enter: Refuse(AsAbsent), "needs io_uring_setup";
     SYS_io_uring_register: Refuse(AsAbsent), "needs io_uring_setup";
     SYS_perf_event_open: Refuse(Told(Kernel)), "watches other processes and the kernel";

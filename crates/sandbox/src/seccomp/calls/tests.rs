@@ -122,8 +122,8 @@ fn what_changes_metadata_depends_on_the_policy() {
     }
 }
 
-/// Calls that may be made and name no path. One that names a path belongs into the recorder's table
-/// (`record/calls.rs`): else a template would not notice that what it was made from has changed.
+/// Permitted calls that name no path. Those that name one belong in the recorder's table
+/// (`record/calls.rs`): otherwise a template would not notice that its files have changed.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
 const WITHOUT_PATH: &[&str] = &[

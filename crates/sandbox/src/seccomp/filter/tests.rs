@@ -1,9 +1,9 @@
-//! The filter, run here instruction by instruction, says what the table says.
+//! Interprets the filter and checks that it gives the answers of the table.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
 
-/// A call as the kernel shows it to a filter (linux/seccomp.h, `struct seccomp_data`).
+/// A call as the kernel passes it to a filter (linux/seccomp.h, `struct seccomp_data`).
 struct Called {
     number: u32,
     arch: u32,
@@ -96,7 +96,7 @@ fn call(number: libc::c_long, args: &[u64]) -> Called {
     }
 }
 
-/// What the filter for a policy makes of a call.
+/// The answer of a policy's filter to a call.
 fn verdict(policy: &Seccomp, number: libc::c_long, args: &[u64]) -> u32 {
     let program = compile(policy, For::Process(OWN_PID), Ask::Listener).unwrap();
     call(number, args).verdict(&program)
@@ -161,7 +161,7 @@ fn another_architectures_entry_ends_the_process_and_x32_is_refused() {
 #[test]
 fn threads_are_made_and_processes_are_not() {
     let alone = compile(&policy(false, false), For::Process(OWN_PID), Ask::Nobody).unwrap();
-    // Without a listener, the filter decides; with one, it is asked about all.
+    // Without a listener, the filter decides; with one, the filter asks it about all.
     let clone = |flags: u64| {
         assert_eq!(plain(libc::SYS_clone, &[flags]), ASKS);
         call(libc::SYS_clone, &[flags]).verdict(&alone)
@@ -210,7 +210,7 @@ fn a_signal_goes_to_the_process_itself_only() {
         libc::SYS_rt_tgsigqueueinfo,
     ] {
         assert_eq!(plain(number, &[own, 9, 9]), ALLOW);
-        // What a register may hold beside an int is nothing to the kernel.
+        // The kernel ignores the upper half of a register for an int.
         assert_eq!(plain(number, &[own | 7 << 32, 9, 9]), ALLOW);
         for other in [0, 1, own + 1, minus_one, u64::MAX, minus_one - own + 1] {
             assert_eq!(plain(number, &[other, 9, 9]), ASKS, "{other}");

@@ -18,7 +18,7 @@ const THREADS: usize = 3 * CALLS_A_ROUND;
 /// A process of [`THREADS`] threads that each make a call that is refused.
 fn calls_at_once(channel: BorrowedFd<'_>) -> ! {
     static BEGIN: AtomicBool = AtomicBool::new(false);
-    // Threads of before, as the host does not answer yet.
+    // Made before the host answers calls.
     for _ in 0..THREADS {
         std::thread::spawn(|| {
             while !BEGIN.load(Ordering::Relaxed) {
@@ -42,7 +42,7 @@ fn calls_at_once(channel: BorrowedFd<'_>) -> ! {
     }
 }
 
-/// A process that ends with the test, however that ends.
+/// A process that is killed when the test ends, also by a panic.
 struct Ends(Pid);
 
 impl Drop for Ends {
@@ -65,7 +65,7 @@ fn all_wait(process: Pid) -> bool {
 #[test]
 fn one_round_answers_no_more_than_its_share() {
     let (host, process) = channel_pair().unwrap();
-    // SAFETY: the child makes system calls and threads, for which the C library is whole in a
+    // SAFETY: the child only makes system calls and threads, for which the C library is usable in a
     // fork, and is killed.
     let child = match unsafe { fork() }.unwrap() {
         ForkResult::Child => calls_at_once(process.as_fd()),
@@ -91,6 +91,6 @@ fn one_round_answers_no_more_than_its_share() {
     assert!(listener.serve(PollFlags::POLLIN, &mut |_, _| answered += 1));
     assert_eq!(answered, CALLS_A_ROUND);
     drop(child);
-    // Nobody is left behind the filter.
+    // No process is left behind the filter.
     assert!(!listener.serve(listener.ready(), &mut |_, _| {}));
 }

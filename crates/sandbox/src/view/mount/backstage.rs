@@ -1,4 +1,4 @@
-//! What is kept backstage, to be mounted from there, and how nobody sees it afterwards.
+//! Keeps mount sources backstage, and hides them afterwards.
 
 use std::os::fd::RawFd;
 
@@ -30,7 +30,7 @@ pub(super) fn stash(base: RawFd, stashed: &Stashed) -> nix::Result<()> {
             libc::MOUNT_ATTR_RDONLY
         };
     let tree = match clone_tree(source, stashed.whole) {
-        // What the process's user could not reach outside either: an empty place is left.
+        // The process's user could not reach it outside either: it stays an empty file.
         Err(Errno::EACCES | Errno::ENOENT | Errno::ENOTDIR) if !stashed.directory => return Ok(()),
         other => other?,
     };
@@ -41,7 +41,7 @@ pub(super) fn stash(base: RawFd, stashed: &Stashed) -> nix::Result<()> {
     result
 }
 
-/// Covers [`BACKSTAGE`], which is the working directory, with an empty directory, and leaves it.
+/// Mounts an empty directory over [`BACKSTAGE`], the working directory, and leaves it.
 pub(super) fn hide_backstage() -> nix::Result<()> {
     mount(Some(COVER), BACKSTAGE, None, libc::MS_BIND, None)?;
     nix::unistd::chdir(c"/")

@@ -1,4 +1,4 @@
-//! The single calls that mount, copy mounts and change what they permit.
+//! Wrappers of the single calls that mount, clone mounts and set their attributes.
 
 use std::ffi::CStr;
 use std::os::fd::RawFd;
@@ -8,7 +8,7 @@ use nix::libc::{self, c_long, c_uint, c_ulong};
 
 use crate::{Inode, system_calls};
 
-/// What is mounted is nobody's way to more rights.
+/// Flags of every mount: it must not grant privileges.
 pub(super) const ALWAYS: c_ulong = libc::MS_NOSUID | libc::MS_NODEV;
 
 pub(super) fn mount(
@@ -47,12 +47,12 @@ pub(super) fn unmount(target: &CStr) -> nix::Result<()> {
     .map(drop)
 }
 
-/// Mounts what is mounted at `source` at `at`, too, with all below it, and as little writable.
+/// Bind-mounts `source` at `at`, with all mounts below it and the same attributes.
 pub(super) fn bind(source: &CStr, at: &CStr) -> nix::Result<()> {
     mount(Some(source), at, None, libc::MS_BIND | libc::MS_REC, None)
 }
 
-/// A copy of the mounts at `source` that is not attached anywhere. Links are not followed.
+/// A detached copy of the mounts at `source`. Links are not followed.
 pub(super) fn clone_tree(source: &CStr, whole: bool) -> nix::Result<RawFd> {
     let recursive = if whole {
         libc::AT_RECURSIVE as c_uint
@@ -111,7 +111,7 @@ pub(super) fn set_attributes(
     Errno::result(result).map(drop)
 }
 
-/// Whether a file is the one that it has to be: `ESTALE` where its path leads to another by now.
+/// Checks that a file has the wanted inode: `ESTALE` if its path by now leads to another file.
 pub(super) fn is_inode(file: RawFd, wanted: Option<Inode>) -> nix::Result<()> {
     let Some(wanted) = wanted else { return Ok(()) };
     // SAFETY: all zeros is a valid stat.

@@ -1,4 +1,4 @@
-//! An entry of the private root: made, and given back what is too strict for it.
+//! Makes entries of the private root, and clears mount attributes that are too strict for them.
 
 use std::ffi::CStr;
 
@@ -37,7 +37,7 @@ pub(super) fn make(entry: &Entry, prepared: &PreparedView) -> nix::Result<()> {
             let mut flags = libc::MS_BIND;
             if *directory {
                 make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE)?;
-                // Without what is mounted below, a user namespace refuses.
+                // In a user namespace, a bind mount without the mounts below it fails.
                 flags |= libc::MS_REC;
             } else {
                 make_file(at)?;
@@ -47,8 +47,8 @@ pub(super) fn make(entry: &Entry, prepared: &PreparedView) -> nix::Result<()> {
                 Some(_) => mount_inode(source, at, *directory, *inode),
             };
             match mounted {
-                // What the process's user could not reach outside either, or what is gone by now:
-                // an empty place is left.
+                // The process's user could not reach it outside either, or it has been removed or
+                // replaced: an empty file or directory is left.
                 Err(Errno::EACCES | Errno::ENOENT | Errno::ENOTDIR | Errno::ESTALE) => Ok(()),
                 other => other,
             }
@@ -56,7 +56,7 @@ pub(super) fn make(entry: &Entry, prepared: &PreparedView) -> nix::Result<()> {
     }
 }
 
-/// Mounts what is at `source` at `at`, where that is the file that it has to be.
+/// Mounts `source` at `at`, if it has the wanted inode.
 fn mount_inode(source: &CStr, at: &CStr, whole: bool, inode: Option<Inode>) -> nix::Result<()> {
     let tree = clone_tree(source, whole)?;
     let attached = is_inode(tree, inode).and_then(|()| attach(tree, libc::AT_FDCWD, at));
@@ -64,7 +64,7 @@ fn mount_inode(source: &CStr, at: &CStr, whole: bool, inode: Option<Inode>) -> n
     attached
 }
 
-/// Takes back what is too strict for an entry.
+/// Clears the attributes that are too strict for an entry.
 pub(super) fn release(entry: &Entry) -> nix::Result<()> {
     let (at, cleared) = match entry {
         Entry::Temp { at } => (at, libc::MOUNT_ATTR_RDONLY),
@@ -76,7 +76,7 @@ pub(super) fn release(entry: &Entry) -> nix::Result<()> {
         }
     };
     match set_attributes(libc::AT_FDCWD, at, libc::MOUNT_ATTR_NOEXEC, cleared, false) {
-        // Not mounted, because it could not be.
+        // It could not be mounted (`make`).
         Err(Errno::EINVAL) => Ok(()),
         other => other,
     }

@@ -1,4 +1,4 @@
-//! Directories and files of the private root: made, and opened.
+//! Makes and opens directories and files of the private root.
 
 use std::ffi::CStr;
 use std::os::fd::RawFd;

@@ -1,4 +1,4 @@
-//! What a fork mounts anew in the private root of the process that it was forked from.
+//! What a fork mounts anew in its template's private root.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::RawFd;
@@ -15,7 +15,7 @@ use crate::error::{Failure, Step};
 use crate::system_calls;
 use crate::view::renewal::{BACKSTAGE, Mounts, RUN, Renewal, kept as kept_name, upper_of_first};
 
-/// What of the mounts a process has made that its forks make anew.
+/// The mounts of a process that its forks make anew.
 pub(crate) struct Renewed {
     mounts: Mounts,
     temp: TempMount,
@@ -25,18 +25,18 @@ pub(crate) struct Renewed {
 struct TempMount {
     at: CString,
     options: CString,
-    /// What is mounted below it: source and place.
+    /// What is mounted below it: source and mount point.
     kept: Vec<(CString, CString)>,
-    /// Whether it shows what is in the first one.
+    /// Whether the first directory's contents show through.
     over: bool,
 }
 
 impl Renewal {
-    /// Gives up the mounts of the calling process that its forks are to make anew: what it wrote is
-    /// part of what they see, and is not written any more.
+    /// Unmounts what the forks of the calling process make anew. Its writes stay visible to the
+    /// forks and no longer change.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the failed system call.
     pub(crate) fn settle(&self) -> io::Result<Renewed> {
         let text = |bytes: &[u8]| CString::new(bytes).map_err(io::Error::from);
         let is_empty = |path: &OsStr, but: Option<&[u8]>| {
@@ -72,8 +72,8 @@ impl Renewal {
     }
 }
 
-/// Makes the mounts of a fork, whose working directory is [`BACKSTAGE`] as its maker's is, in a
-/// mount namespace of its own. Gives the directory of its layer, where it has one.
+/// Makes the mounts of a fork in its own mount namespace. Its working directory is [`BACKSTAGE`],
+/// like its template's. Returns the directory of its layer, if it has one.
 pub(crate) fn renew(renewed: &Renewed) -> Result<Option<RawFd>, Failure> {
     let namespace = c_long::from(libc::CLONE_NEWNS);
     // SAFETY: no pointer is passed.

@@ -1,4 +1,4 @@
-//! The project: mounted as it is, or under layers that take the writes.
+//! Mounts the project, as it is or under layers that take the writes.
 
 use std::os::fd::RawFd;
 
@@ -11,8 +11,8 @@ use crate::raw_descriptors;
 use crate::view::renewal::{COVER, LayerMount, MountKind, Mounts};
 use crate::view::tree::DIRECTORY_MODE;
 
-/// Mounts the project, from what is kept in the working directory, which is
-/// [`BACKSTAGE`](crate::view::renewal::BACKSTAGE). Where there is a layer, gives its directory.
+/// Mounts the project from the working directory, which is
+/// [`BACKSTAGE`](crate::view::renewal::BACKSTAGE). Returns the layer's directory, if there is one.
 pub(super) fn mount_project(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
     let store = match &mounts.kind {
         MountKind::Bind { source } => {
@@ -37,8 +37,7 @@ pub(super) fn mount_project(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
             for (index, part) in parts.iter().enumerate() {
                 match layer_part(part, *user_xattr) {
                     Ok(()) => {}
-                    // The project itself has to have its layer; what is mounted below it can do
-                    // without.
+                    // Only the project itself must have a layer; mounts below it can do without.
                     Err(_) if index > 0 => bind(&part.source, &part.at)?,
                     Err(errno) => return Err(errno),
                 }
@@ -51,7 +50,7 @@ pub(super) fn mount_project(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
     }
     if let Some(at) = &mounts.sealed {
         match bind(COVER, at) {
-            // The place for it is gone since the template was made.
+            // The mount point was removed after the template was made.
             Err(Errno::ENOENT) => {
                 match make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE) {
                     Err(Errno::EEXIST) => {}
@@ -84,14 +83,14 @@ fn layer_part(part: &LayerMount, user_xattr: bool) -> nix::Result<()> {
     )
 }
 
-/// The upper directory shows as the project's own: its owner and mode are to be the same.
+/// Gives the upper directory the owner and mode of the project's, since it shows in its place.
 fn own(part: &LayerMount, in_user_namespace: bool) -> nix::Result<()> {
     // SAFETY: a C string that outlives the call.
     let result =
         unsafe { libc::fchownat(libc::AT_FDCWD, part.upper.as_ptr(), part.uid, part.gid, 0) };
     match Errno::result(result) {
         Ok(_) => {}
-        // Another user's, which is none in the namespace: shown as the process's own.
+        // The owner is not mapped in the namespace: the directory shows as the process's own.
         Err(Errno::EINVAL | Errno::EPERM) if in_user_namespace => {}
         Err(errno) => return Err(errno),
     }
