@@ -15,12 +15,12 @@ const LINKS_MAX: usize = 40;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
     path: PathBuf,
-    found: Option<Found>,
+    found: Option<ResolvedPath>,
 }
 
 /// What was looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct ResolvedPath {
     pub(crate) place: Place,
     /// The links that lead there.
     pub(crate) links: Vec<Link>,
@@ -58,7 +58,7 @@ impl Shown {
                 .filter(|way| Inode::of_metadata(&way.metadata) == place.inode())
                 .map_or_else(Vec::new, |way| way.links)
         };
-        let found = Some(Found { place, links });
+        let found = Some(ResolvedPath { place, links });
         Self { path, found }
     }
 
@@ -81,7 +81,7 @@ impl Shown {
     }
 
     /// What was looked up; `None` for a path of the system.
-    pub(crate) fn found_as(&self) -> Option<&Found> {
+    pub(crate) fn found_as(&self) -> Option<&ResolvedPath> {
         self.found.as_ref()
     }
 }

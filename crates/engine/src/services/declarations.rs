@@ -21,12 +21,12 @@ pub(crate) struct Declarations {
     /// `extra.altair-eval.services`, if there is such a list; `Err` says what is wrong with it.
     pub manifest: Option<Result<Vec<Service>, String>>,
     /// Services found in the environment.
-    pub environment: Vec<Found>,
+    pub environment: Vec<DeclaredService>,
 }
 
 /// A service that was found, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct DeclaredService {
     /// The service.
     #[serde(serialize_with = "as_text")]
     pub service: Service,
@@ -71,12 +71,12 @@ impl Declarations {
     }
 
     /// The same, with where each was found.
-    pub(crate) fn found(&self) -> Result<Vec<Found>, String> {
+    pub(crate) fn found(&self) -> Result<Vec<DeclaredService>, String> {
         Ok(match &self.manifest {
             Some(manifest) => manifest
                 .clone()?
                 .into_iter()
-                .map(|service| Found {
+                .map(|service| DeclaredService {
                     service,
                     from: format!("extra.altair-eval.services ({MANIFEST})").into(),
                 })

@@ -20,7 +20,7 @@ use altair_sandbox::{Connections, LocalSocket};
 
 pub(crate) use address::declared;
 pub(crate) use declarations::Declarations;
-pub use declarations::Found;
+pub use declarations::DeclaredService;
 pub(crate) use resolve::resolve;
 pub(crate) use variables::Variables;
 

@@ -107,14 +107,14 @@ fn is_of_daemon(path: &Path) -> bool {
 }
 
 /// A socket's location, and whether a socket is there; `None` if nothing is.
-type Found = (LocalSocket, Option<bool>);
+type FoundSocket = (LocalSocket, Option<bool>);
 
 /// The sockets among `services`, in order.
 fn sockets(
     services: &[Service],
     user: Option<RunAs>,
     until: Instant,
-) -> Result<VecDeque<Found>, String> {
+) -> Result<VecDeque<FoundSocket>, String> {
     let paths: Vec<PathBuf> = services
         .iter()
         .filter_map(|service| match service {

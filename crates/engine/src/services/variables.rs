@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::kind::Kind;
-use super::{Found, Service, url};
+use super::{DeclaredService, Service, url};
 
 /// The variables of an application.
 pub(crate) trait Variables {
@@ -51,7 +51,7 @@ const KINDS: &[&str] = &["CONNECTION", "DRIVER"];
 
 /// The services that variables name. Unreadable values are skipped: only the application knows how
 /// to read them.
-pub(super) fn services(variables: &dyn Variables) -> Vec<Found> {
+pub(super) fn services(variables: &dyn Variables) -> Vec<DeclaredService> {
     let mut found = Finder {
         variables,
         found: Vec::new(),
@@ -145,7 +145,7 @@ fn is_prefix(text: &str) -> bool {
 
 struct Finder<'a> {
     variables: &'a dyn Variables,
-    found: Vec<Found>,
+    found: Vec<DeclaredService>,
 }
 
 impl Finder<'_> {
@@ -176,7 +176,7 @@ impl Finder<'_> {
                 return;
             }
             if !self.found.iter().any(|found| found.service == service) {
-                self.found.push(Found {
+                self.found.push(DeclaredService {
                     service,
                     from: Arc::clone(&from),
                 });

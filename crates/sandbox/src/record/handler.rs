@@ -10,7 +10,7 @@ use super::calls::{OPAQUE, paths_of};
 use super::context::{ARCHITECTURE, Context, Info, USER_DISPATCH};
 use super::kernel::{self, Call, PR_SET_DISPATCH};
 use super::log;
-use super::sight::{Entry, Found, Sight};
+use super::sight::{Entry, SeenFile, Sight};
 use super::{Unseen, paths, signals};
 
 /// The bit in a call's number that marks the x32 ABI (asm/unistd.h).
@@ -185,7 +185,7 @@ fn by_descriptor(sight: Sight, descriptor: usize) {
     let entry = Entry {
         at_ns: kernel::now(),
         found: None,
-        directory: Some(Found::new(&stat).id),
+        directory: Some(SeenFile::new(&stat).id),
         sight,
         stays_at_links: false,
         done: true,

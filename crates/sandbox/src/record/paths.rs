@@ -11,7 +11,7 @@ use super::calls::{Links, PathCall, What};
 use super::handler::make;
 use super::kernel::{self, Call};
 use super::log::{self, Place};
-use super::sight::{Entry, Found, Sight};
+use super::sight::{Entry, SeenFile, Sight};
 
 /// Makes a call that names one or two paths.
 #[inline]
@@ -106,7 +106,7 @@ impl Wanted {
             0
         };
         let found = match kernel::stat_at(self.start, path, flags) {
-            Ok(stat) => Some(Found::new(&stat)),
+            Ok(stat) => Some(SeenFile::new(&stat)),
             Err(ENOENT | ENOTDIR | ELOOP | EACCES | ENAMETOOLONG) => None,
             // The pointer or the descriptor is invalid: the call itself will fail.
             Err(EFAULT | EBADF) => return None,
@@ -121,7 +121,7 @@ impl Wanted {
         let directory = match self.start {
             _ if *first == b'/' => None,
             AT_FDCWD => None,
-            descriptor => Some(Found::new(&kernel::stat_of(descriptor).ok()?)),
+            descriptor => Some(SeenFile::new(&kernel::stat_of(descriptor).ok()?)),
         };
         if directory.is_some_and(|directory| directory.kind() != S_IFDIR) {
             return None;

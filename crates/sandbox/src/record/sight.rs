@@ -70,12 +70,12 @@ pub(super) type DirectoryId = (u64, u64);
 /// What the kernel reported about a file.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(super) struct Found {
+pub(super) struct SeenFile {
     pub identity: Identity,
     pub id: DirectoryId,
 }
 
-impl Found {
+impl SeenFile {
     #[inline]
     pub(super) fn new(stat: &stat) -> Self {
         let is_directory = stat.st_mode & S_IFMT == S_IFDIR;
@@ -112,7 +112,7 @@ pub(super) struct Entry {
     /// The time before the look, in nanoseconds since 1970.
     pub at_ns: i64,
     /// `None`: it did not exist.
-    pub found: Option<Found>,
+    pub found: Option<SeenFile>,
     /// What a relative path starts at; `None`: the working directory.
     pub directory: Option<DirectoryId>,
     pub sight: Sight,

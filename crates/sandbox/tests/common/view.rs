@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use altair_sandbox::{
-    Change, ChangeKind, Connections, Ended, Launch, Limits, Place as Found, Policy, Privileges,
-    Project, Shown, Status, Temp, View, Writes,
+    Change, ChangeKind, Connections, Ended, Launch, Limits, Place, Policy, Privileges, Project,
+    Shown, Status, Temp, View, Writes,
 };
 use nix::libc;
 use tempfile::TempDir;
@@ -31,8 +31,8 @@ const SYSTEM: &[&str] = &[
 
 pub const MIB: u64 = 1 << 20;
 
-pub fn found(path: impl AsRef<Path>) -> Found {
-    Found::find(path.as_ref()).unwrap()
+pub fn found(path: impl AsRef<Path>) -> Place {
+    Place::find(path.as_ref()).unwrap()
 }
 
 pub fn later() -> Instant {
