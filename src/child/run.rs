@@ -13,6 +13,7 @@ use altair_engine::channel::{
 };
 use altair_engine::encode::encode_value;
 use altair_engine::exit_codes::BROKEN;
+use altair_engine::file_changes::timestamp;
 use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_engine::redaction::is_secret;
 
@@ -151,10 +152,12 @@ impl Going {
         };
         let guards: ToldStates = guards.into_iter().chain(ini).collect();
         let boot_us = micros(began);
+        let boot_ended = timestamp();
         let ready = |guards| Message::Ready {
             boot_us,
             guards,
             entered_ns,
+            boot_ended,
         };
         let sent = match &layer {
             Some(layer) => voice.send_with(&ready(guards.clone()), layer),

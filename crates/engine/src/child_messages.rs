@@ -1,11 +1,12 @@
 //! The messages of a child, as far as they are plausible.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::EvalError;
 use crate::blocked::Refused;
 use crate::channel::{Ending, Message, Report};
 use crate::encode::shorten;
+use crate::file_changes::timestamp;
 use crate::guards::{Insisted, ToldStates, shortened, unmet};
 use crate::launch::Unloaded;
 use crate::queries::CollectedQueries;
@@ -30,6 +31,8 @@ pub(crate) struct ChildMessages {
     pub ready: Option<(u64, ToldStates)>,
     /// When the host received `ready`.
     pub ready_at: Option<Instant>,
+    /// When boot was over, by [`timestamp`].
+    pub boot_ended: Option<Duration>,
     pub stopped: Option<(Phase, Option<Location>, u64)>,
     pub report: Option<Report>,
     /// The states of the guards that the child applied before boot.
@@ -105,6 +108,7 @@ impl ChildMessages {
                 boot_us,
                 guards,
                 entered_ns,
+                boot_ended,
             } => {
                 // States reported before the application ran cannot be replaced after boot.
                 let mut guards = own(guards);
@@ -119,6 +123,7 @@ impl ChildMessages {
                 self.report = None;
                 self.ready = Some((boot_us, guards));
                 self.ready_at = Some(Instant::now());
+                self.boot_ended = Some(boot_ended.min(timestamp()));
                 self.entered_ns = self.entered_ns.or(entered_ns);
             }
             Message::Variables(variables) if self.variables.is_empty() => {
@@ -200,6 +205,7 @@ mod tests {
             boot_us: 1,
             guards,
             entered_ns: None,
+            boot_ended: Duration::ZERO,
         }
     }
 

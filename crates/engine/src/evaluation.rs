@@ -387,14 +387,18 @@ impl Evaluation {
         } = run;
         let layer = ended.layer.take();
         let until = (self.deadline() + GRACE).max(Instant::now()) + AFTERWARDS;
-        let file_changes = file_changes::on_top(boot.changes.as_ref(), layer.as_ref(), until);
+        let since = heard.boot_ended.filter(|_| !origin.is_fork());
+        let mut changes = file_changes::of_run(boot.changes.as_ref(), layer.as_ref(), since, until);
+        if let (true, Some(changes), Some(layer)) = (self.request.diff, &mut changes, &layer) {
+            file_changes::add_diffs(changes, layer);
+        }
         boot.precede(&mut ended, &mut heard, origin == Origin::First);
         Evidence {
             ended,
             heard,
             guards,
             context: self.words(layer.is_some() || self.request.allow_writes, private_root),
-            file_changes,
+            file_changes: changes,
             started_ns: self.began.ns,
             elapsed: self.began.at.elapsed(),
             ended_at,

@@ -1,27 +1,92 @@
 //! `diagnostics.file_changes`: what a run did to its throwaway layer.
 
-use std::path::Path;
-use std::time::Instant;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use altair_sandbox::{Change, ChangeKind, Changes, Layer};
+use altair_sandbox::{Change, ChangeKind, Changes, Contents, Layer, Listed};
+use nix::time::{ClockId, clock_gettime};
+use similar::{Algorithm, TextDiff};
 
-use crate::result::{FileChange, FileChanges};
+use crate::result::{BootChanges, FileChange, FileChanges};
 
 /// Changes to show; the others are only counted.
 pub const SHOWN: usize = 100;
+/// Bytes of a file that is compared as text.
+const TEXT_MAX_BYTES: u64 = 64 << 10;
+/// Bytes of all diffs of a run.
+const DIFFS_MAX_BYTES: usize = 32 << 10;
+/// Time limit for one diff. After it the rest of a file counts as replaced.
+const DIFF_PATIENCE: Duration = Duration::from_millis(50);
+/// Time limit for reading and comparing all files.
+const DIFFS_PATIENCE: Duration = Duration::from_millis(500);
 
-/// The changes in a layer, as far as they are found by `until`; `None` if there are none.
-pub(crate) fn list(layer: &Layer, until: Instant) -> Option<FileChanges> {
-    shown(&layer.changes(SHOWN, until))
+/// The time since the epoch by the clock of the kernel's timestamps.
+#[must_use]
+pub fn timestamp() -> Duration {
+    let now = clock_gettime(ClockId::CLOCK_REALTIME_COARSE);
+    now.map_or(Duration::ZERO, Duration::from)
 }
 
-fn shown(changes: &Changes) -> Option<FileChanges> {
-    if changes.first.is_empty() && changes.more == 0 && !changes.incomplete {
-        return None;
+/// The changes in a layer found by `until`; `None` if there are none.
+pub(crate) fn list(layer: &Layer, until: Instant) -> Option<FileChanges> {
+    let changes = layer.changes(SHOWN, None, until);
+    non_empty(listed(&changes.late, changes.incomplete))
+}
+
+/// What a run changed, apart from what boot changed.
+///
+/// `boot` holds the changes of a template's boot, whose layer is below the run's. In a run that booted
+/// by itself both are in one layer, and `since` is when its boot was over.
+pub(crate) fn of_run(
+    boot: Option<&FileChanges>,
+    layer: Option<&Layer>,
+    since: Option<Duration>,
+    until: Instant,
+) -> Option<FileChanges> {
+    let changes = layer
+        .map(|layer| layer.changes(SHOWN, since, until))
+        .unwrap_or_default();
+    let run = listed(&changes.late, changes.incomplete);
+    let own_boot = listed(&changes.early, false);
+    let boot = standing(boot.unwrap_or(&own_boot), &run, &changes);
+    non_empty(FileChanges {
+        incomplete: run.incomplete || boot.incomplete,
+        boot: boot_changes(boot),
+        ..run
+    })
+}
+
+/// The changes of boot that the run has left alone.
+fn standing(boot: &FileChanges, run: &FileChanges, changes: &Changes) -> FileChanges {
+    let name = |change: &FileChange| PathBuf::from(change.path.trim_end_matches('/'));
+    let stands = |change: &&FileChange| {
+        let path = name(change);
+        let is_of_run = run.each().any(|own| name(own) == path);
+        !is_of_run && !changes.undone.iter().any(|gone| path.starts_with(gone))
+    };
+    let list = |boot: &[FileChange]| boot.iter().filter(stands).cloned().collect();
+    FileChanges {
+        created: list(&boot.created),
+        modified: list(&boot.modified),
+        deleted: list(&boot.deleted),
+        ..boot.clone()
     }
+}
+
+fn boot_changes(boot: FileChanges) -> Option<BootChanges> {
+    let count = boot.each().count() as u64 + boot.more.unwrap_or(0);
+    (count > 0).then_some(BootChanges {
+        count,
+        created: boot.created,
+        modified: boot.modified,
+        deleted: boot.deleted,
+    })
+}
+
+fn listed(changes: &Listed, incomplete: bool) -> FileChanges {
     let mut shown = FileChanges {
         more: (changes.more > 0).then_some(changes.more),
-        incomplete: changes.incomplete,
+        incomplete,
         ..FileChanges::default()
     };
     for change in &changes.first {
@@ -32,54 +97,11 @@ fn shown(changes: &Changes) -> Option<FileChanges> {
         };
         list.push(display(change));
     }
-    Some(shown)
+    shown
 }
 
-/// Combines the changes made by boot with a run's changes in a layer on top, as if the run had made
-/// both.
-pub(crate) fn on_top(
-    boot: Option<&FileChanges>,
-    layer: Option<&Layer>,
-    until: Instant,
-) -> Option<FileChanges> {
-    let changes = layer
-        .map(|layer| layer.changes(SHOWN, until))
-        .unwrap_or_default();
-    let run = shown(&changes);
-    let Some(boot) = boot else {
-        return run;
-    };
-    let run = run.unwrap_or_default();
-    let stands = |change: &&FileChange| {
-        let path = change.path.trim_end_matches('/');
-        let is_of_run = [&run.created, &run.modified, &run.deleted]
-            .iter()
-            .any(|list| {
-                list.iter()
-                    .any(|own| own.path.trim_end_matches('/') == path)
-            });
-        !is_of_run
-            && !changes
-                .undone
-                .iter()
-                .any(|gone| Path::new(path).starts_with(gone))
-    };
-    let with = |boot: &[FileChange], own: &[FileChange]| {
-        let mut all: Vec<FileChange> = boot.iter().filter(stands).chain(own).cloned().collect();
-        all.sort_by(|a, b| a.path.cmp(&b.path));
-        all
-    };
-    let all = FileChanges {
-        created: with(&boot.created, &run.created),
-        modified: with(&boot.modified, &run.modified),
-        deleted: with(&boot.deleted, &run.deleted),
-        more: match boot.more.unwrap_or(0) + run.more.unwrap_or(0) {
-            0 => None,
-            more => Some(more),
-        },
-        incomplete: boot.incomplete || run.incomplete,
-    };
-    (all != FileChanges::default()).then_some(all)
+fn non_empty(changes: FileChanges) -> Option<FileChanges> {
+    (changes != FileChanges::default()).then_some(changes)
 }
 
 fn display(change: &Change) -> FileChange {
@@ -90,5 +112,145 @@ fn display(change: &Change) -> FileChange {
     FileChange {
         path,
         size: change.size,
+        diff: None,
+    }
+}
+
+/// Adds unified diffs to the run's own changes of text files, modified ones first, as far as they fit.
+pub(crate) fn add_diffs(changes: &mut FileChanges, layer: &Layer) {
+    let until = Instant::now() + DIFFS_PATIENCE;
+    let FileChanges {
+        created,
+        modified,
+        deleted,
+        ..
+    } = changes;
+    let mut each: Vec<&mut FileChange> = modified
+        .iter_mut()
+        .chain(created)
+        .chain(deleted)
+        .filter(|change| !change.path.ends_with('/'))
+        .collect();
+    // A name that is not UTF-8 was made readable, and leads to no file then: it has no diff.
+    let paths = each
+        .iter()
+        .map(|change| PathBuf::from(&change.path))
+        .collect();
+    let mut left = DIFFS_MAX_BYTES;
+    let mut left_out = 0;
+    for (change, contents) in each
+        .iter_mut()
+        .zip(layer.contents(paths, TEXT_MAX_BYTES, until))
+    {
+        let Some(diff) = contents.and_then(|contents| unified(&change.path, &contents)) else {
+            continue;
+        };
+        match left.checked_sub(diff.len()) {
+            Some(rest) => {
+                left = rest;
+                change.diff = Some(diff);
+            }
+            None => left_out += 1,
+        }
+    }
+    changes.diffs_left_out = (left_out > 0).then_some(left_out);
+}
+
+/// A unified diff of two texts; `None` if one of them is not text, or nothing differs.
+fn unified(path: &str, contents: &Contents) -> Option<String> {
+    let Contents { before, after } = contents;
+    let (old, new) = (text(before.as_deref())?, text(after.as_deref())?);
+    if old == new {
+        return None;
+    }
+    // What is known of a path in a layer is hostile: it must not begin a line of its own.
+    let path = path.replace(|c: char| c.is_control(), "?");
+    let side = |prefix: &str, content: &Option<Vec<u8>>| match content {
+        Some(_) => format!("{prefix}/{path}"),
+        None => "/dev/null".to_owned(),
+    };
+    let diff = TextDiff::configure()
+        .algorithm(Algorithm::Myers)
+        .timeout(DIFF_PATIENCE)
+        .diff_lines(old, new);
+    let mut unified = diff.unified_diff();
+    Some(
+        unified
+            .context_radius(3)
+            .header(&side("a", before), &side("b", after))
+            .to_string(),
+    )
+}
+
+/// A file's text; a file that does not exist has none.
+fn text(content: Option<&[u8]>) -> Option<&str> {
+    let content = content.unwrap_or_default();
+    std::str::from_utf8(content)
+        .ok()
+        .filter(|text| !text.contains('\0'))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn contents(before: Option<&str>, after: Option<&str>) -> Contents {
+        let bytes = |text: Option<&str>| text.map(|text| text.as_bytes().to_vec());
+        Contents {
+            before: bytes(before),
+            after: bytes(after),
+        }
+    }
+
+    #[test]
+    fn a_diff_is_what_patch_takes() {
+        let changed = contents(Some("a\nb\nc\n"), Some("a\nB\nc\n"));
+        assert_eq!(
+            unified("src/x.php", &changed).unwrap(),
+            "--- a/src/x.php\n+++ b/src/x.php\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"
+        );
+        let created = contents(None, Some("new"));
+        assert_eq!(
+            unified("x", &created).unwrap(),
+            "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+new\n\\ No newline at end of file\n"
+        );
+        let deleted = contents(Some("old\n"), None);
+        assert_eq!(
+            unified("x", &deleted).unwrap(),
+            "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n"
+        );
+    }
+
+    #[test]
+    fn what_is_no_text_has_no_diff() {
+        assert_eq!(unified("x", &contents(Some("a"), Some("a"))), None);
+        assert_eq!(unified("x", &contents(Some("a\0"), Some("b"))), None);
+        let binary = Contents {
+            before: None,
+            after: Some(vec![0xff, 0xfe]),
+        };
+        assert_eq!(unified("x", &binary), None);
+        let forged = unified("x\n+++ b/y", &contents(None, Some("1\n"))).unwrap();
+        assert!(
+            forged.starts_with("--- /dev/null\n+++ b/x?+++ b/y\n@@"),
+            "{forged}"
+        );
+    }
+
+    #[test]
+    fn a_diff_that_takes_long_is_cut_short() {
+        let lines = |of: usize| {
+            (0..30_000)
+                .map(|n| format!("{}\n", n * of % 7))
+                .collect::<String>()
+        };
+        let began = Instant::now();
+        assert!(unified("x", &contents(Some(&lines(3)), Some(&lines(5)))).is_some());
+        assert!(
+            began.elapsed() < DIFF_PATIENCE * 20,
+            "{:?}",
+            began.elapsed()
+        );
     }
 }

@@ -24,7 +24,7 @@ mod error;
 mod evaluation;
 mod evaluator;
 pub mod exit_codes;
-mod file_changes;
+pub mod file_changes;
 mod freshness;
 #[cfg(fuzzing)]
 pub mod fuzzing;
@@ -65,8 +65,8 @@ pub use request::{
     Target, Timeout,
 };
 pub use result::{
-    Blocked, Diagnostics, EvalResult, FileChange, FileChanges, Location, Outcome, OutputTruncated,
-    Phase, Timings,
+    Blocked, BootChanges, Diagnostics, EvalResult, FileChange, FileChanges, Location, Outcome,
+    OutputTruncated, Phase, Timings,
 };
 pub use settings::IDLE;
 pub use warm::Pool;

@@ -110,6 +110,26 @@ pub struct FileChange {
     pub path: String,
     /// Bytes; for a removed file, its former size.
     pub size: u64,
+    /// The change as a unified diff, if the request asks for it and both sides are text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}
+
+/// What boot changed and the run has left alone, such as a framework's cache.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BootChanges {
+    /// How many changes there are.
+    pub count: u64,
+    /// As in [`FileChanges`]; in JSON only if it is verbose.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub created: Vec<FileChange>,
+    /// As in [`FileChanges`]; in JSON only if it is verbose.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub modified: Vec<FileChange>,
+    /// As in [`FileChanges`]; in JSON only if it is verbose.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deleted: Vec<FileChange>,
 }
 
 /// What a run did to its throwaway layer, each list sorted by path; at most a hundred entries in
@@ -129,6 +149,22 @@ pub struct FileChanges {
     /// `true` if the comparison took too long to finish: there may be further changes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
+    /// The number of text files whose diff did not fit, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diffs_left_out: Option<u64>,
+    /// What boot changed, if anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boot: Option<BootChanges>,
+}
+
+impl FileChanges {
+    /// The listed changes of the run itself.
+    pub fn each(&self) -> impl Iterator<Item = &FileChange> {
+        self.created
+            .iter()
+            .chain(&self.modified)
+            .chain(&self.deleted)
+    }
 }
 
 /// Further facts about a run. Serialises to `diagnostics`; keys appear only if they apply.

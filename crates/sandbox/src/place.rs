@@ -184,11 +184,7 @@ impl Place {
     /// As for [`Place::below`]; `EINVAL` if it is not a regular file, `EFBIG` if it has more than
     /// `most` bytes.
     pub fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
-        let (directory, name) = match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) => (point_below(self.descriptor(), parent)?, name),
-            _ => return Err(Errno::EINVAL.into()),
-        };
-        read_in(directory.as_fd(), name, most)
+        read_below(self.descriptor(), path, most)
     }
 }
 
@@ -230,6 +226,15 @@ pub(crate) fn point_below(directory: BorrowedFd<'_>, path: &Path) -> nix::Result
         found = openat(&found, name, flags, Mode::empty())?;
     }
     Ok(found)
+}
+
+/// Reads a regular file below a directory, as [`Place::read`] does.
+pub(crate) fn read_below(directory: BorrowedFd<'_>, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let (parent, name) = match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => (point_below(directory, parent)?, name),
+        _ => return Err(Errno::EINVAL.into()),
+    };
+    read_in(parent.as_fd(), name, most)
 }
 
 fn read_in(directory: BorrowedFd<'_>, name: &OsStr, most: u64) -> io::Result<Vec<u8>> {

@@ -6,8 +6,9 @@ mod common;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
-use altair_sandbox::{ChangeKind, Writes};
+use altair_sandbox::{ChangeKind, Listed, Writes};
 use common::view::{MIB, as_each_user, change, found, later, with_writes};
 use common::{LONG, supervision};
 use nix::libc;
@@ -158,12 +159,73 @@ fn a_layer_full_of_files_is_looked_at_within_bounds() {
         let mut child = place.launch(script, view).spawn().unwrap();
         let layer = child.take_layer().unwrap();
         child.supervise(supervision(LONG), &mut common::Recorder::default());
-        let changes = layer.changes(10, later());
-        assert_eq!(changes.first.len(), 10);
+        let changes = layer.changes(10, None, later());
+        assert_eq!(changes.early, Listed::default());
+        assert_eq!(changes.late.first.len(), 10);
         // Not entered from the 64th directory on, counting the project itself.
-        assert_eq!(changes.more, 3000 + 64 - 10);
+        assert_eq!(changes.late.more, 3000 + 64 - 10);
         assert!(!changes.incomplete);
-        assert_eq!(changes.first[0].path, Path::new("d"));
-        assert_eq!(changes.first[9].path, Path::new("d/d/d/d/d/d/d/d/d/d"));
+        assert_eq!(changes.late.first[0].path, Path::new("d"));
+        assert_eq!(changes.late.first[9].path, Path::new("d/d/d/d/d/d/d/d/d/d"));
+    });
+}
+
+#[test]
+fn changes_before_and_after_a_time_are_told_apart() {
+    as_each_user(|place| {
+        // A change cannot be made to look early: `touch -d` sets another time.
+        let script = "echo 2 > early; rm dir/one; sleep 0.05; date +%s%N; sleep 0.05; \
+             echo 3 > late; touch -d 2001-01-01 late";
+        let mut child = place.launch(script, place.view()).spawn().unwrap();
+        let layer = child.take_layer().unwrap();
+        let ended = child.supervise(supervision(LONG), &mut common::Recorder::default());
+        let between = Duration::from_nanos(common::stdout(&ended).trim().parse().unwrap());
+        let names = |changes: &Listed| -> Vec<_> {
+            let each = changes.first.iter();
+            each.map(|change| change.path.display().to_string())
+                .collect()
+        };
+        let all = layer.changes(10, None, later());
+        assert_eq!(names(&all.late), ["dir/one", "early", "late"]);
+        let parted = layer.changes(10, Some(between), later());
+        assert_eq!(names(&parted.early), ["dir/one", "early"]);
+        assert_eq!(names(&parted.late), ["late"]);
+    });
+}
+
+#[test]
+fn contents_are_read_before_and_after_and_nothing_else_is() {
+    as_each_user(|place| {
+        let script = "echo new > new; echo more >> file; rm dir/one; ln -s /etc/passwd link; mkfifo pipe; \
+             printf '%101s' x > large; rm dir/two; mkdir dir/two; ln -s .. dir/up";
+        let mut child = place.launch(script, place.view()).spawn().unwrap();
+        let layer = child.take_layer().unwrap();
+        child.supervise(supervision(LONG), &mut common::Recorder::default());
+        let read = |path: &str| {
+            let mut contents = layer.contents(vec![path.into()], 100, later());
+            let contents = contents.pop().unwrap();
+            contents.map(|contents| (contents.before, contents.after))
+        };
+        let bytes = |text: &str| Some(text.as_bytes().to_vec());
+        assert_eq!(read("new"), Some((None, bytes("new\n"))));
+        assert_eq!(
+            read("file"),
+            Some((bytes("content"), bytes("contentmore\n")))
+        );
+        assert_eq!(read("dir/one"), Some((bytes("1"), None)));
+        for other in [
+            "link",
+            "pipe",
+            "large",
+            "dir/two",
+            "dir",
+            "dir/up/file",
+            "../secret",
+            "dir/../file",
+        ] {
+            assert_eq!(read(other), None, "{other}");
+        }
+        let late = layer.contents(vec!["new".into()], 100, std::time::Instant::now());
+        assert_eq!(late, [None]);
     });
 }

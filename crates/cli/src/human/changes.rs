@@ -21,7 +21,7 @@ pub fn append(out: &mut String, changes: &FileChanges, theme: Theme) {
         .unwrap_or(u64::MAX)
         .saturating_add(more);
     if all == 0 {
-        return;
+        return of_boot(out, changes, theme);
     }
     let (what, them) = if all == 1 {
         ("change", "it")
@@ -44,10 +44,43 @@ pub fn append(out: &mut String, changes: &FileChanges, theme: Theme) {
             2,
             &format!("{} {}", theme.dim(kind), described(change)),
         );
+        if let Some(text) = &change.diff {
+            diff(out, text, theme);
+        }
     }
     let more = all.saturating_sub(u64::try_from(listed.min(NAMED)).unwrap_or(u64::MAX));
     if more > 0 {
         line(out, 2, &theme.dim(&format!("… and {more} more")));
+    }
+    if let Some(left_out) = changes.diffs_left_out {
+        let text = format!("the diffs of {left_out} more files do not fit");
+        line(out, 2, &theme.dim(&text));
+    }
+    of_boot(out, changes, theme);
+}
+
+/// Appends how much boot changed, such as a framework's cache.
+fn of_boot(out: &mut String, changes: &FileChanges, theme: Theme) {
+    let Some(boot) = &changes.boot else { return };
+    let what = if boot.count == 1 { "change" } else { "changes" };
+    let text = format!(
+        "not kept: {} {what} by the boot of the application",
+        boot.count
+    );
+    line(out, 1, &theme.dim(&text));
+}
+
+/// Appends a unified diff without its header, which repeats the path.
+fn diff(out: &mut String, text: &str, theme: Theme) {
+    for text in text.lines().skip(2) {
+        let shown = escape::line(text);
+        let shown = match text.as_bytes().first() {
+            Some(b'+') => theme.added(&shown),
+            Some(b'-') => theme.removed(&shown),
+            Some(b'@') => theme.dim(&shown),
+            _ => shown,
+        };
+        line(out, 4, &shown);
     }
 }
 

@@ -24,6 +24,16 @@ impl Theme {
         self.paint(text, Style::new().red().bold())
     }
 
+    /// An added line.
+    pub fn added(self, text: &str) -> String {
+        self.paint(text, Style::new().green())
+    }
+
+    /// A removed line.
+    pub fn removed(self, text: &str) -> String {
+        self.paint(text, Style::new().red())
+    }
+
     /// Less important text.
     pub fn dim(self, text: &str) -> String {
         self.paint(text, Style::new().dimmed())

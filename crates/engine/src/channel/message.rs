@@ -1,5 +1,7 @@
 //! The messages of a child.
 
+use std::time::Duration;
+
 use altair_sandbox::Record;
 use altair_sandbox::bounded::at_most;
 use serde::{Deserialize, Serialize};
@@ -58,6 +60,8 @@ pub enum Message {
         /// When the fork of a template began, as in `Entered`, which a fork does not send: until it
         /// is ready it only applies its guards.
         entered_ns: Option<u64>,
+        /// When boot was over, by [`timestamp`](crate::file_changes::timestamp).
+        boot_ended: Duration,
     },
     /// The deadline's signal interrupted the code here.
     Stopped {

@@ -11,6 +11,7 @@ use crate::queries::TABLES_MAX;
 use crate::result::{Blocked, Location, Phase};
 use altair_sandbox::{FinalGuards, Limits, Record};
 use proptest::prelude::*;
+use std::time::Duration;
 
 fn task(snippet: Vec<u8>) -> Task {
     Task {
@@ -58,6 +59,7 @@ fn one_of_each() -> Vec<Message> {
             boot_us: u64::MAX,
             guards: vec![(Guard::Ini, GuardState::InForce)],
             entered_ns: Some(u64::MAX),
+            boot_ended: Duration::from_nanos(1),
         },
         Message::Stopped {
             phase: Phase::Snippet,

@@ -27,7 +27,7 @@ use std::time::Instant;
 
 use crate::encode::TRUNCATED;
 use crate::guards::GuardState;
-use crate::result::{Diagnostics, EvalResult, FileChanges};
+use crate::result::{BootChanges, Diagnostics, EvalResult, FileChange, FileChanges};
 
 use password_places::Places;
 pub(crate) use secret_names::{is_header_name, is_scheme, is_secret_name, is_secret_variable};
@@ -166,7 +166,7 @@ impl Secrets {
             let lift = it.lift.as_mut().filter(|lift| lift.contains('='));
             lift.into_iter().chain([&mut it.what])
         });
-        let changes = file_changes.iter_mut().flat_map(paths);
+        let changes = file_changes.iter_mut().flat_map(texts_of);
         let queries = queries.iter_mut().flatten();
         let queries = queries.flat_map(|query| query.at.iter_mut().chain([&mut query.sql]));
         for text in [message, start_reason]
@@ -298,16 +298,34 @@ fn behind<'a>(before: &[u8], text: &'a [u8]) -> Cow<'a, [u8]> {
     }
 }
 
-/// The paths of changes.
-fn paths(changes: &mut FileChanges) -> impl Iterator<Item = &mut String> {
-    [
-        &mut changes.created,
-        &mut changes.modified,
-        &mut changes.deleted,
-    ]
-    .into_iter()
-    .flatten()
-    .map(|change| &mut change.path)
+/// The paths and diffs of changes. All of both is named: what is new has to be placed.
+fn texts_of(changes: &mut FileChanges) -> impl Iterator<Item = &mut String> {
+    let FileChanges {
+        created,
+        modified,
+        deleted,
+        more: _,
+        incomplete: _,
+        diffs_left_out: _,
+        boot,
+    } = changes;
+    let of_boot = boot.iter_mut().flat_map(|boot| {
+        let BootChanges {
+            count: _,
+            created,
+            modified,
+            deleted,
+        } = boot;
+        [created, modified, deleted]
+    });
+    let lists = [created, modified, deleted].into_iter().chain(of_boot);
+    lists.flatten().flat_map(
+        |FileChange {
+             path,
+             size: _,
+             diff,
+         }| diff.iter_mut().chain([path]),
+    )
 }
 
 // Shows only names, never values.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, BinaryHeap};
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
 use nix::libc;
-use nix::sys::stat::{FileStat, Mode, SFlag, fstatat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 
 use super::plan::Layers;
-use crate::place::point_below;
+use crate::place::{point_below, read_below};
 use crate::{system_calls, with_files_of};
 
 /// Time limit for the whole scan. A file whose content has not been compared by then counts as
@@ -63,6 +63,24 @@ pub struct Change {
     pub size: u64,
 }
 
+/// Some of the changes of one kind of work, the rest counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// The first changes, sorted by path.
+    pub first: Vec<Change>,
+    /// The number of further changes.
+    pub more: u64,
+}
+
+/// A file before and after the process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// What the project has; `None` if there is no file.
+    pub before: Option<Vec<u8>>,
+    /// What the layer has; `None` if there is no file.
+    pub after: Option<Vec<u8>>,
+}
+
 /// What happened to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
@@ -77,10 +95,10 @@ pub enum ChangeKind {
 /// What has changed in a layer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// The first changes, sorted by path.
-    pub first: Vec<Change>,
-    /// The number of further changes.
-    pub more: u64,
+    /// Changes made at or after `since`.
+    pub late: Listed,
+    /// Changes made before `since`.
+    pub early: Listed,
     /// Whether changes may be missing because a limit was reached.
     pub incomplete: bool,
     /// Paths at and below which the layer shows the project's own state (nothing, if the project
@@ -100,20 +118,25 @@ impl Layer {
         Self { directory, layers }
     }
 
-    /// Returns the changes found before `until`; of these, the first `at_most` by path. Call it
-    /// after the process has ended.
+    /// Returns the changes found before `until`; of these, the first `at_most` by path that were made
+    /// before `since`, and as many that were made later. Call it after the process has ended.
+    ///
+    /// `since` is the time since the epoch by `CLOCK_REALTIME_COARSE`, the clock of the kernel's
+    /// timestamps; `None`: the beginning of the process. A process cannot set the time of a status
+    /// change (inode(7), ctime), so it cannot make a later change look early. An early deletion
+    /// looks late if there is a later one: overlayfs uses one inode for the marks of all.
     ///
     /// The scan runs as the process's own user: files that this user may not read are not
     /// compared, so that the result reveals nothing about them.
     #[must_use]
-    pub fn changes(&self, at_most: usize, until: Instant) -> Changes {
+    pub fn changes(&self, at_most: usize, since: Option<Duration>, until: Instant) -> Changes {
         let until = until.min(Instant::now() + TIME_LIMIT);
         let unseen = || Changes {
             incomplete: true,
             ..Changes::default()
         };
         let Some(user) = self.layers.user else {
-            return look(self.directory.as_fd(), &self.layers, at_most, until);
+            return look(self.directory.as_fd(), &self.layers, at_most, since, until);
         };
         let Ok(directory) = self.directory.try_clone() else {
             return unseen();
@@ -121,22 +144,91 @@ impl Layer {
         let layers = self.layers.clone();
         let patience = until.saturating_duration_since(Instant::now()) + LATE;
         with_files_of(Some(user), patience, move || {
-            look(directory.as_fd(), &layers, at_most, until)
+            look(directory.as_fd(), &layers, at_most, since, until)
         })
         .unwrap_or_else(|_| unseen())
+    }
+
+    /// Reads files of the project and of the layer, as the process's own user. `None` for a path
+    /// that is not a regular file of at most `most` bytes in both, and for those not reached by
+    /// `until`. Call it after the process has ended.
+    #[must_use]
+    pub fn contents(
+        &self,
+        paths: Vec<PathBuf>,
+        most: u64,
+        until: Instant,
+    ) -> Vec<Option<Contents>> {
+        let count = paths.len();
+        let Ok(directory) = self.directory.try_clone() else {
+            return vec![None; count];
+        };
+        let layers = self.layers.clone();
+        let read = move || {
+            let each = paths.iter().map(|path| {
+                let in_time = Instant::now() < until;
+                in_time
+                    .then(|| contents(directory.as_fd(), &layers, path, most))
+                    .flatten()
+            });
+            each.collect()
+        };
+        let Some(user) = self.layers.user else {
+            return read();
+        };
+        let patience = until.saturating_duration_since(Instant::now()) + LATE;
+        with_files_of(Some(user), patience, read).unwrap_or_else(|_| vec![None; count])
     }
 }
 
 /// How long to wait for the scan after `until`.
 const LATE: Duration = Duration::from_millis(100);
 
-fn look(layer: BorrowedFd<'_>, layers: &Layers, at_most: usize, until: Instant) -> Changes {
+/// One file before and after.
+fn contents(layer: BorrowedFd<'_>, layers: &Layers, path: &Path, most: u64) -> Option<Contents> {
+    // Layers can be nested: the innermost one has the file.
+    let mounts = layers.mounts.iter().enumerate();
+    let (index, below) = mounts
+        .filter_map(|(index, mount)| Some((index, path.strip_prefix(mount).ok()?)))
+        .min_by_key(|(_, below)| below.components().count())?;
+    let upper = Path::new(&format!("upper{index}")).join(below);
+    // A whiteout is a character device.
+    let file = |read: io::Result<Vec<u8>>| match read {
+        Ok(content) => Some(Some(content)),
+        Err(error) => match Errno::from_raw(error.raw_os_error()?) {
+            Errno::ENOENT | Errno::ENOTDIR => Some(None),
+            _ => None,
+        },
+    };
+    let after = match read_below(layer, &upper, most) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            is_whiteout(layer, &upper).then_some(None)?
+        }
+        read => file(read)?,
+    };
+    let before = file(read_below(layers.root.descriptor(), path, most))?;
+    (before.is_some() || after.is_some()).then_some(Contents { before, after })
+}
+
+fn is_whiteout(layer: BorrowedFd<'_>, path: &Path) -> bool {
+    let stat = point_below(layer, path).and_then(|found| fstat(&found));
+    stat.is_ok_and(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFCHR && stat.st_rdev == 0)
+}
+
+fn look(
+    layer: BorrowedFd<'_>,
+    layers: &Layers,
+    at_most: usize,
+    since: Option<Duration>,
+    until: Instant,
+) -> Changes {
     let mut walk = Walk {
         opaque: layers.opaque,
         until,
         at_most,
-        first: BinaryHeap::new(),
-        total: 0,
+        since,
+        late: Collected::default(),
+        early: Collected::default(),
         incomplete: false,
         undone: Vec::new(),
         buffers: (Vec::new(), Vec::new()),
@@ -151,11 +243,49 @@ fn look(layer: BorrowedFd<'_>, layers: &Layers, at_most: usize, until: Instant) 
         walk.tree(layer, OsStr::new(&upper), mount, below, skip);
     }
     Changes {
-        more: walk.total - walk.first.len() as u64,
-        first: walk.first.into_sorted_vec(),
+        late: walk.late.listed(),
+        early: walk.early.listed(),
         incomplete: walk.incomplete,
         undone: walk.undone,
     }
+}
+
+/// The first changes by path, and how many there are.
+#[derive(Default)]
+struct Collected {
+    first: BinaryHeap<Change>,
+    total: u64,
+}
+
+impl Collected {
+    fn add(&mut self, change: Change, at_most: usize) {
+        self.total += 1;
+        if self.first.len() == at_most
+            && self
+                .first
+                .peek()
+                .is_none_or(|last| last.path <= change.path)
+        {
+            return;
+        }
+        self.first.push(change);
+        if self.first.len() > at_most {
+            self.first.pop();
+        }
+    }
+
+    fn listed(self) -> Listed {
+        Listed {
+            more: self.total - self.first.len() as u64,
+            first: self.first.into_sorted_vec(),
+        }
+    }
+}
+
+/// The time of the last status change (inode(7), ctime), since the epoch.
+fn changed_at(stat: &FileStat) -> Duration {
+    let seconds = u64::try_from(stat.st_ctime).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(stat.st_ctime_nsec).unwrap_or(0))
 }
 
 /// A directory of the layer that is being scanned.
@@ -177,8 +307,9 @@ struct Walk {
     opaque: &'static CStr,
     until: Instant,
     at_most: usize,
-    first: BinaryHeap<Change>,
-    total: u64,
+    since: Option<Duration>,
+    late: Collected,
+    early: Collected,
     incomplete: bool,
     undone: Vec<PathBuf>,
     buffers: (Vec<u8>, Vec<u8>),
@@ -240,7 +371,8 @@ impl Walk {
         // An opaque directory hides everything in the lower one.
         if system_calls::attribute_is(directory.as_fd(), self.opaque, b"y") {
             if let Some(project) = &project {
-                self.hidden(path, project, &names);
+                let at = fstat(&directory).map_or(Duration::MAX, |stat| changed_at(&stat));
+                self.hidden(path, project, &names, at);
             }
             self.undo(path.to_owned());
         }
@@ -284,20 +416,21 @@ impl Walk {
     ) {
         let kind = SFlag::from_bits_truncate(stat.st_mode & libc::S_IFMT);
         let size = stat.st_size.unsigned_abs();
+        let at = changed_at(stat);
         let directory = kind == SFlag::S_IFDIR;
         if kind == SFlag::S_IFCHR && stat.st_rdev == 0 {
             // A whiteout: it hides the lower entry.
             match before {
                 Some(before) => {
                     let size = before.st_size.unsigned_abs();
-                    self.note(path, ChangeKind::Deleted, is_directory(&before), size);
+                    self.note(path, ChangeKind::Deleted, is_directory(&before), size, at);
                 }
                 None => self.undo(path),
             }
             return;
         }
         let (Some(before), Some(project)) = (before, project) else {
-            return self.note(path, ChangeKind::Created, directory, size);
+            return self.note(path, ChangeKind::Created, directory, size, at);
         };
         let same_kind = stat.st_mode & libc::S_IFMT == before.st_mode & libc::S_IFMT;
         let same_mode = stat.st_mode & 0o7777 == before.st_mode & 0o7777 || kind == SFlag::S_IFLNK;
@@ -315,7 +448,7 @@ impl Walk {
                 _ => false,
             };
         if !is_same {
-            self.note(path, ChangeKind::Modified, directory, size);
+            self.note(path, ChangeKind::Modified, directory, size, at);
         } else if !directory {
             self.undo(path);
         }
@@ -329,26 +462,24 @@ impl Walk {
         }
     }
 
-    fn note(&mut self, path: PathBuf, kind: ChangeKind, directory: bool, size: u64) {
-        self.total += 1;
-        if self.first.len() == self.at_most
-            && self.first.peek().is_none_or(|last| last.path <= path)
-        {
-            return;
-        }
-        self.first.push(Change {
+    fn note(&mut self, path: PathBuf, kind: ChangeKind, directory: bool, size: u64, at: Duration) {
+        let change = Change {
             path,
             kind,
             directory,
             size: if directory { 0 } else { size },
-        });
-        if self.first.len() > self.at_most {
-            self.first.pop();
-        }
+        };
+        let is_early = self.since.is_some_and(|since| at < since);
+        let collected = if is_early {
+            &mut self.early
+        } else {
+            &mut self.late
+        };
+        collected.add(change, self.at_most);
     }
 
     /// Notes the project's entries that an opaque directory hides.
-    fn hidden(&mut self, path: &Path, project: &OwnedFd, kept: &BTreeSet<OsString>) {
+    fn hidden(&mut self, path: &Path, project: &OwnedFd, kept: &BTreeSet<OsString>, at: Duration) {
         for name in names(project).unwrap_or_default().difference(kept) {
             if Instant::now() >= self.until {
                 self.incomplete = true;
@@ -362,6 +493,7 @@ impl Walk {
                 ChangeKind::Deleted,
                 is_directory(&stat),
                 size,
+                at,
             );
         }
     }

@@ -12,7 +12,7 @@ mod tree;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub use changes::{Change, ChangeKind, Changes, Layer};
+pub use changes::{Change, ChangeKind, Changes, Contents, Layer, Listed};
 pub(crate) use mount::{Renewed, apply, renew};
 pub(crate) use namespaces::{MAP_REQUEST_BYTES, enter_namespaces, map_ids};
 pub(crate) use plan::{IdMaps, Layers, PreparedView, UserNamespace};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use altair_sandbox::{
-    Change, ChangeKind, Connections, Ended, Launch, Limits, Place, Policy, Privileges, Project,
-    Shown, Status, Temp, View, Writes,
+    Change, ChangeKind, Connections, Ended, Launch, Limits, Place as FoundPlace, Policy,
+    Privileges, Project, Shown, Status, Temp, View, Writes,
 };
 use nix::libc;
 use tempfile::TempDir;
@@ -31,8 +31,8 @@ const SYSTEM: &[&str] = &[
 
 pub const MIB: u64 = 1 << 20;
 
-pub fn found(path: impl AsRef<Path>) -> Place {
-    Place::find(path.as_ref()).unwrap()
+pub fn found(path: impl AsRef<Path>) -> FoundPlace {
+    FoundPlace::find(path.as_ref()).unwrap()
 }
 
 pub fn later() -> Instant {
@@ -171,7 +171,7 @@ impl Place {
         (
             ended,
             layer
-                .map(|layer| layer.changes(1000, later()).first)
+                .map(|layer| layer.changes(1000, None, later()).late.first)
                 .unwrap_or_default(),
         )
     }

@@ -1,7 +1,7 @@
 //! The files that would have changed.
 
 use altair_engine::guards::{Guard, GuardState};
-use altair_engine::{Blocked, FileChange, FileChanges, Outcome};
+use altair_engine::{Blocked, BootChanges, FileChange, FileChanges, Outcome};
 
 use super::{plain, result};
 
@@ -9,6 +9,7 @@ fn change(path: &str, size: u64) -> FileChange {
     FileChange {
         path: path.into(),
         size,
+        diff: None,
     }
 }
 
@@ -31,6 +32,7 @@ fn each_is_named_with_what_would_have_happened_to_it() {
             modified: vec![change("config/app.php", 210)],
             deleted: vec![change("old\u{1b}[2J\n.php", 0)],
             more: Some(3),
+            ..FileChanges::default()
         }),
         "\x20 not kept: 7 changes to the project; --writes keeps them\n\
         \x20   created  var/cache/\n\
@@ -97,5 +99,44 @@ fn they_stand_between_refusals_and_guards_that_are_missing() {
         \x20 not kept: 1 change to the project; --writes keeps it\n\
         \x20   created  a (2 bytes)\n\
         \x20 not in force: landlock (missing: the kernel has none)\n"
+    );
+}
+
+#[test]
+fn a_diff_follows_its_file_without_control_characters() {
+    let diff = "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n kept\n-old\n+new\u{1b}[2J\n";
+    let text = printed(FileChanges {
+        modified: vec![FileChange {
+            diff: Some(diff.into()),
+            ..change("a", 2)
+        }],
+        diffs_left_out: Some(2),
+        ..FileChanges::default()
+    });
+    assert_eq!(
+        text,
+        "\x20 not kept: 1 change to the project; --writes keeps it\n\
+        \x20   modified a (2 bytes)\n\
+        \x20       @@ -1,2 +1,2 @@\n\
+        \x20        kept\n\
+        \x20       -old\n\
+        \x20       +new\\x1b[2J\n\
+        \x20   the diffs of 2 more files do not fit\n"
+    );
+}
+
+#[test]
+fn what_boot_changed_is_counted() {
+    let text = printed(FileChanges {
+        boot: Some(BootChanges {
+            count: 142,
+            created: vec![change("var/cache/a", 1)],
+            ..BootChanges::default()
+        }),
+        ..FileChanges::default()
+    });
+    assert_eq!(
+        text,
+        "  not kept: 142 changes by the boot of the application\n"
     );
 }
