@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Altair\Eval\Cli;
 
 /**
- * What options of commands that may be given several times mean to a request.
+ * Converts repeatable options of commands for a request.
  *
  * @internal
  */
@@ -16,7 +16,7 @@ final class RequestOptions
     }
 
     /**
-     * The items of an option that has them in one text, parted by commas.
+     * The items of an option, separated by commas.
      *
      * @return list<string>
      */
@@ -28,8 +28,8 @@ final class RequestOptions
     }
 
     /**
-     * @param list<string> $services `host:port` or paths of sockets; `none` alone is none
-     * @return list<string>|null null: what the application declares
+     * @param list<string> $services `host:port` or paths of sockets; a single `none` means no services
+     * @return list<string>|null null means those that the application declares
      */
     public static function services(array $services): ?array
     {
@@ -41,7 +41,7 @@ final class RequestOptions
     }
 
     /**
-     * Paths as a run sees them, whose working directory is the project: absolute, from here.
+     * Makes paths absolute from this working directory, since that of a run is the project.
      *
      * @param list<string> $paths
      * @return list<string>
