@@ -7,7 +7,7 @@ use std::process::Command;
 mod php_versions;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 22] = [
+const SOURCES: [&str; 31] = [
     "src/zend/frames.c",
     "src/zend/values.c",
     "src/zend/objects.c",
@@ -25,7 +25,16 @@ const SOURCES: [&str; 22] = [
     "src/zend/refusal_queue.c",
     "src/zend/database.c",
     "src/zend/database_mysqlnd.c",
+    "src/zend/mysqlnd_session.c",
+    "src/zend/mysqlnd_read_only.c",
+    "src/zend/mysqlnd_rollback.c",
+    "src/zend/mysqlnd_queries.c",
     "src/zend/database_libpq.c",
+    "src/zend/libpq_session.c",
+    "src/zend/libpq_texts.c",
+    "src/zend/libpq_read_only.c",
+    "src/zend/libpq_rollback.c",
+    "src/zend/libpq_queries.c",
     "src/zend/database_pdo.c",
     "src/zend/database_sqlite.c",
     "src/zend/queries.c",
@@ -40,6 +49,8 @@ fn main() {
         "src/zend/shim.h",
         "src/zend/confine.h",
         "src/zend/database.h",
+        "src/zend/database_mysqlnd.h",
+        "src/zend/database_libpq.h",
     ] {
         println!("cargo:rerun-if-changed={header}");
     }

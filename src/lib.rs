@@ -1,6 +1,6 @@
 //! The PHP extension `altair_eval`: what PHP sees of Altair Eval, and what runs inside the child.
 
-#![allow(missing_docs)] // nothing here is a library's: `#[php_module]` exports without comments
+#![allow(missing_docs)] // not a Rust library; `#[php_module]` exports without comments
 
 mod child;
 mod classes;
@@ -13,13 +13,13 @@ use ext_php_rs::zend::{IniEntryDef, IniEntryDefs};
 
 /// The extension's ini settings.
 static INI: IniEntryDefs<6> = IniEntryDefs::new([
-    // Whether an `Evaluator` keeps booted templates, where its constructor does not say.
+    // Whether an `Evaluator` keeps booted templates, unless its constructor decides.
     IniEntryDef::new(c"altair_eval.warm", c"1", IniEntryPermission::All),
     // Seconds without a request after which a template ends.
     IniEntryDef::new(c"altair_eval.idle", c"300", IniEntryPermission::All),
-    // Guards without which nothing runs, by name, separated by commas.
+    // Guards that a run requires, by name, separated by commas.
     IniEntryDef::new(c"altair_eval.require", c"", IniEntryPermission::All),
-    // Guards that are left out, by name, separated by commas: for tests of one guard at a time.
+    // Guards that are omitted, by name, separated by commas: to test one guard at a time.
     IniEntryDef::new(c"altair_eval.omit", c"", IniEntryPermission::System),
     // Set by a host that starts this process as a child: the descriptor of the channel.
     IniEntryDef::new(child::CHANNEL_INI, c"", IniEntryPermission::System),

@@ -3,7 +3,7 @@
 /**
  * Signatures of the native classes of the extension altair_eval, for IDEs and static analysers.
  *
- * Nothing loads this file: the extension brings the classes. tests/StubTest.php compares the two.
+ * This file is never loaded, since the extension provides the classes. tests/StubTest.php compares the two.
  *
  * Times are milliseconds, sizes are bytes, unless a name says otherwise.
  */
@@ -13,30 +13,30 @@ declare(strict_types=1);
 namespace Altair\Eval {
 
     /**
-     * What to evaluate, where, and with which permissions. Checked when it is evaluated, not when it is made.
+     * What to evaluate, where, and with which permissions. It is checked when it is evaluated, not when it is created.
      */
     final readonly class EvalRequest
     {
-        /** Deadline where none is given, in milliseconds. */
+        /** Default deadline, in milliseconds. */
         public const DEFAULT_TIMEOUT_MS = 5000;
-        /** Shortest deadline, in milliseconds: less is raised to it. */
+        /** Minimum deadline, in milliseconds. Lower values are raised to it. */
         public const MIN_TIMEOUT_MS = 100;
-        /** Longest deadline, in milliseconds: more is lowered to it. */
+        /** Maximum deadline, in milliseconds. Higher values are lowered to it. */
         public const MAX_TIMEOUT_MS = 60000;
-        /** Memory limit where none is given, in MiB. */
+        /** Default memory limit, in MiB. */
         public const DEFAULT_MEMORY_MB = 128;
-        /** Lowest memory limit, in MiB: less is raised to it. */
+        /** Minimum memory limit, in MiB. Lower values are raised to it. */
         public const MIN_MEMORY_MB = 16;
-        /** Highest memory limit, in MiB: more is lowered to it. */
+        /** Maximum memory limit, in MiB. Higher values are lowered to it. */
         public const MAX_MEMORY_MB = 512;
 
-        /** The PHP code, as it was given. */
+        /** The PHP code, unchanged. */
         public string $snippet;
 
         /** The directory of the application, which holds `vendor/autoload.php`. */
         public string $projectRoot;
 
-        /** Deadline of the whole call, boot included, in milliseconds; clamped to 100…60000. */
+        /** Deadline of the whole call, including boot, in milliseconds; clamped to 100…60000. */
         public int $timeoutMs;
 
         /** PHP's `memory_limit` for the snippet, in MiB; clamped to 16…512. */
@@ -48,16 +48,16 @@ namespace Altair\Eval {
         /** Whether outbound connections are allowed. */
         public bool $allowNetwork;
 
-        /** Whether the run is made without guards. Such a run is written to the audit log. */
+        /** Whether the run has no guards. Such a run is written to the audit log. */
         public bool $unsafe;
 
-        /** The file below the project root that returns the container; null for the usual places. */
+        /** The file below the project root that returns the container; null looks in the usual places. */
         public ?string $bootstrap;
 
         /**
          * Services that the run may connect to while the network is off: `host:port`, `address:port`,
-         * `[address]:port` or the absolute path of a Unix socket. Null: what `extra.altair-eval.services` of the
-         * project's `composer.json` declares, else what the application's environment and its `.env` files name
+         * `[address]:port` or the absolute path of a Unix socket. Null means those in `extra.altair-eval.services` of
+         * the project's `composer.json`, or otherwise those in the application's environment and its `.env` files
          * (`DATABASE_URL`, `DB_HOST`, `REDIS_URL`, …).
          *
          * @var list<string>|null
@@ -65,24 +65,23 @@ namespace Altair\Eval {
         public ?array $services;
 
         /**
-         * Files and directories, absolute, that may be read beside the project and what PHP needs to run.
+         * Absolute paths of files and directories that may be read, besides the project and the files that PHP needs.
          *
          * @var list<string>
          */
         public array $readablePaths;
 
-        /** Whether the values of variables whose names look secret are replaced in the answer. */
+        /** Whether the values of variables with secret-looking names are replaced in the answer. */
         public bool $redact;
 
         /**
-         * What database sessions may do: `read-only`, `rollback` or `write`; null: `write` where
-         * {@see $allowWrites} says so, else `read-only`.
+         * What database sessions may do: `read-only`, `rollback` or `write`; null is `write` with
+         * {@see $allowWrites}, else `read-only`.
          */
         public ?string $database;
 
         /**
-         * Whether statements of databases are told of in `diagnostics.queries`. Those of a run that is rolled back
-         * always are.
+         * Whether `diagnostics.queries` lists database statements. With `rollback` it always does.
          */
         public bool $queries;
 
@@ -111,7 +110,7 @@ namespace Altair\Eval {
          * @param string $projectRoot the directory of the application
          * @param int $timeoutMs deadline of the whole call in milliseconds, clamped to 100…60000
          * @param int $memoryLimitMb memory limit in MiB, clamped to 16…512
-         * @param bool $allowWrites make writes to the project real, and database sessions what the database allows
+         * @param bool $allowWrites make writes to the project real, and do not restrict database sessions
          * @param bool $allowNetwork open outbound connections
          * @param bool $unsafe run without guards; audited
          * @param string|null $bootstrap the file that returns the container, below the project root
@@ -157,44 +156,44 @@ namespace Altair\Eval {
     }
 
     /**
-     * How a run ended: a value, an exception, or neither and the reason in {@see $diagnostics}.
+     * How a run ended: with a value, with an exception, or with neither and the reason in {@see $diagnostics}.
      */
     final readonly class EvalResult
     {
         /**
-         * The value as {@see Encoder\ValueEncoder::encode()} shapes it; null unless the snippet returned.
+         * The value as encoded by {@see Encoder\ValueEncoder::encode()}; null unless the snippet returned.
          *
          * @var array<string, mixed>|null
          */
         public ?array $result;
 
-        /** The head of what was written to standard output, 16384 bytes at most, then `\n...(truncated)`. */
+        /** The first bytes of standard output, at most 16384, then `\n...(truncated)`. */
         public string $stdout;
 
-        /** The head of what was written to standard error, cut alike. */
+        /** The first bytes of standard error, truncated in the same way. */
         public string $stderr;
 
         /**
-         * The exception as {@see Encoder\ExceptionEncoder::encode()} shapes it; null unless one was thrown.
+         * The exception as encoded by {@see Encoder\ExceptionEncoder::encode()}; null unless one was thrown.
          *
          * @var array<string, mixed>|null
          */
         public ?array $exception;
 
-        /** The snippet's own time in milliseconds; the elapsed time where the child did not report. */
+        /** The snippet's own time in milliseconds; the elapsed time if the child did not report. */
         public int $durationMs;
 
         /** PHP's real memory peak in the child, in bytes. */
         public int $memoryPeakBytes;
 
-        /** 0, what `exit` was given, 1 after an exception, 2 without boot, 124 after the deadline, 128 + signal, 255. */
+        /** 0, the status of `exit`, 1 after an exception, 2 if boot failed, 124 at the deadline, 128 + signal, 255. */
         public int $exitCode;
 
         /** Whether the deadline ended the run. */
         public bool $timedOut;
 
         /**
-         * What else is known: `outcome`, `phase`, `message`, `location`, `timings_ms`, `blocked`, `guards`, …
+         * Details: `outcome`, `phase`, `message`, `location`, `timings_ms`, `blocked`, `guards`, …
          *
          * @var array<string, mixed>
          */
@@ -219,14 +218,14 @@ namespace Altair\Eval {
         }
 
         /**
-         * Whether the run was clean: no timeout, no exception, exit code 0.
+         * Returns whether the run was clean: no timeout, no exception, exit code 0.
          */
         public function ok(): bool
         {
         }
 
         /**
-         * The public shape, ready for {@see Support\Json::encode()}: an empty `diagnostics` is an object there.
+         * The result as an array for {@see Support\Json::encode()}, in which an empty `diagnostics` is an object.
          *
          * @return array{
          *     ok: bool,
@@ -249,20 +248,20 @@ namespace Altair\Eval {
     /**
      * Evaluates requests, each in a confined PHP process of its own that ends with the run.
      *
-     * Where it is warm it keeps templates: processes that have booted an application and fork the process of each run.
+     * A warm evaluator keeps templates: processes that have booted an application and fork a process for each run.
      * They end with this object, after five minutes without a request, and when memory is short.
      */
     final readonly class Evaluator
     {
-        /** The interpreter of the child, as it was given. */
+        /** The interpreter of the child, unchanged. */
         public string $phpBinary;
 
-        /** Whether templates are kept: `diagnostics.start` says of each result how it was started. */
+        /** Whether templates are kept. `diagnostics.start` of each result tells how the run was started. */
         public bool $warm;
 
         /**
-         * @param object|null $runner accepted for callers that pass one, and not used
-         * @param object|null $builder accepted for callers that pass one, and not used
+         * @param object|null $runner accepted but not used
+         * @param object|null $builder accepted but not used
          * @param string $phpBinary the interpreter of the child; `php` is the running one on the command line, else
          *     the first on `PATH`
          * @param bool|null $warm whether templates are kept; null is the ini setting `altair_eval.warm`, which is on
@@ -277,30 +276,31 @@ namespace Altair\Eval {
         }
 
         /**
-         * Runs one request to its end. What goes wrong inside the child is told by the result.
+         * Runs one request to its end. The result reports errors inside the child.
          *
-         * Signal handlers and `max_execution_time` of the host work meanwhile; an exception of theirs ends the child.
+         * Signal handlers and `max_execution_time` of the host work meanwhile. If one throws, the child is ended.
          *
          * @param EvalRequest $request what to evaluate
          * @param (callable(string, string): mixed)|null $onOutput called with `out` or `err` and each piece of output
-         *     while the snippet runs; an exception of it ends the child and goes on to the caller
-         * @throws Exception\InvalidRequestException when the request can never run
-         * @throws Exception\LaunchException when the child cannot be started, or a required guard is not to be had
+         *     while the snippet runs; if it throws, the child is ended and the exception passed to the caller
+         * @throws Exception\InvalidRequestException if the request can never run
+         * @throws Exception\LaunchException if the child cannot be started, or a required guard is unavailable
          */
         public function evaluate(EvalRequest $request, ?callable $onOutput = null): EvalResult
         {
         }
 
         /**
-         * Runs several requests side by side. They are asked for as there is room: with more than one side by side,
-         * as many again get ready or end meanwhile; with one, each is asked for when the result before it has been
-         * taken. A request's time counts from its turn. Leaving the loop ends what runs.
+         * Runs several requests concurrently. Each request is fetched when there is room for its run. With a
+         * concurrency above 1, up to the same number again (at most 16) start or shut down meanwhile. With 1, each is
+         * fetched when the previous result has been taken. A request's time counts from its turn. Leaving the loop
+         * ends the remaining runs.
          *
          * @template TKey
          * @param iterable<TKey, EvalRequest> $requests what to evaluate
-         * @param int $concurrency how many snippets run side by side; 0 is one per core
+         * @param int $concurrency how many snippets run concurrently; 0 is one per core
          * @return \Iterator<TKey, EvalResult> each result under its request's key, in order of completion
-         * @throws \ValueError when the concurrency is negative
+         * @throws \ValueError if the concurrency is negative
          */
         public function evaluateMany(iterable $requests, int $concurrency = 0): \Iterator
         {
@@ -308,21 +308,21 @@ namespace Altair\Eval {
     }
 
     /**
-     * What {@see Evaluator::evaluateMany()} returns; can be gone through once.
+     * The iterator of {@see Evaluator::evaluateMany()}. It can be iterated only once.
      *
      * @implements \Iterator<mixed, EvalResult>
      */
     final class Evaluations implements \Iterator
     {
         /**
-         * Not for callers: only the extension makes one.
+         * Only the extension creates one.
          */
         private function __construct()
         {
         }
 
         /**
-         * The result that has just come; null where there is none.
+         * The current result; null if there is none.
          *
          * @return EvalResult|null
          */
@@ -331,7 +331,7 @@ namespace Altair\Eval {
         }
 
         /**
-         * The key of its request, of any type that a generator can give.
+         * The key of its request, of any type, as from a generator.
          */
         public function key(): mixed
         {
@@ -340,8 +340,8 @@ namespace Altair\Eval {
         /**
          * Waits for the next result.
          *
-         * @throws Exception\EvalException when a request can never run or its child cannot be started
-         * @throws \TypeError when what is to be evaluated is no EvalRequest
+         * @throws Exception\EvalException if a request can never run or its child cannot be started
+         * @throws \TypeError if a request is not an EvalRequest
          */
         public function next(): void
         {
@@ -350,14 +350,14 @@ namespace Altair\Eval {
         /**
          * Waits for the first result.
          *
-         * @throws \Exception when the results have been gone through
+         * @throws \Exception if the results were already iterated
          */
         public function rewind(): void
         {
         }
 
         /**
-         * Whether there is a result.
+         * Returns whether there is a result.
          */
         public function valid(): bool
         {
@@ -368,7 +368,7 @@ namespace Altair\Eval {
 namespace Altair\Eval\Exception {
 
     /**
-     * What an evaluation could not be started for.
+     * An evaluation could not be started.
      */
     interface EvalException extends \Throwable
     {
@@ -382,7 +382,7 @@ namespace Altair\Eval\Exception {
     }
 
     /**
-     * The child could not be started, or a guard that the caller requires is not to be had.
+     * The child could not be started, or a required guard is unavailable.
      */
     class LaunchException extends \RuntimeException implements EvalException
     {
@@ -394,11 +394,11 @@ namespace Altair\Eval\Runner {
     use Altair\Eval\EvalRequest;
 
     /**
-     * What a plain `php` would take to be switched as a confined run is. The run itself is guarded by the kernel too.
+     * The switches that restrict a plain `php` like a confined run. A run itself is also guarded by the kernel.
      */
     final readonly class SecurityProfile
     {
-        /** The request whose permissions these are. */
+        /** The request with the permissions. */
         public EvalRequest $request;
 
         public function __construct(EvalRequest $request)
@@ -406,11 +406,11 @@ namespace Altair\Eval\Runner {
         }
 
         /**
-         * The switches as arguments: `['-d', 'memory_limit=128M', '-d', 'open_basedir=…', …]`; none when unsafe.
+         * The switches as arguments: `['-d', 'memory_limit=128M', '-d', 'open_basedir=…', …]`; none if unsafe.
          *
-         * What the host's own `disable_functions` names stays disabled.
+         * Functions in the host's own `disable_functions` stay disabled.
          *
-         * @param string $allowedBaseDir what `open_basedir` is set to
+         * @param string $allowedBaseDir the value of `open_basedir`
          * @return list<string>
          */
         public function phpFlags(string $allowedBaseDir): array
@@ -418,7 +418,7 @@ namespace Altair\Eval\Runner {
         }
 
         /**
-         * What tells the run what it is allowed: `1` or `0` each.
+         * Variables that tell the run its permissions: `1` or `0` each.
          *
          * @return array{
          *     ALTAIR_EVAL_ALLOW_WRITES: string,
@@ -436,19 +436,19 @@ namespace Altair\Eval\Runner {
      */
     final class SubprocessRunner
     {
-        /** Bytes of each stream that are kept, from the head; the rest is read and dropped. */
+        /** The number of bytes kept from the start of each stream; the rest is read and dropped. */
         public const OUTPUT_LIMIT = 16384;
 
         /**
-         * Runs a command without a shell. One that cannot be started gives exit code 127 and the reason in `stderr`.
+         * Runs a command without a shell. If it cannot be started, the exit code is 127 and `stderr` has the reason.
          *
-         * @param list<string|int|float|bool> $command the program, looked up on `PATH` where it has no
-         *     slash, and its arguments
+         * @param list<string|int|float|bool> $command the program, looked up on `PATH` if it has no slash, and its
+         *     arguments
          * @param string|null $cwd its working directory; null is the host's
          * @param array<string, string|int|float|bool> $env its whole environment
-         * @param int $timeoutMs how long it may take, in milliseconds; then it is killed with all that it started
-         * @throws \TypeError when a word is neither string nor scalar
-         * @throws \ValueError when the command is empty
+         * @param int $timeoutMs the deadline in milliseconds; then it is killed with everything that it started
+         * @throws \TypeError if an argument is not a scalar
+         * @throws \ValueError if the command is empty
          */
         public function run(array $command, ?string $cwd, array $env, int $timeoutMs): SubprocessResult
         {
@@ -460,19 +460,19 @@ namespace Altair\Eval\Runner {
      */
     final readonly class SubprocessResult
     {
-        /** Its status, 128 + signal, 124 after the deadline, 127 where it could not be started. */
+        /** Its status, 128 + signal, 124 after the deadline, 127 if it could not be started. */
         public int $exitCode;
 
-        /** The head of its standard output. */
+        /** The first bytes of its standard output. */
         public string $stdout;
 
-        /** The head of its standard error, or why it could not be started. */
+        /** The first bytes of its standard error, or why it could not be started. */
         public string $stderr;
 
         /** Whether the deadline ended it. */
         public bool $timedOut;
 
-        /** How long it took, in milliseconds. */
+        /** Its duration in milliseconds. */
         public int $durationMs;
 
         public function __construct(int $exitCode, string $stdout, string $stderr, bool $timedOut, int $durationMs)
@@ -484,21 +484,21 @@ namespace Altair\Eval\Runner {
 namespace Altair\Eval\Encoder {
 
     /**
-     * Turns any value into a bounded description of it that can be printed as JSON.
+     * Encodes any value as a bounded description for JSON.
      */
     final class ValueEncoder
     {
-        /** Containers nested deeper than this below the value are named, not shown. */
+        /** Containers nested deeper than this are named, but not shown. */
         public const MAX_DEPTH = 3;
-        /** Items of a Traversable that are shown. */
+        /** Maximum items of a Traversable that are shown. */
         public const ITERABLE_PREVIEW = 50;
-        /** Bytes of a string that are shown. */
+        /** Maximum bytes of a string that are shown. */
         public const STRING_MAX = 10000;
 
         /**
-         * `['type' => 'int', 'value' => 1]` and its richer kin. Its JSON has at most 1 MiB.
+         * Returns for example `['type' => 'int', 'value' => 1]`. The JSON has at most 1 MiB.
          *
-         * `__debugInfo()`, iterators and `count()` of the value run; where they throw, `error` stands at that place.
+         * Runs `__debugInfo()`, iterators and `count()` of the value. If one throws, that place has an `error`.
          *
          * @return array<string, mixed>
          */
@@ -508,13 +508,13 @@ namespace Altair\Eval\Encoder {
     }
 
     /**
-     * Turns an exception into a bounded description of it. It never holds the values of arguments.
+     * Encodes an exception as a bounded description, without the values of arguments.
      */
     final class ExceptionEncoder
     {
-        /** Previous exceptions that are shown. */
+        /** Maximum previous exceptions that are shown. */
         public const MAX_PREVIOUS_CHAIN = 10;
-        /** Frames of the trace that are shown. */
+        /** Maximum frames of the trace that are shown. */
         public const MAX_TRACE_FRAMES = 30;
 
         /**
@@ -537,12 +537,12 @@ namespace Altair\Eval\Encoder {
 namespace Altair\Eval\Support {
 
     /**
-     * JSON as the answers of this package are written.
+     * The JSON format of this package's answers.
      */
     final class Json
     {
         /**
-         * Pretty, slashes and Unicode as they are, with a final newline; invalid UTF-8 is replaced.
+         * Pretty-printed, with unescaped slashes and Unicode and a final newline. Invalid UTF-8 is replaced.
          *
          * @param array<array-key, mixed> $data
          */
@@ -552,32 +552,32 @@ namespace Altair\Eval\Support {
     }
 
     /**
-     * What `altair eval` prints for people, as text.
+     * The text that `altair eval` prints for people.
      */
     final class HumanOutput
     {
         /**
-         * A line that says what happened, the value as a tree, figures, and what else there is to say.
+         * The headline, the value as a tree, timings, and diagnostics.
          *
-         * Every line ends with a line feed. Control characters of the snippet, and what reorders a line (bidi
-         * embeddings, overrides and isolates), are written out as PHP would write them: `\x1b`, `\u{202e}`.
+         * Every line ends with a line feed. Control characters of the snippet, and characters that reorder a line
+         * (bidi embeddings, overrides and isolates), are escaped as in PHP: `\x1b`, `\u{202e}`.
          *
-         * @param bool $color whether it is set off with colours, for a terminal
+         * @param bool $color whether to use colours, for a terminal
          */
         public static function render(\Altair\Eval\EvalResult $result, bool $color = false): string
         {
         }
 
         /**
-         * What happened, without a line feed: `int = 2`, `RuntimeException: boom`.
+         * The outcome, without a line feed: `int = 2`, `RuntimeException: boom`.
          */
         public static function headline(\Altair\Eval\EvalResult $result): string
         {
         }
 
         /**
-         * A text in one line that a terminal acts on nothing of: line feeds and tabs are written out, too; what is no
-         * UTF-8 is replaced.
+         * A text as one line that is safe for a terminal: line feeds and tabs are escaped, too, and invalid UTF-8 is
+         * replaced.
          */
         public static function line(string $text): string
         {
@@ -585,18 +585,18 @@ namespace Altair\Eval\Support {
     }
 
     /**
-     * The command `altair`, for `bin/altair` where the native one is not built.
+     * The command `altair`, for `bin/altair` if the native program is not built.
      */
     final class CommandLine
     {
         /**
          * Runs a command line to its end, on this process's own standard input, output and error.
          *
-         * `--php=php`, which is the default, is the running PHP. Signal handlers of this process wait meanwhile.
+         * `--php=php`, the default, is the running PHP. Signal handlers of this process are delayed until the end.
          *
-         * @param list<string> $arguments what follows the program's name
-         * @return int the exit code: 0, 1 or 2, as `altair --help` tells
-         * @throws \TypeError when an argument is no string
+         * @param list<string> $arguments the arguments after the program's name
+         * @return int the exit code 0, 1 or 2; see `altair --help`
+         * @throws \TypeError if an argument is not a string
          * @throws \Altair\Eval\Exception\LaunchException inside a snippet, which cannot evaluate
          */
         public static function run(array $arguments): int

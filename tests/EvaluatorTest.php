@@ -74,7 +74,7 @@ final class EvaluatorTest extends TestCase
 
         self::assertSame(LaunchException::class, $result->exception['class'] ?? null);
         self::assertSame(
-            'A snippet cannot evaluate: it runs in a child that is one evaluation itself.',
+            'A snippet cannot evaluate: it already runs inside an evaluation.',
             $result->exception['message'],
         );
     }

@@ -17,9 +17,9 @@ use Altair\Events\Contracts\RecorderInterface;
 use Throwable;
 
 /**
- * `eval` on the command line of the Univeros framework, for the application of the working directory.
+ * `eval` on the command line of the Univeros framework, for the application in the working directory.
  *
- * It prints what `altair eval` prints, without colour and through PHP's output buffers.
+ * It prints the same as `altair eval`, without colour and through PHP's output buffers.
  */
 #[Command(name: 'eval', description: 'Evaluate a PHP snippet in the application, confined, in a process of its own.')]
 final class EvalCommand
@@ -31,9 +31,9 @@ final class EvalCommand
     private const USAGE = 2;
 
     /**
-     * @param Evaluator|null $evaluator what evaluates; null is one of its own
-     * @param RecorderInterface|null $recorder is told of each unsafe run, with `record(array $event)`, beside the
-     *     audit log that every unsafe run is written to
+     * @param Evaluator|null $evaluator the evaluator; null creates one
+     * @param RecorderInterface|null $recorder receives each unsafe run by `record(array $event)`, in addition to the
+     *     audit log
      */
     public function __construct(
         private readonly ?Evaluator $evaluator = null,
@@ -44,8 +44,8 @@ final class EvalCommand
     /**
      * Evaluates and prints.
      *
-     * @return int 0 after a clean run, 1 after an exception, a timeout or another exit code, and 2 for wrong usage and
-     *     where nothing could be run, with one line on standard error and nothing on standard output
+     * @return int 0 after a clean run, 1 after an exception, a timeout or another exit code, and 2 for wrong usage or
+     *     if nothing could be run, with one line on standard error and nothing on standard output
      */
     public function __invoke(
         #[Argument(description: 'PHP code; a single expression needs no return')]
@@ -129,7 +129,7 @@ final class EvalCommand
      */
     private function evaluate(EvalRequest $request): EvalResult
     {
-        // Once is cheaper without a template.
+        // A single run is cheaper without a template.
         $evaluator = $this->evaluator ?? new Evaluator(warm: false);
         $began = hrtime(true);
         try {
@@ -147,8 +147,8 @@ final class EvalCommand
     }
 
     /**
-     * Tells the recorder of an unsafe run, in the audit log's terms. The code itself stands in the audit log alone,
-     * which knows how to keep secrets out; its hash joins the two.
+     * Passes an unsafe run to the recorder, in the audit log's terms. The code itself is only in the audit log, which
+     * masks secrets; the hash of the code links the two.
      */
     private function record(EvalRequest $request, int $durationMs, ?string $error, ?EvalResult $result = null): void
     {
@@ -173,7 +173,7 @@ final class EvalCommand
                 ],
             ]);
         } catch (Throwable $failed) {
-            // The run has been made and is in the audit log: what it said is not lost with the recorder.
+            // The run is in the audit log. A failing recorder must not lose its result.
             self::say('the unsafe run is in .altair/events.jsonl, and was not recorded by '
                 . get_debug_type($this->recorder) . ": {$failed->getMessage()}");
         }

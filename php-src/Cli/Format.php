@@ -21,7 +21,7 @@ enum Format: string
     case Json = 'json';
 
     /**
-     * The names of all, as `--format` takes them.
+     * The values of `--format`.
      *
      * @return list<string>
      */
@@ -31,7 +31,7 @@ enum Format: string
     }
 
     /**
-     * @throws InvalidRequestException where there is none of this name
+     * @throws InvalidRequestException if the name is unknown
      */
     public static function named(string $name): self
     {
@@ -42,7 +42,7 @@ enum Format: string
     }
 
     /**
-     * @param bool $color whether text for people is set off with colours
+     * @param bool $color whether text for people has colours
      * @return string lines, each with its line feed
      */
     public function render(EvalResult $result, bool $color = false): string

@@ -8,7 +8,7 @@ use Altair\Eval\Exception\InvalidRequestException;
 use JsonException;
 
 /**
- * What options of commands that may be given several times mean to a request.
+ * Converts repeatable options of commands for a request.
  *
  * @internal
  */
@@ -19,7 +19,7 @@ final class RequestOptions
     }
 
     /**
-     * The items of an option that has them in one text, parted by commas.
+     * The items of an option, separated by commas.
      *
      * @return list<string>
      */
@@ -31,8 +31,8 @@ final class RequestOptions
     }
 
     /**
-     * @param list<string> $services `host:port` or paths of sockets; `none` alone is none
-     * @return list<string>|null null: what the application declares
+     * @param list<string> $services `host:port` or paths of sockets; a single `none` means no services
+     * @return list<string>|null null means those that the application declares
      */
     public static function services(array $services): ?array
     {

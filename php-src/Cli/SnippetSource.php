@@ -7,7 +7,7 @@ namespace Altair\Eval\Cli;
 use Altair\Eval\Exception\InvalidRequestException;
 
 /**
- * Where a command line's snippet comes from: it is given itself, or a file.
+ * Reads the snippet of a command line: an argument or a file.
  *
  * @internal
  */
@@ -20,7 +20,7 @@ final class SnippetSource
     /**
      * @param string|null $snippet the snippet
      * @param string|null $file a path, or `-` for standard input
-     * @throws InvalidRequestException where it is not one of the two, or cannot be read
+     * @throws InvalidRequestException if not exactly one of the two is given, or if the file cannot be read
      */
     public static function read(?string $snippet, ?string $file): string
     {
@@ -41,10 +41,10 @@ final class SnippetSource
         if ($file === '' || str_contains($file, "\0")) {
             throw new InvalidRequestException('--file needs a path, or - for standard input');
         }
-        // From its beginning a path: what looks like a URL is none.
+        // Starts with `/` or `./`, so that it is never read as a URL.
         $path = str_starts_with($file, '/') ? $file : "./$file";
         error_clear_last();
-        // PHP opens a directory, and reads nothing from it.
+        // PHP would open a directory and read nothing from it.
         $contents = is_dir($path) ? false : @file_get_contents($file === '-' ? 'php://stdin' : $path);
         if ($contents !== false) {
             return $contents;

@@ -8,18 +8,18 @@ use Altair\Configuration\Contracts\ConfigurationInterface;
 use Altair\Container\Container;
 use Altair\Eval\Evaluator;
 
-// Without the Univeros framework there is no such class, and to ask for it is no error.
+// Without the Univeros framework the class is not declared, and autoloading it is not an error.
 if (!interface_exists(ConfigurationInterface::class)) {
     return;
 }
 
 /**
- * Gives the container of the Univeros framework one evaluator for all who ask, so that it stays warm.
+ * Registers one shared evaluator in the container of the Univeros framework, so that it stays warm.
  */
 final class EvalConfiguration implements ConfigurationInterface
 {
     /**
-     * @param string $phpBinary the interpreter of the children, as {@see Evaluator} takes it
+     * @param string $phpBinary the interpreter of the children; see {@see Evaluator}
      */
     public function __construct(private readonly string $phpBinary = 'php')
     {

@@ -8,7 +8,7 @@ use Altair\Eval\EvalRequest;
 use InvalidArgumentException;
 
 /**
- * What a call asks for, and whether it may: the checks of `altair mcp:serve`, in its words.
+ * The arguments of a call, with the checks and the messages of `altair mcp:serve`.
  *
  * @internal
  */
@@ -25,13 +25,13 @@ final class Arguments
     }
 
     /**
-     * Reads what a call brings.
+     * Reads the arguments of a call.
      *
-     * @param array<array-key, mixed> $given as JSON was decoded
+     * @param array<array-key, mixed> $given the decoded JSON
      * @param bool $writes whether calls may ask for real writes
      * @param bool $network whether calls may ask for connections
      * @param bool $rollback whether calls may ask for database sessions that are rolled back
-     * @throws InvalidArgumentException that says everything that is wrong, and what to do, for the agent to read
+     * @throws InvalidArgumentException with all errors and advice, for the agent
      */
     public static function read(array $given, bool $writes, bool $network, bool $rollback): self
     {
@@ -88,7 +88,7 @@ final class Arguments
         }
         $value = $given['timeout_ms'];
         [$min, $max] = [EvalRequest::MIN_TIMEOUT_MS, EvalRequest::MAX_TIMEOUT_MS];
-        // What JSON Schema calls an integer may be written with a fraction of zero.
+        // In JSON Schema, a number with a zero fraction is an integer, too.
         $isWhole = is_int($value) || (is_float($value) && is_finite($value) && fmod($value, 1.0) === 0.0);
         if ($isWhole && $value >= $min && $value <= $max) {
             return (int) $value;
@@ -149,7 +149,7 @@ final class Arguments
         return $mode;
     }
 
-    /** A JSON value's kind, in words. */
+    /** The type of a JSON value, in words. */
     private static function kind(mixed $value): string
     {
         return match (true) {

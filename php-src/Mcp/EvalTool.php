@@ -13,10 +13,10 @@ use Mcp\Capability\Attribute\McpTool as SdkTool;
 use Throwable;
 
 /**
- * Evaluates PHP for an agent, in the application of an MCP server that is written in PHP: the Univeros framework's, or
- * one on PHP's own MCP SDK. What it takes, gives and refuses is what the tool of `altair mcp:serve` does.
+ * Evaluates PHP for an agent, in the application of an MCP server in PHP: of the Univeros framework, or with PHP's own
+ * MCP SDK. It behaves like the tool of `altair mcp:serve`.
  *
- * The application is kept booted for as long as this object lives. There is no way to ask for an unsafe run.
+ * The application stays booted as long as this object lives. Unsafe runs are not possible.
  */
 #[FrameworkTool(
     name: ToolDescription::NAME,
@@ -29,7 +29,7 @@ final class EvalTool implements ToolContract
     private readonly Evaluator $evaluator;
 
     /**
-     * @param Evaluator|null $evaluator what evaluates; null is a warm one of its own
+     * @param Evaluator|null $evaluator the evaluator; null creates a warm one
      * @param string|null $projectRoot the directory of the application; null is the working directory of each call
      * @param bool $allowWrites whether calls may ask for real writes to the project
      * @param bool $allowNetwork whether calls may ask for outbound connections
@@ -46,13 +46,13 @@ final class EvalTool implements ToolContract
     }
 
     /**
-     * Runs what a call asks for.
+     * Runs a call.
      *
-     * A run that went wrong is an answer as any other, with `ok` false. What could not be run at all, because the
-     * input is refused or no child can be started, is `['ok' => false, 'error' => …]`: sentences for the agent, and
-     * nothing that could be taken for a result. A server passes both on with `isError`.
+     * A failed run has a normal answer with `ok` false. If nothing was run, since the input is invalid or no child can
+     * be started, the answer is `['ok' => false, 'error' => …]`, with a message for the agent and no other key. A
+     * server passes both on with `isError`.
      *
-     * @param array<array-key, mixed> $input as {@see ToolDescription::INPUT} describes it; checked here
+     * @param array<array-key, mixed> $input as in {@see ToolDescription::INPUT}; checked here
      * @return array<string, mixed> {@see \Altair\Eval\EvalResult::toArray()}, or `ok` and `error`
      */
     public function call(array $input): array
@@ -79,10 +79,10 @@ final class EvalTool implements ToolContract
     }
 
     /**
-     * The same for PHP's own MCP SDK, which passes arguments by name and makes the schema from this signature.
+     * The same for PHP's own MCP SDK, which passes arguments by name and derives the schema from this signature.
      *
-     * Reference for the attribute: `Mcp\Capability\Attribute\McpTool(name, description, …)` of the package mcp/sdk, on
-     * a public method. Its discovery takes `__invoke` for a class's own tool only, hence a method with a name.
+     * The attribute is `Mcp\Capability\Attribute\McpTool(name, description, …)` of the package mcp/sdk, on a public
+     * method. On a class, its discovery only considers `__invoke`, so this is a named method.
      *
      * @param string $snippet PHP code; a leading <?php is accepted.
      * @param int $timeout_ms Deadline of the run in milliseconds, boot included; from 100 to 60000.

@@ -7,7 +7,7 @@ namespace Altair\Eval\Mcp;
 use Altair\Mcp\Contracts\McpToolInterface;
 
 /*
- * PHP's own MCP SDK discovers the tool where there is no Univeros framework, so the tool must not need its interface.
+ * PHP's own MCP SDK also uses the tool without the Univeros framework, so the tool must not need its interface.
  */
 if (interface_exists(McpToolInterface::class)) {
     /**
@@ -20,7 +20,7 @@ if (interface_exists(McpToolInterface::class)) {
     }
 } else {
     /**
-     * What a tool of the Univeros framework is, where there is none.
+     * Replaces the interface of the Univeros framework if that is missing.
      *
      * @internal
      */

@@ -7,15 +7,15 @@ namespace Altair\Eval\Mcp;
 use Altair\Eval\EvalRequest;
 
 /**
- * The tool as a client is told of it, in the words of `altair mcp:serve`: tests/Mcp/EvalToolTest.php compares
+ * The description of the tool for clients, the same as in `altair mcp:serve`: tests/Mcp/EvalToolTest.php compares
  * the two.
  */
 final class ToolDescription
 {
-    /** What it is called. */
+    /** The tool's name. */
     public const NAME = 'framework__eval';
 
-    /** What it is for, for the model that calls it. */
+    /** The tool's purpose, for the model that calls it. */
     public const DESCRIPTION = 'Runs a few lines of PHP against this application, booted as it is now, in a confined '
         . 'one-shot process, and tells what they return, print or throw. Use it to check a hypothesis about the code '
         . 'instead of guessing: what a method returns for an input, which exception is thrown, what a '
@@ -31,7 +31,7 @@ final class ToolDescription
         . 'rolled back. What was refused is in `diagnostics.blocked`, with the switch '
         . 'that lifts it. Output is cut at 16 KiB a stream, values at a depth of 3.';
 
-    /** The schema of what it takes. */
+    /** The schema of the input. */
     public const INPUT = [
         'type' => 'object',
         'properties' => [
@@ -76,13 +76,13 @@ final class ToolDescription
         'additionalProperties' => false,
     ];
 
-    /** How long something took. */
+    /** A duration. */
     private const MILLISECONDS = ['type' => 'number', 'minimum' => 0];
 
-    /** How many, or how much. */
+    /** A number or a size. */
     private const COUNT = ['type' => 'integer', 'minimum' => 0];
 
-    /** What became of files of the project. */
+    /** Changed files of the project. */
     private const CHANGES = [
         'type' => 'array',
         'items' => [
@@ -92,7 +92,7 @@ final class ToolDescription
         ],
     ];
 
-    /** The schema of what it gives: {@see \Altair\Eval\EvalResult::toArray()}. */
+    /** The schema of the output: {@see \Altair\Eval\EvalResult::toArray()}. */
     public const OUTPUT = [
         'type' => 'object',
         'properties' => [

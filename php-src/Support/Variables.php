@@ -5,14 +5,14 @@ declare(strict_types=1);
 namespace Altair\Eval\Support;
 
 /**
- * Variables that a run is to have. It has those of its host's process, which are not all that a host goes by: PHPUnit's
- * `<server>` and Symfony's Dotenv set `$_SERVER` and `$_ENV` alone.
+ * Environment variables for a run. A run inherits those of the host's process, but a host may have others: PHPUnit's
+ * `<server>` and Symfony's Dotenv only set `$_SERVER` and `$_ENV`.
  *
  * @internal
  */
 final class Variables
 {
-    /** What chooses an application's environment. */
+    /** The variables that choose an application's environment. */
     private const CHOOSING = ['APP_ENV', 'APP_DEBUG', 'KERNEL_CLASS'];
 
     private function __construct()
@@ -20,7 +20,7 @@ final class Variables
     }
 
     /**
-     * What chooses an application's environment, as this process goes by it.
+     * The values in this process of the variables that choose an application's environment.
      *
      * @return array<string, string>
      */
@@ -38,7 +38,7 @@ final class Variables
     }
 
     /**
-     * Calls with these variables in the process's environment, and leaves that as it was.
+     * Makes a call with these variables in the process's environment, and restores it afterwards.
      *
      * @template T
      * @param array<string, string> $variables
@@ -48,7 +48,7 @@ final class Variables
     public static function with(array $variables, callable $call): mixed
     {
         $before = [];
-        // A host may have disabled it.
+        // A host may have disabled the function.
         if (function_exists('putenv')) {
             foreach ($variables as $name => $value) {
                 $before[$name] = getenv($name, true);

@@ -25,7 +25,7 @@ trait EvaluatesSnippets
     private static ?Evaluator $snippetEvaluator = null;
 
     /**
-     * Ends what is kept ready for the class's snippets.
+     * Ends the template of the class.
      *
      * @afterClass
      */
@@ -36,8 +36,8 @@ trait EvaluatesSnippets
     }
 
     /**
-     * The directory of the application that snippets run in. Override it where this is not the nearest one above the
-     * test's file, or else the working directory, that has `vendor/autoload.php`.
+     * The directory of the application. The default is the nearest directory with `vendor/autoload.php` above the
+     * test's file, or otherwise the working directory. Override it to use another one.
      */
     protected function snippetProjectRoot(): string
     {
@@ -58,7 +58,7 @@ trait EvaluatesSnippets
     }
 
     /**
-     * Runs a snippet, and tells how it ended.
+     * Runs a snippet and returns its result.
      *
      * @param string $snippet PHP code; a single expression needs no `return`
      * @param mixed ...$options by name: those of {@see EvalRequest}, such as `timeoutMs` or `allowWrites`
@@ -73,11 +73,11 @@ trait EvaluatesSnippets
     }
 
     /**
-     * Asserts that a snippet returns this very value: null, a scalar, or arrays of them.
+     * Asserts that a snippet returns exactly this value: null, a scalar, or arrays of them.
      *
-     * Objects stay in the snippet's process: let the snippet return what is to be compared of them.
+     * Objects stay in the snippet's process. Let the snippet return the parts to compare.
      *
-     * @param mixed $expected compared as assertSame() does
+     * @param mixed $expected compared as by assertSame()
      * @param mixed ...$options see {@see evaluateSnippet()}
      */
     protected function assertSnippetReturns(mixed $expected, string $snippet, mixed ...$options): void
@@ -96,10 +96,10 @@ trait EvaluatesSnippets
     }
 
     /**
-     * Asserts that a snippet throws an exception of this class, or of a class below it where the test can load both.
+     * Asserts that a snippet throws an exception of this class, or of a subclass if the test can load both.
      *
-     * @param string $class the class, or an interface of it
-     * @param string|null $message what the exception's message contains; null is any
+     * @param string $class the class or an interface
+     * @param string|null $message a part of the exception's message; null is any
      * @param mixed ...$options see {@see evaluateSnippet()}
      */
     protected function assertSnippetThrows(
@@ -127,7 +127,7 @@ trait EvaluatesSnippets
     }
 
     /**
-     * Asserts that something that a snippet tried was refused.
+     * Asserts that something in a snippet was refused.
      *
      * @param string|null $guard the guard that refused it, as `diagnostics.blocked` names it; null is any
      * @param mixed ...$options see {@see evaluateSnippet()}
@@ -145,7 +145,7 @@ trait EvaluatesSnippets
     }
 
     /**
-     * Asserts that a snippet is still running when its deadline comes.
+     * Asserts that a snippet is still running at its deadline.
      *
      * @param mixed ...$options see {@see evaluateSnippet()}; `timeoutMs` is the deadline
      */

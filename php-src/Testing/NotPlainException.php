@@ -7,7 +7,7 @@ namespace Altair\Eval\Testing;
 use UnexpectedValueException;
 
 /**
- * An encoded value is not, or not wholly, null, a scalar or arrays of them.
+ * An encoded value is not completely made of null, scalars and arrays of them.
  *
  * @internal
  */

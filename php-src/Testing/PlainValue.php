@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Altair\Eval\Testing;
 
 /**
- * Turns an encoded value back into the value, where nothing of it is missing.
+ * Decodes an encoded value, if it is complete.
  *
  * @internal
  */
@@ -16,9 +16,9 @@ final class PlainValue
     }
 
     /**
-     * @param array<string, mixed> $encoded as {@see \Altair\Eval\Encoder\ValueEncoder::encode()} shapes it
-     * @param string $place where it stands in the whole
-     * @throws NotPlainException when it is none of null, scalars and arrays of them, or was cut
+     * @param array<string, mixed> $encoded from {@see \Altair\Eval\Encoder\ValueEncoder::encode()}
+     * @param string $place its position in the whole value
+     * @throws NotPlainException if it is not null, a scalar or an array of them, or if it is truncated
      */
     public static function of(array $encoded, string $place = ''): mixed
     {

@@ -10,8 +10,8 @@ use ext_php_rs::types::Zval;
 use super::ending;
 use crate::zend::child::{self as engine, Cut};
 
-/// Where a container comes from that no file of the application gives to us, in order: PHP code
-/// that gives it, or null where the application has none of that kind.
+/// Sources of a container without a bootstrap file, in order: PHP code that returns it, or null if
+/// the application has none of that kind.
 const CONTAINERS: [Source; 4] = [
     Source {
         what: "The Laravel application",
@@ -35,17 +35,17 @@ const CONTAINERS: [Source; 4] = [
     },
 ];
 
-/// What to do where it cannot be had.
-const INSTEAD: &str = " A file config/container.php that returns a container takes its place.";
+/// Advice if the container cannot be made.
+const INSTEAD: &str = " To use another container, return it from a file config/container.php.";
 
 struct Source {
     what: &'static str,
-    /// Follows what went wrong.
+    /// Appended to the error message.
     hint: &'static str,
     code: &'static str,
 }
 
-/// Boots the application and gives its container.
+/// Boots the application and returns its container.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ pub fn boot(task: &Task) -> Result<Zval, Ending> {
     })?;
     let loader =
         engine::require(path_bytes(&autoload)).map_err(|cut| cut_short(cut, "The autoloader"))?;
-    // What boot made is not destroyed, here or later: a destructor is the application's code.
+    // Objects of boot are never destroyed: a destructor is the application's code.
     std::mem::forget(loader);
     let Some(bootstrap) = &task.bootstrap else {
         return discovered(&task.root);
@@ -81,7 +81,7 @@ pub fn boot(task: &Task) -> Result<Zval, Ending> {
         let found = describe(&container);
         std::mem::forget(container);
         return Err(failed(format!(
-            "The container bootstrap {shown} returned {found}, which is no container: an object with get() and has() is needed."
+            "The container bootstrap {shown} returned {found}, which is not a container: it must be an object with get() and has()."
         )));
     }
     Ok(container)

@@ -14,14 +14,14 @@ use nix::unistd::{Pid, getpid};
 use crate::zend::child::Build;
 use crate::zend::process::take_descriptor;
 
-/// The channel before the task has come.
+/// The channel before the task arrives.
 pub struct Link {
     socket: OwnedFd,
     opened_ns: u64,
 }
 
 impl Link {
-    /// Takes the descriptor over and keeps it from whatever this process starts.
+    /// Takes ownership of the descriptor and sets close-on-exec.
     pub fn open(descriptor: RawFd) -> io::Result<Self> {
         if descriptor < 0 {
             return Err(Errno::EBADF.into());
@@ -32,7 +32,7 @@ impl Link {
         Ok(Self { socket, opened_ns })
     }
 
-    /// When it was taken over, in nanoseconds of the clock that the host reads, too.
+    /// When the descriptor was taken, in nanoseconds of `CLOCK_MONOTONIC`, as the host's times.
     pub fn opened_ns(&self) -> u64 {
         self.opened_ns
     }
@@ -42,7 +42,7 @@ impl Link {
         let mut reader = TaskReader::default();
         let mut packet = Vec::new();
         loop {
-            // As long as the packet is: memory that is written to is the fork's own from then on.
+            // Exactly as long as the packet, since each page that a fork writes to is copied.
             let ask = MsgFlags::MSG_PEEK | MsgFlags::MSG_TRUNC;
             let length = recv(self.socket.as_raw_fd(), &mut [], ask).unwrap_or(PACKET_BYTES + 1);
             packet.resize(length, 0);
@@ -59,7 +59,8 @@ impl Link {
         }
     }
 
-    /// Tells a host of another version what it has started, as a PHP without the extension would.
+    /// Tells a host of another version what it has started, in the format of a PHP without the
+    /// extension.
     pub fn say_who_we_are(&self) {
         let build = Build::get();
         let facts = serde_json::json!({
@@ -72,8 +73,8 @@ impl Link {
         send_packet(&self.socket, facts.to_string().as_bytes());
     }
 
-    /// The channel with what makes messages genuine on it. It lasts as long as the process: the
-    /// last to use it are a signal handler and an exit handler.
+    /// The channel with the secret that authenticates its messages. It lives as long as the
+    /// process, since a signal handler and an exit handler use it last.
     pub fn with_secret(self, secret: Secret) -> &'static Voice {
         Box::leak(Box::new(Voice {
             socket: self.socket,
@@ -83,17 +84,16 @@ impl Link {
     }
 }
 
-/// What the child says things with.
+/// Sends the child's messages.
 pub struct Voice {
     socket: OwnedFd,
     secret: Secret,
-    /// The process that the host has started. A fork of it (an unsafe run may fork) has the same
-    /// memory, but nothing to say.
+    /// The process that the host has started. A fork of it (an unsafe run may fork) must not send.
     owner: Pid,
 }
 
 impl Voice {
-    /// What makes a message genuine.
+    /// The secret that authenticates messages.
     pub fn secret(&self) -> &Secret {
         &self.secret
     }
@@ -103,18 +103,18 @@ impl Voice {
         self.socket.as_fd()
     }
 
-    /// Sends a message. Where that fails there is no host left to hear it.
+    /// Sends a message. If that fails, the host is gone.
     pub fn send(&self, message: &Message) {
         for packet in encode_message(&self.secret, message).unwrap_or_default() {
             self.send_packet(&packet);
         }
     }
 
-    /// Sends a message of one packet with a descriptor, which the host takes with the first packet
-    /// of a template's fork, and with no other. A message of several goes without.
+    /// Sends a message of one packet with a descriptor, which the host only accepts with the first
+    /// packet of a template's fork. A message of several packets is sent without it.
     ///
     /// # Errors
-    /// Why the descriptor cannot be sent. Then nothing is.
+    /// Why the descriptor cannot be sent. Then nothing was sent.
     pub fn send_with(&self, message: &Message, descriptor: &OwnedFd) -> nix::Result<()> {
         let packets = encode_message(&self.secret, message).unwrap_or_default();
         let [packet] = packets.as_slice() else {
@@ -129,7 +129,7 @@ impl Voice {
             sendmsg::<()>(socket, &parts, &rights, flags, None)
         });
         match sent {
-            // There is no host left to hear it.
+            // The host is gone.
             Ok(_) | Err(Errno::EPIPE | Errno::ECONNRESET) => Ok(()),
             Err(errno) => Err(errno),
         }
@@ -150,7 +150,7 @@ fn send_packet(socket: &OwnedFd, packet: &[u8]) {
     });
 }
 
-/// Sends something, waiting where there is no room: a snippet may have made the socket non-blocking.
+/// Sends something, and waits for room: a snippet may have made the socket non-blocking.
 fn when_there_is_room(
     socket: &OwnedFd,
     mut send: impl FnMut() -> nix::Result<usize>,
@@ -167,7 +167,7 @@ fn when_there_is_room(
     }
 }
 
-/// Now, in nanoseconds of the clock that the host reads, too.
+/// The current time, in nanoseconds of `CLOCK_MONOTONIC`.
 fn monotonic_ns() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
         now.tv_sec().unsigned_abs() * 1_000_000_000 + now.tv_nsec().unsigned_abs()

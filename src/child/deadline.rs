@@ -1,8 +1,8 @@
-//! The deadline: the host's signal says so, and the handler says where the code was.
+//! The deadline: the host sends a signal, and the handler reports where the code was.
 //!
-//! The handler reports by itself, at once, and ends the process. Whatever waited for the virtual
-//! machine to look up would let the snippet run on after a `sleep`, or come late out of a long
-//! native call.
+//! The handler reports immediately and ends the process. If it waited for the virtual machine's
+//! interrupt, the snippet could continue after a `sleep`, and a long native call would delay the
+//! end.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -16,16 +16,16 @@ use crate::zend::child::memory_peak;
 use crate::zend::frames::Arena;
 use crate::zend::process::{leave, on_signal_of};
 
-/// Bytes of the packet that says where the code was.
+/// Bytes of the packet with the position.
 const PACKET_BYTES: usize = 24 * 1024;
 
-/// What the handler needs, made beforehand: it cannot allocate.
+/// What the handler needs, allocated in advance, since it cannot allocate.
 struct Stopper {
-    /// Another one in the fork of a template.
+    /// Replaced in the fork of a template.
     voice: Mutex<&'static Voice>,
-    /// Whether the process goes on: it is a template, which nobody waits for that long any more.
+    /// Whether the process continues after its report: it is a template.
     goes_on: AtomicBool,
-    /// For the first thread that comes; the handler takes it without waiting.
+    /// For the first thread; the handler does not wait for the lock.
     room: Mutex<Room>,
 }
 
@@ -38,13 +38,13 @@ static STOPPER: OnceLock<Stopper> = OnceLock::new();
 static PHASE: AtomicU8 = AtomicU8::new(0);
 const PHASES: [Phase; 3] = [Phase::Boot, Phase::Snippet, Phase::Encode];
 
-/// Says what is under way from now on.
+/// Sets the current phase.
 pub fn note_phase(phase: Phase) {
     let at = PHASES.iter().position(|p| *p == phase).unwrap_or_default();
     PHASE.store(u8::try_from(at).unwrap_or_default(), Ordering::Relaxed);
 }
 
-/// What is under way.
+/// The current phase.
 pub fn phase() -> Phase {
     PHASES[usize::from(PHASE.load(Ordering::Relaxed)) % PHASES.len()]
 }
@@ -64,23 +64,23 @@ pub fn arm(voice: &'static Voice, task: &Task) {
     on_signal_of(task.host, stop_signal(), on_stop);
 }
 
-/// Has the handler of a template, which its fork has, speak for the fork, and end it.
+/// In the fork of a template: makes the inherited handler report on the fork's channel and end it.
 pub fn pass_on(voice: &'static Voice) {
     if let Some(stopper) = STOPPER.get() {
-        // Nobody else is there to hold it.
+        // There is no other thread that could hold it.
         *stopper.voice.lock().unwrap_or_else(PoisonError::into_inner) = voice;
         stopper.goes_on.store(false, Ordering::Relaxed);
     }
 }
 
-/// Async-signal-safe: reads the engine's frames, formats into room of its own, sends, and ends the
+/// Async-signal-safe: reads the engine's frames, formats into its own buffer, sends, and ends the
 /// process.
 fn on_stop() {
     let Some(stopper) = STOPPER.get() else {
         leave(TIMED_OUT);
     };
     let Ok(mut room) = stopper.room.try_lock() else {
-        return; // another thread is at it
+        return; // another thread is reporting
     };
     let Room { arena, packet } = &mut *room;
     let phase = phase();

@@ -1,4 +1,4 @@
-//! Ends that PHP code does not come to by itself: fatal errors, memory that ran out.
+//! Ends of a run by fatal errors and by exhausted memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -17,10 +17,10 @@ use crate::zend::fork_state::NotFresh;
 use crate::zend::process::leave;
 use crate::zend::{exception, frames};
 
-/// Memory that is given back when memory has run out, so that there is some to say so with.
+/// Memory that is freed when memory runs out, so that this can be reported.
 const BALLAST_BYTES: usize = 4 << 20;
 
-/// Set again in the fork of a template.
+/// Replaced in the fork of a template.
 static LAST_WORDS: Mutex<Option<&'static Voice>> = Mutex::new(None);
 static BALLAST: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 static FATAL: Mutex<Option<Ending>> = Mutex::new(None);
@@ -36,7 +36,7 @@ pub fn prepare(voice: &'static Voice, capped: bool) {
     }
 }
 
-/// Gives the hooks of a template, which its fork has, the fork's own voice.
+/// In the fork of a template: makes the inherited hooks use the fork's own channel.
 pub fn pass_on(voice: &'static Voice) {
     if let Some(last_words) = &mut *lock(&LAST_WORDS) {
         *last_words = voice;
@@ -47,7 +47,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The engine reports a fatal error; it bails out next.
+/// The engine reports a fatal error, and then bails out.
 fn on_fatal(error: FatalError) {
     lock(&BALLAST).take();
     let message = shorten(&error.message, STRING_MAX);
@@ -61,8 +61,8 @@ fn on_fatal(error: FatalError) {
     });
 }
 
-/// Something called libc's `exit`. PHP does so where `malloc` fails under it, with status 1 and
-/// without any hook (`zend_out_of_memory` in `Zend/zend_alloc.c`).
+/// Something called libc's `exit`. If `malloc` fails, PHP calls it with status 1 and without any
+/// other hook (`zend_out_of_memory` in `Zend/zend_alloc.c`).
 extern "C" fn on_exit(status: i32) {
     if status == EXHAUSTED {
         say_exhausted();
@@ -72,7 +72,7 @@ extern "C" fn on_exit(status: i32) {
 /// Rust's own memory has run out.
 fn last_words() {
     static SPEAKING: AtomicBool = AtomicBool::new(false);
-    // The second time, not even the last words can be had.
+    // On the second call, even this report had no memory.
     if !SPEAKING.swap(true, Ordering::Relaxed) {
         say_exhausted();
     }
@@ -84,7 +84,7 @@ fn say_exhausted() {
     let Some(voice) = voice else {
         return;
     };
-    // Whoever holds it is giving it back.
+    // If the lock is held, its holder is freeing the ballast.
     drop(
         BALLAST
             .try_lock()
@@ -104,22 +104,22 @@ fn say_exhausted() {
     }));
 }
 
-/// The fatal error that was reported and has not been told yet.
+/// Takes the fatal error that the engine reported.
 pub fn fatal() -> Option<Ending> {
     lock(&FATAL).take()
 }
 
-/// The ending that a cut means.
+/// The ending for a cut.
 pub fn of(cut: Cut) -> Ending {
     match cut {
         Cut::Threw(thrown) => Ending::Threw(encoded(&thrown)),
-        // Some fatal errors unwind as `exit` does, so that what PHP holds is freed on the way.
+        // Some fatal errors unwind like `exit`, so that PHP frees its memory.
         Cut::Exited(status) if i32::from(status) == exit_codes::FATAL => {
             fatal().unwrap_or(Ending::Exited(status))
         }
         Cut::Exited(status) => Ending::Exited(status),
         Cut::Bailout => fatal().unwrap_or_else(|| Ending::Fatal {
-            message: "PHP ended without saying why.".into(),
+            message: "PHP ended without an error message.".into(),
             location: Location {
                 file: String::new(),
                 line: 0,
@@ -129,7 +129,7 @@ pub fn of(cut: Cut) -> Ending {
     }
 }
 
-/// The ending of a fork that is not as fresh as a run has to be.
+/// The ending of a fork whose state could not be renewed.
 pub fn of_unfresh(why: NotFresh) -> Ending {
     match why {
         NotFresh::Directory(error) => Ending::BootFailed {

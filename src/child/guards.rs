@@ -1,4 +1,4 @@
-//! The guards that the child itself takes: the kernel's before boot, the guard `ini` after it.
+//! The guards that the child takes itself: the kernel's before boot, the guard `ini` after it.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -16,20 +16,20 @@ use crate::zend::child as engine;
 use crate::zend::params::ini;
 use crate::zend::refusals::{refuse, seal};
 
-/// Takes the kernel's last guards, before anything of the application runs, and tells the host.
-/// `false` where one is missing that nothing may run without; the host says so.
+/// Takes the kernel's last guards before any code of the application runs, and reports them to the
+/// host. `false` if a required guard is missing; the host reports that.
 pub fn take_final(task: &Task, run: &SnippetTask, voice: &Voice) -> bool {
     let wanted = &run.guards;
     if (wanted.landlock.is_some() || wanted.seccomp.is_some()) && !has_one_thread() {
         voice.send(&Message::SecondThread);
-        // The host looks at the thread's name, and ends the process.
+        // The host reads the thread's name and ends the process.
         loop {
             pause();
         }
     }
-    // What the filter forbids from then on. Behind a private root nothing is there that could look
-    // into the process, and the host has to: it reads what a refused call was about, and takes a copy
-    // of the socket that it is to connect to a service.
+    // Before the filter, which forbids this. Not in a private root: no other process can access
+    // this one there, and the host must. It reads the arguments of a refused call, and takes a copy
+    // of the socket that it connects to a service.
     let serves = |seccomp: &Seccomp| seccomp.tcp || seccomp.local;
     if wanted.seccomp.as_ref().is_some_and(|own| !serves(own)) && !task.private_root {
         hide();
@@ -40,7 +40,7 @@ pub fn take_final(task: &Task, run: &SnippetTask, voice: &Voice) -> bool {
     goes_on
 }
 
-/// What became of the kernel's last guards.
+/// The states of the kernel's last guards.
 pub fn states(taken: Taken) -> ToldStates {
     let Taken {
         landlock,
@@ -58,19 +58,19 @@ pub fn states(taken: Taken) -> ToldStates {
         .collect()
 }
 
-/// Whether none is missing that nothing may run without.
+/// Returns whether all required guards are there.
 pub fn suffice(guards: &ToldStates, run: &SnippetTask) -> bool {
     let mut insisted = run.insist.iter();
     insisted.all(|insisted| insisted.check(guards).is_ok())
 }
 
-/// Nothing else of this user's may look into the process, nor it into itself by way of /proc.
+/// Prevents access to this process by others of the same user, and by itself through /proc.
 fn hide() {
     // Never fails for this value (prctl(2), PR_SET_DUMPABLE).
     let _ = nix::sys::prctl::set_dumpable(false);
 }
 
-/// Takes away what PHP's own switches do, once boot is over.
+/// After boot: applies the restrictions that PHP itself enforces.
 pub fn restrict(task: &Task) {
     let Some(restrictions) = &task.restrictions else {
         return;
@@ -85,8 +85,8 @@ pub fn restrict(task: &Task) {
     seal(&task.root);
 }
 
-/// What of the guard `ini` is a run's own: its memory limit. Has `voice` told of what is refused
-/// from here on. Gives the guard's state, where it is taken.
+/// Applies the part of the guard `ini` that is specific to a run: its memory limit. From here on,
+/// refusals are reported on `voice`. Returns the guard's state, if it is taken.
 ///
 /// # Errors
 ///
@@ -119,7 +119,7 @@ pub fn limit(
     Ok(Some(paths_state(task)))
 }
 
-/// Keeps PHP's own file functions to what may be read, where there is anything else to be named.
+/// Restricts PHP's own file functions to readable paths, unless a private root does that.
 fn restrict_paths(task: &Task, restrictions: &Restrictions) {
     if !task.private_root
         && let Some(dirs) = open_basedir(&task.root, &restrictions.readable)
@@ -139,14 +139,14 @@ fn paths_state(task: &Task) -> GuardState {
     }
 }
 
-/// Whether `open_basedir` can name a path: colons part its items.
+/// Returns whether `open_basedir`, whose items are separated by colons, can contain a path.
 fn can_be_listed(path: &[u8]) -> bool {
     !path.contains(&b':')
 }
 
-/// Where PHP's own file functions may go: the project, what PHP itself includes from, devices,
-/// the temp directory, and what else of the disk is there for the run. `None` where a colon, which
-/// parts them, is in the project's own path.
+/// The paths for PHP's own file functions: the project, the include path, devices, the temp
+/// directory, and the run's readable paths. `None` if the project's path contains a colon, which
+/// separates the items.
 fn open_basedir(root: &[u8], readable: &[Vec<u8>]) -> Option<Vec<u8>> {
     if !can_be_listed(root) {
         return None;
@@ -163,7 +163,7 @@ fn open_basedir(root: &[u8], readable: &[Vec<u8>]) -> Option<Vec<u8>> {
     dirs.extend([std::env::temp_dir(), PathBuf::from("/dev")]);
     let readable = readable.iter().map(|path| OsStr::from_bytes(path).into());
     let mut dirs: Vec<PathBuf> = dirs.into_iter().chain(readable).collect();
-    // PHP names all of them in each warning.
+    // Kept short, since PHP names all of them in each warning.
     dirs.retain(|dir| !dir.as_os_str().as_bytes().contains(&b':') && dir.exists());
     let all = dirs.clone();
     let mut seen = HashSet::new();

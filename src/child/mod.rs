@@ -1,5 +1,5 @@
 //! The child: a `php` process that loads this extension, boots the application, runs one snippet
-//! and ends. [`install`] is where it begins, [`main`] is the whole of it.
+//! and ends. It begins in [`install`]; [`main`] is all of it.
 
 mod boot;
 mod channel_link;
@@ -23,18 +23,17 @@ use crate::zend::params::ini;
 use crate::zend::process::leave;
 use channel_link::{Link, Voice};
 
-/// The ini setting by which a host tells a process that it is a child, and on which descriptor
-/// the channel is.
+/// The ini setting by which a host makes a process a child. Its value is the channel's descriptor.
 pub const CHANNEL_INI: &CStr = c"altair_eval.channel";
 
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process is a child, where nothing may be evaluated.
+/// Returns whether this process is a child, in which nothing may be evaluated.
 pub fn is_child() -> bool {
     IS_CHILD.load(Ordering::Relaxed)
 }
 
-/// At the module's start: takes over the process where a host asks for it.
+/// At the module's start: takes over the process if a host asks for it.
 pub fn install() {
     if !ini(CHANNEL_INI).is_empty() {
         IS_CHILD.store(true, Ordering::Relaxed);
@@ -44,11 +43,11 @@ pub fn install() {
 
 extern "C" fn entry() {
     let status = catch_unwind(main).unwrap_or(BROKEN);
-    // Everything that has to run has run; module shutdown would only cost time.
+    // Everything has run; module shutdown would only cost time.
     leave(status)
 }
 
-/// One child, from its task to its end. Gives the exit status.
+/// Runs a child from its task to its end. Returns the exit status.
 fn main() -> i32 {
     let descriptor = ini(CHANNEL_INI).parse().unwrap_or(-1);
     match Link::open(descriptor).ok().and_then(receive) {
@@ -80,7 +79,7 @@ fn cold(task: &Task, run: &SnippetTask, link: Link) -> i32 {
     finish(run::run(task, run, voice, None), voice)
 }
 
-/// Says that the child's own code has begun, and sets up what the last guards forbid.
+/// Reports that the child's own code has begun, and sets up what the last guards forbid.
 fn begin(task: &Task, link: Link) -> &'static Voice {
     let entered_ns = link.opened_ns();
     let voice = link.with_secret(task.secret.clone());
@@ -90,7 +89,7 @@ fn begin(task: &Task, link: Link) -> &'static Voice {
     voice
 }
 
-/// Reports. Gives the exit status.
+/// Sends the report. Returns the exit status.
 fn finish(report: Report, voice: &Voice) -> i32 {
     deadline::note_phase(report.phase);
     let status = report.ending.exit_code();

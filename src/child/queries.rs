@@ -1,5 +1,5 @@
-//! Tells the host what is asked of databases: what is new when it is sent, for a slow statement may be the
-//! end of a run.
+//! Reports database queries to the host. New statements are reported when they are sent, since a
+//! slow statement may be the last of a run.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use crate::zend::queries;
 
 static VOICE: Mutex<Option<&'static Voice>> = Mutex::new(None);
 
-/// Tells `voice` from now on, where the run is to.
+/// Reports on `voice` from now on, if the run asks for it.
 pub fn report_to(voice: &'static Voice, task: &Task, run: &SnippetTask) {
     if run.queries {
         *VOICE.lock().unwrap_or_else(PoisonError::into_inner) = Some(voice);

@@ -1,4 +1,4 @@
-//! Tells the host what was refused, when it is: the end of a run may leave no time for it.
+//! Reports refusals to the host immediately, since the end of a run may leave no time for that.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,12 +9,12 @@ use altair_engine::guards::Guard;
 use super::channel_link::Voice;
 use crate::zend::refusals::{Hearer, tell};
 
-/// The guard that refuses on this side.
+/// The guard that refuses in the child.
 const GUARD: Guard = Guard::Ini;
 
 static VOICE: Mutex<Option<&'static Voice>> = Mutex::new(None);
 
-/// Tells `voice` from now on.
+/// Reports on `voice` from now on.
 pub fn report_to(voice: &'static Voice) {
     *VOICE.lock().unwrap_or_else(PoisonError::into_inner) = Some(voice);
     tell(Hearer { refused, missed });

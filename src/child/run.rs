@@ -1,5 +1,5 @@
-//! The run phase: boot, guards, snippet, encoding, shutdown. Ends in a report. The same for a child
-//! that has a process of its own and for the fork of a template, which is booted by then.
+//! The run: boot, guards, snippet, encoding, shutdown. Ends in a report. The same for a child in a
+//! process of its own and for the fork of a template, which is already booted.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -25,20 +25,20 @@ use crate::zend::fork_state;
 use crate::zend::node::ZvalNode;
 use crate::zend::process::leave;
 
-/// ini settings of the child's that hold from its first own code on: what PHP says goes to
-/// standard error, and output that nobody reads any more (a snippet may close it) is no reason to end.
+/// ini settings of the child from its first code on: PHP logs to standard error, and closed output
+/// (a snippet may close it) does not end the process.
 const OWN_INI: &[(&str, &str)] = &[
     ("error_log", ""),
     ("ignore_user_abort", "1"),
-    // PHP would end the process where `set_time_limit` is missed by a long native call; the
-    // deadline does, and says where the call was.
+    // PHP would end the process if a long native call exceeds `set_time_limit`. The deadline does
+    // that instead, and reports the position.
     ("hard_timeout", "0"),
 ];
-/// ini settings that boot may have changed for its own ends, and that hold for the snippet.
+/// ini settings that boot may have changed, and that must hold for the snippet.
 const SNIPPET_INI: &[(&str, &str)] = &[("display_errors", "stderr"), ("html_errors", "0")];
 
-/// Boots the application for good: what it made is set apart from what a snippet makes, and the
-/// snippet's `container()` gives its container.
+/// Boots the application. Afterwards its objects are marked as boot's, and the snippet's
+/// `container()` returns its container.
 ///
 /// # Errors
 ///
@@ -52,11 +52,11 @@ pub fn boot_application(task: &Task, voice: &Voice) -> Result<(), Ending> {
         database::watch(watched);
     }
     let container = boot::boot(task);
-    // Also where it has failed: why may have a secret in it.
+    // Also if it failed: the error may contain a secret.
     tell_variables(voice);
     let container = container?;
     engine::set_container(&container);
-    // It belongs to `container()` from here on.
+    // `container()` owns it from here on.
     std::mem::forget(container);
     engine::end_boot();
     for (name, value) in SNIPPET_INI {
@@ -66,9 +66,9 @@ pub fn boot_application(task: &Task, voice: &Voice) -> Result<(), Ending> {
     Ok(())
 }
 
-/// Tells the host of variables that may hold secrets: boot may have read a `.env`.
+/// Reports variables that may hold secrets to the host: boot may have read a `.env`.
 fn tell_variables(voice: &Voice) {
-    // What the host does not have comes first.
+    // Variables that the host does not have come first.
     let mut variables = engine::superglobals(is_secret);
     for (name, value) in std::env::vars_os() {
         let variable = (name.into_vec(), value.into_vec());
@@ -88,7 +88,7 @@ fn tell_variables(voice: &Voice) {
     }
 }
 
-/// Runs a task to its end, in an application that is booted already, or is yet to be.
+/// Runs a task to its end, in an application that may already be booted.
 pub fn run(
     task: &Task,
     run: &SnippetTask,
@@ -111,17 +111,17 @@ pub fn run(
     going.report
 }
 
-/// An application that is booted already, by the template that this process is a fork of.
+/// An application that the template of this fork has booted.
 pub struct Booted {
     /// When the fork began.
     pub entered_ns: u64,
-    /// The guards that it has taken.
+    /// The guards that the fork has taken.
     pub guards: ToldStates,
     /// The directory of its layer, for the host.
     pub layer: Option<OwnedFd>,
 }
 
-/// A run that goes on.
+/// A run in progress.
 struct Going {
     report: Report,
 }
@@ -138,7 +138,7 @@ impl Going {
         if booted.is_none() {
             boot_application(task, voice)?;
         }
-        // Where boot has left it, relative paths would mean something else than in the next run.
+        // Boot may have changed the directory; relative paths must mean the same in each run.
         let root = Path::new(OsStr::from_bytes(&task.root));
         let fresh = fork_state::enter(root).and_then(|()| match booted {
             Some(_) => fork_state::freshen(),
@@ -168,12 +168,12 @@ impl Going {
         };
         if let Err(errno) = sent {
             let why = errno.desc().to_lowercase();
-            let to = format!("a layer of which nothing can be told: {why}");
+            let to = format!("a layer whose changes cannot be reported: {why}");
             let layer = (Guard::Filesystem, GuardState::Degraded { to });
             voice.send(&ready(guards.into_iter().chain([layer]).collect()));
         }
         drop(layer);
-        // Nothing is sent from here on that would need more.
+        // From here on, no message needs more descriptors.
         if run.guards.limit_descriptors().is_err() {
             leave(BROKEN);
         }
@@ -217,8 +217,8 @@ impl Going {
         }
     }
 
-    /// Shutdown functions and destructors of what the snippet made. One of them can still turn a
-    /// snippet that returned into one that ended otherwise; it does not make good one that failed.
+    /// Calls shutdown functions and destructors of the snippet. If one of them fails, a snippet
+    /// that has returned ends otherwise. A failed snippet stays failed.
     fn shut_down(&mut self, ending: Ending) -> Ending {
         let ended = engine::shut_down();
         if !matches!(ending, Ending::Returned(_)) {
@@ -226,7 +226,7 @@ impl Going {
         }
         match ended {
             Err(cut) => ending::of(cut),
-            // PHP's own loop over shutdown functions ends at a fatal error and does not pass it on.
+            // PHP's loop over shutdown functions ends at a fatal error without passing it on.
             Ok(()) => ending::fatal().unwrap_or(ending),
         }
     }
@@ -236,8 +236,8 @@ fn micros(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The snippet with what may stand before its code blanked out, so that lines stay what they are:
-/// a byte order mark, a shebang line, an opening tag.
+/// The snippet with a byte order mark, a shebang line and an opening tag replaced by spaces, which
+/// keeps line numbers.
 fn snippet_source(snippet: &[u8]) -> Vec<u8> {
     let mut source = snippet.to_vec();
     let mut at = if source.starts_with(b"\xEF\xBB\xBF") {

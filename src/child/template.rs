@@ -1,4 +1,5 @@
-//! A template: boots the application once, and forks a child for each snippet. It never sees one.
+//! A template: boots the application once, and forks a child for each snippet. It never reads a
+//! snippet itself.
 
 use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
@@ -17,14 +18,14 @@ use super::{deadline, ending, finish, guards, receive, run};
 use crate::zend::child::{self as engine, memory_peak};
 use crate::zend::{fork_state, startup};
 
-/// The descriptor under which a fork finds its channel, as every child does.
+/// The descriptor of a fork's channel, as in every child.
 const CHANNEL: i32 = altair_engine::channel::DESCRIPTOR;
 
-/// The exit status of a template that nobody needs any more.
+/// The exit status of a template that is no longer needed.
 const EXIT_IDLE: i32 = 0;
 
-/// Gets ready, and forks until nobody asks any more. Gives the exit status, of the template and of
-/// each of its forks.
+/// Boots, and forks on request until the template has been idle for too long or the host is gone.
+/// Returns the exit status of the template, and in each fork that of the fork.
 pub fn serve(task: &Task, model: &TemplateTask, link: Link) -> i32 {
     let voice = super::begin(task, link);
     let forking = match get_ready(task, model, voice) {
@@ -42,13 +43,13 @@ pub fn serve(task: &Task, model: &TemplateTask, link: Link) -> i32 {
     }
 }
 
-/// Why a template does not come to be one.
+/// Why a template could not be started.
 enum End {
-    /// Boot has failed, and this is what a run would report.
+    /// Boot has failed, with the report of a run.
     Boot(Box<Report>),
-    /// It cannot be had here.
+    /// Templates are not possible here.
     Unable(String),
-    /// The same, and the host has been told; or there is no host any more.
+    /// The same, already reported; or the host is gone.
     Told,
 }
 
@@ -58,8 +59,11 @@ fn get_ready(task: &Task, model: &TemplateTask, voice: &'static Voice) -> Result
     }
     // Before the filter, which forbids it.
     let recorder = Recorder::begin();
-    let guard = FirstGuard::take(voice.channel(), model.descriptors)
-        .map_err(|error| End::Unable(format!("its first filter cannot be had: {error}")))?;
+    let guard = FirstGuard::take(voice.channel(), model.descriptors).map_err(|error| {
+        End::Unable(format!(
+            "its first seccomp filter cannot be installed: {error}"
+        ))
+    })?;
     let insists = model
         .insist
         .iter()
@@ -95,15 +99,15 @@ fn get_ready(task: &Task, model: &TemplateTask, voice: &'static Voice) -> Result
     voice.send(&booted);
     drop(booted);
     fork_state::settle();
-    // All that was needed for the record is free by now: each page that is not is copied later.
+    // Everything for the record is freed by now. Free pages need no copy in the forks.
     engine::trim_memory();
-    // The host looks at what boot has left, and may find that there are to be no forks.
+    // The host checks what boot has left, and may decide against forks.
     guard
         .settle(&model.renewal, voice.channel())
         .map_err(|_| End::Told)
 }
 
-/// The kernel's guards that boot has in a template.
+/// The kernel's guards during boot in a template.
 fn guards_of_boot(model: &TemplateTask) -> ToldStates {
     let landlock = model.landlock.then(|| {
         let to = "the private root alone while a template boots".to_owned();

@@ -32,7 +32,8 @@ extern "C" fn run(ex: &mut ExecuteData, returned: &mut Zval) {
             return Ok(());
         }
         if crate::child::is_child() {
-            let message = "A snippet cannot run the command line: it runs in a child that is one evaluation itself.";
+            let message =
+                "A snippet cannot run the command line: it already runs inside an evaluation.";
             throw(&EvalError::Launch(message.into()));
             return Ok(());
         }
@@ -53,7 +54,7 @@ extern "C" fn run(ex: &mut ExecuteData, returned: &mut Zval) {
     });
 }
 
-/// The items of an array; `None` where one is no string.
+/// The items of an array; `None` if one is not a string.
 fn strings(array: &Zval) -> Option<Vec<OsString>> {
     let string = |value: &Zval| {
         let value = value.dereference();

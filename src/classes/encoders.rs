@@ -49,7 +49,7 @@ extern "C" fn encode_a_value(ex: &mut ExecuteData, returned: &mut Zval) {
         };
         match encode_value(&ZvalNode::new(subject), Limits::default()) {
             Ok(encoded) => *returned = json::to_zval(&encoded)?,
-            // `exit` goes on by itself, a bailout has to be sent on.
+            // `exit` is a pending exception and continues by itself; a bailout is passed on.
             Err(_) if host::has_exception() => {}
             Err(_) => return Err(Bailout),
         }

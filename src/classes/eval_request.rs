@@ -180,14 +180,14 @@ pub fn boolean(b: bool) -> Zval {
     zval
 }
 
-/// The values of an array property; none where it is null.
+/// The values of an array property; none if it is null.
 fn items(request: &ZendObject, name: &str) -> Vec<ZvalNode> {
     let array = property(request, name).and_then(Zval::array);
     let entries = array.map_or_else(Vec::new, |array| entries(array, usize::MAX));
     entries.into_iter().map(|(_, value)| value).collect()
 }
 
-/// The strings of an array property; `None` with an exception pending where there is anything else.
+/// The strings of an array property; `None` with a pending exception if a value is not a string.
 fn texts(request: &ZendObject, property: &str, what: &str) -> Option<Vec<Vec<u8>>> {
     let items = items(request, property);
     let texts: Option<_> = items
@@ -259,8 +259,8 @@ fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// The request that an object describes; an exception is pending where it was never constructed, or
-/// where it asks for what there is not.
+/// The request that an object describes. `None` with a pending exception if it was never
+/// constructed or has an invalid value.
 pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
     if property(request, "diff").is_none() {
         throw_error("The EvalRequest was never constructed");
@@ -287,7 +287,7 @@ pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
             let named = Database::named(&name);
             if named.is_none() {
                 throw(&EvalError::InvalidRequest(format!(
-                    "The database mode has to be {}, not \"{name}\".",
+                    "The database mode must be one of {}, not \"{name}\".",
                     Database::ALL.map(Database::name).join(", ")
                 )));
                 return Ok(None);
@@ -329,7 +329,7 @@ pub fn class() -> &'static ext_php_rs::zend::ClassEntry {
     CLASS.get()
 }
 
-/// The request that a value is; `None` with a `TypeError` pending where it is none.
+/// The request in a value; `None` with a pending `TypeError` if the value is not a request.
 pub fn from_value(value: &Zval) -> Result<Option<EvalRequest>, Bailout> {
     match value
         .object()

@@ -167,7 +167,7 @@ extern "C" fn to_array(ex: &mut ExecuteData, returned: &mut Zval) {
             };
             entries.push((key, value.shallow_clone()));
         }
-        // Always an object, also where it is empty.
+        // Always an object, even if it is empty.
         if let Some((_, diagnostics)) = entries.last_mut()
             && diagnostics.array().is_some_and(|array| array.is_empty())
         {
@@ -178,7 +178,8 @@ extern "C" fn to_array(ex: &mut ExecuteData, returned: &mut Zval) {
     });
 }
 
-/// What an object of the class says; `None`, with an exception pending, as above.
+/// The result in an object of the class; `None` with a pending exception if it was never
+/// constructed.
 pub fn read(object: &ZendObject) -> Result<Option<EvalResult>, Bailout> {
     let mut shape = Map::new();
     for (name, key) in PROPERTIES {
@@ -187,7 +188,7 @@ pub fn read(object: &ZendObject) -> Result<Option<EvalResult>, Bailout> {
             return Ok(None);
         };
         let text = json::encode_pretty(value)?;
-        // What is nested too deep for its reader is none of ours; the rest is shown all the same.
+        // Our own values are never nested too deep for the parser; the rest is still shown.
         let value = serde_json::from_slice(string_bytes(&text))
             .unwrap_or_else(|_| format!("({key} is nested too deep)").into());
         shape.insert(key.into(), value);

@@ -25,8 +25,8 @@ use crate::zend::node::{ZvalNode, entries};
 #[php(implements(ce = ce::iterator, stub = "\\Iterator"))]
 #[php(flags = ext_php_rs::flags::ClassFlags::Final)]
 pub struct Evaluations {
-    /// Borrowed while it goes on: code of the host's that runs meanwhile (a signal handler, the
-    /// requests' own iterator) may ask it to go on, too.
+    /// Borrowed while the iteration advances: host code that runs meanwhile (a signal handler, the
+    /// requests' own iterator) may try to advance it, too.
     state: RefCell<State>,
 }
 
@@ -34,22 +34,22 @@ struct State {
     evaluator: Evaluator,
     requests: Requests,
     concurrency: usize,
-    /// Runs that may be under way: getting ready, at their snippet, or ending.
+    /// Maximum number of runs at a time: starting, in the snippet, or shutting down.
     under_way: usize,
-    /// Whether the requests have been asked for yet, and whether there are more of them.
+    /// Whether the iteration of requests has begun, and whether it has ended.
     begun: bool,
     exhausted: bool,
-    /// There once the first run is to be started: they belong to the process that does.
+    /// Made with the first run, since the threads belong to the process that starts them.
     crew: Option<(Crew, Turns)>,
-    /// The keys of the runs that were started and are not through, by their number.
+    /// The keys of runs that were started and have not completed, by number.
     running: HashMap<usize, Zval>,
     started: usize,
-    /// Runs that ended before they began: their error is thrown in their turn.
+    /// Runs that could not be prepared. Their errors are thrown when it is their turn.
     failed: VecDeque<EvalError>,
     current: Option<(Zval, Zval)>,
 }
 
-/// Where requests come from: asked one by one, as there is room for another run.
+/// The source of requests. Each is fetched when there is room for another run.
 enum Requests {
     Array(VecDeque<(Key, ZvalNode)>),
     Traversable(ZvalNode),
@@ -74,7 +74,7 @@ impl Requests {
                 }
                 None => None,
             }),
-            // What the iterator throws stays pending: it is the caller's to hear.
+            // An exception of the iterator stays pending for the caller.
             Self::Traversable(requests) => match requests.step_of_host(first)? {
                 Step::Item(key, request) => Ok(Some((key.value().shallow_clone(), request))),
                 Step::Done => Ok(None),
@@ -83,7 +83,7 @@ impl Requests {
     }
 }
 
-/// A key and what came of its request.
+/// A key and the outcome of its request.
 type Completed = (Zval, Result<EvalResult, EvalError>);
 
 impl Evaluations {
@@ -93,7 +93,7 @@ impl Evaluations {
         requests: &Zval,
         concurrency: usize,
     ) -> Result<Zval, Bailout> {
-        // One at a time is in step: each request is asked for when the one before is through.
+        // One at a time: each request is fetched when the previous one has completed.
         let under_way = match concurrency {
             1 => 1,
             several => Turns::under_way(several),
@@ -119,12 +119,12 @@ impl Evaluations {
             .map_err(|_| Bailout)
     }
 
-    /// Looks at the state, unless the iteration is just going on.
+    /// Reads the state, unless the iteration is advancing.
     fn look<R>(&self, at: impl FnOnce(&State) -> R) -> Option<R> {
         self.state.try_borrow().ok().map(|state| at(&state))
     }
 
-    /// Goes on with the iteration.
+    /// Advances the iteration.
     fn advance(&self) {
         let Ok(mut state) = self.state.try_borrow_mut() else {
             exceptions::throw_error("The iterator over evaluations is already running");
@@ -148,7 +148,7 @@ impl State {
         crew.start(number, prepared.in_turn(turns))
     }
 
-    /// Starts runs until there are as many as may be under way.
+    /// Starts runs up to the maximum number.
     fn fill(&mut self) -> Result<(), Wants> {
         while !self.exhausted && self.failed.is_empty() && self.running.len() < self.under_way {
             let first = !self.begun;
@@ -180,7 +180,7 @@ impl State {
         Ok(())
     }
 
-    /// The next run to complete; `None` when there are no more.
+    /// Waits for the next run to complete; `None` if there are no more.
     fn turn(&mut self) -> Result<Option<Completed>, Wants> {
         self.fill()?;
         while let Some((crew, _)) = self.crew.as_mut().filter(|_| !self.running.is_empty()) {
@@ -224,12 +224,12 @@ impl State {
         current.map_or_else(Zval::null, |current| part(current).shallow_clone())
     }
 
-    /// Ends what still runs.
+    /// Ends the remaining runs.
     fn stop(&mut self) {
         self.exhausted = true;
         if let Some((crew, turns)) = &mut self.crew {
             crew.cancel();
-            // Those that wait for their turn see it at once.
+            // Runs that wait for their turn notice this immediately.
             turns.wake();
             crew.end();
         }
@@ -246,13 +246,13 @@ impl Drop for State {
 
 #[php_impl]
 impl Evaluations {
-    /// Only `Evaluator::evaluateMany()` makes one.
+    /// Only `Evaluator::evaluateMany()` creates one.
     #[php(vis = "private")]
     pub fn __construct() -> PhpResult<Self> {
-        Err("Evaluator::evaluateMany() makes the iterator".into())
+        Err("Only Evaluator::evaluateMany() creates this iterator".into())
     }
 
-    /// The result that has just come.
+    /// The current result.
     pub fn current(&self) -> Zval {
         self.look(|state| state.shown(|(_, result)| result))
             .unwrap_or_else(Zval::null)
@@ -269,12 +269,10 @@ impl Evaluations {
         self.advance();
     }
 
-    /// Waits for the first result; an iteration that has begun is not begun again.
+    /// Waits for the first result. A second iteration is not possible.
     pub fn rewind(&self) -> PhpResult<()> {
         match self.look(|state| (state.begun, state.current.is_some())) {
-            Some((true, false)) => {
-                Err("The results have been gone through and cannot be again".into())
-            }
+            Some((true, false)) => Err("The results can be iterated only once".into()),
             Some((true, true)) => Ok(()),
             _ => {
                 self.advance();
@@ -283,7 +281,7 @@ impl Evaluations {
         }
     }
 
-    /// Whether there is a result.
+    /// Returns whether there is a result.
     pub fn valid(&self) -> bool {
         self.look(|state| state.current.is_some())
             .unwrap_or_default()

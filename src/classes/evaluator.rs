@@ -31,14 +31,13 @@ use crate::zend::{Bailout, json, startup};
 
 static CLASS: Slot = Slot::new();
 
-/// The `PHP_INI_SCAN_DIR` that this process was started with: what it is later is the
-/// application's doing.
+/// The `PHP_INI_SCAN_DIR` that this process was started with. The application may change it later.
 static INI_SCAN_DIR: OnceLock<Option<OsString>> = OnceLock::new();
 
 /// Registers the class.
 pub fn register() {
     INI_SCAN_DIR.get_or_init(|| std::env::var_os("PHP_INI_SCAN_DIR"));
-    // Now, because the path may be relative to a directory that the application leaves.
+    // Now, since the path may be relative, and the application may change the directory.
     extension_path();
     Class::readonly("Altair\\Eval\\Evaluator")
         .not_serializable()
@@ -89,8 +88,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
             return Ok(());
         }
         if crate::child::is_child() {
-            let message =
-                "A snippet cannot evaluate: it runs in a child that is one evaluation itself.";
+            let message = "A snippet cannot evaluate: it already runs inside an evaluation.";
             throw(&EvalError::Launch(message.into()));
             return Ok(());
         }
@@ -110,14 +108,14 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
     });
 }
 
-/// The guards that an ini setting names.
+/// The guards named by an ini setting.
 fn ini_guards(name: &CStr) -> Result<Vec<Guard>, EvalError> {
     let list = ini(name);
     let names = list.split([',', ' ']).filter(|name| !name.is_empty());
     names.map(str::parse).collect()
 }
 
-/// The guards that ini settings require, and those that they leave out.
+/// The guards that the ini settings require, and those that they omit.
 fn selection() -> Result<Selection, EvalError> {
     let required = ini_guards(c"altair_eval.require")?;
     Ok(Selection::new(required, ini_guards(c"altair_eval.omit")?))
@@ -145,14 +143,15 @@ thread_local! {
     static POOLS: RefCell<HashMap<u32, Arc<Pool>>> = RefCell::default();
 }
 
-/// An object is gone, and its templates with it.
+/// Ends the templates of a freed object.
 extern "C" fn freed(handle: u32) {
-    // Taken out first: to end them takes a moment. Where the thread ends, all of them do.
+    // Removed before they are dropped, since ending them takes a moment. At the end of the thread,
+    // all templates end.
     let pool = POOLS.try_with(|pools| pools.borrow_mut().remove(&handle));
     drop(pool);
 }
 
-/// The templates of an object. In a fork of the process that made them it has none yet.
+/// The templates of an object. In a fork of the process, a new and empty pool.
 fn pool(handle: u32) -> Arc<Pool> {
     POOLS.with_borrow_mut(|pools| {
         let pool = pools.entry(handle).or_default();
@@ -163,8 +162,8 @@ fn pool(handle: u32) -> Arc<Pool> {
     })
 }
 
-/// The engine's evaluator that the object stands for; `None` with an `Error` pending where it was
-/// never constructed, or an ini setting names no guard.
+/// The engine's evaluator for an object. `None` with a pending exception if the object was never
+/// constructed, or if an ini setting names an unknown guard.
 fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
     let object = this(ex);
     if property(object, "phpBinary").is_none() {
@@ -226,10 +225,10 @@ extern "C" fn evaluate(ex: &mut ExecuteData, returned: &mut Zval) {
     });
 }
 
-/// How a call ended that waited for a run.
+/// The outcome of a call that waits for a run.
 pub type Waited = Result<Result<EvalResult, EvalError>, Wants>;
 
-/// Turns what was waited for into what is returned or thrown.
+/// Returns the result of a run to PHP, or throws.
 pub fn finish(waited: Waited, returned: &mut Zval) -> Result<(), Bailout> {
     match waited {
         Ok(Ok(result)) => *returned = eval_result::write(&result)?,

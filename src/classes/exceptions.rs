@@ -34,18 +34,18 @@ fn eval_exception() -> &'static ClassEntry {
     EVAL_EXCEPTION.get()
 }
 
-/// Throws what an evaluation could not be started for.
+/// Throws the error of an evaluation that could not be run.
 pub fn throw(error: &EvalError) {
     let class = match error {
         EvalError::InvalidRequest(_) => &INVALID_REQUEST,
-        // An interruption has left an exception of its own, which stays the one that is thrown.
+        // The interruption has already thrown its own exception.
         EvalError::Interrupted if crate::zend::host::has_exception() => return,
         EvalError::Launch(_) | EvalError::Interrupted => &LAUNCH,
     };
     PhpException::new(error.to_string(), 0, class.get()).throw();
 }
 
-/// Throws a plain `Error`, as the engine does where a class is used wrongly.
+/// Throws a plain `Error`, like the engine for wrong use of a class.
 pub fn throw_error(message: &str) {
     PhpException::new(message.to_owned(), 0, ce::error()).throw();
 }

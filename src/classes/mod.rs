@@ -15,7 +15,7 @@ mod support;
 
 use ext_php_rs::builders::ModuleBuilder;
 
-/// Registers the classes, each after what it extends.
+/// Registers the classes, each after its parents.
 pub fn register() {
     exceptions::register();
     eval_request::register();
@@ -29,7 +29,7 @@ pub fn register() {
     command_line::register();
 }
 
-/// Adds the one class that has state of Rust's.
+/// Adds the only class with Rust state.
 pub fn add_stateful(module: ModuleBuilder) -> ModuleBuilder {
     module.class::<evaluations::Evaluations>()
 }

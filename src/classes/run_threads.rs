@@ -1,4 +1,4 @@
-//! Runs on threads of their own, and a way to wait for them that PHP can interrupt.
+//! Runs evaluations on threads, and waits for them in a way that PHP can interrupt.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,49 +20,48 @@ use nix::unistd::{pipe2, read, write};
 
 use crate::zend::host::{self, Wants};
 
-/// How long a wait lasts at most before the host's own code is looked after, in milliseconds:
-/// with more than one thread in the host a signal may have interrupted another one.
+/// The maximum wait before the host's pending interrupts are handled, in milliseconds. With several
+/// threads in the host, a signal may have interrupted another one.
 const LOOK_AFTER_MS: u16 = 100;
 
-/// Bytes of output that wait for the host at most. While there are that many, the run's streams
-/// are not read on and the snippet waits: a flood is not to fill the host's memory because its
-/// callback is slow.
+/// Maximum bytes of output that wait for the host. At this limit, the run's streams are not read
+/// and the snippet waits, so that a slow callback does not let output fill the host's memory.
 const BACKLOG_BYTES: usize = 256 * 1024;
 
-/// What is to be said in a fork of the process that started a run.
+/// The error in a fork of the process that started a run.
 pub fn lost() -> EvalError {
     EvalError::Launch(
-        "The run was started by the process that this one is a fork of, and only that one can wait for it."
+        "This process was forked after the run was started; only the original process can wait for it."
             .into(),
     )
 }
 
-/// What a run tells.
+/// An event of a run.
 pub enum Event {
     /// A piece of output.
     Output(Stream, Vec<u8>),
-    /// Its end.
+    /// The end.
     Done(Box<Result<EvalResult, EvalError>>),
 }
 
-/// Threads that take runs from one queue. Dropping them ends the runs, and waits for that.
+/// Threads that take runs from one queue. Dropping it ends the runs and waits for them.
 pub struct Crew {
     shared: Arc<Shared>,
     events: Receiver<(usize, Event)>,
-    /// For the threads that are still to be started.
+    /// For threads that are started later.
     sender: Sender<(usize, Event)>,
-    /// Has a byte in it for each event that waits.
+    /// A pipe with a byte for each waiting event.
     bell: OwnedFd,
     threads: Vec<JoinHandle<()>>,
     threads_max: usize,
     tells_output: bool,
-    /// The process that has the threads.
+    /// The process of the threads.
     owner: u32,
 }
 
 struct Shared {
     queue: Mutex<Queue>,
-    /// There is a run in the queue, or never again.
+    /// Signals that the queue has a run, or is closed.
     called: Condvar,
     cancelled: AtomicBool,
     /// Bytes of output that wait for the host.
@@ -75,7 +74,7 @@ struct Shared {
 struct Queue {
     /// Each with its number.
     runs: VecDeque<(usize, Evaluation)>,
-    /// Threads that have nothing to do.
+    /// The number of idle threads.
     idle: usize,
     is_over: bool,
 }
@@ -85,7 +84,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    /// The next run. `None`: there is none to come.
+    /// Waits for the next run. `None` if the queue is closed.
     fn next(&self) -> Option<(usize, Evaluation)> {
         let mut queue = lock(&self.queue);
         loop {
@@ -109,7 +108,7 @@ impl Shared {
         self.taken.notify_one();
     }
 
-    /// Waits until there is room in the backlog. `false` where the run ends before there is.
+    /// Waits for room in the backlog. `false` if the run ends first.
     fn wait_for_room(&self, deadline: Instant) -> bool {
         let mut backlog = lock(&self.backlog);
         while *backlog >= BACKLOG_BYTES {
@@ -125,7 +124,7 @@ impl Shared {
     }
 }
 
-/// Tells the host of a run.
+/// Sends the events of a run to the host.
 struct Teller {
     number: usize,
     events: Sender<(usize, Event)>,
@@ -171,11 +170,11 @@ impl Observer for Teller {
 }
 
 impl Crew {
-    /// So many threads at most, each of which is started when it has something to do.
+    /// At most `threads_max` threads, each started when it is needed.
     ///
     /// # Errors
     ///
-    /// Where the host has no descriptor left.
+    /// If the host has no descriptor left.
     pub fn new(threads_max: usize, tells_output: bool) -> io::Result<Self> {
         let (bell, ringer) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
         let (sender, events) = channel();
@@ -202,14 +201,14 @@ impl Crew {
         self.owner == std::process::id()
     }
 
-    /// Has a run made, as soon as a thread is free. Its events come with `number`.
+    /// Queues a run for the next free thread. Its events carry `number`.
     ///
     /// # Errors
     ///
-    /// Where there can be no thread at all.
+    /// If no thread could be started at all.
     pub fn start(&mut self, number: usize, prepared: Evaluation) -> io::Result<()> {
         if !self.is_own() {
-            return Ok(()); // `next` tells
+            return Ok(()); // `next` reports it
         }
         let needs_thread = {
             let mut queue = lock(&self.shared.queue);
@@ -221,7 +220,7 @@ impl Crew {
             match self.hire() {
                 Ok(thread) => self.threads.push(thread),
                 Err(error) if self.threads.is_empty() => return Err(error),
-                // Those that are there do it, too.
+                // The existing threads are enough.
                 Err(_) => self.threads_max = self.threads.len(),
             }
         }
@@ -245,8 +244,8 @@ impl Crew {
         })
     }
 
-    /// Waits for the next event of any run that was started, handing the host's own code its turn.
-    /// `None` in a fork of the process that started them, which that code may have become.
+    /// Waits for the next event of any run, and handles the host's pending interrupts meanwhile.
+    /// `None` in a fork of the process that started the runs; host code may have forked.
     pub fn next(&mut self) -> Result<Option<(usize, Event)>, Wants> {
         while self.is_own() {
             if let Ok((number, event)) = self.events.try_recv() {
@@ -257,7 +256,7 @@ impl Crew {
             }
             let mut bell = [PollFd::new(self.bell.as_fd(), PollFlags::POLLIN)];
             if poll(&mut bell, PollTimeout::from(LOOK_AFTER_MS)).is_ok_and(|rung| rung > 0) {
-                // At once for all events that the loop is going to find.
+                // Reads the bytes of several events together; the loop finds them all.
                 let _ = read(&self.bell, &mut [0; 64]);
             }
             host::interrupts()?;
@@ -265,17 +264,17 @@ impl Crew {
         Ok(None)
     }
 
-    /// Has all runs end, before anything waits for that.
+    /// Tells all runs to end, without waiting.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Ends all runs, and waits for that.
+    /// Ends all runs, and waits for them.
     pub fn end(&mut self) {
         let threads = std::mem::take(&mut self.threads);
         if !self.is_own() {
-            // A fork has no such threads to wait for, and one of them may have had a lock, or have
-            // been about to send.
+            // A fork does not have these threads, and one of them may have held a lock or been
+            // sending.
             std::mem::forget(threads);
             let events = std::mem::replace(&mut self.events, channel().1);
             std::mem::forget(events);

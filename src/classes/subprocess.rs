@@ -162,7 +162,7 @@ extern "C" fn run(ex: &mut ExecuteData, returned: &mut Zval) {
     });
 }
 
-/// The items of an array as words of a command line; `None` where one is neither string nor number.
+/// The items of an array as arguments of a command line; `None` if one is not a scalar.
 fn strings(array: &Zval) -> Option<Vec<OsString>> {
     array.array()?.values().map(word).collect()
 }

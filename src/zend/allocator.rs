@@ -1,7 +1,7 @@
-//! Rust's memory in the extension: the system's, and a last word where there is none left.
+//! Rust's allocator in the extension: the system's, with a hook for exhausted memory.
 //!
-//! Without it, a Rust allocation that fails under the hard cap aborts the child, and the host sees a
-//! signal where memory ran out.
+//! Without it, a Rust allocation that fails under the hard cap would abort the child, and the host
+//! would see a signal instead of exhausted memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::OnceLock;
@@ -14,11 +14,10 @@ static ALLOCATOR: Allocator = Allocator;
 
 static EXHAUSTED: OnceLock<fn()> = OnceLock::new();
 
-/// Has `hook` called where memory cannot be had. It ends the process; where it returns, the
-/// allocation has failed as it does anywhere. It is called again where it needs memory itself, and
-/// there is still none.
+/// Calls `hook` when an allocation fails. The hook ends the process; if it returns, the allocation
+/// fails as usual. It is called again if an allocation of its own fails.
 ///
-/// Only a child asks for this: in a host, a failed allocation stays what it is without us.
+/// Only a child uses this: in a host, a failed allocation behaves as without this extension.
 pub fn on_exhausted(hook: fn()) {
     let _ = EXHAUSTED.set(hook);
 }

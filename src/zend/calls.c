@@ -1,4 +1,4 @@
-/* What this was built against, and what a host's side asks of the engine. */
+/* The PHP that this was built against, and calls that the host's side makes. */
 
 #include "shim.h"
 #include "zend_exceptions.h"

@@ -35,8 +35,8 @@ void altair_on_first_compile(void (*entry)(void))
 void altair_begin(void)
 {
 	zval empty, zero;
-	/* A frame without a function is what the engine itself used where it was called from
-	 * outside of any code. It keeps an exception pending that would be fatal without a frame. */
+	/* The engine itself used a frame without a function for calls from outside of any code. With
+	 * it, an exception stays pending that would be fatal without a frame. */
 	memset(&bottom, 0, sizeof bottom);
 	EG(current_execute_data) = &bottom;
 	ZVAL_UNDEF(&container);
@@ -61,7 +61,7 @@ static altair_fatal_hook fatal_hook;
 static void on_error(int type, zend_string *file, const uint32_t line, zend_string *message)
 {
 	if (type & E_FATAL_ERRORS) {
-		/* Set while the memory manager reports that its limit, or the system's, was reached. */
+		/* True while the memory manager reports that its limit or the system's is reached. */
 		fatal_hook(zend_alloc_in_memory_limit_error_reporting(), file, line, message);
 	}
 	next_error(type, file, line, message);
@@ -74,7 +74,7 @@ void altair_on_fatal(altair_fatal_hook hook)
 	zend_error_cb = on_error;
 }
 
-/* ---- unusual ends ---- */
+/* ---- bailout and exit() ---- */
 
 void altair_recover(void)
 {
@@ -137,7 +137,7 @@ void altair_require(const char *path, size_t len, zval *result)
 	}
 }
 
-/* What the engine calls the file of our own code; exception.rs knows it. */
+/* The file name of our own code; exception.rs compares with it. */
 #define OWN_CODE "(altair)"
 
 void altair_run_own(const char *text, size_t len, const char *root, size_t root_len, zval *result)
@@ -178,7 +178,7 @@ void altair_each_variable(altair_variable_seen seen, void *context)
 {
 	static const char *const arrays[] = {"_ENV", "_SERVER"};
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) {
-		/* What no code has asked for is not there: the engine makes it when it is. */
+		/* The engine makes these arrays when code first uses them. */
 		zval *array = zend_hash_str_find_ind(&EG(symbol_table), arrays[i], strlen(arrays[i]));
 		if (array == NULL) {
 			continue;
@@ -228,8 +228,8 @@ void altair_set_container(zval *value)
 		ZEND_FE_END
 	};
 	ZVAL_COPY(&container, value);
-	/* Registered in a table of its own and moved: under its own name it would collide with an
-	 * application's function. */
+	/* Registered in a table of its own and then moved, since its own name could collide with a
+	 * function of the application. */
 	HashTable table;
 	zend_hash_init(&table, 1, NULL, NULL, 1);
 	zend_register_functions(NULL, entry, &table, MODULE_PERSISTENT);
@@ -249,12 +249,12 @@ static bool has_destructor(zend_object *object)
 
 void altair_end_boot(void)
 {
-	/* What boot registered is not the run's to call; the process ends without freeing it. */
+	/* The run does not call what boot registered. The process ends without freeing it. */
 	BG(user_shutdown_function_names) = NULL;
 	zend_hash_init(&boot_objects, 8, NULL, NULL, 0);
 	for (uint32_t i = 1; i < EG(objects_store).top; i++) {
 		zend_object *object = EG(objects_store).object_buckets[i];
-		/* Weak, so that an object that the snippet drops and replaces is not mistaken for it. */
+		/* Weak, so that a new object of the snippet in the same place is not mistaken for it. */
 		if (IS_OBJ_VALID(object) && has_destructor(object)) {
 			zval mark;
 			ZVAL_NULL(&mark);
@@ -277,8 +277,9 @@ void altair_call_destructors(void)
 {
 	for (uint32_t i = 1; i < EG(objects_store).top && EG(exception) == NULL; i++) {
 		zend_object *object = EG(objects_store).object_buckets[i];
-		/* What has none is not written to: in the fork of a template that would copy its page, and the
-		 * kernel take longer for all of boot's objects than for the rest of the run. */
+		/* Objects without a destructor are not written to. In the fork of a template that would
+		 * copy their pages, which for all objects of boot would take longer than the rest of the
+		 * run. */
 		if (!IS_OBJ_VALID(object) || (OBJ_FLAGS(object) & IS_OBJ_DESTRUCTOR_CALLED) || !has_destructor(object)
 			|| is_boot_object(object)) {
 			continue;

@@ -1,4 +1,4 @@
-//! What the child asks of the engine.
+//! The child's calls of the engine.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::ManuallyDrop;
@@ -12,13 +12,13 @@ use super::{Bailout, attempt, ffi, take_bailout, text};
 
 /// A fatal error as the engine reports it.
 pub struct FatalError {
-    /// Whether it is memory that ran out.
+    /// Whether memory ran out.
     pub out_of_memory: bool,
-    /// The file it is said to be in.
+    /// The file.
     pub file: String,
     /// The line.
     pub line: u32,
-    /// What PHP says.
+    /// PHP's message.
     pub message: String,
 }
 
@@ -30,7 +30,7 @@ extern "C" fn on_fatal(
     line: u32,
     message: *const zend_string,
 ) {
-    // SAFETY: the engine's strings, for the time of the call.
+    // SAFETY: the engine's strings, valid for the time of the call.
     let (file, message) = unsafe { (text(file), text(message)) };
     if let Some(hook) = FATAL_HOOK.get() {
         hook(FatalError {
@@ -56,7 +56,7 @@ impl Build {
     /// Reads what the shim was compiled with.
     #[must_use]
     pub fn get() -> Self {
-        // SAFETY: constants of the shim's.
+        // SAFETY: constants of the shim.
         unsafe {
             Self {
                 version: CStr::from_ptr(ffi::altair_php_version())
@@ -69,24 +69,24 @@ impl Build {
     }
 }
 
-/// How a piece of PHP code ended that did not come to its end.
+/// How PHP code was cut short.
 pub enum Cut {
     /// By an exception.
     Threw(Exception),
     /// By `exit`, with this status.
     Exited(u8),
-    /// By a bailout: a fatal error, which its hook has heard of.
+    /// By a bailout: a fatal error, for which its hook was called.
     Bailout,
 }
 
-/// Runs `call` to the end of all code in it.
+/// Runs `call`, which may run PHP code.
 ///
 /// # Errors
 ///
 /// How it was cut short.
 pub fn run<R>(call: impl FnOnce() -> R) -> Result<R, Cut> {
-    // SAFETY: no code is running now. A bailout, this one's or one in a destructor before, has left
-    // pointers into frames that are gone.
+    // SAFETY: no code is running now. This bailout, or one in an earlier destructor, has left
+    // pointers into unwound frames.
     let recover = || unsafe { ffi::altair_recover() };
     recover();
     take_bailout();
@@ -100,7 +100,7 @@ pub fn run<R>(call: impl FnOnce() -> R) -> Result<R, Cut> {
     }
 }
 
-/// How code was cut short that was run elsewhere and left it at that.
+/// How code was cut short that was run outside of `run`.
 #[must_use]
 pub fn pending_cut() -> Cut {
     take_bailout();
@@ -113,7 +113,7 @@ pub fn pending_cut() -> Cut {
     }
 }
 
-/// The status that `exit` was given, as the process's own would be.
+/// The status given to `exit`, as an exit status of the process.
 fn exit_status() -> u8 {
     // SAFETY: reads a number.
     (unsafe { ffi::altair_exit_status() } & 0xff) as u8
@@ -127,13 +127,13 @@ fn value(call: impl FnOnce(*mut Zval)) -> Result<Zval, Cut> {
     Ok(ManuallyDrop::into_inner(value))
 }
 
-/// Has `entry` called in place of the code of `php -r`.
+/// Calls `entry` instead of running the code of `php -r`.
 pub fn take_over(entry: extern "C" fn()) {
     // SAFETY: called at the module's start, in the only thread.
     unsafe { ffi::altair_on_first_compile(entry) };
 }
 
-/// Prepares the engine for code that is run from outside of any code.
+/// Prepares the engine to run code from outside of any code.
 pub fn begin(fatal: fn(FatalError)) {
     let _ = FATAL_HOOK.set(fatal);
     // SAFETY: called once, before any other code runs.
@@ -143,7 +143,7 @@ pub fn begin(fatal: fn(FatalError)) {
     }
 }
 
-/// Has `hook` called when something ends the process through libc's `exit`.
+/// Calls `hook` when something ends the process by libc's `exit`.
 pub fn on_exit(hook: extern "C" fn(i32)) {
     // SAFETY: registers a function.
     unsafe { ffi::altair_on_exit(hook) };
@@ -180,7 +180,7 @@ pub fn run_own(code: &str, root: &[u8]) -> Result<Zval, Cut> {
 /// A variable's name and value.
 type Variable = (Vec<u8>, Vec<u8>);
 
-/// What `$_ENV` and `$_SERVER` hold that is a text, of what `wanted` says yes to.
+/// The strings in `$_ENV` and `$_SERVER` for which `wanted` returns true.
 pub fn superglobals(wanted: fn(&[u8], &[u8]) -> bool) -> Vec<Variable> {
     struct Found {
         wanted: fn(&[u8], &[u8]) -> bool,
@@ -193,7 +193,8 @@ pub fn superglobals(wanted: fn(&[u8], &[u8]) -> bool) -> Vec<Variable> {
         value: *const c_char,
         value_len: usize,
     ) {
-        // SAFETY: the engine's strings, for the time of the call, and what was given below.
+        // SAFETY: the engine's strings, valid for the time of the call, and the context passed
+        // below.
         let (found, name, value) = unsafe {
             (
                 &mut *context.cast::<Found>(),
@@ -221,7 +222,7 @@ pub fn superglobals(wanted: fn(&[u8], &[u8]) -> bool) -> Vec<Variable> {
 /// How it was cut short.
 pub fn run_snippet(code: &[u8]) -> Result<Zval, Cut> {
     value(|result| {
-        // SAFETY: the code is copied; what it compiles to is run once and never freed, because the
+        // SAFETY: the code is copied; the compiled code is run once and never freed, since the
         // process ends with it.
         unsafe {
             let compiled = ffi::altair_compile_snippet(code.as_ptr().cast(), code.len());
@@ -232,7 +233,7 @@ pub fn run_snippet(code: &[u8]) -> Result<Zval, Cut> {
     })
 }
 
-/// Lets go of a value and of the snippet's variables: their destructors run.
+/// Releases a value and the snippet's variables, which runs their destructors.
 ///
 /// # Errors
 ///
@@ -248,7 +249,7 @@ pub fn release(value: Zval) -> Result<(), Cut> {
     })
 }
 
-/// The end of a run, as PHP orders it; stops at the first step that is cut short.
+/// The end of a run, in PHP's order. Stops at the first step that is cut short.
 ///
 /// # Errors
 ///
@@ -262,19 +263,19 @@ pub fn shut_down() -> Result<(), Cut> {
     }
 }
 
-/// Tells the snippet's `container()` what to return.
+/// Sets what the snippet's `container()` returns.
 pub fn set_container(container: &Zval) {
     // SAFETY: keeps a reference.
     unsafe { ffi::altair_set_container((&raw const *container).cast_mut()) };
 }
 
-/// Sets apart what boot made.
+/// Drops boot's shutdown functions and marks its objects, so that [`shut_down`] calls neither.
 pub fn end_boot() {
     // SAFETY: called once, between boot and snippet.
     unsafe { ffi::altair_end_boot() };
 }
 
-/// Changes an ini setting, system settings included; `false` where there is none of that name.
+/// Changes an ini setting, including system settings; `false` if the name is unknown.
 pub fn set_ini(name: &str, value: &[u8]) -> bool {
     // SAFETY: both are copied.
     unsafe {
@@ -287,15 +288,15 @@ pub fn set_ini(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Sets `memory_limit`; `false` where more than that is in use.
+/// Sets `memory_limit`; `false` if more than that is in use.
 pub fn set_memory_limit(bytes: u64) -> bool {
     // SAFETY: changes a number of the memory manager.
     unsafe { ffi::altair_set_memory_limit(usize::try_from(bytes).unwrap_or(usize::MAX)) }
 }
 
-/// Gives memory that is free back to the system.
+/// Returns free memory to the system.
 pub fn trim_memory() {
-    // SAFETY: frees what is free.
+    // SAFETY: frees only unused memory.
     unsafe { ffi::altair_trim_memory() };
 }
 
@@ -313,7 +314,7 @@ pub fn memory_usage() -> u64 {
     unsafe { ffi::altair_memory_usage() as u64 }
 }
 
-/// Whether a value is an object that can be used as a container.
+/// Returns whether a value is an object that can be used as a container.
 #[must_use]
 pub fn is_container(value: &Zval) -> bool {
     let Some(object) = value.object() else {

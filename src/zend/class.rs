@@ -1,4 +1,4 @@
-//! Native classes that reflect as hand-written ones do.
+//! Native classes that behave like classes written in PHP.
 //!
 //! They are plain objects of the engine with declared, typed, readonly properties; only methods
 //! are native. So `clone`, `var_dump`, reflection and write errors are PHP's own.
@@ -18,7 +18,7 @@ use super::ffi;
 /// The native side of a method.
 pub type Handler = extern "C" fn(&mut ExecuteData, &mut Zval);
 
-/// Where a registered class entry is kept.
+/// Holds a registered class entry.
 pub struct Slot(AtomicPtr<ClassEntry>);
 
 impl Slot {
@@ -36,10 +36,11 @@ impl Slot {
     ///
     /// # Panics
     ///
-    /// Before it was registered, which the module's start does.
+    /// If it is not registered yet. The module's start registers all classes.
     #[must_use]
     pub fn get(&self) -> &'static ClassEntry {
-        // SAFETY: null or the engine's entry of a class of this module, which lives as long as the module.
+        // SAFETY: null or the engine's entry of a class of this module, which lives as long as the
+        // module.
         unsafe { self.0.load(Ordering::Acquire).as_ref() }
             .unwrap_or_else(|| panic!("class used before the module's start"))
     }
@@ -103,7 +104,7 @@ impl Type {
 pub struct Param(Arg<'static>, bool);
 
 impl Param {
-    /// A parameter that must be given.
+    /// A required parameter.
     #[must_use]
     pub fn required(name: &str, ty: Type) -> Self {
         Self(Self::arg(name, ty), true)
@@ -121,7 +122,7 @@ impl Param {
     }
 }
 
-/// A class in the making.
+/// Builds a class.
 pub struct Class {
     builder: ClassBuilder,
     freed: Option<extern "C" fn(u32)>,
@@ -139,7 +140,7 @@ impl Class {
         }
     }
 
-    /// A final class of which every property is readonly.
+    /// A final class with only readonly properties.
     pub fn readonly(name: &str) -> Self {
         let flags = ClassFlags::Final | ClassFlags::NoDynamicProperties | ClassFlags::ReadonlyClass;
         Self {
@@ -149,14 +150,14 @@ impl Class {
         }
     }
 
-    /// Refuses `serialize`.
+    /// Forbids `serialize`.
     pub fn not_serializable(mut self) -> Self {
         let flags = self.builder.get_flags() | ClassFlags::NotSerializable.bits();
         self.builder = self.builder.flags(ClassFlags::from_bits_retain(flags));
         self
     }
 
-    /// A class that others may extend, itself extending `parent`.
+    /// A class that is not final and extends `parent`.
     pub fn extending(name: &str, parent: ClassEntryInfo, interface: ClassEntryInfo) -> Self {
         let builder = ClassBuilder::new(name)
             .extends(parent)
@@ -180,7 +181,7 @@ impl Class {
         }
     }
 
-    /// Has `freed` told the handle of each object that is gone. Of one class only.
+    /// Calls `freed` with the handle of each freed object. Possible for one class only.
     pub fn held(mut self, freed: extern "C" fn(u32)) -> Self {
         self.freed = Some(freed);
         self
@@ -255,12 +256,12 @@ impl Class {
     ///
     /// # Panics
     ///
-    /// When the engine refuses it; `ext-php-rs` turns that into a failed start of the module.
+    /// If the engine refuses it; `ext-php-rs` turns that into a failed start of the module.
     pub fn register(self, slot: &'static Slot) {
         let registered = self
             .builder
             .registration(|ce, arg_info| {
-                // The engine borrows the tables as long as the module lives.
+                // The engine borrows the tables for the life of the module.
                 Box::leak(arg_info);
                 REGISTERED.set(ce);
             })
@@ -303,7 +304,7 @@ static REGISTERED: Slot = Slot::new();
 /// `InvalidArgumentException`.
 #[must_use]
 pub fn invalid_argument_exception() -> &'static ClassEntry {
-    // SAFETY: SPL is always there and has started before any other extension.
+    // SAFETY: SPL is always present and starts before any other extension.
     unsafe { &*ffi::spl_ce_InvalidArgumentException }
 }
 

@@ -1,5 +1,5 @@
-/* Code that is compiled from a string, in code that was written in the snippet: eval(), and an
- * include of what is no file. */
+/* Code of the snippet that compiles other code from a string: eval(), and an include of
+ * something that is not a file. */
 
 #include "confine.h"
 #include "zend_exceptions.h"
@@ -13,7 +13,7 @@ static zend_result (*next_stream_open)(zend_file_handle *);
 
 static zend_op_array *refuse_eval(zend_string *code, const char *name, zend_compile_position at)
 {
-	/* The frame that compiles is that of the code in which `eval` stands. */
+	/* The current frame is the code that contains `eval`. */
 	if (altair_is_snippet(EG(current_execute_data))) {
 		altair_blocked("eval()", "--unsafe");
 		zend_throw_error(NULL,
@@ -25,15 +25,15 @@ static zend_op_array *refuse_eval(zend_string *code, const char *name, zend_comp
 
 /* ---- wrappers that the snippet has registered ---- */
 
-/* Schemes, lower case. What the snippet makes up behind one is a string, not a file. */
+/* Schemes in lower case. The snippet generates their content, so it is a string, not a file. */
 static HashTable snippet_schemes;
 
 static zif_handler next_register, next_unregister, next_restore;
 
-/* Calls `next` and notes whom the wrapper of this scheme is from, if it is another now. */
+/* Calls `next`. If that has changed the wrapper of a scheme, notes whether it is the snippet's. */
 static void change_wrapper(INTERNAL_FUNCTION_PARAMETERS, zif_handler next, bool registers)
 {
-	/* Held: the call gives its arguments back. */
+	/* A copy, since the call releases its arguments. */
 	zend_string *scheme = ZEND_NUM_ARGS() >= 1 && Z_TYPE_P(ZEND_CALL_ARG(execute_data, 1)) == IS_STRING
 		? zend_string_tolower(Z_STR_P(ZEND_CALL_ARG(execute_data, 1))) : NULL;
 	next(INTERNAL_FUNCTION_PARAM_PASSTHRU);
@@ -82,8 +82,8 @@ static zend_string *scheme_of(const zend_string *path)
 	return scheme;
 }
 
-/* Whether what a scheme names is no file: it comes over the net, is part of the URL, or what the
- * snippet itself has put there. The application's own wrappers are as good as files. */
+/* Returns whether the content behind a scheme is not a file: it comes from the network, is part
+ * of the URL, or was written by the snippet. The application's own wrappers count as files. */
 static bool is_no_file(zend_string *scheme)
 {
 	const php_stream_wrapper *wrapper =
@@ -94,7 +94,7 @@ static bool is_no_file(zend_string *scheme)
 
 static zend_result refuse_include(zend_file_handle *file)
 {
-	/* Of an include, this is the frame of the code in which it stands. */
+	/* For an include, the current frame is the code that contains it. */
 	if (file->filename == NULL || !altair_is_snippet(EG(current_execute_data))) {
 		return next_stream_open(file);
 	}
@@ -115,7 +115,7 @@ void altair_refuse_strings(void)
 {
 	zend_hash_init(&snippet_schemes, 0, NULL, NULL, 0);
 	next_register = altair_replace(ZEND_STRL("stream_wrapper_register"), register_wrapper);
-	altair_replace(ZEND_STRL("stream_register_wrapper"), register_wrapper); /* its alias */
+	altair_replace(ZEND_STRL("stream_register_wrapper"), register_wrapper); /* alias */
 	next_unregister = altair_replace(ZEND_STRL("stream_wrapper_unregister"), unregister_wrapper);
 	next_restore = altair_replace(ZEND_STRL("stream_wrapper_restore"), restore_wrapper);
 	next_compile_string = zend_compile_string;

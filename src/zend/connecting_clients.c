@@ -1,16 +1,17 @@
-/* Clients that make connections of their own, where there is nothing to connect to: what they would
- * have connected to is told, and they fail as they do where nobody answers. The kernel's filter would
- * refuse a socket, of which nobody can tell what it is for.
+/* Clients that make connections of their own, in a run without services and network. Their
+ * targets are noted, and they fail as if the server did not answer. The seccomp filter alone
+ * would refuse the socket, which does not tell its target.
  *
- * mysqlnd, Redis and others connect by PHP's stream transports. libpq does by itself, and is told where
- * to in a text. */
+ * mysqlnd, Redis and others connect by PHP's stream transports. libpq connects itself, to the
+ * target in a connection string. */
 
 #include "confine.h"
 #include "zend_exceptions.h"
 
 /* ---- stream transports ---- */
 
-/* Transports that PHP and its extensions register: tcp, unix, and one for each version of TLS. */
+/* Maximum number of transports. PHP and its extensions register tcp, unix, and one for each TLS
+ * version. */
 #define TRANSPORTS_MAX 32
 
 static struct {
@@ -19,7 +20,7 @@ static struct {
 } transports[TRANSPORTS_MAX];
 static size_t transport_count;
 
-/* Tells what was refused, and writes the flag that allows it. */
+/* Notes what was refused, and writes the flag that allows it. */
 static void tell(const char *text, size_t len, zend_long port, char *flag)
 {
 	char what[ALTAIR_WHAT_BYTES];
@@ -70,10 +71,11 @@ static void refuse_transports(void)
 
 /* ---- libpq ---- */
 
-/* The usual port of PostgreSQL. */
+/* PostgreSQL's default port. */
 #define POSTGRESQL_PORT 5432
 
-/* The value of a parameter, `host=db;port=5432` with semicolons or spaces between; NULL where there is none. */
+/* The value of a parameter in `host=db;port=5432`, separated by semicolons or spaces. NULL if
+ * missing. */
 static const char *parameter(const char *text, const char *name, size_t *len)
 {
 	size_t name_len = strlen(name);
@@ -94,8 +96,8 @@ static const char *parameter(const char *text, const char *name, size_t *len)
 	return NULL;
 }
 
-/* Tells where a text has libpq connect to, and writes the flag that allows the last of it; false where
- * the text does not say. */
+/* Notes the targets in a connection string of libpq, and writes the flag that allows the last
+ * one. False if the string names none. */
 static bool tell_of_libpq(const char *text, char *flag)
 {
 	if (strstr(text, "://") != NULL) {
@@ -128,7 +130,7 @@ static bool tell_of_libpq(const char *text, char *flag)
 	return told;
 }
 
-/* The first argument of a call that is a text. */
+/* The first argument of a call, if it is a string. */
 static const char *first_text(const zend_execute_data *call)
 {
 	if (ZEND_CALL_NUM_ARGS(call) == 0) {
@@ -144,7 +146,7 @@ static zif_handler next_pg_pconnect;
 static zif_handler next_construct;
 static zif_handler next_connect;
 
-/* Whether a call of pgsql's was refused. */
+/* Refuses a call of pgsql. Returns false if it is allowed. */
 static bool refuses_pgsql(const zend_execute_data *call, zval *return_value)
 {
 	const char *text = first_text(call);
@@ -172,7 +174,7 @@ static ZEND_NAMED_FUNCTION(pg_pconnect)
 	}
 }
 
-/* Whether a call of PDO's was refused. */
+/* Refuses a call of PDO. Returns false if it is allowed. */
 static bool refuses_pdo(const zend_execute_data *call)
 {
 	static const char driver[] = "pgsql:";
@@ -182,7 +184,7 @@ static bool refuses_pdo(const zend_execute_data *call)
 		|| !tell_of_libpq(text + sizeof driver - 1, flag)) {
 		return false;
 	}
-	/* As for a server that does not answer (libpq's CONNECTION_BAD, SQLSTATE 08006). */
+	/* The same as for a server that does not answer (libpq's CONNECTION_BAD, SQLSTATE 08006). */
 	zend_throw_exception_ex(zend_hash_str_find_ptr(CG(class_table), ZEND_STRL("pdoexception")), 7,
 		"SQLSTATE[08006] [7] connection to server is refused in a confined run; %s allows it", flag);
 	return true;

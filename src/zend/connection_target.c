@@ -1,12 +1,12 @@
-/* Where a refused call would have connected to, in words, as far as its arguments tell. */
+/* Describes where a refused call would have connected to, if its arguments tell. */
 
 #include "confine.h"
 #include "zend_observer.h"
 
-/* Bytes of an address that are shown: a host name has 253 at most (RFC 1035). */
+/* Maximum bytes of an address that are shown. Host names have at most 253 (RFC 1035). */
 #define ADDRESS_BYTES 200
 
-/* Functions that say where to in their arguments, and which: counted from 1, 0 for none. */
+/* Functions whose arguments tell the target. Arguments are counted from 1; 0 for none. */
 static const struct {
 	const char *name;
 	const char *verb;
@@ -49,8 +49,8 @@ static bool is_path_of_socket(const char *address)
 	return *address == '/' || strncasecmp(address, "unix:", 5) == 0 || strncasecmp(address, "udg:", 4) == 0;
 }
 
-/* The part of an address or a URL that says where to: no scheme, no user and password, no path. The
- * path of a Unix socket is all there is. */
+/* Narrows an address or a URL to the place: without scheme, user, password and path. Of a Unix
+ * socket, the place is the path. */
 static void only_the_place(const char **text, size_t *len)
 {
 	const char *at = *text, *end = at + *len;
@@ -82,7 +82,7 @@ bool altair_describe_place(char *what, const char *verb, const char *text, size_
 	if (len == 0) {
 		return false;
 	}
-	/* An IPv6 address whose colons a port's would be lost among. */
+	/* An IPv6 address needs brackets before a port. */
 	const char *colon = memchr(text, ':', len);
 	bool bracket = port > 0 && text[0] != '[' && colon != NULL
 		&& memchr(colon + 1, ':', (size_t) (text + len - colon - 1)) != NULL;
@@ -100,7 +100,7 @@ bool altair_describe_place(char *what, const char *verb, const char *text, size_
 	return true;
 }
 
-/* curl_exec(): the handle knows. */
+/* curl_exec(): asks the handle for its URL. */
 static bool describe_transfer(char *what, const zend_execute_data *call)
 {
 	const zval *handle = argument(call, 1);
@@ -176,11 +176,11 @@ bool altair_service(const char *what, char *flag)
 
 /* ---- URL wrappers ---- */
 
-/* What PHP says where a URL is opened that `allow_url_fopen` does not allow (main/streams/streams.c);
- * the scheme stands before it. No hook of the engine's tells of it otherwise. */
+/* PHP's warning for a URL that `allow_url_fopen` does not allow, after the scheme
+ * (main/streams/streams.c). No other hook of the engine reports this. */
 static const char NO_URLS[] = ":// wrapper is disabled in the server configuration by allow_url_fopen=0";
 
-/* The first argument of a call that is a URL of this scheme. */
+/* The first argument of a call that is a URL with this scheme. */
 static const zval *url_argument(const zend_execute_data *call, const char *scheme, size_t len)
 {
 	uint32_t count = call != NULL && call->func != NULL && !ZEND_USER_CODE(call->func->type)
@@ -221,6 +221,6 @@ static void on_error(int type, zend_string *file, uint32_t line, zend_string *me
 
 void altair_note_urls(void)
 {
-	/* Heard whatever the code does with the error: an `@`, a handler of its own. */
+	/* Observers are also called for errors that the code silences with `@` or handles itself. */
 	zend_observer_error_register(on_error);
 }

@@ -1,9 +1,10 @@
 /* Database sessions of a run that must not change what others see.
  *
- * The server decides: a session that only reads is in the database's own read-only mode, one that is
- * rolled back in a transaction that is never committed, and each takes one statement at a time. What
- * neither stops is known by its first words and by names (engine/sql). Here is where statements pass:
- * mysqlnd for MySQL, libpq for PostgreSQL, PDO for SQLite and all else. */
+ * The server enforces this: a read-only session is in the database's own read-only mode, a
+ * rolled-back session is in a transaction that is never committed, and both accept one statement
+ * at a time. Whatever this does not prevent is recognised by its first words and by names
+ * (engine/sql). Statements are intercepted in mysqlnd for MySQL, in libpq for PostgreSQL, and in
+ * PDO for SQLite and all others. */
 
 #include "database.h"
 #include "zend_exceptions.h"
@@ -20,7 +21,7 @@ static void refuse(const char *what, bool can_be_undone, char *message)
 	altair_blocked(what, can_be_undone ? "--rollback" : "--writes");
 	if (altair_database_mode == ALTAIR_ROLLBACK) {
 		snprintf(message, ALTAIR_MESSAGE_BYTES,
-			"%s cannot be rolled back, as this run's database sessions are; --writes allows it", what);
+			"%s cannot be rolled back at the end of the run; --writes allows it", what);
 	} else {
 		snprintf(message, ALTAIR_MESSAGE_BYTES,
 			"%s is refused in a confined run, whose database sessions are read-only;%s --writes allows it", what,
@@ -79,8 +80,8 @@ const char *altair_secret_name(void)
 void altair_refuse_unwatched(void)
 {
 	altair_blocked("a database session that cannot be watched", "--writes");
-	zend_throw_error(NULL, "The database session cannot be made read-only, as it has to be in a confined run;"
-		" --writes does without");
+	zend_throw_error(NULL, "The database session cannot be made read-only, which a confined run requires;"
+		" --writes allows it");
 }
 
 static ZEND_NAMED_FUNCTION(refuse_unwatched)
@@ -109,7 +110,7 @@ void altair_refuse_constructor(const char *class_name)
 	}
 }
 
-/* Clients of other libraries than those that are watched, each by what opens a session. */
+/* Refuses the functions that open sessions of other client libraries. */
 static void refuse_others(void)
 {
 	static const char *const openers[] = {

@@ -1,5 +1,5 @@
-//! Database sessions that change nothing for others: what statements are is looked at here, where they
-//! pass is the C side's (`database*.c`).
+//! Database sessions that change nothing for others. Statements are classified here; the C side
+//! intercepts them (`database*.c`).
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::catch_unwind;
@@ -10,9 +10,9 @@ use altair_engine::sql::{Dialect, Mode, Reading, Statement, statement};
 
 use super::ffi;
 
-/// Has database sessions that are opened from here on watched. Called once, before any is.
+/// Watches database sessions that are opened from now on. Called once, before any is opened.
 pub fn watch(watched: Watched) {
-    // The run's own secret was made of the same numbers: they are there.
+    // Random numbers are available: the run's own secret was made from them.
     let name = secret_name().unwrap_or_default();
     let mode = match watched.mode {
         Some(Mode::ReadOnly) => 0,
@@ -25,12 +25,12 @@ pub fn watch(watched: Watched) {
     };
 }
 
-/// The dialects by their numbers on the C side (`enum altair_dialect`).
+/// The dialects in the order of the C side (`enum altair_dialect`).
 const DIALECTS: [Dialect; 2] = [Dialect::MySql, Dialect::PostgreSql];
 /// What sessions may do (`enum altair_mode`).
 const MODES: [Mode; 2] = [Mode::ReadOnly, Mode::Rollback];
 
-/// A statement's number (`enum altair_statement`); 0 is one that is refused.
+/// A statement's number (`enum altair_statement`); 0 is a refused statement.
 fn number(statement: Statement) -> c_int {
     match statement {
         Statement::Plain => 1,
@@ -58,7 +58,7 @@ extern "C" fn look(
     what: *mut c_char,
     size: usize,
 ) -> c_int {
-    // SAFETY: a text of the client's, for the time of the call.
+    // SAFETY: a text of the client, valid for the time of the call.
     let text = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), len) };
     let at = |number: c_int| usize::try_from(number).unwrap_or(usize::MAX);
     let known = DIALECTS.get(at(dialect)).zip(MODES.get(at(mode)));
@@ -76,9 +76,9 @@ extern "C" fn look(
             tell(&why, what, size);
             0
         }
-        // What cannot be looked at is not let through.
+        // A statement that cannot be checked is refused.
         Err(_) => {
-            tell("a statement that cannot be looked at", what, size);
+            tell("a statement that cannot be checked", what, size);
             0
         }
     }
@@ -94,7 +94,7 @@ extern "C" fn authorizes(
 ) -> bool {
     let text = |text: *const c_char| match text.is_null() {
         true => None,
-        // SAFETY: texts of SQLite's, for the time of the call.
+        // SAFETY: texts of SQLite, valid for the time of the call.
         false => Some(unsafe { CStr::from_ptr(text) }.to_string_lossy()),
     };
     let (first, second) = (text(first), text(second));
@@ -111,13 +111,13 @@ extern "C" fn authorizes(
             false
         }
         Err(_) => {
-            tell("a statement that cannot be looked at", what, size);
+            tell("a statement that cannot be checked", what, size);
             false
         }
     }
 }
 
-/// What SQLite asks for, by its action codes (`sqlite3.h`).
+/// The action for one of SQLite's action codes (`sqlite3.h`).
 fn action_of<'a>(
     code: c_int,
     first: Option<&'a str>,
@@ -126,14 +126,14 @@ fn action_of<'a>(
     let name = first.unwrap_or_default();
     Some(match code {
         19 => Action::Pragma(name, second),
-        // Of a name that is an expression nothing is told.
+        // SQLite does not report a name that is an expression.
         24 => Action::Attach(first.unwrap_or("an expression")),
         31 => Action::Function(second.unwrap_or_default()),
         _ => return None,
     })
 }
 
-/// Writes a text into a buffer of the C side's, with a NUL.
+/// Writes a text with a NUL into a buffer of the C side.
 fn tell(said: &str, what: *mut c_char, size: usize) {
     let said = said.replace('\0', " ");
     let mut end = said.len().min(size.saturating_sub(1));
@@ -141,7 +141,8 @@ fn tell(said: &str, what: *mut c_char, size: usize) {
         end -= 1;
     }
     if size > 0 {
-        // SAFETY: `end` bytes and a NUL fit into the caller's buffer, which is no part of `said`.
+        // SAFETY: `end` bytes and a NUL fit into the caller's buffer, which does not overlap
+        // `said`.
         unsafe {
             what.copy_from_nonoverlapping(said.as_ptr().cast(), end);
             what.add(end).write(0);
@@ -149,7 +150,7 @@ fn tell(said: &str, what: *mut c_char, size: usize) {
     }
 }
 
-/// A name that nobody can guess. `None` where the kernel has no random numbers.
+/// A secret name. `None` if the kernel has no random numbers.
 fn secret_name() -> Option<CString> {
     let secret = Secret::generate().ok()?;
     let name: String = secret.bytes()[..16]

@@ -1,6 +1,5 @@
-/* Sessions through PDO: SQLite's, which asks whether it may do what a statement is compiled to, and those of
- * drivers whose library nobody watches, which open nothing. MySQL's and PostgreSQL's are mysqlnd's and
- * libpq's. */
+/* Sessions through PDO. SQLite calls an authorizer for each action of a statement. Drivers whose
+ * library is not watched may not open a session. MySQL uses mysqlnd, and PostgreSQL libpq. */
 
 #include "database.h"
 
@@ -32,8 +31,8 @@ static bool find_sqlite(void)
 	return set_authorizer != NULL && file_name != NULL && execute != NULL && error_code != NULL;
 }
 
-/* The data of the driver begins with the library's connection (ext/pdo_sqlite/php_pdo_sqlite_int.h; the
- * same from 8.0 to 8.5). */
+/* The driver's data begins with the library's connection (ext/pdo_sqlite/php_pdo_sqlite_int.h;
+ * the same from 8.0 to 8.5). */
 #if PHP_VERSION_ID >= 80600 && !defined(ALTAIR_EVAL_UNTRIED_PHP)
 # error "Compare pdo_sqlite_db_handle in ext/pdo_sqlite/php_pdo_sqlite_int.h of this PHP with what is read here."
 #endif
@@ -44,12 +43,12 @@ static void *connection_of(const pdo_dbh_t *dbh)
 
 static bool is_in_memory(const pdo_dbh_t *dbh)
 {
-	/* One without a name is in memory, or a file of SQLite's own that is gone when it is closed. */
+	/* A database without a name is in memory, or a temporary file that SQLite deletes on close. */
 	const char *name = file_name(connection_of(dbh), "main");
 	return name == NULL || *name == '\0';
 }
 
-/* What the last refusal says; the driver says no more than "not authorized". */
+/* The message of the last refusal. The driver itself only reports "not authorized". */
 static char message[ALTAIR_MESSAGE_BYTES];
 
 static int authorizer(void *in_memory, int action, const char *first, const char *second, const char *schema, const char *inner)
@@ -70,7 +69,7 @@ static struct pdo_dbh_methods own;
 static const struct pdo_stmt_methods *next_stmt;
 static struct pdo_stmt_methods own_stmt;
 
-/* What PHP calls a refusal of SQLite's, it calls as those of other databases. */
+/* Gives a refusal of SQLite the SQLSTATE that other databases use. */
 static void note(pdo_dbh_t *dbh, pdo_stmt_t *stmt)
 {
 	int code = error_code(connection_of(dbh)) & 0xff;
@@ -117,7 +116,7 @@ static zend_long doer(pdo_dbh_t *dbh, const zend_string *sql)
 	return done;
 }
 
-/* After its SQLSTATE: the driver's code and message. */
+/* Completes `info`, which holds the SQLSTATE, with the driver's code and message. */
 static void fetch_err(pdo_dbh_t *dbh, pdo_stmt_t *stmt, zval *info)
 {
 	next->fetch_err(dbh, stmt, info);
@@ -156,7 +155,7 @@ static bool watch_sqlite(pdo_dbh_t *dbh)
 
 /* ---- a new handle ---- */
 
-/* Also where the constructor has thrown, as it may have opened the connection before. */
+/* Called even if the constructor has thrown, since it may have opened the connection before. */
 static void look_at(zend_object *object)
 {
 	pdo_dbh_t *dbh = php_pdo_dbh_fetch_inner(object);
@@ -168,7 +167,8 @@ static void look_at(zend_object *object)
 		|| (strcmp(name, "pgsql") == 0 && altair_libpq_is_watched)
 		|| (strcmp(name, "sqlite") == 0 && (!altair_keeps_sqlite || watch_sqlite(dbh)));
 	if (!is_watched) {
-		/* PDO says of each call then that the object is not initialized, and closes what is open with it. */
+		/* PDO then reports for each call that the object is not initialized, and closes the
+		 * connection together with it. */
 		dbh->driver = NULL;
 		if (!EG(exception)) {
 			altair_refuse_unwatched();
@@ -176,7 +176,7 @@ static void look_at(zend_object *object)
 	}
 }
 
-/* Before a driver that nobody watches opens anything. */
+/* Called before a driver opens anything. Returns false if its library is not watched. */
 static bool may_open(const zval *dsn)
 {
 	static const char *const unwatched[] = {
@@ -214,7 +214,7 @@ static ZEND_NAMED_FUNCTION(pdo_connect)
 	}
 }
 
-/* Pdo\Sqlite::setAuthorizer(), from PHP 8.5 on, would take the place of ours. */
+/* Pdo\Sqlite::setAuthorizer(), from PHP 8.5 on, would replace our authorizer. */
 static ZEND_NAMED_FUNCTION(keep_authorizer)
 {
 	char refused[ALTAIR_MESSAGE_BYTES];
@@ -242,7 +242,7 @@ void altair_watch_pdo(void)
 
 #else
 
-/* This was built for a PHP without PDO: what has come since cannot be watched. */
+/* Built for a PHP without PDO. If PDO was added later, it cannot be watched. */
 void altair_watch_pdo(void)
 {
 	altair_refuse_constructor("pdo");

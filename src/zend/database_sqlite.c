@@ -1,4 +1,4 @@
-/* Statements of SQLite's, which the library itself tells of as they run: those of all of PHP's clients
+/* Records the statements of SQLite, which the library itself traces for all of PHP's clients
  * (sqlite3.h, "SQL Trace Hook"). */
 
 #include "database.h"
@@ -16,18 +16,19 @@
 
 static int (*trace)(void *database, unsigned events, int (*)(unsigned, void *, void *, void *), void *context);
 static void *(*database_of)(void *statement);
-/* Rows that the last statement has changed by itself; those of all statements, and of triggers and cascades. */
+/* Rows that the last statement changed itself; and rows changed by all statements, with triggers
+ * and cascades. */
 static int (*changes)(void *database);
 static int (*total_changes)(void *database);
 static int (*error_code)(void *database);
 
-/* A statement that runs. */
+/* A running statement. */
 typedef struct running {
 	struct running *next;
 	void *statement;
 	altair_query query;
 	uint64_t rows;
-	int changes; /* in total, before it */
+	int changes; /* total before it */
 } running;
 
 static running *all;
@@ -43,7 +44,7 @@ static running **find(const void *statement)
 
 static void begin(void *statement, const char *text)
 {
-	/* What a trigger does is told as a comment. */
+	/* Statements of triggers are traced as comments. */
 	altair_text known = text == NULL || strncmp(text, "--", 2) == 0
 		? 0 : altair_text_of(ALTAIR_SQLITE, (altair_reading) {true, true}, text, strlen(text));
 	running *new = known == 0 || *find(statement) != NULL ? NULL : calloc(1, sizeof *new);
@@ -102,7 +103,7 @@ static int tell(unsigned event, void *context, void *of, void *what)
 	return 0;
 }
 
-/* For each connection that is opened. */
+/* Called for each new connection. */
 static int opened(void *database, char **error, const void *api)
 {
 	(void) error, (void) api;

@@ -1,4 +1,4 @@
-//! Exceptions: taking, throwing, looking at.
+//! Exceptions: taking, throwing, reading.
 
 use altair_engine::encode::{
     Code, ExceptionView, Frame, MAX_PREVIOUS_CHAIN, MAX_TRACE_FRAMES, Previous,
@@ -9,7 +9,7 @@ use ext_php_rs::types::{ZendObject, Zval};
 use super::object::string_bytes;
 use super::{attempt_drop, ffi, text};
 
-/// An exception that has been taken away from the engine; released when dropped.
+/// An exception taken from the engine; released when dropped.
 pub struct Exception(*mut zend_object);
 
 impl Exception {
@@ -21,7 +21,7 @@ impl Exception {
         (!object.is_null()).then(|| Self(object))
     }
 
-    /// Whether it is what PHP makes of `exit`, not an exception of the user's.
+    /// Returns whether it is PHP's internal exception for `exit`.
     #[must_use]
     pub fn is_exit(&self) -> bool {
         // SAFETY: the object is alive.
@@ -30,7 +30,7 @@ impl Exception {
 
     /// Throws it again.
     pub fn throw(self) {
-        // SAFETY: the engine takes the reference over.
+        // SAFETY: the engine takes ownership of the reference.
         unsafe { ffi::altair_throw(self.0) };
         std::mem::forget(self);
     }
@@ -46,10 +46,10 @@ impl Exception {
 impl Drop for Exception {
     fn drop(&mut self) {
         let object = self.0;
-        // A trace holds the arguments of its frames, and their destructors are code.
+        // A trace holds the arguments of its frames, whose destructors run code.
         attempt_drop(|| {
             let mut zval = Zval::new();
-            // SAFETY: `set_object` adds a reference, which `zval` gives back together with ours.
+            // SAFETY: `set_object` adds a reference, which `zval` releases together with ours.
             unsafe {
                 zval.set_object(&mut *object);
                 (*object).gc.refcount -= 1;
@@ -58,7 +58,7 @@ impl Drop for Exception {
     }
 }
 
-/// What is to be shown of an exception. Runs no code.
+/// The parts of an exception that are shown. Runs no code.
 #[must_use]
 pub fn view(exception: &ZendObject) -> ExceptionView {
     let mut previous = Vec::new();
@@ -94,8 +94,8 @@ fn summary(exception: &ZendObject) -> Previous {
     }
 }
 
-/// The name of an object's class; of an anonymous one, what stands before the place that PHP adds
-/// behind a NUL.
+/// The name of an object's class. For an anonymous class, the part before the NUL and the location
+/// that PHP adds.
 #[must_use]
 pub fn class_name(object: &ZendObject) -> String {
     // SAFETY: the class of a live object and its name.
@@ -141,7 +141,7 @@ fn frames(exception: &ZendObject) -> Vec<Frame> {
             );
             let place = string("file").map(|file| (file, u32::try_from(line).unwrap_or_default()));
             let is_ours = place.as_ref().is_some_and(|(file, _)| file == OWN_CODE);
-            // What our code has called is shown as called from inside of PHP, its own closures not at all.
+            // Calls by our code are shown as internal calls, and its closures are left out.
             (!is_ours || !function.starts_with('{')).then(|| Frame {
                 function,
                 place: place.filter(|_| !is_ours),

@@ -1,6 +1,6 @@
 //! The C side: the shim of `shim.h`, and the few engine symbols that `ext-php-rs` does not bind.
 
-#![allow(missing_docs)] // each is documented where it is declared, in `shim.h`
+#![allow(missing_docs)] // documented in `shim.h`
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -101,7 +101,7 @@ pub struct RawRecorder {
 }
 pub type MissedHook = extern "C" fn(path: *const c_char, write: bool, error: c_int);
 
-/// `zend_op_array`, only ever handed through.
+/// `zend_op_array`, which is only passed on.
 pub type OpArray = c_void;
 
 unsafe extern "C" {

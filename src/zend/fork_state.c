@@ -1,12 +1,13 @@
-/* A fork of a template, made as if it had started and booted itself just now.
+/* Makes a fork of a template look as if it had just started and booted itself.
  *
- * Nothing is done for what asks the kernel each time (getmypid(), getrusage(), random_bytes(), which
- * is getrandom(2), and with it libsodium, whose keys are made of that), for what compares the pid of
- * its last use with its own, as OpenSSL does since 1.1.1d (openssl_get_fork_id() is getpid(2), so a
- * fork that runs no handlers of pthread_atfork(3) is noticed too), and for what a cold run has from
- * boot as well: error_get_last(), output buffers, what is registered, the collector's counts. The
- * descriptor of random_bytes() is there only on a kernel without getrandom(2), and /dev/urandom has
- * no place in it that two processes could share. */
+ * Nothing needs to be done for the following: Functions that ask the kernel each time:
+ * getmypid(), getrusage(), random_bytes(), which is getrandom(2), and libsodium, which makes its
+ * keys from that. Libraries that compare the pid of their last use with the current one, as
+ * OpenSSL does since 1.1.1d (openssl_get_fork_id() is getpid(2), so it also notices a fork that
+ * runs no handlers of pthread_atfork(3)). State that a cold run also has from boot:
+ * error_get_last(), output buffers, registered functions, counters of the garbage collector.
+ * random_bytes() opens a descriptor only on a kernel without getrandom(2), and /dev/urandom has
+ * no file position to share. */
 
 #ifndef _GNU_SOURCE
 # define _GNU_SOURCE /* RTLD_DEFAULT */
@@ -21,7 +22,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-/* Puts `with` in the place of a built-in function's handler, which goes to `next`. */
+/* Replaces the handler of a built-in function with `with`, and stores the old one in `next`. */
 static void watch(const char *name, size_t len, zif_handler with, zif_handler *next)
 {
 	zend_function *function = zend_hash_str_find_ptr(EG(function_table), name, len);
@@ -34,7 +35,7 @@ static void watch(const char *name, size_t len, zif_handler with, zif_handler *n
 /* ---- mt_srand() ---- */
 
 static zif_handler next_seed;
-/* Whether the sequence of mt_rand() is one that the application has chosen. */
+/* Whether the application has seeded mt_rand() itself. */
 static bool is_seeded;
 
 static bool is_given(zend_execute_data *call, uint32_t number)
@@ -44,7 +45,7 @@ static bool is_given(zend_execute_data *call, uint32_t number)
 
 static ZEND_NAMED_FUNCTION(seed)
 {
-	/* A null is the seed 0 before 8.3, and none at all since. */
+	/* Null is the seed 0 before 8.3, and no seed since. */
 	bool chosen = PHP_VERSION_ID < 80300 ? ZEND_NUM_ARGS() > 0 : is_given(execute_data, 1);
 	next_seed(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 	if (EG(exception) == NULL) {
@@ -54,8 +55,8 @@ static ZEND_NAMED_FUNCTION(seed)
 
 /* ---- GMP ---- */
 
-/* Its state is its own extension's, seeded when first asked for. Seeding takes about 0.4 ms here: done
- * only where boot has drawn from it. */
+/* The extension seeds its own state on first use. Seeding takes about 0.4 ms here, so it is done
+ * only if boot has used the generator. */
 static zif_handler next_gmp_seed, next_gmp_bits, next_gmp_range;
 static bool is_gmp_seeded, is_gmp_used;
 
@@ -107,8 +108,8 @@ static random_engine engines[] = {
 };
 #define ENGINES (sizeof engines / sizeof *engines)
 
-/* Engines without a seed of the application's => the second argument of their constructor or null.
- * Weak, as another object may take the place of one that is gone. */
+/* Engines that the application has not seeded => the second argument of their constructor, or
+ * null. Weak, since a new object may reuse the address of a freed one. */
 static HashTable unseeded;
 static bool is_watching;
 
@@ -129,7 +130,7 @@ static ZEND_NAMED_FUNCTION(construct)
 	if (!is_watching || EG(exception) != NULL) {
 		return;
 	}
-	/* Once more on the same object is the same as anew. */
+	/* A second call on the same object replaces the first. */
 	zend_weakrefs_hash_del(&unseeded, object);
 	if (!chosen) {
 		zend_weakrefs_hash_add(&unseeded, object, &second);
@@ -151,8 +152,8 @@ static void watch_engines(void)
 	is_watching = true;
 }
 
-/* The constructor is what takes a seed from the system, in place: a Randomizer that shares the
- * engine's state sees it. */
+/* The constructor seeds the engine from the system, in place: a Randomizer shares the engine's
+ * state. */
 static void seed_engines_again(void)
 {
 	zend_ulong key;
@@ -179,14 +180,14 @@ static void seed_engines_again(void)
 
 /* ---- libraries with a generator of their own ---- */
 
-/* SQLite's random() goes on where boot left it: only opening a file compares the pid (os_unix.c,
- * unixOpen()), and a database in memory has none. Asked for nothing, it forgets its state
- * (sqlite3_randomness(3)). */
+/* SQLite's random() would continue boot's sequence: SQLite compares the pid only when it opens a
+ * file (os_unix.c, unixOpen()), which a database in memory never does. A request for 0 bytes
+ * resets the state (sqlite3_randomness(3)). */
 static void (*sqlite_randomness)(int bytes, void *into);
 
 static void find_sqlite(void)
 {
-	/* Extensions, and the libraries that they bring, are loaded with RTLD_GLOBAL. */
+	/* Extensions and their libraries are loaded with RTLD_GLOBAL. */
 	*(void **) &sqlite_randomness = dlsym(RTLD_DEFAULT, "sqlite3_randomness");
 }
 
@@ -198,7 +199,7 @@ static void renew_number(zval *number, double was, double now)
 		return;
 	}
 	ZVAL_DEREF(number);
-	/* Another value is one that the application put there: it stands in a cold run as well. */
+	/* Any other value was set by the application, as it would be in a cold run. */
 	if (Z_TYPE_P(number) == IS_DOUBLE && Z_DVAL_P(number) == was) {
 		ZVAL_DOUBLE(number, now);
 	} else if (Z_TYPE_P(number) == IS_LONG && Z_LVAL_P(number) == zend_dval_to_lval(was)) {
@@ -211,7 +212,7 @@ static void renew_request_time(void)
 	double was = SG(global_request_time);
 	SG(global_request_time) = 0;
 	if (was == 0) {
-		return; /* nobody has asked yet; $_SERVER is made when code first names it */
+		return; /* not used yet; $_SERVER is made when code first names it */
 	}
 	zval *server = zend_hash_str_find(&EG(symbol_table), ZEND_STRL("_SERVER"));
 	if (server == NULL) {
@@ -227,12 +228,12 @@ static void renew_request_time(void)
 	renew_number(zend_hash_str_find(Z_ARRVAL_P(server), ZEND_STRL("REQUEST_TIME_FLOAT")), was, now);
 }
 
-/* A timer is not inherited by fork(2). A cold run still has the one that boot has set. */
+/* fork(2) does not inherit timers. A cold run would still have the timer that boot has set. */
 static void set_time_limit_again(void)
 {
 	zend_atomic_bool_store_ex(&EG(timed_out), false);
 	zend_atomic_bool_store_ex(&EG(vm_interrupt), false);
-	zend_max_execution_timer_init(); /* a thread-safe PHP's timers belong to a process */
+	zend_max_execution_timer_init(); /* timers of a thread-safe PHP belong to a process */
 	if (EG(timeout_seconds) != 0) {
 		zend_set_timeout(EG(timeout_seconds), false);
 	}
@@ -242,7 +243,7 @@ static void set_time_limit_again(void)
 
 void altair_watch_seeds(void)
 {
-	/* One is an alias of the other, and either may be disabled. */
+	/* They are aliases, and either may be disabled. */
 	watch(ZEND_STRL("mt_srand"), seed, &next_seed);
 	watch(ZEND_STRL("srand"), seed, &next_seed);
 	watch(ZEND_STRL("gmp_random_seed"), gmp_seed, &next_gmp_seed);
@@ -254,7 +255,7 @@ void altair_watch_seeds(void)
 
 void altair_settle(void)
 {
-	/* Each of these is filled when it is next asked for, which is in a fork. */
+	/* Each of these is set up again on next use, which is in a fork. */
 	if (!is_seeded) {
 		RANDOM_G(mt19937_seeded) = false;
 	}
@@ -269,7 +270,7 @@ bool altair_enter(const char *root)
 {
 	zend_memory_reset_peak_usage();
 #ifdef VIRTUAL_DIR
-	/* A thread-safe PHP keeps a directory of its own; libraries go by the process's. */
+	/* A thread-safe PHP has a current directory of its own; libraries use that of the process. */
 	if (VCWD_CHDIR(root) != 0) {
 		return false;
 	}

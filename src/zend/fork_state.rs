@@ -1,7 +1,7 @@
-//! A fork of a template, made as if it had started and booted itself just now.
+//! Makes a fork of a template look as if it had just started and booted itself.
 //!
-//! What boot computed and kept (an id, a time, a copy of `$_SERVER`, a seed made of the clock) is the
-//! application's own, and the same in each run of a template: nobody else can tell what it is.
+//! Values that the application's boot computed and kept (an id, a time, a copy of `$_SERVER`, a
+//! seed from the clock) are the same in each run of a template, since we cannot recognise them.
 
 use std::ffi::CString;
 use std::io;
@@ -10,34 +10,33 @@ use std::path::Path;
 
 use super::{Bailout, attempt, ffi};
 
-/// Why a fork is not as fresh as it has to be. Nothing may run in it.
+/// Why a fork's state could not be renewed. Nothing may run in it.
 #[derive(Debug)]
 pub enum NotFresh {
-    /// It cannot go to the project's root: relative paths would mean files of the template's.
+    /// It cannot enter the project's root. Relative paths would refer to the template's files.
     Directory(io::Error),
-    /// The engine bailed out or threw, as it does where no memory, or nothing random, is to be had.
+    /// The engine bailed out or threw, for example without memory or random numbers.
     Bailout,
 }
 
-/// Has it remembered whether boot chooses the seed of `mt_rand()`, of GMP, or of an engine of
-/// ext/random itself: then that sequence is the same in each run, cold or warm. Called once, in a template,
-/// before boot.
+/// From now on, notes whether boot itself seeds `mt_rand()`, GMP, or an engine of ext/random: then
+/// that sequence is the same in each run, cold or warm. Called once, in a template, before boot.
 pub fn watch_seeds() {
-    // SAFETY: called before any code runs, in the only thread; all that it changes are handlers.
-    // It allocates, and cannot bail out: there is no memory limit yet that could be met.
+    // SAFETY: called before any code runs, in the only thread; it changes only handlers. It
+    // allocates but cannot bail out, since there is no memory limit yet.
     unsafe { ffi::altair_watch_seeds() };
 }
 
-/// Empties what fills itself again in each fork: the seeds of `mt_rand()`, `lcg_value()` and SQLite,
-/// the caches of files. Called in a template after boot, before its first fork, and once: in a fork it
-/// would cost each run what it costs to copy the pages that all this is on.
+/// Clears state that each fork sets up again: the seeds of `mt_rand()`, `lcg_value()` and SQLite,
+/// the file caches. Called once, in a template after boot and before its first fork: in a fork,
+/// each run would have to copy the pages with this state.
 pub fn settle() {
     // SAFETY: the engine's and a library's own state, in the only thread; no code runs.
     unsafe { ffi::altair_settle() };
 }
 
-/// Enters the run, in both starts, after boot: its current directory is `root`, wherever boot went,
-/// and its peak of memory begins here. `root` is absolute, and mounted as the run is to see it.
+/// Begins a cold or warm run after boot: changes the current directory to `root`, whatever boot
+/// did, and resets the peak of memory. `root` is absolute, and already mounted for the run.
 ///
 /// # Errors
 ///
@@ -53,9 +52,10 @@ pub fn enter(root: &Path) -> Result<(), NotFresh> {
     }
 }
 
-/// Makes what a snippet could notice of the fork's past fresh, beyond what [`settle`] has done: the
-/// request's time, the seeds of GMP and of engines of ext/random that boot did not choose itself, the
-/// time limit that boot has set. Called once, in a fork of a template, before the snippet.
+/// Renews the state that would reveal the fork to a snippet and that [`settle`] has not cleared:
+/// the request's time, the seeds of GMP and of engines of ext/random that boot did not choose
+/// itself, the time limit that boot has set. Called once, in a fork of a template, before the
+/// snippet.
 ///
 /// # Errors
 ///

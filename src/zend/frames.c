@@ -1,4 +1,4 @@
-/* Where the code is: no allocation, usable in a signal handler. */
+/* The current position of the code. Allocates nothing; usable in a signal handler. */
 
 #include "shim.h"
 #include "zend_closures.h"
@@ -8,9 +8,9 @@ static uint32_t line_of(const zend_execute_data *ex)
 {
 	const zend_op_array *code = &ex->func->op_array;
 	const zend_op *at = ex->opline;
-	/* The virtual machine keeps the current instruction in a register and writes it back only
-	 * before what can throw: in a signal handler this one may be stale, or stand on the engine's
-	 * own instructions for exceptions. */
+	/* The virtual machine keeps the current instruction in a register, and writes it back only
+	 * before an instruction that can throw. In a signal handler, this one may be stale, or be
+	 * one of the engine's own instructions for exceptions. */
 	if (at < code->opcodes || at >= code->opcodes + code->last) {
 		at = EG(opline_before_exception);
 		if (at < code->opcodes || at >= code->opcodes + code->last) {

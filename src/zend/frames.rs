@@ -1,4 +1,4 @@
-//! Where the code is, at any moment: also in a signal handler, also in a fatal error.
+//! The current position of the code. Also usable in a signal handler and during a fatal error.
 
 use std::fmt::{self, Write};
 
@@ -20,7 +20,7 @@ const NO_FRAME: RawFrame = RawFrame {
     line: 0,
 };
 
-/// One frame more than is shown, so that it is known whether there are more.
+/// One more than the number of frames shown, to know whether there are more.
 const FRAMES: usize = MAX_TRACE_FRAMES + 1;
 
 struct Walk {
@@ -30,7 +30,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// Whether any code is running: PHP's, or a built-in function that was called from nowhere.
+    /// Returns whether any code is running: PHP code, or a built-in function without a caller.
     fn is_somewhere(&self) -> bool {
         self.count > 0 || !self.place.file.is_null()
     }
@@ -45,15 +45,15 @@ fn walk() -> Walk {
         frames: [NO_FRAME; FRAMES],
         count: 0,
     };
-    // SAFETY: there is room for as many frames as are asked for; the walk only reads.
+    // SAFETY: there is room for the requested number of frames; the walk only reads.
     walk.count = unsafe { altair_frames(&raw mut walk.place, walk.frames.as_mut_ptr(), FRAMES) };
     walk
 }
 
-/// What names the file of the snippet's code (`ALTAIR_SNIPPET`).
+/// The file name of the snippet's code (`ALTAIR_SNIPPET`).
 const SNIPPET: &[u8] = b"snippet";
 
-/// Where the code is; `None` where no PHP code is running.
+/// The current position; `None` if no PHP code is running.
 #[must_use]
 pub fn current() -> Option<Location> {
     let walk = walk();
@@ -71,8 +71,8 @@ pub fn current() -> Option<Location> {
     }
 }
 
-/// The innermost line that is the application's own: of the project in `root`, but for what is in its
-/// `vendor/`, or of the snippet. Else the innermost of all; `None` where no code of PHP's is running.
+/// The innermost line of the application itself: in the project at `root`, except its `vendor/`, or
+/// in the snippet. Otherwise the innermost line; `None` if no PHP code is running.
 #[must_use]
 pub fn line_of_application(root: &[u8]) -> Option<String> {
     let walk = walk();
@@ -100,7 +100,7 @@ pub fn line_of_application(root: &[u8]) -> Option<String> {
     innermost
 }
 
-/// Where an error is said to be, with the frames around the code that runs.
+/// The reported location of an error, with the current frames.
 #[must_use]
 pub fn current_at(file: String, line: u32) -> Location {
     let stack_trace = current()
@@ -134,17 +134,17 @@ unsafe fn frame(raw: &RawFrame) -> Frame {
     }
 }
 
-/// Bytes for the texts of one place; what does not fit is left out, frame by frame.
+/// Bytes for the texts of one position. Frames that do not fit are left out.
 const ARENA_BYTES: usize = 16 * 1024;
 
-/// Room for one place, made beforehand: a signal handler cannot allocate.
+/// A buffer for one position, allocated in advance, since a signal handler cannot allocate.
 pub struct Arena {
     bytes: [u8; ARENA_BYTES],
     used: usize,
 }
 
 impl Arena {
-    /// Empty room.
+    /// An empty buffer.
     #[must_use]
     pub fn new() -> Box<Self> {
         Box::new(Self {
@@ -153,7 +153,7 @@ impl Arena {
         })
     }
 
-    /// Writes the current place into the room and hands it on. Allocates nothing.
+    /// Writes the current position into the buffer and passes it on. Allocates nothing.
     pub fn with_current<R>(&mut self, then: impl FnOnce(Option<LocationRef<'_>>) -> R) -> R {
         let walk = walk();
         if !walk.is_somewhere() {
@@ -213,7 +213,7 @@ impl Arena {
         // SAFETY: the caller's promise.
         unsafe {
             if !raw.class_name.is_null() {
-                // Up to the NUL that stands in the name of an anonymous class.
+                // Up to the NUL in the name of an anonymous class.
                 let name = bytes(raw.class_name).split(|byte| *byte == 0).next();
                 self.lossy(name.unwrap_or_default())?;
                 self.write_str(if raw.is_static { "::" } else { "->" })?;

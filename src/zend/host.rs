@@ -1,4 +1,4 @@
-//! What a host's side asks of the engine: callables, pending interrupts, ending a call.
+//! The host's calls of the engine: callables, pending interrupts, ending a call.
 
 use std::ffi::{CStr, OsStr};
 use std::mem::ManuallyDrop;
@@ -16,15 +16,15 @@ use super::{Bailout, attempt, ffi, take_bailout};
 pub enum Wants {
     /// An exception is pending.
     Throw,
-    /// The engine bailed out; it goes on once everything is cleaned up.
+    /// The engine bailed out; the bailout continues after cleanup.
     Bailout,
 }
 
-/// Runs what is pending for the virtual machine: signal handlers, `max_execution_time`.
+/// Handles pending interrupts of the virtual machine: signal handlers, `max_execution_time`.
 ///
 /// # Errors
 ///
-/// What it wants the call to end for.
+/// Why the call must end.
 pub fn interrupts() -> Result<(), Wants> {
     // SAFETY: runs PHP code inside `attempt`.
     match attempt(|| unsafe { ffi::altair_interrupts() }) {
@@ -38,7 +38,7 @@ pub fn interrupts() -> Result<(), Wants> {
 ///
 /// # Errors
 ///
-/// What it wants the call to end for.
+/// Why the call must end.
 pub fn call(callable: &Zval, first: &[u8], second: &[u8]) -> Result<(), Wants> {
     let strings = (super::json::string(first), super::json::string(second));
     let (Ok(first), Ok(second)) = strings else {
@@ -51,7 +51,7 @@ pub fn call(callable: &Zval, first: &[u8], second: &[u8]) -> Result<(), Wants> {
         arguments.as_mut_ptr(),
         &raw mut *result,
     );
-    // SAFETY: the callable and the arguments are held by this frame; the result is dropped inside.
+    // SAFETY: this frame holds the callable and the arguments; the result is dropped inside.
     let called = attempt(|| unsafe {
         ffi::altair_call(callable, 2, from, to);
         ManuallyDrop::drop(&mut result);
@@ -63,25 +63,25 @@ pub fn call(callable: &Zval, first: &[u8], second: &[u8]) -> Result<(), Wants> {
     }
 }
 
-/// Whether an exception is pending.
+/// Returns whether an exception is pending.
 #[must_use]
 pub fn has_exception() -> bool {
     ExecutorGlobals::has_exception()
 }
 
-/// The body of a method: a panic becomes an `Error`, and where `body` says [`Bailout`], the
-/// engine's own bailout goes on once everything of Rust's is cleaned up.
+/// Runs the body of a method. A panic becomes an `Error`. If `body` returns [`Bailout`], the
+/// engine's bailout continues after Rust's cleanup.
 pub fn method(body: impl FnOnce() -> Result<(), Bailout>) {
     run_handler(std::panic::AssertUnwindSafe(|| {
         send_on(body());
     }));
 }
 
-/// Lets the engine's bailout go on where there was one: the last thing that a method does, with
-/// nothing of Rust's left that has a destructor to run.
+/// Continues the engine's bailout, if there was one. Must be the last call in a method, when no
+/// Rust destructor is left to run.
 pub fn send_on(ended: Result<(), Bailout>) {
     if take_bailout() || ended == Err(Bailout) {
-        // SAFETY: the method's wrapper catches it, and sends it on from there.
+        // SAFETY: the method's wrapper catches the bailout and continues it.
         unsafe { ext_php_rs::zend::bailout() };
     }
 }
@@ -96,11 +96,11 @@ pub fn throw_value_error(message: &str) {
     PhpException::new(message.to_owned(), 0, ce::value_error()).throw();
 }
 
-/// The PHP binary that this process is, where it is a command line.
+/// The PHP binary of this process, if it is the command line SAPI.
 #[must_use]
 pub fn running_binary() -> Option<PathBuf> {
     let sapi = ext_php_rs::zend::SapiModule::get();
-    // SAFETY: the SAPI's name is a constant of it.
+    // SAFETY: the SAPI's name is a constant.
     let is_cli = unsafe { CStr::from_ptr(sapi.name) }.to_bytes() == b"cli";
     is_cli
         .then(|| std::fs::read_link("/proc/self/exe").ok())
@@ -110,7 +110,8 @@ pub fn running_binary() -> Option<PathBuf> {
 /// The file that this extension was loaded from.
 #[must_use]
 pub fn own_file() -> Option<PathBuf> {
-    // SAFETY: asks the loader about an address of our own; the name it gives lives as long as we do.
+    // SAFETY: asks the loader about one of our addresses; the returned name lives as long as the
+    // module.
     unsafe {
         let mut info: nix::libc::Dl_info = std::mem::zeroed();
         if nix::libc::dladdr((own_file as *const ()).cast(), &raw mut info) == 0

@@ -1,7 +1,7 @@
-/* Calls from one loaded object to another go by a table of the caller's (ELF gABI, "Dynamic Linking":
- * relocations with a symbol). There, and only there, other functions can be put in their place: PHP loads
- * its extensions so that each finds the functions of the libraries that it was linked with
- * (RTLD_DEEPBIND), and not ours. */
+/* A loaded object calls functions of another through a table of its own (ELF gABI, "Dynamic
+ * Linking": relocations with a symbol). Functions can only be replaced in these tables: PHP
+ * loads its extensions with RTLD_DEEPBIND, so that each finds the functions of the libraries
+ * that it was linked with, not ours. */
 
 #define _GNU_SOURCE
 #include "database.h"
@@ -26,7 +26,7 @@ typedef struct {
 	size_t found;
 } work;
 
-/* musl gives offsets in its own table, and glibc addresses. */
+/* The dynamic section holds offsets with musl, and addresses with glibc. */
 static const void *at(const struct dl_phdr_info *object, ElfW(Addr) place)
 {
 	return (const void *) (place < object->dlpi_addr ? place + object->dlpi_addr : place);
@@ -38,7 +38,7 @@ static void replace(work *work, const char *name, void **slot)
 		if (strcmp(name, work->functions[i].name) != 0) {
 			continue;
 		}
-		/* What was bound at load time is read-only from then on (RELRO). */
+		/* Slots that were bound at load time are read-only (RELRO). */
 		uintptr_t page = (uintptr_t) slot & ~((uintptr_t) sysconf(_SC_PAGESIZE) - 1);
 		size_t length = (uintptr_t) (slot + 1) - page;
 		if (mprotect((void *) page, length, PROT_READ | PROT_WRITE) == 0) {

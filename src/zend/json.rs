@@ -7,20 +7,20 @@ use serde_json::Value;
 
 use super::{Bailout, attempt, ffi};
 
-/// The value as PHP's: objects become arrays, but for those that would print as lists.
+/// The value in PHP: objects become arrays, except those that would print as lists.
 ///
 /// # Errors
 ///
-/// [`Bailout`] where PHP's memory ran out.
+/// [`Bailout`] if PHP's memory ran out.
 pub fn to_zval(value: &Value) -> Result<Zval, Bailout> {
     attempt(|| ManuallyDrop::new(convert(value))).map(ManuallyDrop::into_inner)
 }
 
-/// A string of PHP's.
+/// A PHP string.
 ///
 /// # Errors
 ///
-/// [`Bailout`] where PHP's memory ran out.
+/// [`Bailout`] if PHP's memory ran out.
 pub fn string(text: &[u8]) -> Result<Zval, Bailout> {
     attempt(|| ManuallyDrop::new(make_string(text))).map(ManuallyDrop::into_inner)
 }
@@ -54,7 +54,7 @@ fn convert(value: &Value) -> Zval {
             let mut array = make_array(items.len());
             for item in items {
                 let mut item = ManuallyDrop::new(convert(item));
-                // SAFETY: `array` is an array of its own, which takes the item over.
+                // SAFETY: `array` is not shared, and takes ownership of the item.
                 unsafe { ffi::altair_array_push(&raw mut array, &raw mut *item) };
             }
             return array;
@@ -73,7 +73,7 @@ fn convert(value: &Value) -> Zval {
                     );
                 }
             }
-            // SAFETY: `array` is an array of its own.
+            // SAFETY: `array` is not shared.
             unsafe { ffi::altair_keep_as_object(&raw mut array) };
             return array;
         }
@@ -85,7 +85,7 @@ fn convert(value: &Value) -> Zval {
 ///
 /// # Errors
 ///
-/// [`Bailout`] where PHP's memory ran out.
+/// [`Bailout`] if PHP's memory ran out.
 pub fn array(entries: Vec<(&str, Zval)>) -> Result<Zval, Bailout> {
     let mut entries: Vec<_> = entries
         .into_iter()
@@ -109,16 +109,16 @@ pub fn array(entries: Vec<(&str, Zval)>) -> Result<Zval, Bailout> {
     .map(ManuallyDrop::into_inner)
 }
 
-/// `json_encode` with the flags of an answer: pretty, slashes and Unicode as they are, what is not
-/// UTF-8 replaced, what cannot be encoded null; with a final newline.
+/// `json_encode` with the flags of an answer: pretty, slashes and Unicode unescaped, invalid UTF-8
+/// replaced, values that cannot be encoded as null; with a final newline.
 ///
 /// # Errors
 ///
-/// [`Bailout`] where the engine bailed out meanwhile.
+/// [`Bailout`] if the engine bailed out.
 pub fn encode_pretty(value: &Zval) -> Result<Zval, Bailout> {
     let mut text = ManuallyDrop::new(Zval::new());
     let (from, to) = ((&raw const *value).cast_mut(), &raw mut *text);
-    // SAFETY: the value is held by the caller; the engine writes the text.
+    // SAFETY: the caller holds the value; the engine writes the text.
     attempt(|| unsafe { ffi::altair_json_encode(from, to) })?;
     Ok(ManuallyDrop::into_inner(text))
 }

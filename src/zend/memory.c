@@ -11,7 +11,7 @@ bool altair_set_ini(const char *name, size_t name_len, const char *value, size_t
 {
 	zend_string *key = zend_string_init(name, name_len, 0);
 	zend_string *text = zend_string_init(value, value_len, 0);
-	/* As the activation of a request would: system settings can be changed, too. */
+	/* Like the activation of a request: may also change system settings. */
 	bool ok = zend_alter_ini_entry_ex(key, text, PHP_INI_SYSTEM, PHP_INI_STAGE_ACTIVATE, 1) == SUCCESS;
 	zend_string_release(key);
 	zend_string_release(text);
@@ -39,12 +39,14 @@ const char *altair_ini_directory(void)
 #endif
 
 #ifdef HAS_MALLINFO2
-/* Takes what is free between what is not, for good: what a fork allocates then comes from the end of
- * the heap, side by side, and not from a hole here and there, each in a page that has to be copied. */
+/* Allocates the free pieces between used ones and never frees them. Allocations of a fork then
+ * come from the end of the heap, next to each other, and not from scattered pages, each of which
+ * would have to be copied. */
 static void fill_holes(void)
 {
-	/* From half of what the C library takes a mapping for (mallopt(3), M_MMAP_THRESHOLD) to the
-	 * smallest piece that it has. Bytes at most: each piece is a page that is written to. */
+	/* In bytes. From half of the size from which the C library uses mmap (mallopt(3),
+	 * M_MMAP_THRESHOLD) down to its smallest piece. `most` is the limit in total, since each
+	 * piece dirties a page. */
 	const size_t largest = 64 * 1024, cached = 1032, smallest = 24, most = 8 * 1024 * 1024;
 	const char *end = (char *) sbrk(0) - mallinfo2().keepcost;
 	size_t filled = 0;
@@ -53,7 +55,8 @@ static void fill_holes(void)
 		while ((piece = malloc(size)) != NULL && piece < end && filled < most) {
 			filled += size;
 		}
-		/* From the end. One that the library would keep for the next of its size stays taken. */
+		/* The last piece is from the end of the heap. It is not freed if the library would cache it
+		 * for the next allocation of its size. */
 		if (size > cached) {
 			free(piece);
 		}

@@ -1,8 +1,8 @@
-//! The only place that touches the engine's C API: a safe face over it.
+//! A safe interface to the engine's C API, which is used only here.
 //!
-//! Rules of this module: a call that can bail out (run PHP code, allocate from PHP's heap) is made
-//! inside [`attempt`], and the closure that makes it owns nothing that needs a destructor, because
-//! a bailout is a `longjmp` that skips it.
+//! Rules of this module: a call that can bail out (runs PHP code, allocates from PHP's heap) is
+//! made inside [`attempt`], and its closure owns nothing with a destructor, since a bailout is a
+//! `longjmp` that skips destructors.
 
 #![allow(unsafe_code)]
 
@@ -34,11 +34,11 @@ use ext_php_rs::zend::{CatchError, try_catch};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bailout;
 
-/// Runs `call` so that a bailout ends here.
+/// Runs `call` and catches a bailout.
 ///
 /// # Panics
 ///
-/// When `call` does; the engine's own frames are left alone.
+/// If `call` panics; the panic does not unwind through the engine's frames.
 pub fn attempt<R>(call: impl FnOnce() -> R) -> Result<R, Bailout> {
     match try_catch(AssertUnwindSafe(call)) {
         Ok(value) => Ok(value),
@@ -51,25 +51,25 @@ thread_local! {
     static BAILED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a destructor, which cannot say that the engine bailed out in it: [`take_bailout`] does.
+/// Runs a destructor, which cannot return a bailout: [`take_bailout`] does.
 pub fn attempt_drop(call: impl FnOnce()) {
     if attempt(call).is_err() {
         BAILED.set(true);
     }
 }
 
-/// Whether the engine has bailed out in a destructor, after which no more code is to be run.
+/// Returns whether the engine has bailed out in a destructor. No more code may run after that.
 #[must_use]
 pub fn has_bailed() -> bool {
     BAILED.get()
 }
 
-/// The same, once.
+/// The same, and resets it.
 pub fn take_bailout() -> bool {
     BAILED.take()
 }
 
-/// The bytes of a string of the engine; empty for none.
+/// The bytes of a string of the engine; empty for null.
 ///
 /// # Safety
 ///
@@ -85,7 +85,7 @@ pub unsafe fn bytes<'a>(text: *const zend_string) -> &'a [u8] {
     }
 }
 
-/// A string of the engine as text, what is not UTF-8 replaced.
+/// A string of the engine as text, with invalid UTF-8 replaced.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! PHP's values as the encoder wants to see them.
+//! PHP's values, in the form that the encoder expects.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -15,11 +15,11 @@ use super::host::{self, Wants};
 use super::object::string_bytes;
 use super::{Bailout, attempt, attempt_drop, has_bailed, text};
 
-/// A value, held for as long as it is looked at.
+/// A reference to a value.
 pub struct ZvalNode {
-    /// Taken out by `drop`, which gives the reference back inside [`attempt`]: a destructor is code.
+    /// `drop` releases it inside [`attempt`], since a destructor runs code.
     value: ManuallyDrop<Zval>,
-    /// The iteration that `step` has begun.
+    /// The iterator, once `step` has begun.
     iterator: Cell<*mut c_void>,
 }
 
@@ -43,11 +43,11 @@ impl ZvalNode {
         &self.value
     }
 
-    /// One step of an iteration for the host itself, for which an exception is its own.
+    /// One step of an iteration for the host, which receives the iterator's exceptions.
     ///
     /// # Errors
     ///
-    /// What the host's code wants.
+    /// Why the call must end.
     pub fn step_of_host(&self, first: bool) -> Result<Step<Self>, Wants> {
         match self.advance(first) {
             Ok(_) if host::has_exception() => Err(Wants::Throw),
@@ -56,7 +56,7 @@ impl ZvalNode {
         }
     }
 
-    /// Starts an iteration or goes on with it; an exception stays pending.
+    /// Starts or continues an iteration; an exception stays pending.
     fn advance(&self, first: bool) -> Result<Step<Self>, Bailout> {
         if has_bailed() {
             return Err(Bailout);
@@ -98,7 +98,7 @@ impl Drop for ZvalNode {
     fn drop(&mut self) {
         let iterator = self.iterator.get();
         // SAFETY: dropped once; nothing reads the value afterwards. A bailout or an exception of
-        // a destructor has been met before or will be met by the caller's own check.
+        // a destructor was handled before or will be found by the caller's own check.
         attempt_drop(|| unsafe {
             if !iterator.is_null() {
                 ffi::altair_iterator_free(iterator);
@@ -108,7 +108,7 @@ impl Drop for ZvalNode {
     }
 }
 
-/// Runs code of the application and tells what became of it.
+/// Runs code of the application and returns its outcome.
 fn user_code<T>(call: impl FnOnce() -> T) -> UserCode<T> {
     if has_bailed() {
         return UserCode::Ended;
@@ -119,12 +119,12 @@ fn user_code<T>(call: impl FnOnce() -> T) -> UserCode<T> {
     }
 }
 
-/// What became of code of the application that has come back with `value`.
+/// The outcome of application code that has returned `value`.
 fn judge<T>(value: T) -> UserCode<T> {
     match Exception::take() {
         None => UserCode::Gave(value),
         Some(exception) if exception.is_exit() => {
-            exception.throw(); // for whoever decides the outcome
+            exception.throw(); // the caller decides the outcome
             UserCode::Ended
         }
         Some(exception) => UserCode::Threw(Thrown {
@@ -166,7 +166,7 @@ impl Node for ZvalNode {
     }
 
     fn backing(&self) -> Option<Self> {
-        // SAFETY: asked of enum cases only; the value belongs to the case, which we hold.
+        // SAFETY: called for enum cases only; the value belongs to the case, which we hold.
         unsafe { ffi::altair_enum_backing(self.object()?).as_ref() }.map(Self::new)
     }
 
@@ -238,7 +238,7 @@ impl Node for ZvalNode {
 }
 
 fn resource_kind(resource: &Zval) -> Option<String> {
-    // SAFETY: a resource; the result is null or a string of the engine's.
+    // SAFETY: a resource; the result is null or a string of the engine.
     let kind = unsafe { ffi::altair_resource_kind((&raw const *resource).cast_mut()) };
     if kind.is_null() {
         return None;
@@ -248,7 +248,7 @@ fn resource_kind(resource: &Zval) -> Option<String> {
     Some(kind.to_string_lossy().into_owned())
 }
 
-/// The first entries of an array, with whatever bytes their keys have.
+/// The first entries of an array, with keys of any bytes.
 #[must_use]
 pub fn entries(array: &ZendHashTable, max: usize) -> Vec<(Key, ZvalNode)> {
     let mut found = Vec::new();
@@ -322,7 +322,7 @@ fn object_shape(object: &ZendObject) -> Shape<'static, ZvalNode> {
     Shape::Object(shape)
 }
 
-/// The date as RFC 3339; `None` for one that was never constructed.
+/// The date as RFC 3339; `None` if it was never constructed.
 fn date(object: *mut zend_object) -> Option<String> {
     let mut shown = ManuallyDrop::new(Zval::new());
     let target = &raw mut *shown;

@@ -7,7 +7,7 @@ use ext_php_rs::zend::ExecuteData;
 use super::class::Slot;
 use super::ffi;
 
-/// A property's value, without running any code; `None` where it is not initialised.
+/// A property's value, read without running code; `None` if it is not initialised.
 #[must_use]
 pub fn property<'a>(object: &'a ZendObject, name: &str) -> Option<&'a Zval> {
     // SAFETY: a slot of the object lives as long as the object is borrowed.
@@ -21,7 +21,7 @@ pub fn property<'a>(object: &'a ZendObject, name: &str) -> Option<&'a Zval> {
     }
 }
 
-/// The bytes of a string property; empty where it is not one.
+/// The bytes of a string property; empty if it is not a string.
 #[must_use]
 pub fn bytes<'a>(object: &'a ZendObject, name: &str) -> &'a [u8] {
     property(object, name).map_or(&[], string_bytes)
@@ -43,16 +43,16 @@ pub fn bool(object: &ZendObject, name: &str) -> bool {
         .unwrap_or_default()
 }
 
-/// The bytes of a string value; empty where it is none.
+/// The bytes of a string value; empty if it is not a string.
 #[must_use]
 pub fn string_bytes(value: &Zval) -> &[u8] {
     value.zend_str().map_or(&[], |text| text.as_bytes())
 }
 
-/// Gives a declared readonly property its value; once, from a constructor.
+/// Initialises a declared readonly property. Called once, from a constructor.
 pub fn init(object: &mut ZendObject, name: &str, value: Zval) {
     let mut value = std::mem::ManuallyDrop::new(value);
-    // SAFETY: the property is declared, and the object takes the value over.
+    // SAFETY: the property is declared, and the object takes ownership of the value.
     unsafe { ffi::altair_init_property(object, name.as_ptr().cast(), name.len(), &raw mut *value) };
 }
 
@@ -76,7 +76,7 @@ pub fn share(object: &ZendObject) -> Zval {
     zval
 }
 
-/// A new object of a class of ours, its properties not yet initialised.
+/// A new object of one of our classes, with uninitialised properties.
 pub fn new_object(class: &Slot) -> Zval {
     let mut zval = Zval::new();
     // SAFETY: a class without a creator of its own; `set_object` takes a second reference, so the

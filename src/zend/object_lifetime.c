@@ -1,4 +1,4 @@
-/* Objects that something of Rust's belongs to, which ends with them. */
+/* Objects that own Rust data, which is freed with them. */
 
 #include "shim.h"
 

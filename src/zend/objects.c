@@ -1,4 +1,4 @@
-/* Classes of ours and their properties, and exceptions. */
+/* Our classes and their properties, and exceptions. */
 
 #include "shim.h"
 #include "zend_exceptions.h"
@@ -73,7 +73,7 @@ zval *altair_exception_property(zend_object *exception, const char *name, size_t
 	if (info == NULL) {
 		return NULL;
 	}
-	/* A class below the base keeps the base's slots, whatever it declares itself. */
+	/* A subclass keeps the slots of the base class, whatever it declares. */
 	zval *slot = OBJ_PROP(exception, info->offset);
 	ZVAL_DEREF(slot);
 	return Z_TYPE_P(slot) == IS_UNDEF ? NULL : slot;

@@ -1,4 +1,4 @@
-//! Parameters, parsed by the engine itself: its coercions, its errors.
+//! Parameters, parsed by the engine itself, with its coercions and errors.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -8,8 +8,8 @@ use ext_php_rs::zend::{ClassEntry, ExecuteData};
 
 use super::ffi;
 
-/// What a parameter must be, and where its value goes. One that was not given leaves its target
-/// as it is, so that the target holds the default.
+/// The type of a parameter, and the target for its value. If it is not passed, the target is
+/// unchanged and keeps its default.
 ///
 /// The values belong to the caller's frame and live as long as the call.
 pub enum Arg<'t, 'a> {
@@ -41,8 +41,8 @@ pub enum Arg<'t, 'a> {
     Value(&'t mut Option<&'a Zval>),
 }
 
-/// Parses the parameters of a call, the first `required` of which must be there; `false` with an
-/// exception pending where they do not fit.
+/// Parses the parameters of a call, of which the first `required` must be passed. `false` with a
+/// pending exception if they are invalid.
 pub fn parse(ex: &ExecuteData, required: usize, args: &mut [Arg<'_, '_>]) -> bool {
     // SAFETY: in the frame of a call the union holds the number of its arguments.
     let given = unsafe { ex.This.u2.num_args } as usize;
@@ -63,7 +63,7 @@ pub fn parse(ex: &ExecuteData, required: usize, args: &mut [Arg<'_, '_>]) -> boo
 
 impl<'a> Arg<'_, 'a> {
     fn take(&mut self, number: u32, value: &'a mut Zval) -> bool {
-        // A built-in function takes null for a scalar and only complains; a hand-written one throws.
+        // A built-in function accepts null for a scalar with a notice; a function in PHP throws.
         let scalar = match self {
             Self::Bytes(_) => Some(c"string"),
             Self::Int(_) => Some(c"int"),
@@ -183,7 +183,7 @@ fn wrong_type(number: u32, expected: &CStr, given: &mut Zval) -> bool {
     false
 }
 
-/// Parses what `spec`, the letter of a value, wants.
+/// Parses an argument for `spec`, the letter of a value.
 fn a_value(number: u32, value: *mut Zval, spec: &CStr, target: &mut Option<&Zval>) -> bool {
     let mut found: *mut Zval = std::ptr::null_mut();
     // SAFETY: such a letter writes a pointer to a value.

@@ -1,4 +1,4 @@
-//! The process itself: descriptors that it was given, signals, its end.
+//! The process itself: inherited descriptors, signals, its end.
 
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
@@ -7,24 +7,25 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use nix::libc;
 use nix::sys::signal::SigSet;
 
-/// Bytes of the stack that a handler runs on: the one it interrupts may be used up.
+/// Bytes of the handler's alternate stack, since the interrupted stack may be exhausted.
 const HANDLER_STACK_BYTES: usize = 128 * 1024;
 
-/// Takes over a descriptor that whoever started this process has put there for it.
+/// Takes ownership of a descriptor that the parent has passed to this process.
 #[must_use]
 pub fn take_descriptor(descriptor: RawFd) -> OwnedFd {
-    // SAFETY: called once, before any other code could have made a descriptor of that number its own.
+    // SAFETY: called once, before any other code could have made a descriptor of that number its
+    // own.
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
 static HANDLER: OnceLock<fn()> = OnceLock::new();
 
-/// Who may send it, beside the parent.
+/// The process that may send the signal besides the parent.
 static SENDER: AtomicI32 = AtomicI32::new(0);
 
-/// Passes on what the parent or the host sends, and nothing that the process sends itself.
+/// Accepts the signal from the parent or the host only, not from this process itself.
 extern "C" fn on_delivery(_signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: the kernel's, for the time of the call; a signal of kill(2) has a sender.
+    // SAFETY: the kernel's data, valid for the time of the call; a signal of kill(2) has a sender.
     let sender = unsafe { (*info).si_pid() };
     let is_host = sender == SENDER.load(Ordering::Relaxed);
     if (is_host || sender == nix::unistd::getppid().as_raw())
@@ -34,10 +35,10 @@ extern "C" fn on_delivery(_signal: i32, info: *mut libc::siginfo_t, _context: *m
     }
 }
 
-/// Has `handler` called when the parent or `host` sends `signal`, on a stack of its own, with all other
-/// signals held back. Once for the process.
+/// Calls `handler` on a stack of its own, with all other signals blocked, when the parent or `host`
+/// sends `signal`. Called once in a process.
 ///
-/// `handler` has to be async-signal-safe.
+/// `handler` must be async-signal-safe.
 pub fn on_signal_of(host: i32, signal: i32, handler: fn()) {
     SENDER.store(host, Ordering::Relaxed);
     let _ = HANDLER.set(handler);

@@ -1,5 +1,5 @@
-/* What a run asks its databases. Clients' statements pass here as they are sent and answered; the record
- * is Rust's (engine/queries). */
+/* The queries of a run. The clients' hooks report statements and answers here; the record itself
+ * is kept by Rust (engine/queries). */
 
 #include "database.h"
 

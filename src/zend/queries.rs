@@ -1,5 +1,4 @@
-//! What a run asks its databases: the clients' statements are seen on the C side (`database*.c`), and
-//! recorded here.
+//! Records a run's database queries. The C side (`database*.c`) reports the clients' statements.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +10,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::{ffi, frames};
 
-/// Who hears of it.
+/// The record and its receiver.
 struct Recording {
     recorder: Recorder,
     /// The project's directory.
@@ -30,34 +29,34 @@ static HOOKS: ffi::RawRecorder = ffi::RawRecorder {
     ends,
 };
 
-/// Records statements from here on, of an application in `root`. `tell` hears of what is new; it must not
-/// run PHP code.
+/// Records the statements of the application in `root` from now on. `tell` receives news; it must
+/// not run PHP code.
 pub fn record(root: &[u8], tell: fn(News)) {
     *RECORDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(Recording {
         recorder: Recorder::default(),
         root: root.to_vec(),
         tell,
     });
-    // SAFETY: the functions are there as long as the process.
+    // SAFETY: the functions live as long as the process.
     unsafe { ffi::altair_record_queries(&raw const HOOKS) };
 }
 
-/// Tells all that was not told yet.
+/// Reports the remaining news.
 pub fn tell_all() {
     if RECORDING
         .try_lock()
         .is_ok_and(|recording| recording.is_some())
     {
-        // SAFETY: asks servers; no code of PHP's runs.
+        // SAFETY: sends queries to servers; runs no PHP code.
         unsafe { ffi::altair_count_changes() };
         let _ = with(|recording, now| recording.recorder.last_news(now));
     }
 }
 
-/// Does something with the record, and tells the news of it. Gives the time.
+/// Runs `then` on the record, and reports its news. Returns the time.
 fn with(then: impl FnOnce(&mut Recording, u64) -> Option<News>) -> u64 {
     let now = now_ns();
-    // It is held where memory has run out within; then nothing more can be recorded.
+    // The lock stays held if memory ran out inside; then nothing more is recorded.
     if let Ok(mut recording) = RECORDING.try_lock()
         && let Some(recording) = recording.as_mut()
     {
@@ -75,8 +74,8 @@ fn now_ns() -> u64 {
     })
 }
 
-/// The dialects by their numbers on the C side (`enum altair_dialect`). SQLite reads texts as PostgreSQL
-/// does, as far as values are to be found in them.
+/// The dialects in the order of the C side (`enum altair_dialect`). To find values in a text,
+/// SQLite's dialect is the same as PostgreSQL's.
 const DIALECTS: [Dialect; 3] = [Dialect::MySql, Dialect::PostgreSql, Dialect::PostgreSql];
 
 extern "C" fn text(
@@ -86,7 +85,7 @@ extern "C" fn text(
     text: *const c_char,
     len: usize,
 ) -> u64 {
-    // SAFETY: a text of the client's, for the time of the call.
+    // SAFETY: a text of the client, valid for the time of the call.
     let text = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), len) };
     let at = usize::try_from(dialect).unwrap_or(usize::MAX);
     let reading = Reading {
@@ -146,7 +145,7 @@ extern "C" fn counted(
     updated: u64,
     deleted: u64,
 ) {
-    // SAFETY: a text of the client's, for the time of the call.
+    // SAFETY: a text of the client, valid for the time of the call.
     let table = unsafe { CStr::from_ptr(table) }
         .to_string_lossy()
         .into_owned();

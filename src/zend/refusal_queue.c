@@ -1,11 +1,11 @@
-/* What was refused, told once each, in the order in which it was tried. No memory of PHP's: an
- * attempt may come when there is none left. */
+/* Reports refusals once each, in order of occurrence. Does not use PHP's memory, which may be
+ * exhausted. */
 
 #include "confine.h"
 
-/* As many as a result shows. */
+/* The number that a result shows. */
 #define BLOCKED_MAX 20
-/* More than it shows, as the host leaves out what is not worth showing. */
+/* More than a result shows, since the host leaves out some. */
 #define OUTSIDE_MAX 32
 
 static altair_refused_hook refused_hook;

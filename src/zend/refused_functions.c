@@ -1,10 +1,10 @@
-/* Functions that are refused once boot is over. */
+/* Functions that are refused after boot. */
 
 #include "confine.h"
 #include "zend_closures.h"
 #include "zend_exceptions.h"
 
-/* A handler that was replaced. In place: compiled code keeps pointers to the function itself. */
+/* A replaced handler. The function stays where it is, since compiled code has pointers to it. */
 typedef struct {
 	const zend_function *function;
 	zif_handler was;
@@ -13,7 +13,7 @@ typedef struct {
 
 typedef struct {
 	const zend_function *function; /* the one in the function table */
-	zif_handler handler;           /* what it did */
+	zif_handler handler;           /* the original */
 	bool snippet_only;
 	const char *lift;
 } refused_function;
@@ -32,8 +32,8 @@ static zif_handler next_error_log;
 
 bool altair_is_snippet(const zend_execute_data *ex)
 {
-	/* All that one compilation makes shares the text that names it. Compared by place: a file of
-	 * the application's may be called anything. */
+	/* All code of one compilation shares the same string as its file name. The pointers are
+	 * compared, since a file of the application may have any name. */
 	return ex != NULL && ex->func != NULL && ZEND_USER_CODE(ex->func->type)
 		&& ex->func->op_array.filename == altair_snippet_name();
 }
@@ -73,7 +73,7 @@ void altair_replace_method(const zend_class_entry *ce, const char *name, zif_han
 	}
 }
 
-/* A closure as Zend/zend_closures.c has it, which keeps it to itself; the same from 8.0 to 8.5. */
+/* The private structure of Zend/zend_closures.c; the same from 8.0 to 8.5. */
 #if PHP_VERSION_ID >= 80600 && !defined(ALTAIR_EVAL_UNTRIED_PHP)
 # error "Compare zend_closure in Zend/zend_closures.c of this PHP with the structure below."
 #endif
@@ -85,7 +85,7 @@ typedef struct {
 	zif_handler orig_internal_handler;
 } closure;
 
-/* A closure of a built-in function holds a copy of it, and calls the handler that the function had
+/* A closure of a built-in function holds a copy of the function, with the handler at the time
  * when the closure was made. */
 static void replace_in_closure(closure *of)
 {
@@ -125,8 +125,8 @@ static bool applies(const refused_function *entry, const zend_execute_data *call
 	return !entry->snippet_only || altair_from_snippet(caller);
 }
 
-/* The class of what is thrown. FFI has one of its own, an Error, too: what can do without FFI
- * catches it. */
+/* The class of the error to throw. FFI has its own subclass of Error, which code that can do
+ * without FFI catches. */
 static zend_class_entry *error_of(const zend_class_entry *scope)
 {
 	return scope == NULL || !zend_string_equals_literal(scope->name, "FFI") ? NULL
@@ -156,7 +156,7 @@ static ZEND_NAMED_FUNCTION(refuse)
 		entry != NULL && entry->snippet_only ? " to code of the snippet" : "", lift);
 }
 
-/* The function that `name`, a function or Class::method, means. */
+/* The function or method named by `name`, a function or Class::method. */
 static zend_function *find_function(const char *name, size_t len)
 {
 	const char *colons = zend_memnstr(name, ZEND_STRL("::"), name + len);
@@ -182,9 +182,9 @@ void altair_refuse(const char *name, size_t len, bool snippet_only, const char *
 	}
 }
 
-/* ---- functions that speak of others, or do several things ---- */
+/* ---- functions that are changed ---- */
 
-/* Whether the first argument of a call names a function that its caller is refused. */
+/* Returns whether the first argument of a call names a function that is refused to its caller. */
 static bool asks_for_refused(zend_execute_data *call)
 {
 	zval *name = ZEND_CALL_ARG(call, 1);
@@ -213,7 +213,7 @@ static ZEND_NAMED_FUNCTION(is_callable)
 	next_is_callable(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 }
 
-/* error_log() of type 1 sends mail; of the others, it is as good as any logging. */
+/* error_log() of type 1 sends mail. The other types only log. */
 static ZEND_NAMED_FUNCTION(mailing_error_log)
 {
 	if (ZEND_NUM_ARGS() >= 2 && zval_get_long(ZEND_CALL_ARG(execute_data, 2)) == 1) {
@@ -235,7 +235,7 @@ void altair_refuse_everywhere(const char *root, size_t len)
 	altair_refuse_strings();
 	altair_note_urls();
 	altair_note_outside(root, len);
-	/* What connects is refused where there is neither a service nor the network. */
+	/* This function is refused if the run has neither a service nor the network. */
 	if (find_refused(ZEND_STRL("stream_socket_client"), NULL) != NULL) {
 		altair_refuse_connections();
 	}

@@ -1,6 +1,6 @@
-/* The face of the C shim: what ext-php-rs does not reach because it is a macro, a static inline
+/* The interface of the C shim: what ext-php-rs cannot reach, since it is a macro, a static inline
  * function or a hook of the engine. Every function that may run PHP code or allocate from PHP's
- * heap can bail out (longjmp); the Rust side calls those under `try_catch` only. */
+ * heap can bail out (longjmp); the Rust side calls those only under `try_catch`. */
 #ifndef ALTAIR_SHIM_H
 #define ALTAIR_SHIM_H
 
@@ -12,28 +12,29 @@ typedef struct {
 	const zend_string *class_name;    /* NULL for a function */
 	const zend_string *function_name; /* NULL for included code */
 	bool is_static;                   /* `::` rather than `->` */
-	const zend_string *file;          /* of the call; NULL where that is inside PHP */
+	const zend_string *file;          /* of the call; NULL if the caller is internal */
 	uint32_t line;                    /* of the call */
 } altair_frame;
 
 typedef struct {
-	const zend_string *file; /* NULL where no PHP code is running */
+	const zend_string *file; /* NULL if no PHP code is running */
 	uint32_t line;
 } altair_place;
 
-/* Where the code is, and up to `max` frames from the innermost out; how many there are. */
+/* Writes the current position and up to `max` frames, the innermost first. Returns their number. */
 size_t altair_frames(altair_place *place, altair_frame *frames, size_t max);
 
 /* ---- classes ---- */
 
-/* Declares `public readonly <type> $name`; `mask` is a MAY_BE_* mask, `class_name` NULL or a class. */
+/* Declares `public readonly <type> $name`; `mask` is a MAY_BE_* mask, `class_name` NULL or a
+ * class. */
 void altair_declare_readonly(zend_class_entry *ce, const char *name, size_t len, uint32_t mask, const char *class_name);
-/* Initialises a readonly property of a new object; takes over the value. */
+/* Initialises a readonly property of a new object. Takes ownership of the value. */
 void altair_init_property(zend_object *object, const char *name, size_t len, zval *value);
-/* The value of a property, as the class itself sees it; NULL where it is not initialised. */
+/* The value of a property, in the scope of the class. NULL if it is not initialised. */
 zval *altair_property(zend_object *object, const char *name, size_t len);
 
-/* ---- values, looked at without running code ---- */
+/* ---- reading values without running code ---- */
 
 /* `key` is NULL for an integer key. */
 typedef void (*altair_each)(void *context, const char *key, size_t len, zend_long index, zval *value);
@@ -41,25 +42,25 @@ typedef void (*altair_each)(void *context, const char *key, size_t len, zend_lon
 void altair_entries(zend_array *array, size_t max, altair_each each, void *context);
 /* The first `max` public properties of an object. */
 void altair_public_properties(zend_object *object, size_t max, altair_each each, void *context);
-/* The kinds of object that an encoder treats each in its own way. */
+/* The kinds of object that an encoder distinguishes. */
 enum altair_kind { ALTAIR_PLAIN, ALTAIR_ENUM, ALTAIR_DATE, ALTAIR_CLOSURE, ALTAIR_TRAVERSABLE };
 enum altair_kind altair_object_kind(zend_object *object);
 bool altair_is_countable(zend_object *object);
 bool altair_array_is_list(zend_array *array);
 zval *altair_enum_case(zend_object *object);
 zval *altair_enum_backing(zend_object *object); /* NULL for a pure enum */
-/* A closure's place; false for one of a function that is built in. */
+/* Where a closure is declared. False for a closure of a built-in function. */
 bool altair_closure_place(zend_object *object, altair_place *place);
 const zend_string *altair_closure_name(zend_object *object);
-/* The kind of a resource; NULL for one that is closed. */
+/* The kind of a resource. NULL if it is closed. */
 const char *altair_resource_kind(zval *resource);
 
-/* ---- values, looked at by running code: can bail out ---- */
+/* ---- reading values by running code: can bail out ---- */
 
-/* Calls the method `name` (lower case) of `object`; false where there is no such method. */
+/* Calls the method `name` (lower case) of `object`. False if it does not exist. */
 bool altair_call_method(zend_object *object, const char *name, size_t len, zval *result);
 bool altair_has_method(zend_object *object, const char *name, size_t len);
-/* The date as RFC 3339, by the built-in class's own method. */
+/* The date as RFC 3339, from the method of the built-in class. */
 void altair_format_date(zend_object *object, zval *result);
 
 /* An iteration. `key` and `value` receive copies. Returns 1 for an item, 0 at the end, -1 when an
@@ -72,7 +73,7 @@ void altair_iterator_free(void *iterator);
 
 void altair_make_string(zval *value, const char *text, size_t len);
 void altair_make_array(zval *value, uint32_t size);
-/* Both take the item over. A numeric key becomes an integer, as in PHP. */
+/* Both take ownership of the item. A numeric key becomes an integer, as in PHP. */
 void altair_array_push(zval *array, zval *item);
 void altair_array_set(zval *array, const char *key, size_t len, zval *item);
 /* Turns an array that json_encode() would print as a list into a stdClass. */
@@ -83,12 +84,12 @@ void altair_json_encode(zval *value, zval *text);
 
 /* ---- exceptions ---- */
 
-/* Takes the current exception away; NULL where there is none. The caller owns it. */
+/* Takes the pending exception, which the caller then owns. NULL if there is none. */
 zend_object *altair_take_exception(void);
-/* Throws it again; takes it over. */
+/* Throws it again. Takes ownership of it. */
 void altair_throw(zend_object *exception);
 bool altair_is_unwind_exit(zend_object *exception);
-/* The class that declares the properties of an exception: Exception or Error. */
+/* A property of an exception, in the scope of the class that declares it: Exception or Error. */
 zval *altair_exception_property(zend_object *exception, const char *name, size_t len);
 
 /* ---- ini, memory ---- */
@@ -109,88 +110,89 @@ bool altair_php_is_debug(void);
 
 /* ---- the host's side ---- */
 
-/* Runs what is pending for the virtual machine: max_execution_time, signal handlers of pcntl.
- * Can bail out; an exception stays in EG(exception). False where nothing was pending. */
+/* Handles a pending interrupt of the virtual machine: max_execution_time, signal handlers of pcntl.
+ * Can bail out. An exception stays in EG(exception). False if nothing was pending. */
 bool altair_interrupts(void);
-/* Throws what the engine throws for an argument of a wrong type. */
+/* Throws the engine's error for an argument of a wrong type. */
 void altair_wrong_type(uint32_t number, const char *expected, zval *given);
-/* Whether a parameter is null or callable; throws where it is neither. */
+/* Returns whether a parameter is null or callable; throws if not. */
 bool altair_parse_callable(uint32_t number, zval *value);
-/* Calls a callable with `count` arguments; false where an exception is now pending. */
+/* Calls a callable with `count` arguments. False if an exception is now pending. */
 bool altair_call(zval *callable, uint32_t count, zval *arguments, zval *result);
 
-/* ---- the child's side: child.c, snippet.c, and what confine.h names ---- */
+/* ---- the child's side: child.c, snippet.c, and the files that confine.h names ---- */
 
-/* The name that the snippet is compiled under. */
+/* The file name under which the snippet is compiled. */
 #define ALTAIR_SNIPPET "snippet"
 /* The function-table key of `container()`. No PHP source can name it: it starts with a NUL. */
 #define ALTAIR_CONTAINER_KEY "\0altair\\container"
 
-/* Has `entry` called in place of the first string that is compiled: the code of `php -r`. */
+/* Calls `entry` instead of compiling the first string: the code of `php -r`. */
 void altair_on_first_compile(void (*entry)(void));
-/* Makes a bottom frame, so that an exception that nothing catches is left for us to take. */
+/* Sets up a bottom frame, so that an uncaught exception stays pending for us. */
 void altair_begin(void);
-/* Has `hook` called on every fatal error, before PHP prints it and bails out. */
+/* Calls `hook` on every fatal error, before PHP prints it and bails out. */
 typedef void (*altair_fatal_hook)(bool out_of_memory, const zend_string *file, uint32_t line, const zend_string *message);
 void altair_on_fatal(altair_fatal_hook hook);
-/* After a bailout: the engine's state points into frames that are gone. */
+/* After a bailout: resets the engine's state that points into unwound frames. */
 void altair_recover(void);
-/* Has `hook` called when the process ends through libc's exit() with this status. */
+/* Calls `hook` with the status when the process ends by libc's exit(). */
 void altair_on_exit(void (*hook)(int status));
 /* Requires a file in the global scope. Can bail out. */
 void altair_require(const char *path, size_t len, zval *result);
 /* Runs PHP code of our own in a scope of its own, whose one variable is $root. */
 void altair_run_own(
 	const char *code, size_t len, const char *root, size_t root_len, zval *result);
-/* Shows what $_ENV and $_SERVER hold that is a text. */
+/* Calls `seen` for each string in $_ENV and $_SERVER. */
 typedef void (*altair_variable_seen)(
 	void *context, const char *name, size_t name_len, const char *value, size_t value_len);
 void altair_each_variable(altair_variable_seen seen, void *context);
-/* Says what a text is to a session, as a number of database.h; where it is refused, `what` says why, in
- * at most `size` bytes with a NUL. */
+/* Classifies a text: a number of `enum altair_statement` (database.h). If it is refused, `what`
+ * says why, in at most `size` bytes including a NUL. */
 typedef int (*altair_look_hook)(int dialect, int mode, bool plain_backslash, bool whole_ascii,
 	const char *text, size_t len, char *what, size_t size);
-/* Says whether SQLite may do something: an action code of its own and what comes with it. */
+/* Returns whether SQLite may perform an action: its action code and the arguments of that. */
 typedef bool (*altair_authorize_hook)(
 	bool in_memory, int action, const char *first, const char *second, char *what, size_t size);
 #define ALTAIR_SECRET_NAME_BYTES 33
-/* Has the database sessions watched that are opened from here on. `name` cannot be guessed. */
+/* Watches the database sessions that are opened from now on. `name` is secret. */
 void altair_watch_databases(
 	int mode, bool keeps_sqlite, const char *name, altair_look_hook look, altair_authorize_hook authorize);
-/* Who records what is asked of databases. Texts are numbers, 0 for one that is not recorded, and times are
- * nanoseconds of CLOCK_MONOTONIC. */
+/* Records queries. A text is a number, 0 if it is not recorded. Times are nanoseconds of
+ * CLOCK_MONOTONIC. */
 typedef struct {
 	uint64_t (*text)(int dialect, bool plain_backslash, bool whole_ascii, const char *text, size_t len);
-	/* A statement is sent. Gives the time. */
+	/* A statement is sent. Returns the time. */
 	uint64_t (*begins)(uint64_t text);
-	/* An answer to it is there, the first one or a further part of it. `since`: from when its time counts, 0
-	 * where it does not. Gives the time. */
+	/* The first part of its answer has arrived, or a further part. `since`: start of the time to
+	 * add, 0 to add none. Returns the time. */
 	uint64_t (*answers)(
 		const void *session, uint64_t text, uint64_t rows, uint64_t since, bool is_first, bool has_failed);
-	/* A transaction was rolled back, and may have been to be committed. Before the answer. */
+	/* A transaction was rolled back, perhaps by a COMMIT. Called before the answer. */
 	void (*undoes)(const void *session, uint64_t text);
-	/* What the server itself counts of a session, table by table: it takes the place of what was known. */
+	/* The server's own counts for a session, table by table. They replace those known before. */
 	void (*counted)(const void *session, bool is_first, const char *table, uint64_t inserted,
 		uint64_t updated, uint64_t deleted);
-	/* A session is over. */
+	/* A session has ended. */
 	void (*ends)(const void *session);
 } altair_recorder;
-/* Has statements recorded that are sent from here on. */
+/* Records the statements that are sent from now on. */
 void altair_record_queries(const altair_recorder *recorder);
-/* Has the servers that count what was changed tell it, of sessions that are open. */
+/* Asks servers that count changed rows for the counts of open sessions. */
 void altair_count_changes(void);
-/* Compiles the snippet; NULL with an exception pending where that fails. */
+/* Compiles the snippet. NULL with a pending exception on failure. */
 zend_op_array *altair_compile_snippet(const char *code, size_t len);
-/* The text that names the file of all code that was written in the snippet: this very one. */
+/* The file name of all code of the snippet. Compare the pointer, not the text. */
 const zend_string *altair_snippet_name(void);
-/* After a bailout: takes back what compiling the snippet has hooked. */
+/* After a bailout: removes the hook for compiling the snippet. */
 void altair_leave_compiler(void);
-/* Runs it in a scope of its own. Its variables are still there until altair_release_scope(). */
+/* Runs it in a scope of its own. Its variables live until altair_release_scope(). */
 void altair_run_snippet(zend_op_array *code, zval *result);
 void altair_release_scope(void);
-/* Tells the code of `container()` in the snippet what to return; keeps a reference. */
+/* Sets what `container()` returns in the snippet. Keeps a reference. */
 void altair_set_container(zval *container);
-/* Sets apart what boot made, so that the end of the run leaves it alone. */
+/* Drops the shutdown functions of boot and marks its objects, so that the end of the run calls
+ * neither. */
 void altair_end_boot(void);
 /* The end of the run: shutdown functions, destructors, output buffers. Each can bail out. */
 void altair_call_shutdown_functions(void);
@@ -198,28 +200,28 @@ void altair_call_destructors(void);
 void altair_flush_output(void);
 zend_long altair_exit_status(void);
 
-/* Before boot, in a template: from now on, remembers which sequences of random numbers the
- * application seeds itself. */
+/* Before boot, in a template: from now on, notes which random number generators the application
+ * seeds itself. */
 void altair_watch_seeds(void);
-/* After boot: begins the run's own peak of memory, and makes an absolute path the current directory;
- * false where it cannot be, and errno says why. */
+/* After boot: resets the peak of memory, and changes the current directory to an absolute path.
+ * False on failure, with errno set. */
 bool altair_enter(const char *root);
-/* After boot, in the template: empties what fills itself again in each fork. */
+/* After boot, in the template: clears state that each fork fills again by itself. */
 void altair_settle(void);
-/* In a fork of the template, before the snippet: makes fresh what it could notice of the fork's
- * past. False where an exception is now pending. Can bail out. */
+/* In a fork of the template, before the snippet: renews the state that would reveal the fork. False
+ * if an exception is now pending. Can bail out. */
 bool altair_freshen(void);
 
-/* Refuses a function, or a method as Class::name, from now on, if there is one; `lift` is the flag
- * that allows it, and is kept. */
+/* Refuses a function, or a method as Class::name, from now on, if it exists. `lift` is the flag
+ * that allows it; the pointer is kept. */
 #define ALTAIR_REFUSED_MAX 128
 void altair_refuse(const char *name, size_t len, bool snippet_only, const char *lift);
-/* The end of boot: refuses them in the closures that exist already, refuses string-compiled code in
- * the snippet, and notes what cannot be had beside the project, which is at `root`. Once. */
+/* The end of boot: refuses these functions also in existing closures, refuses string-compiled
+ * code in the snippet, and notes files that are unavailable; the project is at `root`. Call it
+ * once. */
 void altair_refuse_everywhere(const char *root, size_t len);
-/* Has `refused` called for what was refused, and `missed` for a file that could not be had (`error`
- * is errno, 0 where PHP refused it itself); once for each thing, before the code goes on. They must
- * not run PHP code. */
+/* Calls `refused` for each refusal, and `missed` for each unavailable file (`error` is errno, 0
+ * if PHP itself refused it): once each, before the code continues. They must not run PHP code. */
 typedef void (*altair_refused_hook)(const char *what, const char *lift);
 typedef void (*altair_outside_hook)(const char *path, bool write, int error);
 void altair_on_refusal(altair_refused_hook refused, altair_outside_hook missed);

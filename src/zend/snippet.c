@@ -1,4 +1,4 @@
-/* Compiling the snippet: an expression becomes a result, container() becomes ours. */
+/* Compiles the snippet: an expression becomes a result, and container() calls our function. */
 
 #include "shim.h"
 #include "zend_exceptions.h"
@@ -21,7 +21,7 @@ static bool is_leaf(const zend_ast *ast)
 	return ast->kind == ZEND_AST_ZVAL || ast->kind == ZEND_AST_CONSTANT || ast->kind == ZEND_AST_ZNODE;
 }
 
-/* Whether a statement is an expression. The list is that of zend_compile_stmt(), whose default
+/* Returns whether a statement is an expression. The list is from zend_compile_stmt(), whose default
  * case compiles an expression. */
 static bool is_expression_statement(const zend_ast *ast)
 {
@@ -75,14 +75,14 @@ static void visit(zend_ast *ast, visitor each)
 		child = ast->child;
 		count = zend_ast_get_num_children(ast);
 	} else {
-		return; /* a special node of a later PHP, without code of the snippet's in it */
+		return; /* a special node of a later PHP, which contains no code of the snippet */
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		visit(child[i], each);
 	}
 }
 
-/* Whether an import is one of a function that is called container() from then on. */
+/* Returns whether an import makes container() a function of its own. */
 static bool imports_container(const zend_ast *import, uint32_t type)
 {
 	const zend_ast *alias = import->child[1];
@@ -97,7 +97,8 @@ static bool imports_container(const zend_ast *import, uint32_t type)
 	return strcasecmp(last ? last + 1 : ZSTR_VAL(name), "container") == 0;
 }
 
-/* The type of an import stands at the group, at the list, or, in a mixed group, at itself. */
+/* The type of an import is stored in the group, in the list, or, for a mixed group, in the
+ * import. */
 static void note_imports(zend_ast *ast, uint32_t type_of_group)
 {
 	zend_ast_list *imports = zend_ast_get_list(ast);
@@ -108,7 +109,7 @@ static void note_imports(zend_ast *ast, uint32_t type_of_group)
 	}
 }
 
-/* Whether the snippet has a container() of its own, declared or imported. */
+/* Notes whether the snippet declares or imports a container() of its own. */
 static void note_own_container(zend_ast *ast)
 {
 	if (ast->kind == ZEND_AST_FUNC_DECL) {
@@ -184,7 +185,7 @@ zend_op_array *altair_compile_snippet(const char *text, size_t len)
 	if (code != NULL || EG(exception) == NULL || EG(exception)->ce != zend_ce_parse_error) {
 		return code;
 	}
-	/* `User::count()` without its semicolon. Anything else that only lacks one stays an error. */
+	/* `User::count()` without a semicolon is allowed. Other code without one stays an error. */
 	zend_object *error = altair_take_exception();
 	is_expression = false;
 	code = compile(text, len, "\n;");

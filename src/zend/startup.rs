@@ -1,4 +1,4 @@
-//! What this PHP has read to start.
+//! The files that this PHP has read at its start.
 
 use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -7,9 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use super::ffi;
 
-/// What a child that is the same PHP needs to read: the ini files and the directories that they
-/// were looked for in, the shared objects, the directories of the include path and of extensions,
-/// as configured.
+/// The paths that a child with the same PHP must read: ini files and the directories searched for
+/// them, shared objects, and the configured directories of the include path and of extensions.
 #[must_use]
 pub fn paths() -> Arc<[PathBuf]> {
     static PATHS: OnceLock<Arc<[PathBuf]>> = OnceLock::new();
@@ -21,7 +20,7 @@ pub fn paths() -> Arc<[PathBuf]> {
     Arc::clone(paths)
 }
 
-/// The ini files that were read, and the directories in which they were looked for.
+/// The ini files that were read, and the directories searched for them.
 #[must_use]
 pub fn ini_paths() -> Vec<PathBuf> {
     // SAFETY: the engine's own, set at its start, and constants of its build.
@@ -57,7 +56,7 @@ fn configured_paths() -> Vec<PathBuf> {
 fn absolute_paths(lists: &[&[u8]]) -> Vec<PathBuf> {
     lists
         .iter()
-        // Lists of directories have colons between their items, that of files commas and line ends.
+        // Lists of directories are separated by colons, the list of files by commas and line ends.
         .flat_map(|list| list.split(|byte| matches!(byte, b':' | b',' | b'\n')))
         .filter(|path| path.starts_with(b"/"))
         .map(|path| PathBuf::from(OsStr::from_bytes(path)))
@@ -87,7 +86,7 @@ fn shared_objects() -> Vec<PathBuf> {
 
 /// An ini setting as it was before the application changed it.
 fn configured(name: &CStr) -> &'static [u8] {
-    // SAFETY: the name is a string; what the engine gives is used before any setting changes.
+    // SAFETY: the name is a string; the result is used before any setting changes.
     unsafe { text(ffi::zend_ini_string(name.as_ptr(), name.count_bytes(), 1)) }
 }
 

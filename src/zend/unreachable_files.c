@@ -1,6 +1,6 @@
-/* Files that could not be had: those outside of the project, and those in it that could not be
- * written. PHP's own file functions go through here; nothing else changes. Whether a guard is the
- * reason, the host decides, which sees what is there. */
+/* Notes unavailable files: those outside of the project, and those in it that cannot be written.
+ * PHP's own file functions pass through here; their behaviour does not change. The host, which
+ * sees all files, decides whether a guard is the reason. */
 
 #include "confine.h"
 #include "php_streams.h"
@@ -30,15 +30,16 @@ static bool is_temporary(const char *path)
 	return directory != NULL && is_below(path, directory, strlen(directory));
 }
 
-/* Where the one of two paths that is to blame is looked for. */
+/* Which paths may be the cause of a failure. */
 enum where { OUTSIDE_ONLY, ANYWHERE };
 
-/* Notes a path after an attempt has failed with `error`, if that is for where it is. */
+/* Notes a path after an attempt has failed with `error`, if its location is the cause. Returns
+ * whether. */
 static bool note(const char *path, bool write, int error, enum where where)
 {
 	bool is_missing = error == ENOENT;
 	bool is_refused = error == EACCES || error == EPERM || error == EROFS;
-	/* A file of another user's that does not fit the layer's file system. */
+	/* A file of a user that the layer's file system cannot represent. */
 	bool is_foreign = error == EOVERFLOW;
 	if (!is_missing && !is_refused && !is_foreign) {
 		return false;
@@ -50,8 +51,9 @@ static bool note(const char *path, bool write, int error, enum where where)
 	if (*path == '\0' || expand_filepath(path, absolute) == NULL) {
 		return false;
 	}
-	/* In its own directory for temporary files a run may do anything, but the host's files are not
-	 * there: whether it was one of those, the host can tell. Only what is shown there is read-only. */
+	/* A run may do anything in its own directory for temporary files, but the host's files are
+	 * missing there, and paths that are shown there are read-only. The host can tell whether it
+	 * was one of its files. */
 	bool in_project = is_below(absolute, root, root_len);
 	if (!in_project && is_temporary(absolute) && (write ? error != EROFS : !is_missing)) {
 		return false;
@@ -59,7 +61,7 @@ static bool note(const char *path, bool write, int error, enum where where)
 	if (in_project ? where == OUTSIDE_ONLY || !write || is_missing : is_foreign) {
 		return false;
 	}
-	/* open_basedir says EPERM, too. */
+	/* open_basedir also fails with EPERM. */
 	bool by_php = error == EPERM && php_check_open_basedir_ex(path, 0) != 0;
 	altair_outside(absolute, write, by_php ? 0 : error);
 	return true;
@@ -77,7 +79,7 @@ static php_stream *open_file(php_stream_wrapper *wrapper, const char *path, cons
 {
 	errno = 0;
 	php_stream *stream = plain->stream_opener(wrapper, path, mode, options, opened, context STREAMS_REL_CC);
-	/* A class loader and an include path look for a file in many places. */
+	/* Class loaders and include paths try many places. */
 	bool searches = (options & STREAM_OPEN_FOR_INCLUDE)
 		|| ((options & USE_PATH) && !IS_ABSOLUTE_PATH(path, strlen(path)));
 	if (stream == NULL && !searches) {
@@ -101,8 +103,8 @@ static php_stream *open_directory(php_stream_wrapper *wrapper, const char *path,
 	return stream;
 }
 
-/* Notes what a change came to. PHP has said so before it returns here, which leaves errno as it was
- * unless a handler of the code's own was called: then something may go unnoted. */
+/* Notes a failed change. PHP has already reported it. This leaves errno unchanged, unless it
+ * called an error handler of the application; then the failure may go unnoted. */
 static int noted(int done, const char *path)
 {
 	if (!done) {
@@ -119,8 +121,9 @@ static int unlink_file(php_stream_wrapper *wrapper, const char *url, int options
 	return noted(plain->unlink(wrapper, url, options, context), url);
 }
 
-/* Whether a directory of the project was to get another name in the project. A layer that came by
- * it from below cannot: the kernel says EXDEV, and PHP tries to copy it as if it were a file. */
+/* Returns whether a rename was of a directory within the project. A layer cannot rename a
+ * directory of the layer below: the kernel fails with EXDEV, and PHP then tries to copy it like
+ * a file. */
 static bool renames_directory(const char *from, const char *to)
 {
 	char absolute[MAXPATHLEN];
@@ -168,7 +171,7 @@ static int change_metadata(php_stream_wrapper *wrapper, const char *url, int opt
 	return noted(plain->stream_metadata(wrapper, url, option, value, context), url);
 }
 
-/* ---- functions that pass the wrapper by where a file is a plain one ---- */
+/* ---- functions that bypass the wrapper for plain files ---- */
 
 static struct {
 	const char *name;

@@ -1,4 +1,4 @@
-/* PHP's values, looked at without running code and by running it, and made. */
+/* Reading PHP's values, without running code and by running code, and making values. */
 
 #include "shim.h"
 #include "zend_closures.h"
@@ -9,7 +9,7 @@
 #include "ext/date/php_date.h"
 #include "ext/json/php_json.h"
 
-/* ---- values, looked at without running code ---- */
+/* ---- reading values without running code ---- */
 
 void altair_entries(zend_array *array, size_t max, altair_each each, void *context)
 {
@@ -24,7 +24,7 @@ void altair_entries(zend_array *array, size_t max, altair_each each, void *conte
 	} ZEND_HASH_FOREACH_END();
 }
 
-/* What a table of properties holds beyond the declared ones, private and protected ones left out. */
+/* The public properties in a table that are not declared. */
 static void dynamic_properties(zend_array *table, size_t max, altair_each each, void *context)
 {
 	zend_ulong index;
@@ -48,7 +48,7 @@ void altair_public_properties(zend_object *object, size_t max, altair_each each,
 {
 	zend_string *key;
 	zend_property_info *info;
-	/* Straight from the slots: no hook, no initialiser of a lazy object runs. */
+	/* Read from the slots, so that no hook and no initialiser of a lazy object runs. */
 	ZEND_HASH_FOREACH_STR_KEY_PTR(&object->ce->properties_info, key, info) {
 		if (key == NULL || (info->flags & ZEND_ACC_STATIC) || !(info->flags & ZEND_ACC_PUBLIC)) {
 			continue;
@@ -65,7 +65,7 @@ void altair_public_properties(zend_object *object, size_t max, altair_each each,
 		}
 	} ZEND_HASH_FOREACH_END();
 	if (object->handlers->get_properties != zend_std_get_properties) {
-		/* A built-in class that makes its properties up, as DateInterval does. No user code. */
+		/* A built-in class that generates its properties, like DateInterval. Runs no user code. */
 		zend_array *table = object->handlers->get_properties(object);
 		if (table != NULL) {
 			dynamic_properties(table, max, each, context);
@@ -131,7 +131,7 @@ const char *altair_resource_kind(zval *resource)
 	return zend_rsrc_list_get_rsrc_type(Z_RES_P(resource));
 }
 
-/* ---- values, looked at by running code ---- */
+/* ---- reading values by running code ---- */
 
 bool altair_has_method(zend_object *object, const char *name, size_t len)
 {
@@ -241,7 +241,7 @@ void altair_array_push(zval *array, zval *item)
 
 void altair_array_set(zval *array, const char *key, size_t len, zval *item)
 {
-	if (len == 0) { /* Rust's pointer of an empty text may not be read, not even its first byte */
+	if (len == 0) { /* Rust's pointer to an empty text must not be dereferenced */
 		zend_hash_update(Z_ARRVAL_P(array), ZSTR_EMPTY_ALLOC(), item);
 	} else {
 		zend_symtable_str_update(Z_ARRVAL_P(array), key, len, item);

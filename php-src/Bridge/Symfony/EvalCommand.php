@@ -24,7 +24,7 @@ use Symfony\Component\Console\Output\ConsoleOutputInterface;
 use Symfony\Component\Console\Output\OutputInterface;
 use Symfony\Component\HttpKernel\KernelInterface;
 
-// Without Symfony's Console there is no such class, and to ask for it is no error.
+// Without Symfony's Console the class is not declared, and autoloading it is not an error.
 if (!class_exists(Command::class)) {
     return;
 }
@@ -32,16 +32,16 @@ if (!class_exists(Command::class)) {
 /**
  * `eval` for Symfony's Console, 5.4 to 8: `bin/console eval 'container("doctrine")->getConnection()->getDatabase()'`.
  *
- * Registered as a service, it evaluates in the project of the kernel; in a plain console application, in the working
- * directory. What it prints is what `altair eval` prints.
+ * As a service it evaluates in the project of the kernel; in a plain console application, in the working directory. It
+ * prints the same as `altair eval`.
  */
 #[AsCommand(name: 'eval', description: 'Evaluate a PHP snippet in the application, confined, in a process of its own')]
 final class EvalCommand extends Command
 {
     /**
-     * @param Evaluator|null $evaluator what evaluates; null is one of its own
-     * @param string|null $projectRoot the directory of the application; null is the kernel's, and without a kernel
-     *     the working directory
+     * @param Evaluator|null $evaluator the evaluator; null creates one
+     * @param string|null $projectRoot the directory of the application; null is the kernel's, or without a kernel the
+     *     working directory
      */
     public function __construct(
         private readonly ?Evaluator $evaluator = null,
@@ -104,12 +104,12 @@ final class EvalCommand extends Command
 
                   <info>%command.full_name% 'container(App\Repository\UserRepository::class)->find(1)'</info>
 
-                Of a kernel's services the public ones can be had; with <info>framework.test</info>, private ones, too.
+                Only a kernel's public services are available; with <info>framework.test</info>, private ones, too.
                 Writes to the project are thrown away, database sessions are read-only, and connections to others than
                 the application's own services are refused, unless an option allows them.
 
                 The exit code is 0 after a clean run, 1 after an exception, a timeout or another exit code of the
-                snippet, and 2 where the run is refused.
+                snippet, and 2 if the run is refused.
                 HELP);
     }
 
@@ -145,13 +145,13 @@ final class EvalCommand extends Command
                 maxString: self::numberOrNull($input, 'max-string'),
                 diff: (bool) $input->getOption('diff'),
             );
-            // Once is cheaper without a template.
+            // A single run is cheaper without a template.
             $evaluator = $this->evaluator ?? new Evaluator(warm: false);
             $result = Variables::with($this->environment(), static fn () => $evaluator->evaluate($request));
         } catch (EvalException $refused) {
             $errors = $output instanceof ConsoleOutputInterface ? $output->getErrorOutput() : $output;
             $message = HumanOutput::line(rtrim($refused->getMessage()));
-            // As the console's own complaints: also with --quiet.
+            // Like the console's own errors, also with --quiet.
             $errors->writeln("altair: $message", OutputInterface::OUTPUT_RAW | OutputInterface::VERBOSITY_QUIET);
 
             return self::INVALID;
@@ -167,7 +167,7 @@ final class EvalCommand extends Command
     }
 
     /**
-     * By these the run boots the kernel that this console has, also where an option such as `--env` has chosen it.
+     * With these variables the run boots the same kernel as this console, even if an option such as `--env` chose it.
      *
      * @return array<string, string>
      */
@@ -182,7 +182,7 @@ final class EvalCommand extends Command
         ];
     }
 
-    /** The application of the framework bundle has a kernel, a plain one has not. */
+    /** The application of the framework bundle has a kernel; a plain one does not. */
     private function kernel(): ?KernelInterface
     {
         $application = $this->getApplication();
@@ -220,7 +220,7 @@ final class EvalCommand extends Command
     }
 
     /**
-     * @throws InvalidRequestException where a program has given something else
+     * @throws InvalidRequestException if a program has passed another type
      */
     private static function text(InputInterface $input, string $option): ?string
     {

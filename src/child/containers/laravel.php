@@ -1,6 +1,6 @@
-// A Laravel application, as its `artisan` boots it.
+// A Laravel application, booted as by its `artisan`.
 $file = "$root/bootstrap/app.php";
-// The class, and no interface of illuminate/contracts, which others use as well.
+// Checks the class, since others also use the interfaces of illuminate/contracts.
 if (!\is_file($file) || !\class_exists(\Illuminate\Foundation\Application::class)) {
     return null;
 }
@@ -9,7 +9,7 @@ if (!\is_file($file) || !\class_exists(\Illuminate\Foundation\Application::class
 $application = (static fn () => require \func_get_arg(0))($file);
 if (!$application instanceof \Illuminate\Contracts\Foundation\Application) {
     $found = \get_debug_type($application);
-    throw new \UnexpectedValueException("bootstrap/app.php returned $found, which is no Laravel application.");
+    throw new \UnexpectedValueException("bootstrap/app.php returned $found, which is not a Laravel application.");
 }
 $application->make(\Illuminate\Contracts\Console\Kernel::class)->bootstrap();
 

@@ -1,6 +1,6 @@
 namespace Altair\Eval\Child;
 
-/** Stands in where an application configures no container: makes what needs nothing. */
+/** The container of an application that configures none: creates objects without constructor arguments. */
 trait Instantiating
 {
     private array $made = [];
@@ -18,7 +18,7 @@ trait Instantiating
         $obstacle = \class_exists($id) ? $this->obstacle($id) : 'there is no such class';
         if ($obstacle !== null) {
             $message = "The application configures no container (there is no config/container.php), so only"
-                . " classes without required constructor arguments can be had; $id cannot: $obstacle.";
+                . " classes without required constructor arguments are available; $id is not: $obstacle.";
             throw $this->notFound($message);
         }
         return $this->made[$id] = new $id();

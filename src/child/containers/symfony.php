@@ -1,4 +1,4 @@
-// A Symfony application's kernel, in the environment that its `bin/console` would choose.
+// The kernel of a Symfony application, in the environment that its `bin/console` would choose.
 if (!\interface_exists(\Symfony\Component\HttpKernel\KernelInterface::class)) {
     return null;
 }
@@ -19,7 +19,7 @@ if ($kernels === [] && empty($_SERVER['KERNEL_CLASS'] ?? $_ENV['KERNEL_CLASS'] ?
     return null;
 }
 
-// What symfony/runtime does for `bin/console`, by its options; before it, an application had a file of its own for that.
+// Does what symfony/runtime does for `bin/console`, with its options. Older applications have a file for that.
 $options = \is_array($composer['extra']['runtime'] ?? null) ? $composer['extra']['runtime'] : [];
 foreach (['env_var_name' => 'APP_ENV', 'debug_var_name' => 'APP_DEBUG', 'dotenv_path' => '.env'] as $name => $default) {
     $options[$name] = \is_string($options[$name] ?? null) ? $options[$name] : $default;
@@ -44,13 +44,13 @@ if (
         ->usePutenv(!empty($options['use_putenv']))
         ->bootEnv($dotenv, 'dev', (array) ($options['test_envs'] ?? ['test']), !empty($options['dotenv_overload']));
 }
-// What Symfony's own KernelTestCase goes by; `.env.test` may set it.
+// KERNEL_CLASS as in Symfony's KernelTestCase; `.env.test` may set it.
 $class = (string) ($_SERVER['KERNEL_CLASS'] ?? $_ENV['KERNEL_CLASS'] ?? '') ?: $kernels[0];
 if (
     !\is_subclass_of($class, \Symfony\Component\HttpKernel\KernelInterface::class)
     || !(new \ReflectionClass($class))->isInstantiable()
 ) {
-    throw new \LogicException("KERNEL_CLASS is $class, which is no kernel of Symfony's that can be loaded.");
+    throw new \LogicException("KERNEL_CLASS is $class, which is not a Symfony kernel that can be loaded.");
 }
 $environment = $_SERVER[$env] ?? $_ENV[$env] ?? 'dev';
 $isDebug = $options['debug'] ?? $_SERVER[$debug] ?? $_ENV[$debug] ?? !\in_array($environment, $prod, true);
@@ -59,5 +59,5 @@ $kernel = new $class($environment, \filter_var($isDebug, \FILTER_VALIDATE_BOOL))
 $kernel->boot();
 $container = $kernel->getContainer();
 
-// With `framework.test`, it has private services, too.
+// With `framework.test`, the test container also has private services.
 return $container->has('test.service_container') ? $container->get('test.service_container') : $container;

@@ -1,2 +1,2 @@
-// The Univeros framework's own container, where it autoloads.
+// The Univeros framework's own container, if it autoloads.
 return \class_exists(\Altair\Container\Container::class) ? new \Altair\Container\Container() : null;
