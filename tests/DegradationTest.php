@@ -369,7 +369,7 @@ final class DegradationTest extends TestCase
 
         self::assertFalse($result['result']['value'], var_export($result, true));
         [$blocked] = $result['diagnostics']['blocked'];
-        self::assertStringContainsString('theirs: it is another user\'s', $blocked['what']);
+        self::assertStringContainsString('theirs: it belongs to another user', $blocked['what']);
         self::assertSame(['filesystem', '--writes'], [$blocked['guard'], $blocked['lift']]);
         self::assertSame('theirs', file_get_contents($theirs));
     }

@@ -1,12 +1,11 @@
 //! The messages of a child, as far as they are plausible.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::EvalError;
 use crate::blocked::Refused;
 use crate::channel::{Ending, Message, Report};
 use crate::encode::shorten;
-use crate::file_changes::timestamp;
 use crate::guards::{Insisted, ToldStates, shortened, unmet};
 use crate::launch::Unloaded;
 use crate::queries::CollectedQueries;
@@ -18,6 +17,12 @@ const STATE_MAX: usize = 1000;
 const WHY_MAX: usize = 1000;
 /// Threads to name.
 const THREADS_SHOWN: usize = 16;
+
+/// The time since the epoch.
+fn now() -> Duration {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.unwrap_or_default()
+}
 
 /// The messages of a child, as far as they are plausible.
 ///
@@ -31,7 +36,7 @@ pub(crate) struct ChildMessages {
     pub ready: Option<(u64, ToldStates)>,
     /// When the host received `ready`.
     pub ready_at: Option<Instant>,
-    /// When boot was over, by [`timestamp`].
+    /// When boot was over, by [`timestamp`](crate::file_changes::timestamp).
     pub boot_ended: Option<Duration>,
     pub stopped: Option<(Phase, Option<Location>, u64)>,
     pub report: Option<Report>,
@@ -123,7 +128,7 @@ impl ChildMessages {
                 self.report = None;
                 self.ready = Some((boot_us, guards));
                 self.ready_at = Some(Instant::now());
-                self.boot_ended = Some(boot_ended.min(timestamp()));
+                self.boot_ended = Some(boot_ended.min(now()));
                 self.entered_ns = self.entered_ns.or(entered_ns);
             }
             Message::Variables(variables) if self.variables.is_empty() => {

@@ -1,9 +1,12 @@
 //! `diagnostics.file_changes`: what a run did to its throwaway layer.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use altair_sandbox::{Change, ChangeKind, Changes, Contents, Layer, Listed};
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::{Mode, fstat};
 use nix::time::{ClockId, clock_gettime};
 use similar::{Algorithm, TextDiff};
 
@@ -20,11 +23,29 @@ const DIFF_PATIENCE: Duration = Duration::from_millis(50);
 /// Time limit for reading and comparing all files.
 const DIFFS_PATIENCE: Duration = Duration::from_millis(500);
 
-/// The time since the epoch by the clock of the kernel's timestamps.
+/// A time, since the epoch, that no file's timestamp of later has not reached. From kernel 6.13 on,
+/// earlier changes have an earlier timestamp. Before, those of the same tick of the clock have this one.
+///
+/// Since 6.13 a file that is changed after its times were asked for gets a timestamp of full
+/// resolution, and no later timestamp of any file is below it (Documentation/filesystems/multigrain-ts.rst).
 #[must_use]
 pub fn timestamp() -> Duration {
-    let now = clock_gettime(ClockId::CLOCK_REALTIME_COARSE);
-    now.map_or(Duration::ZERO, Duration::from)
+    changed_file().unwrap_or_else(|_| {
+        let now = clock_gettime(ClockId::CLOCK_REALTIME_COARSE);
+        now.map_or(Duration::ZERO, Duration::from)
+    })
+}
+
+/// The timestamp of a nameless file that changes now.
+fn changed_file() -> io::Result<Duration> {
+    let flags = OFlag::O_TMPFILE | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
+    let file = open(&std::env::temp_dir(), flags, Mode::S_IRUSR | Mode::S_IWUSR)?;
+    fstat(&file)?;
+    nix::unistd::write(&file, b"x")?;
+    let stat = fstat(&file)?;
+    let part = |n: i64| u64::try_from(n).unwrap_or(0);
+    let nanos = Duration::from_nanos(part(stat.st_ctime_nsec));
+    Ok(Duration::from_secs(part(stat.st_ctime)) + nanos)
 }
 
 /// The changes in a layer found by `until`; `None` if there are none.
