@@ -233,7 +233,8 @@ final class MariaDbGrammar extends Grammar
     protected const SETUP = [
         "SET sql_mode = '{mode}'", "SET sql_mode = '{mode}'", "SET SESSION sql_mode = '{mode}'", 'SET NAMES {charset}',
         'SET NAMES {charset}',
-        'SET CHARACTER SET {charset}', 'SET character_set_client = {charset}', 'SET character_set_client = filename',
+        'SET CHARACTER SET {charset}', 'SET CHAR SET {charset}', 'SET character_set_client = {charset}',
+        'SET character_set_client = filename',
         'SET NAMES DEFAULT', 'SET @@character_set_client = {charset}', "SET NAMES '{charset}'", 'USE things',
         'SET lc_messages = \'ja_JP\'',
         'SET collation_connection = utf8mb4_bin', "SET @a = CONCAT('SET sql_mode = ', '1')",
@@ -261,6 +262,7 @@ final class MariaDbGrammar extends Grammar
         ['SET NAMES gbk', "SELECT '\xbf\\'; {w}; -- '"], ['SET NAMES sjis', "SELECT '\x95\\'; {w}; -- '"],
         ['SET NAMES big5', "SELECT '\xa4\\' INTO OUTFILE 'FILE_OUT' -- '"],
         ['SET NAMES gbk', "SELECT '\xbf\\' INTO OUTFILE 'FILE_OUT' -- '"],
+        ['SET CHAR SET gbk', "SELECT '\xbf\\'; {w}; -- '"],
         ['SET NAMES cp932', "SELECT `\x95`; {w}; -- `"],
         ['SET character_set_client = gbk', "SELECT \"\xbf\\\"; {w}; -- \""],
         ['SET character_set_client = filename', 'INSERT INTO @0069sam VALUES ({n})'],
