@@ -44,7 +44,8 @@ final class ContributingTest extends TestCase
             $found = (array) glob("$root/$files");
             self::assertNotCount(0, $found);
             foreach ($found as $file) {
-                self::assertStringContainsString(sprintf($entry, basename($file, '.php')), $text, "$file is not in $list");
+                $expected = sprintf($entry, basename($file, '.php'));
+                self::assertStringContainsString($expected, $text, "$file is not in $list");
             }
         }
     }

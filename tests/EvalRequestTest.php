@@ -45,7 +45,7 @@ final class EvalRequestTest extends TestCase
     {
         $given = [
             'return 1;', '/srv/app', 700, 64, true, false, true, 'boot.php', ['db:3306'], ['/srv/shared'], false,
-            'rollback', true,
+            'rollback', true, ['id' => 7, 'names' => ['a' => 1.5, 'b' => null]], 4, 100, 200, true,
         ];
         $request = new EvalRequest(...$given);
 
@@ -54,7 +54,7 @@ final class EvalRequestTest extends TestCase
                 [
                     'snippet', 'projectRoot', 'timeoutMs', 'memoryLimitMb',
                     'allowWrites', 'allowNetwork', 'unsafe', 'bootstrap', 'services', 'readablePaths', 'redact',
-                    'database', 'queries',
+                    'database', 'queries', 'arguments', 'depth', 'maxItems', 'maxString', 'diff',
                 ],
                 $given,
             ),
@@ -65,9 +65,23 @@ final class EvalRequestTest extends TestCase
     public function testWhatIsLeftOutHasItsDefault(): void
     {
         self::assertEquals(
-            new EvalRequest('1', '/', 5000, 128, false, false, false, null, null, [], true, null, false),
+            new EvalRequest('1', '/', 5000, 128, false, false, false, null, null, [], true, null, false, ...[
+                [], null, null, null, false,
+            ]),
             new EvalRequest('1', '/'),
         );
+    }
+
+    public function testHowMuchIsShownIsClamped(): void
+    {
+        $shown = static fn (EvalRequest $request): array => [$request->depth, $request->maxItems, $request->maxString];
+
+        self::assertSame([1, 1, 100], $shown(new EvalRequest('1', '/', depth: 0, maxItems: -5, maxString: 1)));
+        self::assertSame(
+            [10, 10_000, 1_000_000],
+            $shown(new EvalRequest('1', '/', depth: 11, maxItems: PHP_INT_MAX, maxString: PHP_INT_MAX)),
+        );
+        self::assertSame([null, null, null], $shown(new EvalRequest('1', '/')));
     }
 
     public function testNamedArgumentsWorkInAnyOrder(): void
@@ -182,7 +196,7 @@ final class EvalRequestTest extends TestCase
         var_dump($request);
         $dump = (string) ob_get_clean();
 
-        self::assertStringContainsString('(13) {', $dump);
+        self::assertStringContainsString('(18) {', $dump);
         self::assertMatchesRegularExpression('/\["snippet"\]=>\s+string\(11\) "return \'x\';"/', $dump);
         self::assertMatchesRegularExpression('/\["unsafe"\]=>\s+bool\(true\)/', $dump);
         self::assertMatchesRegularExpression('/\["bootstrap"\]=>\s+NULL/', $dump);
@@ -237,9 +251,10 @@ final class EvalRequestTest extends TestCase
         );
         $this->assertRefused(
             ArgumentCountError::class,
-            'at most 13 arguments, 14 given',
-            // @phpstan-ignore-next-line
-            static fn () => new EvalRequest('1', '/', 1, 1, false, false, false, null, null, [], true, null, false, 1),
+            'at most 18 arguments, 19 given',
+            static fn () => new EvalRequest('1', '/', 1, 1, false, false, false, null, null, [], true, null, false, ...[
+                [], null, null, null, false, 1,
+            ]),
         );
     }
 

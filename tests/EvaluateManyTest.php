@@ -184,7 +184,7 @@ final class EvaluateManyTest extends EvaluationTestCase
         self::assertFalse($results->valid());
         self::assertNull($results->current());
         self::assertNull($results->key());
-        $this->assertRefused(Exception::class, 'cannot be', static fn () => iterator_to_array($results));
+        $this->assertRefused(Exception::class, 'only once', static fn () => iterator_to_array($results));
     }
 
     public function testItWorksStepByStep(): void

@@ -54,10 +54,11 @@ final class RequestOptions
     public static function arguments(array $texts, array $json): array
     {
         $arguments = [];
-        foreach ([...array_map(static fn ($text) => [$text, false], $texts), ...array_map(
-            static fn ($text) => [$text, true],
-            $json,
-        )] as [$given, $isJson]) {
+        $all = [
+            ...array_map(static fn (string $text): array => [$text, false], $texts),
+            ...array_map(static fn (string $text): array => [$text, true], $json),
+        ];
+        foreach ($all as [$given, $isJson]) {
             $option = $isJson ? '--arg-json' : '--arg';
             [$name, $value] = [...explode('=', $given, 2), null];
             if ($value === null) {
