@@ -18,6 +18,8 @@ mod sessions;
 mod stdio;
 mod token;
 mod tool;
+#[cfg(test)]
+mod unanswered;
 mod visible;
 
 /// Private functions exported for fuzz targets.

@@ -139,6 +139,8 @@ pub fn refusal(answer: &Answer, wanted: &[Wanted]) -> String {
 #[derive(Debug)]
 pub struct Sealed {
     codec: RequestStateCodec,
+    /// How long a question can be answered.
+    lasts: Duration,
     /// The sealed questions that have no answer, and when they were asked.
     open: Mutex<HashMap<String, Instant>>,
 }
@@ -153,6 +155,7 @@ impl Sealed {
         let key: [u8; RequestStateCodec::MIN_KEY_LENGTH] = random()?;
         Ok(Self {
             codec: RequestStateCodec::try_new(key).map_err(std::io::Error::other)?,
+            lasts: SEALED_FOR,
             open: Mutex::default(),
         })
     }
@@ -165,10 +168,10 @@ impl Sealed {
     ) -> std::io::Result<(InputRequests, String)> {
         let once: [u8; 16] = random()?;
         let once = once.map(|byte| format!("{byte:02x}")).concat();
-        let options = SealOptions::new().associated_data(bound).ttl(SEALED_FOR);
+        let options = SealOptions::new().associated_data(bound).ttl(self.lasts);
         let state = self.codec.seal_with(once.as_bytes(), &options);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|_, asked| asked.elapsed() < SEALED_FOR);
+        open.retain(|_, asked| asked.elapsed() < self.lasts);
         if open.len() >= OPEN_MAX
             && let Some(oldest) = open.iter().min_by_key(|(_, asked)| **asked)
         {
@@ -359,6 +362,20 @@ mod tests {
         let (_, state) = sealed.ask(question(), &own).unwrap();
         assert_eq!(sealed.answer(&state, &own, None), Ok(Answer::Dismissed));
         assert!(sealed.answer(&state, &own, Some(&yes)).is_err());
+    }
+
+    #[test]
+    fn a_sealed_question_does_not_last() {
+        let sealed = Sealed {
+            lasts: Duration::from_millis(1),
+            ..Sealed::new().unwrap()
+        };
+        let given = json!({"snippet": "f();", "allow_writes": true});
+        let question = ask(Path::new("/a"), given.as_object(), &[Wanted::Writes]).unwrap();
+        let (_, state) = sealed.ask(question, b"").unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+        let why = sealed.answer(&state, b"", None).unwrap_err();
+        assert!(why.contains("expired"), "{why}");
     }
 
     #[test]
