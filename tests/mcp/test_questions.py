@@ -261,6 +261,14 @@ class OfTheNewestRevision(unittest.TestCase):
                 self.assertIn("given before", said["content"][0]["text"])
                 self.assertFalse((root / "written").exists())
 
+    def test_a_list_of_tools_takes_few_bytes_here_too(self):
+        with Raw() as server:
+            message = self.message(1, {})
+            server.send({**message, "method": "tools/list", "params": {"_meta": message["params"]["_meta"]}})
+            line = server.hear_line()
+            self.assertIn("allow_writes", line.decode())
+            self.assertLessEqual(len(line), 2500)
+
     def test_an_answer_without_a_question_is_asked_and_not_run(self):
         with Raw() as server:
             given = {"snippet": "return 1;", "allow_writes": True}
