@@ -93,7 +93,7 @@ test-php: build $(SHOP)
 
 test-mcp: build $(SHOP)
 	@scripts/clients.sh '$(TARGET_DIR)/clients'
-	ALTAIR_NATIVE='$(NATIVE)' INSPECTOR='$(TARGET_DIR)/clients/inspector' \
+	ALTAIR_NATIVE='$(NATIVE)' INSPECTOR='$(TARGET_DIR)/clients/inspector' CONFORMANCE='$(TARGET_DIR)/clients/conformance' \
 		'$(TARGET_DIR)/clients/venv/bin/python' -W error::ResourceWarning -m unittest discover -s tests/mcp
 
 $(SHOP): examples/shop/composer.json | setup

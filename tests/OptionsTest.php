@@ -8,7 +8,7 @@ use Altair\Cli\Attribute\Option;
 use Altair\Eval\Bridge\Symfony\EvalCommand as SymfonyCommand;
 use Altair\Eval\Cli\EvalCommand;
 use Altair\Eval\EvalRequest;
-use Altair\Eval\Mcp\ToolDescription;
+use Altair\Eval\Mcp\EvalTool;
 use Altair\Eval\Tests\Support\Library;
 use PHPUnit\Framework\TestCase;
 use ReflectionMethod;
@@ -37,7 +37,9 @@ final class OptionsTest extends TestCase
     public function testTheToolTakesWhatTheTableSays(): void
     {
         $expected = [...self::column('mcp'), ...self::OF_THE_ANSWER];
-        self::assertSame($expected, array_keys(ToolDescription::INPUT['properties']));
+        $schema = json_decode((string) file_get_contents(EvalTool::INPUT_SCHEMA), true);
+
+        self::assertSame($expected, array_keys($schema['properties']));
     }
 
     public function testTheCommandOfUniverosHasTheOptionsOfTheTable(): void

@@ -13,7 +13,11 @@ use Altair\Eval\Evaluator;
 use Altair\Eval\Exception\EvalException;
 use Altair\Eval\Exception\InvalidRequestException;
 use Altair\Eval\Support\HumanOutput;
+use Altair\Events\Actor;
 use Altair\Events\Contracts\RecorderInterface;
+use Altair\Events\Event;
+use Altair\Events\EventKind;
+use Altair\Events\EventStatus;
 use Throwable;
 
 /**
@@ -30,10 +34,13 @@ final class EvalCommand
 
     private const USAGE = 2;
 
+    /** What the framework's own command says. */
+    private const NOTHING_TO_RUN = 'Provide a snippet as the first argument or --file=<path>.';
+
     /**
-     * @param Evaluator|null $evaluator the evaluator; null creates one
-     * @param RecorderInterface|null $recorder receives each unsafe run by `record(array $event)`, in addition to the
-     *     audit log
+     * @param Evaluator|null $evaluator what evaluates; null is one of its own
+     * @param RecorderInterface|null $recorder is told of each unsafe run, beside the audit log that every unsafe run is
+     *     written to
      */
     public function __construct(
         private readonly ?Evaluator $evaluator = null,
@@ -42,10 +49,10 @@ final class EvalCommand
     }
 
     /**
-     * Evaluates and prints.
+     * Evaluates and prints. The framework's own command has the parameters up to `$format`, in this order.
      *
-     * @return int 0 after a clean run, 1 after an exception, a timeout or another exit code, and 2 for wrong usage or
-     *     if nothing could be run, with one line on standard error and nothing on standard output
+     * @return int 0 after a clean run, 1 after an exception, a timeout or another exit code, and 2 for wrong usage and
+     *     where nothing could be run, with one line on standard error; where nothing was given, on standard output
      */
     public function __invoke(
         #[Argument(description: 'PHP code; a single expression needs no return')]
@@ -58,16 +65,30 @@ final class EvalCommand
         int $memoryMb = EvalRequest::DEFAULT_MEMORY_MB,
         #[Option(description: 'Make writes to the project and its databases real', name: 'writes')]
         bool $writes = false,
+        #[Option(description: 'Open outbound connections', name: 'network')]
+        bool $network = false,
+        #[Option(description: 'Run without guards; audited', name: 'unsafe')]
+        bool $unsafe = false,
+        #[Option(description: 'The file in the project that returns the container', name: 'bootstrap')]
+        ?string $bootstrap = null,
+        #[Option(description: 'human or json', name: 'format')]
+        string $format = 'human',
+        #[Option(description: 'What may be connected to, host:port or a socket, by commas; none', name: 'service')]
+        ?string $service = null,
+        #[Option(description: 'Files and directories that may be read beside the project, by commas', name: 'read')]
+        ?string $read = null,
+        #[Option(description: 'Show the values of variables whose names look secret', name: 'no-redact')]
+        bool $noRedact = false,
         #[Option(description: 'Let database sessions write, and roll all of it back', name: 'rollback')]
         bool $rollback = false,
         #[Option(description: 'What database sessions may do: read-only, rollback or write', name: 'database')]
         ?string $database = null,
         #[Option(description: 'Tell what databases were asked, and from where', name: 'queries')]
         bool $queries = false,
-        #[Option(description: 'A variable of the snippet as JSON, as in ids=[1,2]', name: 'arg-json')]
-        ?string $argJson = null,
         #[Option(description: 'A variable of the snippet and its text, as in id=7', name: 'arg')]
         ?string $arg = null,
+        #[Option(description: 'A variable of the snippet as JSON, as in ids=[1,2]', name: 'arg-json')]
+        ?string $argJson = null,
         #[Option(description: 'How deep arrays and objects are shown, 1 to 10', name: 'depth')]
         ?int $depth = null,
         #[Option(description: 'How many items of each array, object or iterable are shown', name: 'max-items')]
@@ -76,21 +97,12 @@ final class EvalCommand
         ?int $maxString = null,
         #[Option(description: 'Show what changed in text files as a diff', name: 'diff')]
         bool $diff = false,
-        #[Option(description: 'Open outbound connections', name: 'network')]
-        bool $network = false,
-        #[Option(description: 'Run without guards; audited', name: 'unsafe')]
-        bool $unsafe = false,
-        #[Option(description: 'The file in the project that returns the container', name: 'bootstrap')]
-        ?string $bootstrap = null,
-        #[Option(description: 'What may be connected to, host:port or a socket, by commas; none', name: 'service')]
-        ?string $service = null,
-        #[Option(description: 'Files and directories that may be read beside the project, by commas', name: 'read')]
-        ?string $read = null,
-        #[Option(description: 'Show the values of variables whose names look secret', name: 'no-redact')]
-        bool $noRedact = false,
-        #[Option(description: 'human or json', name: 'format')]
-        string $format = 'human',
     ): int {
+        if ($snippet === null && $file === null) {
+            echo self::NOTHING_TO_RUN, "\n";
+
+            return self::USAGE;
+        }
         try {
             $answer = Format::named($format);
             $request = new EvalRequest(
@@ -147,31 +159,34 @@ final class EvalCommand
     }
 
     /**
-     * Passes an unsafe run to the recorder, in the audit log's terms. The code itself is only in the audit log, which
-     * masks secrets; the hash of the code links the two.
+     * Tells the recorder of an unsafe run, as the framework's own command does. The code itself stands in the audit log
+     * alone, which knows how to keep secrets out.
+     *
+     * @param EvalResult|null $result null for a run that could not be made
      */
     private function record(EvalRequest $request, int $durationMs, ?string $error, ?EvalResult $result = null): void
     {
         if (!$request->unsafe || $this->recorder === null) {
             return;
         }
+        $extra = [
+            'unsafe' => true,
+            'allow_writes' => $request->allowWrites,
+            'allow_network' => $request->allowNetwork,
+            'snippet_length' => strlen($request->snippet),
+            'timed_out' => $result?->timedOut ?? false,
+        ];
         try {
-            $this->recorder->record([
-                'command' => 'eval',
-                'kind' => 'eval',
-                'status' => $error === null ? 'ok' : 'fail',
-                'duration_ms' => $durationMs,
-                'error' => $error,
-                'extra' => [
-                    'unsafe' => true,
-                    'allow_writes' => $request->allowWrites,
-                    'allow_network' => $request->allowNetwork,
-                    'snippet_length' => strlen($request->snippet),
-                    'snippet_sha256' => hash('sha256', $request->snippet),
-                    'exit_code' => $result?->exitCode,
-                    'timed_out' => $result?->timedOut,
-                ],
-            ]);
+            $this->recorder->record(Event::create(
+                Actor::Cli,
+                'eval',
+                EventKind::Eval,
+                $error === null ? EventStatus::Ok : EventStatus::Fail,
+                $durationMs,
+                // A failure needs words.
+                error: $error === '' ? 'The run could not be made.' : $error,
+                extra: $result === null ? [...$extra, 'infrastructure_failure' => true] : $extra,
+            ));
         } catch (Throwable $failed) {
             // The run is in the audit log. A failing recorder must not lose its result.
             self::say('the unsafe run is in .altair/events.jsonl, and was not recorded by '

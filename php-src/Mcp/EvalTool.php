@@ -7,10 +7,14 @@ namespace Altair\Eval\Mcp;
 use Altair\Eval\EvalRequest;
 use Altair\Eval\Evaluator;
 use Altair\Eval\Exception\EvalException;
+use Altair\Eval\Exception\InvalidRequestException;
 use Altair\Mcp\Attribute\McpTool as FrameworkTool;
 use InvalidArgumentException;
 use Mcp\Capability\Attribute\McpTool as SdkTool;
 use Throwable;
+
+// What the tool is for, for the model that calls it: attributes take constants.
+define(__NAMESPACE__ . '\DESCRIPTION', (string) file_get_contents(__DIR__ . '/description.txt'));
 
 /**
  * Evaluates PHP for an agent, in the application of an MCP server in PHP: of the Univeros framework, or with PHP's own
@@ -19,13 +23,22 @@ use Throwable;
  * The application stays booted as long as this object lives. Unsafe runs are not possible.
  */
 #[FrameworkTool(
-    name: ToolDescription::NAME,
-    description: ToolDescription::DESCRIPTION,
-    inputSchema: ToolDescription::INPUT,
-    outputSchema: ToolDescription::OUTPUT,
+    name: self::NAME,
+    description: DESCRIPTION,
+    inputSchema: self::INPUT_SCHEMA,
+    outputSchema: self::OUTPUT_SCHEMA,
 )]
 final class EvalTool implements ToolContract
 {
+    /** What it is called. */
+    public const NAME = 'framework__eval';
+
+    /** The file of the JSON schema of what it takes. */
+    public const INPUT_SCHEMA = __DIR__ . '/input-schema.json';
+
+    /** The file of the JSON schema of what it gives. */
+    public const OUTPUT_SCHEMA = __DIR__ . '/output-schema.json';
+
     private readonly Evaluator $evaluator;
 
     /**
@@ -52,7 +65,7 @@ final class EvalTool implements ToolContract
      * be started, the answer is `['ok' => false, 'error' => …]`, with a message for the agent and no other key. A
      * server passes both on with `isError`.
      *
-     * @param array<array-key, mixed> $input as in {@see ToolDescription::INPUT}; checked here
+     * @param array<array-key, mixed> $input as {@see INPUT_SCHEMA} describes it; checked here
      * @return array<string, mixed> {@see \Altair\Eval\EvalResult::toArray()}, or `ok` and `error`
      */
     public function call(array $input): array
@@ -70,9 +83,16 @@ final class EvalTool implements ToolContract
             allowNetwork: $arguments->allowNetwork,
             database: $arguments->database,
             queries: $arguments->queries,
+            arguments: $arguments->arguments,
+            depth: $arguments->depth,
+            maxItems: $arguments->maxItems,
+            maxString: $arguments->maxString,
+            diff: $arguments->diff,
         );
         try {
-            return $this->evaluator->evaluate($request)->toArray();
+            return Lift::nameArguments($this->evaluator->evaluate($request)->toArray());
+        } catch (InvalidRequestException $refused) {
+            return self::error(new InvalidArgumentException("Nothing was run. {$refused->getMessage()}"));
         } catch (EvalException $notStarted) {
             return self::error($notStarted);
         }
@@ -86,13 +106,20 @@ final class EvalTool implements ToolContract
      *
      * @param string $snippet PHP code; a leading <?php is accepted.
      * @param int $timeout_ms Deadline of the run in milliseconds, boot included; from 100 to 60000.
-     * @param bool $allow_writes Make writes to the project and its databases real. Only where the server permits it.
-     * @param bool $allow_network Open outbound connections. Only where the server permits it.
+     * @param bool $allow_writes Write to the project and its databases for real. Only where the server permits it.
+     * @param bool $allow_network Connect to any address. Only where the server permits it.
      * @param string|null $database What database sessions may do: read-only, rollback or write, as the server permits.
      * @param bool $queries Tell which statements databases were asked, and what they changed.
+     * @param array<string, mixed> $arguments Variables of the snippet, by name.
+     * @param int|null $depth How deep the value is shown, 1 to 10.
+     * @param int|null $max_items How many items of a container are shown, 1 to 10000.
+     * @param int|null $max_string How many bytes of a string are shown, 100 to 1000000.
+     * @param bool $diff Tell what changed in text files as a diff.
+     * @param bool $verbose Tell all diagnostics, also what is as it should be.
+     * @param bool $typed Give values with their PHP types.
      * @return array<string, mixed> see {@see call()}
      */
-    #[SdkTool(name: ToolDescription::NAME, description: ToolDescription::DESCRIPTION)]
+    #[SdkTool(name: self::NAME, description: DESCRIPTION)]
     public function evaluate(
         string $snippet,
         int $timeout_ms = EvalRequest::DEFAULT_TIMEOUT_MS,
@@ -100,10 +127,16 @@ final class EvalTool implements ToolContract
         bool $allow_network = false,
         ?string $database = null,
         bool $queries = false,
+        array $arguments = [],
+        ?int $depth = null,
+        ?int $max_items = null,
+        ?int $max_string = null,
+        bool $diff = false,
+        bool $verbose = false,
+        bool $typed = false,
     ): array {
-        $input = compact('snippet', 'timeout_ms', 'allow_writes', 'allow_network', 'queries');
-
-        return $this->call($database === null ? $input : [...$input, 'database' => $database]);
+        // What is null was left out.
+        return $this->call(array_filter(get_defined_vars(), static fn (mixed $value): bool => $value !== null));
     }
 
     /**

@@ -13,6 +13,9 @@ use Altair\Eval\Tests\Support\Command;
 use Altair\Eval\Tests\Support\Framework\Recorder;
 use Altair\Eval\Tests\Support\Script;
 use Altair\Eval\Tests\Support\TemporaryApplication;
+use Altair\Events\Actor;
+use Altair\Events\EventKind;
+use Altair\Events\EventStatus;
 use PHPUnit\Framework\TestCase;
 use ReflectionClass;
 use ReflectionMethod;
@@ -65,19 +68,27 @@ final class EvalCommandTest extends TestCase
                 'timeoutMs' => ['int', 'timeout-ms', 5000],
                 'memoryMb' => ['int', 'memory-mb', 128],
                 'writes' => ['bool', 'writes', false],
-                'rollback' => ['bool', 'rollback', false],
-                'database' => ['?string', 'database', null],
-                'queries' => ['bool', 'queries', false],
                 'network' => ['bool', 'network', false],
                 'unsafe' => ['bool', 'unsafe', false],
                 'bootstrap' => ['?string', 'bootstrap', null],
-                'service' => ['?string', 'service', null],
-                'read' => ['?string', 'read', null],
-                'noRedact' => ['bool', 'no-redact', false],
                 'format' => ['string', 'format', 'human'],
             ],
-            $parameters,
+            // The framework's own; those after them are compared with the table of options.
+            array_slice($parameters, 0, 9),
         );
+        $framework = ['return 1;', null, 5000, 128, false, false, false, null, 'json'];
+        ob_start();
+        $exitCode = (new EvalCommand(new Evaluator(warm: false)))(...$framework);
+        self::assertSame([0, true], [$exitCode, json_decode((string) ob_get_clean(), true)['ok']]);
+    }
+
+    public function testWithNothingToRunItSaysSoAsTheFrameworksOwnDoes(): void
+    {
+        $script = new Script('require "$root/../../tests/bootstrap.php"; chdir(getenv("ALTAIR_TEST_SHOP"));
+            exit((new Altair\Eval\Cli\EvalCommand())());');
+
+        $said = "Provide a snippet as the first argument or --file=<path>.\n";
+        self::assertSame([2, $said, ''], $script->end());
     }
 
     /**
@@ -213,7 +224,6 @@ final class EvalCommandTest extends TestCase
      */
     public static function wrongUsage(): iterable
     {
-        yield 'nothing to run' => ['', 'nothing to run'];
         yield 'an empty snippet' => ['snippet: ""', 'snippet'];
         yield 'two snippets' => ['snippet: "1", file: "x"', 'both a snippet and --file'];
         yield 'no such file' => ['file: "/nowhere"', 'from --file=/nowhere: no such file or directory'];
@@ -239,16 +249,19 @@ final class EvalCommandTest extends TestCase
 
         self::assertSame(1, $exitCode);
         self::assertCount(1, $recorder->events);
-        $event = $recorder->events[0];
-        self::assertSame(['eval', 'fail', 'Exited 3.'], [$event['command'], $event['status'], $event['error']]);
+        $event = $recorder->events[0]->given;
+        self::assertSame(['eval', 'Exited 3.'], [$event['command'], $event['error']]);
+        self::assertSame([Actor::Cli, EventKind::Eval, EventStatus::Fail], [
+            $event['actor'],
+            $event['kind'],
+            $event['status'],
+        ]);
         self::assertSame(
             [
                 'unsafe' => true,
                 'allow_writes' => false,
                 'allow_network' => true,
                 'snippet_length' => 8,
-                'snippet_sha256' => hash('sha256', 'exit(3);'),
-                'exit_code' => 3,
                 'timed_out' => false,
             ],
             $event['extra'],
@@ -259,7 +272,8 @@ final class EvalCommandTest extends TestCase
         self::assertSame(['eval', 'fail'], [$logged['kind'], $logged['status']]);
 
         $this->eval($recorder, snippet: 'return 1;', unsafe: true);
-        self::assertSame(['ok', null], [$recorder->events[1]['status'], $recorder->events[1]['error']]);
+        $event = $recorder->events[1]->given;
+        self::assertSame([EventStatus::Ok, null], [$event['status'], $event['error']]);
     }
 
     public function testAConfinedRunIsNotRecorded(): void
@@ -274,13 +288,17 @@ final class EvalCommandTest extends TestCase
     public function testAnUnsafeRunThatCouldNotStartIsRecorded(): void
     {
         $this->application->write('.altair', 'no directory');
-        $script = $this->unsafeRun('new Altair\Eval\Tests\Support\Framework\Recorder()', 'say($recorder->events);');
+        $script = $this->unsafeRun(
+            'new Altair\Eval\Tests\Support\Framework\Recorder()',
+            '$event = $recorder->events[0]->given; say([$event["status"]->name, $event["error"], $event["extra"]]);',
+        );
 
         [$exitCode, $output, $errors] = $script->end();
 
-        $event = json_decode($output, true)[0] ?? $output;
-        self::assertSame([2, 'fail', null], [$exitCode, $event['status'], $event['extra']['exit_code']], $errors);
-        self::assertStringContainsString('.altair', $event['error']);
+        [$status, $error, $extra] = json_decode($output, true) ?? self::fail($output . $errors);
+        self::assertSame([2, 'Fail'], [$exitCode, $status], $errors);
+        self::assertStringContainsString('.altair', $error);
+        self::assertSame([false, true], [$extra['timed_out'], $extra['infrastructure_failure']]);
     }
 
     public function testARecorderThatBreaksLosesNoAnswer(): void

@@ -35,11 +35,11 @@ final class EvalConfigurationTest extends TestCase
         $configuration = new EvalConfiguration();
         $configuration->apply($container);
 
-        $evaluator = $container->get(Evaluator::class);
+        $evaluator = $container->bound(Evaluator::class);
 
         self::assertInstanceOf(ConfigurationInterface::class, $configuration);
         self::assertInstanceOf(Evaluator::class, $evaluator);
-        self::assertSame($evaluator, $container->get(Evaluator::class));
+        self::assertSame($evaluator, $container->bound(Evaluator::class));
         self::assertSame('php', $evaluator->phpBinary);
         self::assertSame(42, $evaluator->evaluate(new EvalRequest('6 * 7', self::SHOP))->result['value']);
     }
@@ -50,7 +50,7 @@ final class EvalConfigurationTest extends TestCase
 
         (new EvalConfiguration('/opt/php/bin/php'))->apply($container);
 
-        self::assertSame('/opt/php/bin/php', $container->get(Evaluator::class)->phpBinary);
+        self::assertSame('/opt/php/bin/php', $container->bound(Evaluator::class)->phpBinary);
     }
 
     public function testWithoutTheFrameworkThereIsNoSuchClass(): void

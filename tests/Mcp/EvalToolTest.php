@@ -40,39 +40,49 @@ final class EvalToolTest extends TestCase
 
     public function testTheFrameworkIsToldWhatTheServerTellsItsClients(): void
     {
-        $tool = self::$server->ask('tools/list')['tools'][0];
+        $tool = (new McpServer('--allow-writes', '--allow-network', '--allow-rollback'))->ask('tools/list')['tools'][0];
         $class = new ReflectionClass(EvalTool::class);
         $attribute = $class->getAttributes(McpTool::class)[0]->newInstance();
 
         self::assertTrue($class->implementsInterface(McpToolInterface::class));
         self::assertSame($tool['name'], $attribute->name);
         self::assertSame($tool['description'], $attribute->description);
-        self::assertSame(self::sorted($tool['inputSchema']), self::sorted($attribute->inputSchema));
-        self::assertSame(self::sorted($tool['outputSchema']), self::sorted($attribute->outputSchema));
+        foreach (['inputSchema', 'outputSchema'] as $schema) {
+            self::assertSame('/', $attribute->$schema[0]);
+            $contents = (string) file_get_contents($attribute->$schema);
+            self::assertSame($tool[$schema], json_decode($contents, true, flags: JSON_THROW_ON_ERROR));
+        }
     }
 
     public function testPhpsOwnSdkIsToldTheSame(): void
     {
-        $tool = self::$server->ask('tools/list')['tools'][0];
+        $schema = json_decode((string) file_get_contents(EvalTool::INPUT_SCHEMA), true);
         $method = new ReflectionMethod(EvalTool::class, 'evaluate');
         $attribute = $method->getAttributes('Mcp\Capability\Attribute\McpTool')[0]->getArguments();
-        $properties = $tool['inputSchema']['properties'];
         $names = array_map(
             static fn (ReflectionParameter $parameter): string => $parameter->getName(),
             $method->getParameters(),
         );
 
+        $tool = self::$server->ask('tools/list')['tools'][0];
         self::assertSame(['name' => $tool['name'], 'description' => $tool['description']], $attribute);
-        self::assertSame(array_keys($properties), $names);
+        self::assertSame(array_keys($schema['properties']), $names);
         foreach ($method->getParameters() as $parameter) {
-            $property = $properties[$parameter->getName()];
-            // One of several texts has no type of its own.
-            $types = ['string' => 'string', 'int' => 'integer', 'bool' => 'boolean', '?string' => null];
+            $property = $schema['properties'][$parameter->getName()];
+            $types = [
+                'string' => 'string',
+                'int' => 'integer',
+                '?int' => 'integer',
+                'bool' => 'boolean',
+                'array' => 'object',
+                // One of several texts has no type of its own.
+                '?string' => null,
+            ];
             self::assertSame($property['type'] ?? null, $types[(string) $parameter->getType()]);
-            self::assertSame(
-                $property['default'] ?? null,
-                $parameter->isOptional() ? $parameter->getDefaultValue() : null,
-            );
+            self::assertSame(in_array($parameter->getName(), $schema['required'], true), !$parameter->isOptional());
+            if (isset($property['default'])) {
+                self::assertSame($property['default'], $parameter->getDefaultValue());
+            }
         }
     }
 
@@ -97,6 +107,23 @@ final class EvalToolTest extends TestCase
         self::assertSame([false, 'x'], [$answer['ok'], $answer['stdout']]);
         self::assertSame('LogicException', $answer['exception']['class']);
         self::assertArrayNotHasKey('error', $answer);
+    }
+
+    public function testWhatLiftsARefusalIsNamedAsTheServerNamesIt(): void
+    {
+        $input = ['snippet' => '@file_get_contents("http://127.0.0.1:9/"); @shell_exec("id");
+            @stream_socket_client("unix:///run/x.sock"); @file_get_contents("/etc/shadow"); return 1;'];
+
+        $answer = $this->tool()->call($input);
+        $served = self::$server->ask('tools/call', ['name' => 'framework__eval', 'arguments' => $input]);
+
+        $blocked = $answer['diagnostics']['blocked'];
+        self::assertContains('allow_network', array_map(
+            static fn (array $entry): string => explode(',', (string) $entry['lift'])[0],
+            $blocked,
+        ));
+        self::assertSame($served['structuredContent']['diagnostics']['blocked'], $blocked);
+        self::assertStringNotContainsString('--', (string) json_encode(array_column($blocked, 'lift')));
     }
 
     public function testTheApplicationStaysBootedBetweenCalls(): void
@@ -184,6 +211,20 @@ final class EvalToolTest extends TestCase
         }
         yield 'writes' => [['snippet' => '1', 'allow_writes' => true]];
         yield 'network' => [['snippet' => '1', 'allow_network' => true]];
+        yield 'a rollback' => [['snippet' => '1', 'database' => 'rollback']];
+        yield 'database writes' => [['snippet' => '1', 'database' => 'write', 'allow_network' => true]];
+        yield 'a mode that is none' => [['snippet' => '1', 'database' => 'undo']];
+        foreach ([null, true, 1.5, 'x', [1]] as $value) {
+            $kind = json_encode($value);
+            yield "numbers of $kind" => [['snippet' => '1', 'depth' => $value, 'max_items' => $value]];
+            yield "variables of $kind" => [['snippet' => '1', 'arguments' => $value]];
+        }
+        foreach (['this', '1x', '', 'a b'] as $name) {
+            yield "a variable named '$name'" => [['snippet' => '1', 'arguments' => [$name => 1]]];
+        }
+        $large = str_repeat('x', 1 << 20);
+        yield 'large variables' => [['snippet' => '1', 'arguments' => ['x' => $large]]];
+        yield 'flags' => [['snippet' => '1', 'diff' => 1, 'verbose' => 'yes', 'typed' => null]];
         yield 'unsafe' => [['snippet' => '1', 'unsafe' => false]];
         yield 'another argument' => [['snippet' => '1', 'memory_mb' => 64]];
         yield 'all at once' => [
@@ -211,18 +252,5 @@ final class EvalToolTest extends TestCase
     private function tool(): EvalTool
     {
         return new EvalTool(new Evaluator(warm: false), self::SHOP);
-    }
-
-    /**
-     * @param array<array-key, mixed> $schema
-     * @return array<array-key, mixed> with names in one order, which says nothing in JSON
-     */
-    private static function sorted(array $schema): array
-    {
-        if (!array_is_list($schema)) {
-            ksort($schema, SORT_STRING);
-        }
-
-        return array_map(static fn (mixed $part): mixed => is_array($part) ? self::sorted($part) : $part, $schema);
     }
 }

@@ -88,13 +88,13 @@ class Clients(unittest.IsolatedAsyncioTestCase):
     """Sessions of the official SDK. What a server has started is gone when its session is."""
 
     @contextlib.asynccontextmanager
-    async def stdio(self, *options, root=SHOP):
+    async def stdio(self, *options, root=SHOP, person=None):
         parameters = StdioServerParameters(
             command=ALTAIR, args=command(*options, root=root)[1:], env=ENVIRONMENT
         )
         with open(os.devnull, "w") as errors:
             async with stdio_client(parameters, errlog=errors) as (read, write):
-                async with ClientSession(read, write) as session:
+                async with ClientSession(read, write, elicitation_callback=person) as session:
                     session.hello = await session.initialize()
                     own = [pid for pid, (parent, name) in processes().items() if parent == os.getpid() and name == "altair"]
                     session.server = max(own)
@@ -103,13 +103,13 @@ class Clients(unittest.IsolatedAsyncioTestCase):
         await until(lambda: not family & set(processes()), "The server has left nothing.")
 
     @contextlib.asynccontextmanager
-    async def http(self, *options, root=SHOP):
+    async def http(self, *options, root=SHOP, person=None):
         server = HttpServer(*options, root=root)
         try:
             headers = {"Authorization": f"Bearer {TOKEN}"}
             async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as client:
                 async with streamable_http_client(server.url, http_client=client) as streams:
-                    async with ClientSession(*streams[:2]) as session:
+                    async with ClientSession(*streams[:2], elicitation_callback=person) as session:
                         session.hello = await session.initialize()
                         session.server = server.process.pid
                         yield session

@@ -1,9 +1,11 @@
 """The official Python SDK, over standard input and output and over HTTP."""
 
 import asyncio
+import json
 import os
 import socket
 import tempfile
+import time
 import unittest
 
 from support import PATIENCE, TOOL, Clients, below, until
@@ -23,9 +25,20 @@ class Conversation:
             self.assertEqual(TOOL, tool.name)
             self.assertEqual(["snippet"], tool.input_schema["required"])
             self.assertFalse(tool.input_schema["additionalProperties"])
-            names = ["snippet", "timeout_ms", "allow_writes", "allow_network", "database", "queries"]
-            self.assertEqual(names, list(tool.input_schema["properties"]))
-            self.assertIn("diagnostics", tool.output_schema["required"])
+            self.assertEqual(["ok"], tool.output_schema["required"])
+
+    async def test_arguments_that_are_refused_are_not_in_its_schema(self):
+        always = ["snippet", "timeout_ms", "queries", "arguments", "depth", "max_items", "max_string", "diff", "verbose", "typed"]
+        for options, more in {
+            (): [],
+            ("--allow-writes",): ["allow_writes", "database"],
+            ("--allow-rollback",): ["database"],
+            ("--allow-network",): ["allow_network"],
+        }.items():
+            async with self.connect(*options) as session:
+                [tool] = (await session.list_tools()).tools
+                self.assertCountEqual(always + more, tool.input_schema["properties"], options)
+
 
     async def test_its_annotations_say_what_it_may_do(self):
         for options, expected in {
@@ -34,6 +47,8 @@ class Conversation:
             ("--allow-writes",): (False, True, False),
             ("--allow-network",): (False, True, True),
             ("--service=127.0.0.1:1",): (False, True, False),
+            ("--service=127.0.0.1:3306", "--service=db.example:5432"): (False, False, False),
+            ("--service=127.0.0.1:3306", "--service=127.0.0.1:6379"): (False, True, False),
             ("--service=none",): (True, False, False),
         }.items():
             async with self.connect(*options) as session:
@@ -89,8 +104,16 @@ class Conversation:
                 self.assertEqual({"type": "string", "value": "connected"}, result["result"])
                 result = await self.evaluate(session, snippet % addresses[1])
                 self.assertNotEqual({"type": "string", "value": "connected"}, result["result"])
-                lifts = [blocked["lift"] for blocked in result["diagnostics"]["blocked"]]
-                self.assertEqual([f"--service={addresses[1]}"], lifts)
+                [lift] = [blocked["lift"] for blocked in result["diagnostics"]["blocked"]]
+                self.assertIn(f"can name {addresses[1]} as a service", lift)
+                self.assertTrue(lift.startswith("allow_network"), lift)
+
+    async def test_what_lifts_a_refusal_is_no_flag_of_a_command_line(self):
+        snippet = "@file_get_contents('https://192.0.2.1/'); @shell_exec('id'); @file_get_contents('/etc/shadow'); return 1;"
+        async with self.connect() as session:
+            blocked = (await self.evaluate(session, snippet))["diagnostics"]["blocked"]
+            self.assertGreaterEqual(len(blocked), 2)
+            self.assertNotIn("--", json.dumps([entry["lift"] for entry in blocked]))
 
     async def test_what_a_call_writes_opens_nothing_to_the_next(self):
         with socket.create_server(("127.0.0.1", 0)) as listener, tempfile.TemporaryDirectory() as root:
@@ -126,8 +149,12 @@ class Conversation:
             ({"snippet": "1", "timeout_ms": 99}, "from 100 to 60000, not 99"),
             ({"snippet": "1", "timeout_ms": 60001}, "from 100 to 60000"),
             ({"snippet": "1", "timeout_ms": "1000"}, "`timeout_ms` must be an integer, not a string"),
-            ({"snippet": "1", "allow_writes": True}, "--allow-writes"),
-            ({"snippet": "1", "allow_network": True}, "--allow-network"),
+            ({"snippet": "1", "allow_writes": True}, "does not permit `allow_writes`. Without it, what a run writes"),
+            ({"snippet": "1", "allow_network": True}, "does not permit `allow_network`. Without it, a run reaches"),
+            ({"snippet": "1", "database": "rollback"}, "does not permit `database` \"rollback\""),
+            ({"snippet": "1", "database": "write"}, "does not permit `database` \"write\""),
+            ({"snippet": "1", "arguments": [1]}, "`arguments` must be an object of names and values, not an array"),
+            ({"snippet": "1", "arguments": {"this": 1}}, '"this" cannot be an argument'),
             ({"snippet": "1", "allow_writes": "yes"}, "`allow_writes` must be true or false"),
             ({"snippet": "1", "unsafe": True}, "altair eval --unsafe"),
             ({"snippet": "1", "memory_mb": 64}, "There is no argument `memory_mb`"),
@@ -142,7 +169,7 @@ class Conversation:
     async def test_a_flag_lets_calls_ask(self):
         async with self.connect("--allow-network") as session:
             self.assertTrue((await self.evaluate(session, "1", allow_network=True))["ok"])
-            self.assertIn("--allow-writes", await self.refused(session, {"snippet": "1", "allow_writes": True}))
+            self.assertIn("`allow_writes`", await self.refused(session, {"snippet": "1", "allow_writes": True}))
 
     async def test_fifty_calls_at_once(self):
         async with self.connect() as session:
@@ -167,10 +194,16 @@ class Conversation:
             told.append((progress, message))
 
         async with self.connect() as session:
+            began = time.monotonic()
             await session.call_tool(TOOL, {"snippet": "usleep(1300000);"}, progress_callback=note)
-        self.assertGreaterEqual(len(told), 3)
-        self.assertEqual(sorted(told), told)
-        self.assertRegex(told[-1][1], r"^running for \d\.\d s$")
+            self.assertGreaterEqual(len(told), 2)
+            self.assertLessEqual(len(told), (time.monotonic() - began) / 0.5)
+            self.assertEqual(sorted(told), told)
+            self.assertRegex(told[-1][1], r"^running for \d\.\d s$")
+            told.clear()
+            snippet = "echo \"one\\ntwo \\x1b[1m\\n\"; flush(); usleep(1300000);"
+            await session.call_tool(TOOL, {"snippet": snippet}, progress_callback=note)
+            self.assertTrue(told[-1][1].endswith(" s: two \\u{1b}[1m"), told)
 
     async def test_a_cancelled_call_ends_its_run(self):
         async with self.connect() as session:

@@ -30,10 +30,12 @@ def call(number, snippet, **arguments):
 class Raw:
     """A server on pipes, and what it says, line by line."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, root=SHOP):
         self.process = subprocess.Popen(
-            command(*options), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
+            command(*options, root=root), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
         )
+
+        self.heard = b""
 
     def __enter__(self):
         return self
@@ -53,10 +55,19 @@ class Raw:
             self.process.stdin.write(line)
         self.process.stdin.flush()
 
+    def hear_line(self):
+        """What it says next. Read here: a pipe object's own buffer may hold a line that `select` does not see."""
+        while b"\n" not in self.heard:
+            ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+            assert ready, "The server says nothing."
+            piece = os.read(self.process.stdout.fileno(), 1 << 16)
+            assert piece, "The server has ended."
+            self.heard += piece
+        line, _, self.heard = self.heard.partition(b"\n")
+        return line
+
     def hear(self):
-        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
-        assert ready, "The server says nothing."
-        return json.loads(self.process.stdout.readline())
+        return json.loads(self.hear_line())
 
     def answer_to(self, number):
         while (said := self.hear()).get("id") != number:
@@ -92,6 +103,59 @@ class OnPipes(unittest.IsolatedAsyncioTestCase):
         with Raw() as server:
             server.send(HELLO, GREETED, {"jsonrpc": "2.0", "id": 7, "method": "no/such"})
             self.assertEqual(-32601, server.answer_to(7)["error"]["code"])
+
+    def test_what_is_not_declared_is_no_method(self):
+        with Raw() as server:
+            server.send(HELLO, GREETED)
+            self.assertEqual({"tools": {}}, server.answer_to(1)["result"]["capabilities"])
+            methods = (
+                "prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read",
+                "resources/subscribe", "completion/complete", "logging/setLevel", "tasks/list",
+            )
+            for number, method in enumerate(methods, 2):
+                params = {"name": "x", "uri": "x:y", "level": "info"}
+                params |= {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "x", "value": ""}}
+                server.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+                self.assertEqual(-32601, server.answer_to(number)["error"]["code"], method)
+                server.send({"jsonrpc": "2.0", "id": 100 + number, "method": method})
+                self.assertEqual(-32601, server.answer_to(100 + number)["error"]["code"], method)
+
+    def test_a_call_that_cannot_be_read_has_invalid_params(self):
+        with Raw() as server:
+            server.send(HELLO, GREETED)
+            for number, params in enumerate((
+                None, {}, {"arguments": {"snippet": "1"}}, {"name": 7}, {"name": TOOL, "arguments": ["1"]},
+                {"name": TOOL, "arguments": "1"}, {"name": "rm", "arguments": {}},
+            ), 2):
+                message = {"jsonrpc": "2.0", "id": number, "method": "tools/call"}
+                server.send(message if params is None else {**message, "params": params})
+                error = server.answer_to(number)["error"]
+                self.assertEqual(-32602, error["code"], params)
+                self.assertIn(TOOL, error["message"])
+
+    def test_a_line_that_is_too_long_gets_an_error(self):
+        with Raw() as server:
+            server.send(HELLO, GREETED)
+            server.answer_to(1)
+            long = b'{"jsonrpc":"2.0","id":2,"method":"' + b"x" * (16 << 20) + b'"}\n'
+            for _ in range(2):
+                server.send(long)
+                said = server.hear()
+                self.assertEqual((None, -32600), (said.get("id"), said["error"]["code"]))
+                self.assertIn("16 MiB", said["error"]["message"])
+            server.send(call(3, "return 3;"))
+            self.assertTrue(server.answer_to(3)["result"]["structuredContent"]["ok"])
+
+    def test_a_list_of_tools_takes_few_bytes(self):
+        for options in ((), ("--allow-writes", "--allow-network", "--allow-rollback", "--service=127.0.0.1:1")):
+            for capabilities in ({}, {"elicitation": {}}):
+                with Raw(*options) as server:
+                    server.send({**HELLO, "params": {**HELLO["params"], "capabilities": capabilities}}, GREETED)
+                    server.answer_to(1)
+                    server.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+                    line = server.hear_line()
+                    self.assertIn(TOOL, line.decode())
+                    self.assertLessEqual(len(line), 2500, (options, capabilities))
 
     def test_nothing_but_messages_is_on_standard_output(self):
         with Raw() as server:
@@ -157,6 +221,32 @@ class OverHttp(unittest.IsolatedAsyncioTestCase):
     def test_who_has_the_token_is_served(self):
         self.assertEqual(200, self.post().status_code)
         self.assertEqual(200, self.post(Origin="http://localhost:6274").status_code)
+
+    async def test_the_end_of_a_session_ends_its_run_at_once(self):
+        headers = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text/event-stream"}
+        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as client:
+            sessions = []
+            for _ in range(2):
+                hello = await client.post(self.server.url, json=HELLO)
+                sessions.append({"Mcp-Session-Id": hello.headers["mcp-session-id"]})
+                await client.post(self.server.url, json=GREETED, headers=sessions[-1])
+            await client.post(self.server.url, json=call(2, "return 1;"), headers=sessions[0])
+            template = below(self.server.process.pid)
+            calls, ran = [], []
+            for session in sessions:
+                before = below(self.server.process.pid)
+                message = call(3, "sleep(50);", timeout_ms=60000)
+                calls.append(asyncio.create_task(client.post(self.server.url, json=message, headers=session)))
+                await until(lambda: below(self.server.process.pid) > before, "It runs.")
+                ran.append(below(self.server.process.pid) - before)
+            began = time.monotonic()
+            await client.delete(self.server.url, headers=sessions[0])
+            await until(lambda: not ran[0] & set(processes()), "It is ended.")
+            self.assertLess(time.monotonic() - began, 1.5)
+            self.assertEqual(ran[1], below(self.server.process.pid) - template, "The other session's run goes on.")
+            await client.delete(self.server.url, headers=sessions[1])
+            await until(lambda: below(self.server.process.pid) == template, "It is ended.")
+            await asyncio.gather(*calls, return_exceptions=True)
 
     def test_others_are_refused_and_told_what_to_do(self):
         for changed, status, said in (

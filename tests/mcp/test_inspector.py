@@ -32,8 +32,8 @@ class Inspector(unittest.TestCase):
 
         *_, said = self.run_inspector(*call, "--tool-arg", "snippet=throw new LogicException('boom');", target=target)
         self.assertIn("boom", said)
-        *_, said = self.run_inspector(*call, "--tool-arg", "snippet=1", "allow_writes=true", target=target)
-        self.assertIn("--allow-writes", said)
+        *_, said = self.run_inspector(*call, "--tool-arg", "snippet=return 1;", "allow_writes=true", target=target)
+        self.assertIn("`allow_writes`", said)
 
     def test_over_standard_input_and_output(self):
         self.check(command())

@@ -2,7 +2,7 @@
 //! what a child loads.
 
 use altair_cli::{Server, say};
-use altair_mcp::{Options, Permits, TOKEN_VARIABLE, Token, Transport};
+use altair_mcp::{Options, Permits, Services, TOKEN_VARIABLE, Token, Transport};
 
 /// Serves until the server ends. Reports on standard error what it serves and where.
 pub fn serve(server: Server) -> Result<(), String> {
@@ -12,9 +12,11 @@ pub fn serve(server: Server) -> Result<(), String> {
         root,
         services,
         has_services,
+        only_databases,
         allow_writes,
         allow_rollback,
         allow_network,
+        asks,
     } = server;
     let mut generated = None;
     let transport = match http {
@@ -38,7 +40,14 @@ pub fn serve(server: Server) -> Result<(), String> {
             },
         },
     };
-    let may = |what, is| format!("{what} {}", if is { "may be asked for" } else { "refused" });
+    let may = |what, is| {
+        let answer = match (is, asks) {
+            (true, _) => "may be asked for",
+            (false, true) => "a person is asked",
+            (false, false) => "refused",
+        };
+        format!("{what}: {answer}")
+    };
     let serving = format!(
         "serving framework__eval for {}; {}, {}, {}",
         root.display(),
@@ -58,8 +67,13 @@ pub fn serve(server: Server) -> Result<(), String> {
             writes: allow_writes,
             rollback: allow_rollback,
             network: allow_network,
-            services: has_services,
+            services: match (has_services, only_databases) {
+                (false, _) => Services::None,
+                (true, true) => Services::Databases,
+                (true, false) => Services::Others,
+            },
         },
+        asks,
     };
     altair_mcp::serve(options, |address| {
         say(&format!("{serving}; on http://{address}/mcp"));

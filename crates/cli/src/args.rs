@@ -83,9 +83,13 @@ Examples:
   altair mcp:serve --transport=http --port=3737
   claude mcp add shop -- altair mcp:serve --root=/srv/shop
 
-One tool, framework__eval: it takes `snippet`, `timeout_ms`, `allow_writes`, `allow_network` and
-`database`, and returns what `altair eval --format=json` prints. Calls run in parallel, one
-per core; the rest wait. It cannot make unsafe runs.
+One tool, framework__eval: it takes PHP and returns what it gives. Calls run in parallel, one per
+core; the rest wait. It cannot make unsafe runs.
+
+Where a call wants writes, the network or databases that write, and the server was started without
+--allow-writes, --allow-network or --allow-rollback, the person at the client is asked to allow this
+one call, if the client can ask (elicitation); otherwise it is refused. Nobody is asked with
+--ask=never or --readonly.
 
 Over HTTP the server is at /mcp, and every request needs `Authorization: Bearer <token>`. The
 token is ALTAIR_MCP_TOKEN, at least 16 characters, or one that is generated and printed to standard
@@ -327,9 +331,14 @@ pub struct McpArgs {
     #[arg(long)]
     pub allow_network: bool,
 
-    /// Let calls ask for none of these (the default).
+    /// Let calls ask for none of these, and ask nobody.
     #[arg(long, conflicts_with_all = ["allow_writes", "allow_rollback", "allow_network"])]
     pub readonly: bool,
+
+    /// Who is asked for what calls may not ask for: the person at the client, for each call, where
+    /// the client can ask.
+    #[arg(long, value_enum, value_name = "whom", default_value_t = Ask::Client)]
+    pub ask: Ask,
 
     /// See [`EvalRequest::services`](altair_engine::EvalRequest::services).
     #[arg(long, value_name = "address", help = SERVICE, long_help = SERVICE_LONG)]
@@ -342,6 +351,15 @@ pub struct McpArgs {
     /// The PHP interpreter of the children.
     #[arg(long, value_name = "path", default_value = "php")]
     pub php: OsString,
+}
+
+/// Who is asked for what a server does not permit by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Ask {
+    /// The person at the client.
+    Client,
+    /// Nobody: it is refused.
+    Never,
 }
 
 /// How clients reach an MCP server.

@@ -33,12 +33,16 @@ pub struct Server {
     pub services: Option<Vec<String>>,
     /// Whether there are any services when it starts.
     pub has_services: bool,
+    /// Whether all of these are SQL databases whose sessions are read-only.
+    pub only_databases: bool,
     /// Whether calls may ask for real writes.
     pub allow_writes: bool,
     /// Whether calls may ask for database sessions that are rolled back.
     pub allow_rollback: bool,
     /// Whether calls may ask for connections.
     pub allow_network: bool,
+    /// Whether a person is asked, through clients that can, for what calls may not ask for.
+    pub asks: bool,
 }
 
 impl Host {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use altair_engine::audit::Actor;
+use altair_engine::services::Service;
 use altair_engine::{EvalError, EvalRequest, Evaluator, Pool};
 
-use crate::args::{McpArgs, McpTransport, services};
+use crate::args::{Ask, McpArgs, McpTransport, services};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host::{Host, Server};
@@ -43,6 +44,10 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
             McpTransport::Http => Some((args.host, args.port)),
         },
         has_services: !prepared.services().is_empty(),
+        only_databases: prepared
+            .services()
+            .iter()
+            .all(Service::is_read_only_database),
         // Project files that a call with real writes changes must not allow later calls more.
         evaluator: evaluator.with_services(prepared.services().to_vec()),
         root,
@@ -50,6 +55,7 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
         allow_writes: args.allow_writes,
         allow_rollback: args.allow_rollback,
         allow_network: args.allow_network,
+        asks: !args.readonly && matches!(args.ask, Ask::Client),
     })
     .map_err(Failure::new)?;
     Ok(Exit::Clean)

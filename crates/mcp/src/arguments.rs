@@ -8,7 +8,6 @@ use altair_engine::{
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-use crate::permits::Permits;
 use crate::tool::{
     ARGUMENTS, DATABASE, DEPTH, DIFF, MAX_ITEMS, MAX_STRING, NAME, NAMES, NETWORK, QUERIES,
     SNIPPET, TIMEOUT_MS, TYPED, VERBOSE, WRITES,
@@ -47,8 +46,8 @@ pub struct Call {
 
 impl Call {
     /// Reads what a call brings. Gives everything that is wrong with it, and what to do, for the
-    /// agent to read.
-    pub fn read(given: Option<JsonObject>, permits: Permits) -> Result<Self, String> {
+    /// agent to read. Whether it may have what it asks for is another question.
+    pub fn read(given: Option<JsonObject>) -> Result<Self, String> {
         let mut given = given.unwrap_or_default();
         let mut wrong = Vec::new();
         let snippet = match given.remove(SNIPPET) {
@@ -76,15 +75,9 @@ impl Call {
                 DEFAULT_TIMEOUT_MS
             }),
         };
-        let mut allowed = |name: &str, permitted: bool, flag: &str| match given.remove(name) {
-            None | Some(Value::Bool(false)) => false,
-            Some(Value::Bool(true)) if permitted => true,
-            Some(Value::Bool(true)) => {
-                wrong.push(format!(
-                    "`{name}` is not allowed by this server. Whoever runs it can start it with {flag}; leave `{name}` out otherwise."
-                ));
-                false
-            }
+        let mut flag = |name: &str| match given.remove(name) {
+            None => false,
+            Some(Value::Bool(is_on)) => is_on,
             Some(other) => {
                 wrong.push(format!(
                     "`{name}` must be true or false, not {}.",
@@ -93,12 +86,12 @@ impl Call {
                 false
             }
         };
-        let allow_writes = allowed(WRITES, permits.writes, "--allow-writes");
-        let allow_network = allowed(NETWORK, permits.network, "--allow-network");
-        let queries = allowed(QUERIES, true, "");
-        let diff = allowed(DIFF, true, "");
-        let verbose = allowed(VERBOSE, true, "");
-        let typed = allowed(TYPED, true, "");
+        let allow_writes = flag(WRITES);
+        let allow_network = flag(NETWORK);
+        let queries = flag(QUERIES);
+        let diff = flag(DIFF);
+        let verbose = flag(VERBOSE);
+        let typed = flag(TYPED);
         let mut number = |name: &str| {
             let value = given.remove(name)?;
             let number = whole(&value);
@@ -132,21 +125,10 @@ impl Call {
         };
         let database = given.remove(DATABASE).and_then(|value| {
             let asked = value.as_str().and_then(Database::named);
-            let (permitted, flag) = match asked {
-                None => {
-                    wrong.push(format!(
-                        "`{DATABASE}` must be one of {}.",
-                        Database::ALL.map(Database::name).join(", ")
-                    ));
-                    return None;
-                }
-                Some(Database::ReadOnly) => (true, ""),
-                Some(Database::Rollback) => (permits.rollback, "--allow-rollback"),
-                Some(Database::Write) => (permits.writes, "--allow-writes"),
-            };
-            if !permitted {
+            if asked.is_none() {
                 wrong.push(format!(
-                    "`{DATABASE}` {value} is not allowed by this server. Whoever runs it can start it with {flag}; leave `{DATABASE}` out otherwise."
+                    "`{DATABASE}` must be one of {}.",
+                    Database::ALL.map(Database::name).join(", ")
                 ));
             }
             asked
@@ -220,17 +202,11 @@ fn kind(value: &Value) -> &'static str {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::permits::{self, Permits, Wanted};
     use serde_json::json;
 
-    const ALL: Permits = Permits {
-        services: true,
-        writes: true,
-        rollback: true,
-        network: true,
-    };
-
-    fn read(given: Value, permits: Permits) -> Result<Call, String> {
-        Call::read(given.as_object().cloned(), permits)
+    fn read(given: Value) -> Result<Call, String> {
+        Call::read(given.as_object().cloned())
     }
 
     #[test]
@@ -251,7 +227,7 @@ mod tests {
             typed: false,
         };
         let given = json!({"snippet": "return 1;"});
-        assert_eq!(read(given, Permits::default()), Ok(expected));
+        assert_eq!(read(given), Ok(expected));
     }
 
     #[test]
@@ -272,48 +248,65 @@ mod tests {
             verbose: true,
             typed: true,
         };
-        assert_eq!(read(given, ALL), Ok(expected));
+        assert_eq!(read(given), Ok(expected));
     }
 
     #[test]
-    fn what_is_not_permitted_is_refused_with_the_flag() {
-        for (name, flag) in [
-            ("allow_writes", "--allow-writes"),
-            ("allow_network", "--allow-network"),
-        ] {
-            let given = json!({"snippet": "1", name: true});
-            let why = read(given, Permits::default()).unwrap_err();
-            assert!(
-                why.starts_with("Nothing was run.") && why.contains(flag),
-                "{why}"
-            );
-            assert!(read(json!({"snippet": "1", name: false}), Permits::default()).is_ok());
+    fn a_database_mode_is_one_of_three() {
+        for mode in Database::ALL {
+            let call = read(json!({"snippet": "1", "database": mode.name()})).unwrap();
+            assert_eq!(call.database, Some(mode));
         }
-    }
-
-    #[test]
-    fn a_database_mode_needs_what_it_permits() {
-        for (mode, flag) in [
-            ("rollback", "--allow-rollback"),
-            ("write", "--allow-writes"),
-        ] {
-            let given = json!({"snippet": "1", "database": mode});
-            let why = read(given.clone(), Permits::default()).unwrap_err();
-            assert!(why.contains(flag), "{why}");
-            assert!(read(given, ALL).is_ok());
-        }
-        let given = json!({"snippet": "1", "database": "read-only"});
-        assert!(read(given, Permits::default()).is_ok());
         for value in [json!("undo"), json!(1), json!(null)] {
-            let why = read(json!({"snippet": "1", "database": value}), ALL).unwrap_err();
+            let why = read(json!({"snippet": "1", "database": value})).unwrap_err();
             assert!(why.contains("one of read-only, rollback, write"), "{why}");
         }
     }
 
     #[test]
+    fn what_is_not_permitted_is_lacking() {
+        for (asked, wanted) in [
+            (
+                json!({"snippet": "1", "allow_writes": true}),
+                Wanted::Writes,
+            ),
+            (
+                json!({"snippet": "1", "allow_network": true}),
+                Wanted::Network,
+            ),
+            (
+                json!({"snippet": "1", "database": "rollback"}),
+                Wanted::Rollback,
+            ),
+            (
+                json!({"snippet": "1", "database": "write"}),
+                Wanted::DatabaseWrites,
+            ),
+        ] {
+            let call = read(asked).unwrap();
+            assert_eq!(Permits::default().lacks(&call), [wanted]);
+            let all = Permits {
+                writes: true,
+                rollback: true,
+                network: true,
+                ..Permits::default()
+            };
+            assert_eq!(all.lacks(&call), []);
+            let why = permits::refusal(&[wanted]);
+            assert!(
+                why.starts_with("Nothing was run.") && !why.contains("--"),
+                "{why}"
+            );
+            assert!(why.contains(&wanted.argument()), "{why}");
+        }
+        let given = json!({"snippet": "1", "allow_writes": false, "database": "read-only"});
+        assert_eq!(Permits::default().lacks(&read(given).unwrap()), []);
+    }
+
+    #[test]
     fn all_that_is_wrong_is_told_at_once() {
         let given = json!({"timeout_ms": 99, "allow_writes": 1, "unsafe": true, "memory": 3});
-        let why = read(given, ALL).unwrap_err();
+        let why = read(given).unwrap_err();
         for said in [
             "`snippet` is missing",
             "`timeout_ms` must be from 100 to 60000, not 99.",
@@ -336,7 +329,7 @@ mod tests {
             json!("250"),
             json!(null),
         ] {
-            let why = read(json!({"snippet": "1", "timeout_ms": value}), ALL).unwrap_err();
+            let why = read(json!({"snippet": "1", "timeout_ms": value})).unwrap_err();
             assert!(why.contains("`timeout_ms` must be"), "{why}");
         }
     }
@@ -344,8 +337,8 @@ mod tests {
     #[test]
     fn a_snippet_must_be_some_text() {
         for value in [json!(""), json!(1), json!(null), json!(["return 1;"])] {
-            assert!(read(json!({"snippet": value}), ALL).is_err());
+            assert!(read(json!({"snippet": value})).is_err());
         }
-        assert!(Call::read(None, ALL).is_err());
+        assert!(Call::read(None).is_err());
     }
 }

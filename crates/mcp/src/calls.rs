@@ -1,7 +1,7 @@
 //! Running calls: limits their number, ends them, and waits for their end.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,6 +16,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::arguments::Call;
+use crate::lift;
+use crate::progress::Doing;
 
 /// The runs of a server.
 #[derive(Debug)]
@@ -49,20 +51,27 @@ impl Drop for Ender {
     }
 }
 
-/// Tells a run when its call has ended.
-struct Watcher(Arc<AtomicBool>);
+/// Tells a run when its call has ended, and the call what the run writes.
+struct Watcher {
+    ended: Arc<AtomicBool>,
+    /// Who is told of its output.
+    doing: Option<Doing>,
+}
 
 impl Observer for Watcher {
     fn listens(&self) -> bool {
-        false
+        self.doing.is_some()
     }
 
-    fn output(&mut self, _: Stream, _: &[u8]) -> ControlFlow<()> {
+    fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
+        if let Some(doing) = &self.doing {
+            doing.output(stream, chunk);
+        }
         self.tick()
     }
 
     fn tick(&mut self) -> ControlFlow<()> {
-        match self.0.load(Ordering::Relaxed) {
+        match self.ended.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
@@ -87,6 +96,16 @@ impl Calls {
             threads: TaskTracker::new(),
             stop,
         }
+    }
+
+    /// The application.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The services that the server was given; `None`: those that the application declares.
+    pub fn services(&self) -> Option<&[String]> {
+        self.services.as_deref()
     }
 
     /// What a call asks for, with what the server decides. All of both is named: what is new has to be
@@ -131,8 +150,13 @@ impl Calls {
     }
 
     /// Runs one, as soon as there is room for it. It ends when `cancelled` says so, when the server
-    /// stops, and when nobody waits for this any more.
-    pub async fn run(&self, call: Call, cancelled: CancellationToken) -> Outcome {
+    /// stops, and when nobody waits for this any more. `doing` is told of its output.
+    pub async fn run(
+        &self,
+        call: Call,
+        doing: Option<Doing>,
+        cancelled: CancellationToken,
+    ) -> Outcome {
         let permit = tokio::select! {
             biased;
             () = cancelled.cancelled() => return Outcome::Cancelled,
@@ -145,7 +169,10 @@ impl Calls {
         let request = self.request(call);
         let (evaluator, turns) = (self.evaluator.clone(), self.turns.clone());
         let ender = Ender(Arc::default());
-        let mut watcher = Watcher(Arc::clone(&ender.0));
+        let mut watcher = Watcher {
+            ended: Arc::clone(&ender.0),
+            doing,
+        };
         let mut run = self.threads.spawn_blocking(move || {
             let _permit = permit;
             evaluator
@@ -159,8 +186,14 @@ impl Calls {
             () = self.stop.cancelled() => return Outcome::Cancelled,
         };
         match ran {
-            Ok(Ok(result)) => Outcome::Ran(Box::new(result)),
+            Ok(Ok(mut result)) => {
+                lift::name_arguments(&mut result.diagnostics.blocked);
+                Outcome::Ran(Box::new(result))
+            }
             Ok(Err(EvalError::Interrupted)) => Outcome::Cancelled,
+            Ok(Err(EvalError::InvalidRequest(why))) => {
+                Outcome::Failed(format!("Nothing was run. {why}"))
+            }
             Ok(Err(error)) => Outcome::Failed(error.to_string()),
             Err(_) => Outcome::Failed("The evaluation broke off.".into()),
         }

@@ -11,7 +11,7 @@ use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::guard::{Guard, Refusal};
 use crate::server::Server;
+use crate::sessions::Sessions;
 use crate::token::Token;
 
 /// The same as for a message on standard input (`rmcp`'s `DEFAULT_MAX_LINE_LENGTH`).
@@ -36,6 +37,7 @@ type Mcp = StreamableHttpService<Server, LocalSessionManager>;
 /// Serves at `address` until `ended` completes or `stop` is set.
 pub async fn serve(
     server: Server,
+    sessions: Sessions,
     (host, port): (&str, u16),
     token: Token,
     stop: CancellationToken,
@@ -69,7 +71,7 @@ pub async fn serve(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => connect(stream, &mcp, &guard, &connections),
+            Ok((stream, _)) => connect(stream, &mcp, &sessions, &guard, &connections),
             // No descriptor left, or the client disconnected. The next accept may succeed.
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
@@ -102,16 +104,22 @@ async fn listen(host: &str, port: u16) -> Result<TcpListener, Error> {
     })
 }
 
-fn connect(stream: TcpStream, mcp: &Mcp, guard: &Arc<Guard>, connections: &GracefulShutdown) {
+fn connect(
+    stream: TcpStream,
+    mcp: &Mcp,
+    sessions: &Sessions,
+    guard: &Arc<Guard>,
+    connections: &GracefulShutdown,
+) {
     let Ok(local) = stream.local_addr() else {
         return;
     };
     // Answers are small and latency matters.
     let _ = stream.set_nodelay(true);
-    let (mcp, guard) = (mcp.clone(), Arc::clone(guard));
+    let (mcp, sessions, guard) = (mcp.clone(), sessions.clone(), Arc::clone(guard));
     let service = service_fn(move |request| {
-        let (mcp, guard) = (mcp.clone(), Arc::clone(&guard));
-        async move { Ok::<_, Infallible>(answer(request, &mcp, &guard, local.ip()).await) }
+        let (mcp, sessions, guard) = (mcp.clone(), sessions.clone(), Arc::clone(&guard));
+        async move { Ok::<_, Infallible>(answer(request, &mcp, &sessions, &guard, local.ip()).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -126,11 +134,17 @@ fn connect(stream: TcpStream, mcp: &Mcp, guard: &Arc<Guard>, connections: &Grace
 async fn answer(
     request: Request<Incoming>,
     mcp: &Mcp,
+    sessions: &Sessions,
     guard: &Guard,
     local: IpAddr,
 ) -> Response<Body> {
     match guard.check(request.uri(), request.headers(), local) {
-        Ok(()) => mcp.handle(request).await,
+        Ok(()) => {
+            if request.method() == Method::DELETE {
+                sessions.end(request.headers());
+            }
+            mcp.handle(request).await
+        }
         Err(refusal) => refuse(refusal),
     }
 }

@@ -9,11 +9,18 @@ mod arguments;
 mod calls;
 mod guard;
 mod http;
+mod lift;
 mod permits;
+mod progress;
+mod question;
 mod server;
+mod sessions;
 mod stdio;
 mod token;
 mod tool;
+#[cfg(test)]
+mod unanswered;
+mod visible;
 
 /// Private functions exported for fuzz targets.
 #[cfg(fuzzing)]
@@ -21,7 +28,7 @@ pub mod fuzzing {
     /// Reads the arguments of a call with all permits; returns whether they can be read.
     #[must_use]
     pub fn arguments(given: rmcp::model::JsonObject) -> bool {
-        crate::arguments::Call::read(Some(given), crate::Permits::default()).is_ok()
+        crate::arguments::Call::read(Some(given)).is_ok()
     }
 }
 
@@ -35,8 +42,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use calls::Calls;
-pub use permits::Permits;
+pub use permits::{Permits, Services};
+use question::Sealed;
 use server::Server;
+use sessions::Sessions;
 pub use token::{TOKEN_VARIABLE, Token};
 
 /// The transport of the server.
@@ -68,6 +77,8 @@ pub struct Options {
     pub services: Option<Vec<String>>,
     /// What calls may ask for.
     pub permits: Permits,
+    /// Whether a person is asked, through clients that can, for what is not permitted.
+    pub asks: bool,
 }
 
 /// Why a server could not be started or ended early.
@@ -111,7 +122,17 @@ pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Err
             options.services,
             stop.clone(),
         ));
-        let server = Server::new(Arc::clone(&calls), options.permits);
+        let questions = match options.asks {
+            true => Some(Arc::new(Sealed::new()?)),
+            false => None,
+        };
+        let sessions = Sessions::default();
+        let server = Server::new(
+            Arc::clone(&calls),
+            options.permits,
+            questions,
+            sessions.clone(),
+        );
         let ended = {
             let stop = stop.clone();
             let mut interrupted = signal(SignalKind::interrupt())?;
@@ -130,7 +151,16 @@ pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Err
                 () = ended => Ok(()),
             },
             Transport::Http { host, port, token } => {
-                http::serve(server, (&host, port), token, stop.clone(), ended, ready).await
+                http::serve(
+                    server,
+                    sessions,
+                    (&host, port),
+                    token,
+                    stop.clone(),
+                    ended,
+                    ready,
+                )
+                .await
             }
         };
         stop.cancel();

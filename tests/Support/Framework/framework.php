@@ -1,8 +1,8 @@
 <?php
 
 /**
- * What the package knows of the Univeros framework: its attributes and interfaces, and a container that notes what it
- * is told. Required by tests that play the framework.
+ * What is known of the Univeros framework's attributes, interfaces and classes: names, parameters and types as they are
+ * in the framework. What a test needs beside that is marked as the test's own.
  */
 
 declare(strict_types=1);
@@ -12,25 +12,25 @@ namespace Altair\Cli\Attribute {
     use Attribute;
 
     #[Attribute(Attribute::TARGET_CLASS)]
-    final class Command
+    final readonly class Command
     {
-        public function __construct(public readonly string $name, public readonly string $description = '')
+        public function __construct(public string $name, public string $description)
         {
         }
     }
 
     #[Attribute(Attribute::TARGET_PARAMETER)]
-    final class Argument
+    final readonly class Argument
     {
-        public function __construct(public readonly string $description = '')
+        public function __construct(public string $description)
         {
         }
     }
 
     #[Attribute(Attribute::TARGET_PARAMETER)]
-    final class Option
+    final readonly class Option
     {
-        public function __construct(public readonly string $description = '', public readonly ?string $name = null)
+        public function __construct(public string $description, public string $name)
         {
         }
     }
@@ -41,17 +41,17 @@ namespace Altair\Mcp\Attribute {
     use Attribute;
 
     #[Attribute(Attribute::TARGET_CLASS)]
-    final class McpTool
+    final readonly class McpTool
     {
         /**
-         * @param array<string, mixed> $inputSchema
-         * @param array<string, mixed> $outputSchema
+         * @param string|null $inputSchema the absolute path of a JSON file
+         * @param string|null $outputSchema the absolute path of a JSON file
          */
         public function __construct(
-            public readonly string $name,
-            public readonly string $description,
-            public readonly array $inputSchema,
-            public readonly array $outputSchema,
+            public string $name,
+            public string $description,
+            public ?string $inputSchema = null,
+            public ?string $outputSchema = null,
         ) {
         }
     }
@@ -69,23 +69,85 @@ namespace Altair\Mcp\Contracts {
     }
 }
 
+namespace Altair\Events {
+
+    enum Actor
+    {
+        case Cli;
+        case Mcp;
+        case Worker;
+        case Script;
+    }
+
+    enum EventKind: string
+    {
+        case Eval = 'eval';
+    }
+
+    enum EventStatus
+    {
+        case Ok;
+        case Fail;
+        case Partial;
+    }
+
+    /** Nothing is known of it but its name. */
+    final readonly class Changes
+    {
+    }
+
+    final readonly class Event
+    {
+        /**
+         * @param array<string, mixed> $given the test's own: what `create` was given, by name
+         */
+        private function __construct(public array $given)
+        {
+        }
+
+        /**
+         * @param array<string, mixed> $extra
+         */
+        public static function create(
+            Actor $actor,
+            string $command,
+            EventKind $kind,
+            EventStatus $status,
+            int $durationMs,
+            ?string $user = null,
+            ?string $client = null,
+            ?Changes $changes = null,
+            ?string $error = null,
+            array $extra = [],
+        ): self {
+            if ($status === EventStatus::Fail && ($error ?? '') === '') {
+                throw new \InvalidArgumentException('A failed event needs an error.');
+            }
+
+            return new self(get_defined_vars());
+        }
+    }
+}
+
 namespace Altair\Events\Contracts {
+
+    use Altair\Events\Event;
 
     interface RecorderInterface
     {
-        /**
-         * @param array<string, mixed> $event
-         */
-        public function record(array $event): void;
+        public function record(Event $event): void;
     }
 }
 
 namespace Altair\Container {
 
+    /** What `factory` returns: all that is known is that it can be shared. */
     final class Definition
     {
+        /** The test's own. */
         public bool $isShared = false;
 
+        /** The test's own. */
         public function __construct(public readonly \Closure $factory)
         {
         }
@@ -111,7 +173,8 @@ namespace Altair\Container {
             return $this->definitions[$id] = new Definition($factory(...));
         }
 
-        public function get(string $id): object
+        /** The test's own: what is bound to a name. */
+        public function bound(string $id): object
         {
             $definition = $this->definitions[$id];
 
@@ -134,14 +197,8 @@ namespace Altair\Configuration\Contracts {
 
 namespace Altair\Eval\Wrapper {
 
-    /**
-     * Made the program of a run, where that was plain PHP.
-     */
+    /** Made the program of a run, where that was plain PHP. Nothing is known of its methods, and none is called. */
     final class WrapperBuilder
     {
-        public function build(string $snippet): string
-        {
-            throw new \LogicException('It is not used.');
-        }
     }
 }

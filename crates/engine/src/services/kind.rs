@@ -139,6 +139,23 @@ impl Kind {
     }
 }
 
+/// Whether it is the default port of a database whose sessions can be kept read-only.
+pub(super) fn has_read_only_sessions(port: u16) -> bool {
+    matches!(
+        Kind::of_database_at(port),
+        Some(Kind::MySql | Kind::PostgreSql)
+    )
+}
+
+/// Whether a socket has the name of one of such a database.
+pub(super) fn is_database_socket(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let mysql = MYSQL_SOCKETS
+        .iter()
+        .any(|known| Path::new(known).file_name() == path.file_name());
+    mysql || name.is_some_and(|name| name.starts_with(".s.PGSQL."))
+}
+
 fn postgresql_socket(directory: &Path, port: u16) -> PathBuf {
     directory.join(format!(".s.PGSQL.{port}"))
 }

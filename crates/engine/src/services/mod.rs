@@ -46,6 +46,19 @@ pub enum Service {
     Socket(PathBuf),
 }
 
+impl Service {
+    /// Whether it looks like an SQL database whose sessions can be kept read-only: MySQL, MariaDB
+    /// or PostgreSQL, by the default port or the name of the socket.
+    #[must_use]
+    pub fn is_read_only_database(&self) -> bool {
+        match self {
+            Self::Address(address) => kind::has_read_only_sessions(address.port()),
+            Self::Host { port, .. } => kind::has_read_only_sessions(*port),
+            Self::Socket(path) => kind::is_database_socket(path),
+        }
+    }
+}
+
 impl std::fmt::Display for Service {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
