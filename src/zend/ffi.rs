@@ -105,7 +105,12 @@ pub type MissedHook = extern "C" fn(path: *const c_char, write: bool, error: c_i
 pub type OpArray = c_void;
 
 unsafe extern "C" {
-    pub fn altair_frames(place: *mut RawPlace, frames: *mut RawFrame, max: usize) -> usize;
+    pub fn altair_frames(
+        place: *mut RawPlace,
+        frames: *mut RawFrame,
+        max: usize,
+        in_register: *const c_void,
+    ) -> usize;
 
     pub fn altair_declare_readonly(
         ce: *mut ClassEntry,

@@ -21,8 +21,9 @@ typedef struct {
 	uint32_t line;
 } altair_place;
 
-/* Where the code is, and up to `max` frames from the innermost out; how many there are. */
-size_t altair_frames(altair_place *place, altair_frame *frames, size_t max);
+/* Where the code is, and up to `max` frames from the innermost out; how many there are. `in_register` is
+ * what a signal has found where the engine keeps the current instruction; NULL outside of a signal. */
+size_t altair_frames(altair_place *place, altair_frame *frames, size_t max, const void *in_register);
 
 /* ---- classes ---- */
 
