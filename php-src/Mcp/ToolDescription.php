@@ -174,6 +174,7 @@ final class ToolDescription
                         ],
                         'required' => ['file', 'line', 'stack_trace'],
                     ],
+                    'hints' => ['type' => 'array', 'items' => ['type' => 'string']],
                     'signal' => ['type' => 'integer'],
                     'timings_ms' => [
                         'type' => 'object',

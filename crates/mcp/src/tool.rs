@@ -175,6 +175,7 @@ fn output() -> Value {
                         },
                         "required": ["file", "line", "stack_trace"]
                     },
+                    "hints": {"type": "array", "items": {"type": "string"}},
                     "signal": {"type": "integer"},
                     "timings_ms": {
                         "type": "object",
