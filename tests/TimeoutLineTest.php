@@ -13,7 +13,7 @@ use Altair\Eval\Tests\Support\EvaluationTestCase;
  */
 final class TimeoutLineTest extends EvaluationTestCase
 {
-    /** One statement that takes minutes, and assigns and calls nothing: no instruction of it tells the engine's memory where it is. */
+    /** A statement that takes minutes, and assigns and calls nothing: the engine writes nowhere that it is there. */
     private const LONG = 'while (++$i > 0);';
 
     /**
@@ -50,7 +50,8 @@ final class TimeoutLineTest extends EvaluationTestCase
             ['f (snippet:3)', 'f (snippet:3)', 'f (snippet:7)'],
         ];
         yield 'in a generator' => [
-            "function g() {\n    yield 1;\n    \$i = 1;\n    $long\n    yield 2;\n}\nforeach (g() as \$x) {\n    \$y = 1;\n}",
+            "function g() {\n    yield 1;\n    \$i = 1;\n    $long\n    yield 2;\n}\n"
+                . "foreach (g() as \$x) {\n    \$y = 1;\n}",
             4,
             ['g (snippet:7)'],
         ];

@@ -24,7 +24,7 @@ use crate::zend::tables::{self, Warned};
 /// Exceptions of a chain to look at: frameworks wrap them.
 const CHAIN_MAX: usize = 4;
 /// Names to compare for all warnings of a run, so that one on large arrays takes no time.
-const NAMES_MAX: usize = 20_000;
+const NAMES_MAX: usize = 2_000;
 
 struct Found {
     /// Of the exception that ended the run.
@@ -120,13 +120,13 @@ fn of_subject(subject: &Subject) -> Vec<Hint> {
             let mut nearest = Nearest::to(last_part(name.as_bytes()));
             tables::functions(|name| {
                 let called = [name, b"()"].concat();
-                nearest.offer_as(last_part(name), &called, 0, usize::MAX);
+                nearest.offer_as(last_part(name), &called, 0);
             });
             near(nearest)
         }
         Subject::Constant(name) => {
             let mut nearest = Nearest::to(last_part(name.as_bytes()));
-            tables::constants(|name| nearest.offer_as(last_part(name), name, 0, usize::MAX));
+            tables::constants(|name| nearest.offer_as(last_part(name), name, 0));
             near(nearest)
         }
         Subject::Class(name) => near(class_names::near(name)),
@@ -178,7 +178,7 @@ fn of_warning(subject: &Subject, warned: &Warned<'_>, left: &mut usize) -> Vec<H
             nearest = Nearest::to(name.as_bytes());
             warned.variables(|name| {
                 if take(left) {
-                    nearest.offer_as(name, &[b"$", name].concat(), 0, usize::MAX);
+                    nearest.offer_as(name, &[b"$", name].concat(), 0);
                 }
             });
         }

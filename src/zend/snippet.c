@@ -156,7 +156,7 @@ static void on_snippet_ast(zend_ast *ast)
 	}
 }
 
-/* Where the scanner was when it, or the parser, gave up: bytes into the snippet, -1 where neither did. */
+/* Where the scanner was when it, or the parser, gave up: bytes into the snippet, -1 where neither did for good. */
 static zend_long parse_error_offset = -1;
 static void (*next_throw_hook)(zend_object *);
 
@@ -213,6 +213,7 @@ zend_op_array *altair_compile_snippet(const char *text, size_t len)
 	code = compile(text, len, "\n;");
 	if (code != NULL && is_expression) {
 		OBJ_RELEASE(error);
+		parse_error_offset = -1;
 		return code;
 	}
 	if (code != NULL) {

@@ -124,20 +124,19 @@ pub fn is_instance(object: &ZendObject, of: Class) -> bool {
 pub struct Method(*const c_void);
 
 impl Method {
-    /// `find(int $id, ?User $for = null)`, without the namespace of its own class.
+    /// `find(int $id, ?User $for = null)`, without the namespace of its own class; `find(...)` where that
+    /// is too long.
     #[must_use]
     pub fn signature(self) -> String {
         let mut buffer = [0_u8; SIGNATURE_MAX];
         // SAFETY: a function of a class; there is room for as many bytes as are said.
         let len =
             unsafe { ffi::altair_signature(self.0, buffer.as_mut_ptr().cast(), buffer.len()) };
-        let whole = String::from_utf8_lossy(&buffer[..len]).into_owned();
-        match len == SIGNATURE_MAX {
-            true => format!(
-                "{}...)",
-                whole.trim_end_matches(char::REPLACEMENT_CHARACTER)
-            ),
-            false => whole,
+        let whole = String::from_utf8_lossy(&buffer[..len]);
+        match whole.split_once('(') {
+            // Not a part of them: it could end inside of a default, which can be a secret.
+            Some((name, _)) if len == SIGNATURE_MAX => format!("{name}(...)"),
+            _ => whole.into_owned(),
         }
     }
 }

@@ -30,14 +30,15 @@ pub fn near(wanted: &str) -> Nearest {
     if wanted.len() > NAME_MAX_BYTES {
         return nearest;
     }
-    let namespace = namespace(wanted);
+    let short = last_part(wanted);
+    let namespace = &wanted[..wanted.len() - short.len()];
     let mut offer = |name: &[u8]| {
+        let part = last_part(name);
+        let is_near = name[..name.len() - part.len()].eq_ignore_ascii_case(namespace);
         // Of another namespace, only one of the very same name is meant.
-        let (further, most) = match self::namespace(name).eq_ignore_ascii_case(namespace) {
-            true => (0, usize::MAX),
-            false => (ELSEWHERE, 0),
-        };
-        nearest.offer_as(last_part(name), name, further, most);
+        if is_near || part.eq_ignore_ascii_case(short) {
+            nearest.offer_as(part, name, if is_near { 0 } else { ELSEWHERE });
+        }
     };
     tables::classes(&mut offer);
     if let Some(loaders) = Class::static_property(LOADER, "registeredLoaders") {
@@ -51,11 +52,6 @@ pub fn near(wanted: &str) -> Nearest {
         });
     }
     nearest
-}
-
-/// What stands before the last part, with its `\`.
-fn namespace(name: &[u8]) -> &[u8] {
-    &name[..name.len() - last_part(name).len()]
 }
 
 /// The classes that have a file in the directory of their namespace, by PSR-4.

@@ -44,7 +44,7 @@ pub fn of_missing(thrown: &ZendObject, message: &str) -> Vec<Hint> {
                     .unwrap_or_default();
                 nearest.offer(id);
                 if short.len() < wanted.len() {
-                    nearest_short.offer_as(last_part(id), id, 0, usize::MAX);
+                    nearest_short.offer_as(last_part(id), id, 0);
                 }
             });
         }

@@ -60,7 +60,7 @@ pub fn static_properties(about: &str, class: &str, wanted: &str) -> Vec<Hint> {
     };
     class.properties(None, true, |name| {
         let shown = [b"$", name].concat();
-        nearest.offer_as(name, &shown, 0, usize::MAX);
+        nearest.offer_as(name, &shown, 0);
         few(&mut names, &shown);
     });
     near_or_all(about, &class.name(), nearest, names)

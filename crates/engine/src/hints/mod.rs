@@ -9,6 +9,8 @@ mod subject;
 #[cfg(test)]
 mod tests;
 
+use crate::encode::TRUNCATED;
+
 pub use nearest::Nearest;
 pub use parse_error::ParseErrorLine;
 pub use subject::Subject;
@@ -22,8 +24,8 @@ pub const NAME_MAX_BYTES: usize = 200;
 /// How many names a list may have to be shown as a whole.
 pub const LIST_MAX: usize = 15;
 
-/// What stands for the part that was left out.
-const CUT: &str = "...";
+/// What stands for the names that were left out.
+const MORE: &str = "...";
 
 /// A hint, and what it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,9 +60,9 @@ impl Hint {
         let mut text = format!("{head}: ");
         for (at, name) in names.iter().enumerate() {
             let separator = if at == 0 { "" } else { ", " };
-            if text.len() + separator.len() + name.len() > HINT_MAX_BYTES - CUT.len() - 2 {
+            if text.len() + separator.len() + name.len() > HINT_MAX_BYTES - MORE.len() - 2 {
                 text.push_str(separator);
-                text.push_str(CUT);
+                text.push_str(MORE);
                 break;
             }
             text.push_str(separator);
@@ -110,7 +112,7 @@ pub fn bounded(hints: Vec<String>) -> Vec<String> {
 pub fn one_line(text: &str, max: usize) -> String {
     let is_cut = text.len() > max;
     let kept = match is_cut {
-        true => &text[..text.floor_char_boundary(max.saturating_sub(CUT.len()))],
+        true => &text[..text.floor_char_boundary(max.saturating_sub(TRUNCATED.len()))],
         false => text,
     };
     let mut line = String::with_capacity(kept.len());
@@ -120,7 +122,8 @@ pub fn one_line(text: &str, max: usize) -> String {
         line.push(if breaks { '?' } else { c });
     }
     if is_cut {
-        line.push_str(CUT);
+        // The mark that redaction knows: what stands before it may be the beginning of a secret.
+        line.push_str(TRUNCATED);
     }
     line
 }

@@ -8,6 +8,8 @@ const SHOWN: usize = 3;
 const SPREAD: usize = 2;
 /// From this score on, names only have a part in common.
 const LOOSE: usize = 100;
+/// How many names are compared letter by letter. Keys of data may all look alike.
+const DISTANCES_MAX: usize = 500;
 /// The shortest name, in bytes, that is looked for inside of others.
 const PART_MIN: usize = 4;
 
@@ -19,28 +21,34 @@ pub struct Nearest {
     letters: u64,
     most: usize,
     loosely: bool,
+    distances_left: usize,
     best: Vec<(usize, String)>,
+    /// The name that is looked at, plain.
+    name: Vec<u8>,
 }
 
 impl Nearest {
     /// Looks for names like `wanted`.
     #[must_use]
     pub fn to(wanted: &[u8]) -> Self {
-        let wanted = match wanted.len() <= NAME_MAX_BYTES {
-            true => plain(wanted),
-            false => String::new(),
+        let mut name = Vec::with_capacity(NAME_MAX_BYTES);
+        let letters = match wanted.len() <= NAME_MAX_BYTES {
+            true => plain(wanted, &mut name),
+            false => 0,
         };
         Self {
-            letters: letters(wanted.as_bytes()),
-            most: match wanted.len() {
+            letters,
+            most: match name.len() {
                 0..=2 => 0,
                 3..=5 => 1,
                 6..=8 => 2,
                 _ => 3,
             },
-            wanted,
+            wanted: String::from_utf8_lossy(&name).into_owned(),
             loosely: false,
+            distances_left: DISTANCES_MAX,
             best: Vec::new(),
+            name,
         }
     }
 
@@ -53,40 +61,52 @@ impl Nearest {
 
     /// Offers a name.
     pub fn offer(&mut self, name: &[u8]) {
-        self.offer_as(name, name, 0, usize::MAX);
+        self.offer_as(name, name, 0);
     }
 
-    /// Offers the name `compared`, shown as `shown`. It may differ in at most `most` edits, and is
-    /// `further` steps further away than it looks.
-    pub fn offer_as(&mut self, compared: &[u8], shown: &[u8], further: usize, most: usize) {
+    /// Offers the name `compared`, shown as `shown`, which is `further` steps further away than it looks.
+    pub fn offer_as(&mut self, compared: &[u8], shown: &[u8], further: usize) {
         if self.wanted.is_empty() || shown.len() > NAME_MAX_BYTES || shown.is_empty() {
             return;
         }
-        if let Some(score) = self.score(compared, most) {
+        if let Some(score) = self.score(compared) {
             self.keep(score + further, shown);
         }
     }
 
-    fn score(&self, name: &[u8], most: usize) -> Option<usize> {
-        let most = self.most.min(most);
-        let different = (self.letters ^ letters(name)).count_ones() as usize;
-        let marks = name.iter().filter(|byte| is_mark(**byte)).count();
-        let apart = (name.len() - marks).abs_diff(self.wanted.len());
+    fn score(&mut self, name: &[u8]) -> Option<usize> {
+        let most = self.most;
+        let letters = plain(name, &mut self.name);
+        let apart = self.name.len().abs_diff(self.wanted.len());
+        let different = (self.letters ^ letters).count_ones() as usize;
         // An edit changes at most two letters, of which one is gone and one is new.
-        let may_be_near = apart <= most && different <= 2 * most;
-        if !may_be_near && !self.loosely {
-            return None;
-        }
-        let name = plain(name);
-        if may_be_near {
-            let edits = strsim::osa_distance(&self.wanted, &name);
-            if edits <= most {
-                return Some(2 * edits);
+        if apart <= most && different <= 2 * most {
+            if self.name == self.wanted.as_bytes() {
+                return Some(0);
+            }
+            if most > 0 && self.distances_left > 0 {
+                self.distances_left -= 1;
+                let name = String::from_utf8_lossy(&self.name);
+                let edits = strsim::osa_distance(&self.wanted, &name);
+                if edits <= most {
+                    return Some(2 * edits);
+                }
             }
         }
-        let shorter = name.len().min(self.wanted.len());
-        let is_part = || name.contains(&self.wanted) || self.wanted.contains(&name);
-        (self.loosely && shorter >= PART_MIN && is_part()).then_some(LOOSE + apart)
+        let has_near = self.best.first().is_some_and(|(score, _)| *score < LOOSE);
+        (self.loosely && !has_near && self.is_part(letters)).then_some(LOOSE + apart)
+    }
+
+    /// Whether one is a part of the other.
+    fn is_part(&self, letters: u64) -> bool {
+        let (name, wanted) = (self.name.as_slice(), self.wanted.as_bytes());
+        let (part, of_part, whole, of_whole) = match name.len() < wanted.len() {
+            true => (name, letters, wanted, self.letters),
+            false => (wanted, self.letters, name, letters),
+        };
+        part.len() >= PART_MIN
+            && of_part & !of_whole == 0
+            && whole.windows(part.len()).any(|window| window == part)
     }
 
     fn keep(&mut self, score: usize, shown: &[u8]) {
@@ -119,20 +139,17 @@ impl Nearest {
     }
 }
 
-/// A name without what people mistake most: `createdAt` and `created_at` are the same.
-fn plain(name: &[u8]) -> String {
-    let kept = name.iter().filter(|byte| !is_mark(**byte));
-    let kept: Vec<u8> = kept.map(u8::to_ascii_lowercase).collect();
-    String::from_utf8(kept)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-}
-
-fn is_mark(byte: u8) -> bool {
-    byte == b'_' || byte == b'-'
-}
-
-/// The letters of a name as a set, for a first look.
-fn letters(name: &[u8]) -> u64 {
-    let kept = name.iter().filter(|byte| !is_mark(**byte));
-    kept.fold(0, |set, byte| set | 1 << (byte.to_ascii_lowercase() & 63))
+/// Writes a name to `plain` without what people mistake most: `createdAt` and `created_at` are the same.
+/// Gives its letters as a set, for a first look.
+fn plain(name: &[u8], plain: &mut Vec<u8>) -> u64 {
+    plain.clear();
+    let mut letters = 0;
+    for byte in name {
+        if !matches!(byte, b'_' | b'-') {
+            let byte = byte.to_ascii_lowercase();
+            plain.push(byte);
+            letters |= 1 << (byte & 63);
+        }
+    }
+    letters
 }

@@ -75,7 +75,7 @@ fn hints_stand_above_the_place_and_a_parse_error_has_a_caret() {
         shown.split_once("exit=1\n").unwrap().1,
         "\x20 line 3, column 6:\n\
         \x20   a\\u{202e}b {c\n\
-        \x20              ^\n\
+        \x20               ^\n\
         \x20 did you mean\\x1b b?\n\
         \x20 at snippet:3\n"
     );
