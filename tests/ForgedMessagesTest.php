@@ -197,6 +197,22 @@ final class ForgedMessagesTest extends ForgeryTestCase
         self::assertNotSame('boot', $result->diagnostics['phase'] ?? null);
     }
 
+    /**
+     * @dataProvider starts
+     */
+    public function testHintsAreFewAndInOneLine(string $start): void
+    {
+        $returned = 'returned(Messages::string("x"))';
+        $many = '1, 1, 1, 1, array_fill(0, 6, "forged")';
+        $result = $this->forge($start, self::report($returned, $many) . ' wire()->leave(0);');
+        self::assertOutcome('no_report', $result, 1);
+
+        $long = '1, 1, 1, 1, [str_repeat("a\\n\\x1b", 9999), "", "b\\u{2028}", "b\\u{2028}"]';
+        $result = $this->forge($start, self::report($returned, $long) . ' wire()->leave(0);');
+        self::assertOutcome('returned', $result, 0, value: true);
+        self::assertSame([str_repeat('a??', 128) . 'a?...(truncated)', 'b?'], $result->diagnostics['hints']);
+    }
+
     // ---- how long it took ----
 
     /**

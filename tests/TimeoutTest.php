@@ -108,7 +108,6 @@ final class TimeoutTest extends EvaluationTestCase
      */
     public function testItSaysWhichLineOfALoopTheSnippetWasIn(string $snippet, int $first, int $last): void
     {
-        // The engine keeps the line in a register: it may say where the function began.
         $result = $this->evaluatePlaced($snippet);
 
         self::assertTimedOutInTime($result);
@@ -119,10 +118,10 @@ final class TimeoutTest extends EvaluationTestCase
 
     public static function loops(): iterable
     {
-        yield 'empty loop' => ["\$x = 1;\nwhile (true) {\n}\nreturn \$x;", 1, 3];
-        yield 'busy loop' => ["\$x = 1;\nfor (;;) {\n    \$x = \$x * 3 % 7;\n}", 1, 4];
-        yield 'in a function' => ["function f() {\n    while (true) {\n        strlen('x');\n    }\n}\nf();", 1, 5];
-        yield 'in a fiber' => ["\$f = new Fiber(function () {\n    while (true) {\n    }\n});\n\$f->start();", 1, 3];
+        yield 'empty loop' => ["\$x = 1;\nwhile (true) {\n}\nreturn \$x;", 2, 3];
+        yield 'busy loop' => ["\$x = 1;\nfor (;;) {\n    \$x = \$x * 3 % 7;\n}", 2, 4];
+        yield 'in a function' => ["function f() {\n    while (true) {\n        strlen('x');\n    }\n}\nf();", 2, 4];
+        yield 'in a fiber' => ["\$f = new Fiber(function () {\n    while (true) {\n    }\n});\n\$f->start();", 2, 3];
         yield 'catching everything' => [
             "while (true) {\n    try {\n        usleep(1);\n    } catch (Throwable) {\n    } finally {\n    }\n}",
             1,

@@ -14,7 +14,7 @@ use altair_engine::{Phase, stop_signal};
 use super::channel_link::Voice;
 use crate::zend::child::memory_peak;
 use crate::zend::frames::Arena;
-use crate::zend::process::{leave, on_signal_of};
+use crate::zend::process::{Interrupted, leave, on_signal_of};
 
 /// Bytes of the packet with the position.
 const PACKET_BYTES: usize = 24 * 1024;
@@ -75,7 +75,7 @@ pub fn pass_on(voice: &'static Voice) {
 
 /// Async-signal-safe: reads the engine's frames, formats into its own buffer, sends, and ends the
 /// process.
-fn on_stop() {
+fn on_stop(interrupted: Interrupted) {
     let Some(stopper) = STOPPER.get() else {
         leave(TIMED_OUT);
     };
@@ -84,7 +84,7 @@ fn on_stop() {
     };
     let Room { arena, packet } = &mut *room;
     let phase = phase();
-    arena.with_current(|location| {
+    arena.with_interrupted(interrupted, |location| {
         let stopped = StoppedRef {
             phase,
             location,

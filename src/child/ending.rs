@@ -101,6 +101,7 @@ fn say_exhausted() {
         memory_peak_bytes: memory_peak(),
         snippet_us: None,
         encode_us: None,
+        hints: Vec::new(),
     }));
 }
 

@@ -6,6 +6,7 @@ mod channel_link;
 mod deadline;
 mod ending;
 mod guards;
+mod hints;
 mod queries;
 mod refusals;
 mod run;

@@ -18,8 +18,8 @@ use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_engine::redaction::is_secret;
 
 use super::channel_link::Voice;
-use super::{boot, deadline, ending, guards, queries};
-use crate::zend::child::{self as engine, memory_peak};
+use super::{boot, deadline, ending, guards, hints, queries};
+use crate::zend::child::{self as engine, Cut, memory_peak};
 use crate::zend::database;
 use crate::zend::fork_state;
 use crate::zend::node::ZvalNode;
@@ -102,12 +102,14 @@ pub fn run(
             memory_peak_bytes: 0,
             snippet_us: None,
             encode_us: None,
+            hints: Vec::new(),
         },
     };
     going.report.ending = match going.complete(task, run, voice, booted) {
         Ok(ending) | Err(ending) => ending,
     };
     going.report.memory_peak_bytes = memory_peak();
+    going.report.hints = hints::told(&going.report.ending);
     going.report
 }
 
@@ -178,9 +180,10 @@ impl Going {
             leave(BROKEN);
         }
         queries::report_to(voice, task, run);
+        hints::begin();
         self.enter(Phase::Snippet);
         let ending = self.snippet(run);
-        Ok(self.shut_down(ending))
+        Ok(self.shut_down(ending, run))
     }
 
     fn enter(&mut self, phase: Phase) {
@@ -194,7 +197,7 @@ impl Going {
         self.report.snippet_us = Some(micros(began));
         let value = match returned {
             Ok(value) => value,
-            Err(cut) => return ending::of(cut),
+            Err(cut) => return cut_short(cut, run),
         };
         self.enter(Phase::Encode);
         let began = Instant::now();
@@ -204,7 +207,7 @@ impl Going {
         drop(node);
         let ending = match encoded {
             Ok(json) => Ending::Returned(json.to_string()),
-            Err(_) => ending::of(engine::pending_cut()),
+            Err(_) => cut_short(engine::pending_cut(), run),
         };
         if !matches!(ending, Ending::Returned(_)) {
             std::mem::forget(value);
@@ -213,23 +216,31 @@ impl Going {
         self.enter(Phase::Snippet);
         match engine::release(value) {
             Ok(()) => ending,
-            Err(cut) => ending::of(cut),
+            Err(cut) => cut_short(cut, run),
         }
     }
 
-    /// Calls shutdown functions and destructors of the snippet. If one of them fails, a snippet
-    /// that has returned ends otherwise. A failed snippet stays failed.
-    fn shut_down(&mut self, ending: Ending) -> Ending {
+    /// Shutdown functions and destructors of what the snippet made. One of them can still turn a
+    /// snippet that returned into one that ended otherwise; it does not make good one that failed.
+    fn shut_down(&mut self, ending: Ending, run: &SnippetTask) -> Ending {
         let ended = engine::shut_down();
         if !matches!(ending, Ending::Returned(_)) {
             return ending;
         }
         match ended {
-            Err(cut) => ending::of(cut),
-            // PHP's loop over shutdown functions ends at a fatal error without passing it on.
+            Err(cut) => cut_short(cut, run),
+            // PHP's own loop over shutdown functions ends at a fatal error and does not pass it on.
             Ok(()) => ending::fatal().unwrap_or(ending),
         }
     }
+}
+
+/// The ending that a cut means, and hints at what may have been meant instead.
+fn cut_short(cut: Cut, run: &SnippetTask) -> Ending {
+    if let Cut::Threw(thrown) = &cut {
+        hints::of_exception(thrown.object(), &run.snippet);
+    }
+    ending::of(cut)
 }
 
 fn micros(since: Instant) -> u64 {

@@ -124,6 +124,7 @@ fn boot_failed(ending: Ending) -> End {
         memory_peak_bytes: memory_peak(),
         snippet_us: None,
         encode_us: None,
+        hints: Vec::new(),
     }))
 }
 

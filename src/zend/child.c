@@ -240,6 +240,11 @@ void altair_set_container(zval *value)
 	zend_hash_destroy(&table);
 }
 
+const zval *altair_container(void)
+{
+	return &container;
+}
+
 /* ---- the end of boot, the end of the run ---- */
 
 static bool has_destructor(zend_object *object)

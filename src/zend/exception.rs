@@ -111,6 +111,12 @@ pub fn readable(class: String) -> String {
     }
 }
 
+/// The exception that this one was thrown because of.
+#[must_use]
+pub fn previous(exception: &ZendObject) -> Option<&ZendObject> {
+    property(exception, "previous").and_then(Zval::object)
+}
+
 /// The message of an exception.
 #[must_use]
 pub fn message(exception: &ZendObject) -> String {

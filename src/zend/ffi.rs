@@ -43,6 +43,14 @@ pub type Each = extern "C" fn(
     index: i64,
     value: *mut zval,
 );
+pub type NameHook =
+    extern "C" fn(context: *mut c_void, name: *const c_char, len: usize, item: *const c_void);
+pub type WarnedHook = extern "C" fn(
+    message: *const zend_string,
+    is_of_snippet: bool,
+    frame: *const c_void,
+    operand: *const zval,
+);
 pub type FatalHook = extern "C" fn(
     out_of_memory: bool,
     file: *const zend_string,
@@ -105,7 +113,52 @@ pub type MissedHook = extern "C" fn(path: *const c_char, write: bool, error: c_i
 pub type OpArray = c_void;
 
 unsafe extern "C" {
-    pub fn altair_frames(place: *mut RawPlace, frames: *mut RawFrame, max: usize) -> usize;
+    pub fn altair_frames(
+        place: *mut RawPlace,
+        frames: *mut RawFrame,
+        max: usize,
+        in_register: *const c_void,
+    ) -> usize;
+
+    pub fn altair_each_function(each: NameHook, context: *mut c_void);
+    pub fn altair_each_class(each: NameHook, context: *mut c_void);
+    pub fn altair_each_constant(each: NameHook, context: *mut c_void);
+    pub fn altair_find_class(lower_case: *const c_char, len: usize) -> *const ClassEntry;
+    pub fn altair_class_name(ce: *const ClassEntry) -> *const zend_string;
+    pub fn altair_each_method(ce: *const ClassEntry, each: NameHook, context: *mut c_void);
+    pub fn altair_each_class_constant(ce: *const ClassEntry, each: NameHook, context: *mut c_void);
+    pub fn altair_each_property(
+        ce: *const ClassEntry,
+        scope: *const ClassEntry,
+        is_static: bool,
+        each: NameHook,
+        context: *mut c_void,
+    );
+    pub fn altair_class_of(value: *const zval) -> *const ClassEntry;
+    pub fn altair_is_instance(object: *const zend_object, of: *const ClassEntry) -> bool;
+    pub fn altair_string_of(value: *const zval) -> *const zend_string;
+    pub fn altair_own_properties(value: *const zval) -> *mut zend_array;
+    pub fn altair_declared_property(
+        value: *const zval,
+        lower_case: *const c_char,
+        lower_len: usize,
+        name: *const c_char,
+        len: usize,
+    ) -> *mut zval;
+    pub fn altair_static_property(
+        lower_case: *const c_char,
+        lower_len: usize,
+        name: *const c_char,
+        len: usize,
+    ) -> *mut zval;
+    pub fn altair_array_of(value: *const zval) -> *mut zend_array;
+    pub fn altair_may_read(path: *const c_char) -> bool;
+    pub fn altair_each_variable_of(frame: *const c_void, each: NameHook, context: *mut c_void);
+    pub fn altair_scope_of(frame: *const c_void) -> *const ClassEntry;
+    pub fn altair_signature(function: *const c_void, text: *mut c_char, size: usize) -> usize;
+    pub fn altair_on_warning(hook: WarnedHook);
+    pub fn altair_parse_error_offset() -> isize;
+    pub fn altair_container() -> *const zval;
 
     pub fn altair_declare_readonly(
         ce: *mut ClassEntry,

@@ -10,6 +10,7 @@ use altair_engine::encode::{
 
 use super::exception::readable;
 use super::ffi::{RawFrame, RawPlace, altair_frames};
+use super::process::Interrupted;
 use super::{bytes, text};
 
 const NO_FRAME: RawFrame = RawFrame {
@@ -36,7 +37,7 @@ impl Walk {
     }
 }
 
-fn walk() -> Walk {
+fn walk(interrupted: Interrupted) -> Walk {
     let mut walk = Walk {
         place: RawPlace {
             file: std::ptr::null(),
@@ -45,8 +46,10 @@ fn walk() -> Walk {
         frames: [NO_FRAME; FRAMES],
         count: 0,
     };
-    // SAFETY: there is room for the requested number of frames; the walk only reads.
-    walk.count = unsafe { altair_frames(&raw mut walk.place, walk.frames.as_mut_ptr(), FRAMES) };
+    let (place, frames) = (&raw mut walk.place, walk.frames.as_mut_ptr());
+    // SAFETY: there is room for as many frames as are asked for; the walk only reads, and follows
+    // what was in the register only where that is an instruction of the innermost frame.
+    walk.count = unsafe { altair_frames(place, frames, FRAMES, interrupted.in_register()) };
     walk
 }
 
@@ -56,7 +59,7 @@ const SNIPPET: &[u8] = b"snippet";
 /// The current position; `None` if no PHP code is running.
 #[must_use]
 pub fn current() -> Option<Location> {
-    let walk = walk();
+    let walk = walk(Interrupted::NOT);
     // SAFETY: the strings of frames that are still on the engine's stack.
     unsafe {
         let frames: Vec<Frame> = walk.frames[..walk.count]
@@ -75,7 +78,7 @@ pub fn current() -> Option<Location> {
 /// in the snippet. Otherwise the innermost line; `None` if no PHP code is running.
 #[must_use]
 pub fn line_of_application(root: &[u8]) -> Option<String> {
-    let walk = walk();
+    let walk = walk(Interrupted::NOT);
     let places = walk.frames[..walk.count].iter();
     let places = places
         .filter(|raw| !raw.file.is_null())
@@ -153,9 +156,13 @@ impl Arena {
         })
     }
 
-    /// Writes the current position into the buffer and passes it on. Allocates nothing.
-    pub fn with_current<R>(&mut self, then: impl FnOnce(Option<LocationRef<'_>>) -> R) -> R {
-        let walk = walk();
+    /// Writes the place that a signal has interrupted into the room and hands it on. Allocates nothing.
+    pub fn with_interrupted<R>(
+        &mut self,
+        interrupted: Interrupted,
+        then: impl FnOnce(Option<LocationRef<'_>>) -> R,
+    ) -> R {
+        let walk = walk(interrupted);
         if !walk.is_somewhere() {
             return then(None);
         }

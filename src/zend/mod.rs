@@ -23,6 +23,7 @@ pub mod process;
 pub mod queries;
 pub mod refusals;
 pub mod startup;
+pub mod tables;
 
 use std::cell::Cell;
 use std::panic::AssertUnwindSafe;

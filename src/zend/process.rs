@@ -1,5 +1,6 @@
 //! The process itself: inherited descriptors, signals, its end.
 
+use std::ffi::c_void;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -18,28 +19,69 @@ pub fn take_descriptor(descriptor: RawFd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
-static HANDLER: OnceLock<fn()> = OnceLock::new();
+/// What a signal has interrupted.
+#[derive(Clone, Copy)]
+pub struct Interrupted {
+    /// What was in the register in which the engine keeps the current instruction; 0 for none.
+    in_register: usize,
+}
+
+impl Interrupted {
+    /// Nothing was.
+    pub const NOT: Self = Self { in_register: 0 };
+
+    /// What was in the register in which the engine, built by GCC, keeps the current instruction
+    /// (`ZEND_VM_IP_GLOBAL_REG` in `Zend/zend_execute.c`). In native code, or in an engine without
+    /// such a register, it can be anything.
+    #[must_use]
+    pub fn in_register(self) -> *const c_void {
+        std::ptr::without_provenance(self.in_register)
+    }
+
+    /// Reads the registers.
+    ///
+    /// # Safety
+    ///
+    /// `context` is what the kernel has handed to a handler.
+    unsafe fn of(context: *const libc::c_void) -> Self {
+        // SAFETY: the caller's promise.
+        let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext };
+        #[cfg(target_arch = "x86_64")]
+        let in_register = registers.gregs[libc::REG_R15 as usize].cast_unsigned() as usize;
+        #[cfg(target_arch = "aarch64")]
+        let in_register = registers.regs[28] as usize;
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let in_register = {
+            let _ = registers;
+            0
+        };
+        Self { in_register }
+    }
+}
+
+static HANDLER: OnceLock<fn(Interrupted)> = OnceLock::new();
 
 /// The process that may send the signal besides the parent.
 static SENDER: AtomicI32 = AtomicI32::new(0);
 
-/// Accepts the signal from the parent or the host only, not from this process itself.
-extern "C" fn on_delivery(_signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: the kernel's data, valid for the time of the call; a signal of kill(2) has a sender.
+/// Passes on what the parent or the host sends, and nothing that the process sends itself.
+extern "C" fn on_delivery(_signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel's, for the time of the call; a signal of kill(2) has a sender.
     let sender = unsafe { (*info).si_pid() };
     let is_host = sender == SENDER.load(Ordering::Relaxed);
     if (is_host || sender == nix::unistd::getppid().as_raw())
         && let Some(handler) = HANDLER.get()
     {
-        handler();
+        // SAFETY: this is a handler of the kernel's.
+        handler(unsafe { Interrupted::of(context) });
     }
 }
 
 /// Calls `handler` on a stack of its own, with all other signals blocked, when the parent or `host`
 /// sends `signal`. Called once in a process.
 ///
-/// `handler` must be async-signal-safe.
-pub fn on_signal_of(host: i32, signal: i32, handler: fn()) {
+/// `handler` has to be async-signal-safe.
+pub fn on_signal_of(host: i32, signal: i32, handler: fn(Interrupted)) {
     SENDER.store(host, Ordering::Relaxed);
     let _ = HANDLER.set(handler);
     let stack = Box::leak(vec![0_u8; HANDLER_STACK_BYTES].into_boxed_slice());

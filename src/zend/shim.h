@@ -21,8 +21,53 @@ typedef struct {
 	uint32_t line;
 } altair_place;
 
-/* Writes the current position and up to `max` frames, the innermost first. Returns their number. */
-size_t altair_frames(altair_place *place, altair_frame *frames, size_t max);
+/* Where the code is, and up to `max` frames from the innermost out; how many there are. `in_register` is
+ * what a signal has found where the engine keeps the current instruction; NULL outside of a signal. */
+size_t altair_frames(altair_place *place, altair_frame *frames, size_t max, const void *in_register);
+
+/* ---- the engine's tables, for hints: reads only; runs no code, loads no class, allocates nothing ---- */
+
+typedef void (*altair_name)(void *context, const char *name, size_t len, const void *item);
+void altair_each_function(altair_name each, void *context);
+void altair_each_class(altair_name each, void *context);
+void altair_each_constant(altair_name each, void *context);
+/* A class that is there; NULL where it is not. */
+const zend_class_entry *altair_find_class(const char *lower_case, size_t len);
+const zend_string *altair_class_name(const zend_class_entry *ce);
+/* Public ones that are not magic; `item` is for altair_signature(). */
+void altair_each_method(const zend_class_entry *ce, altair_name each, void *context);
+void altair_each_class_constant(const zend_class_entry *ce, altair_name each, void *context);
+/* Those that code of the class `scope`, NULL for none, can use. */
+void altair_each_property(const zend_class_entry *ce, const zend_class_entry *scope, bool is_static,
+	altair_name each, void *context);
+/* The class of an object; NULL where the value is none. */
+const zend_class_entry *altair_class_of(const zval *value);
+bool altair_is_instance(const zend_object *object, const zend_class_entry *of);
+/* The text of a string; NULL where the value is none. */
+const zend_string *altair_string_of(const zval *value);
+/* The table of an object's properties, where there is one. */
+zend_array *altair_own_properties(const zval *value);
+/* A property that the class of that name has declared, of an object or of itself; NULL where it is not
+ * there or not filled. */
+zval *altair_declared_property(
+	const zval *value, const char *lower_case, size_t lower_len, const char *name, size_t len);
+zval *altair_static_property(const char *lower_case, size_t lower_len, const char *name, size_t len);
+zend_array *altair_array_of(const zval *value);
+/* Whether `open_basedir` lets code read a path. Can bail out. */
+bool altair_may_read(const char *path);
+/* The variables of a frame that have a value. */
+void altair_each_variable_of(const void *frame, altair_name each, void *context);
+/* The class whose code a frame runs; NULL for none. */
+const zend_class_entry *altair_scope_of(const void *frame);
+/* The name and parameters of a function, in at most `size` bytes without a NUL; their number. */
+size_t altair_signature(const void *function, char *text, size_t size);
+/* Has `hook` called for warnings of what is undefined, with the frame that runs, and what it reads from, if
+ * that is known. Not for those that are silenced, and for so many of a run, each instruction once. */
+#define ALTAIR_LOOKS_MAX 32
+#define ALTAIR_WARNING_BYTES 500
+typedef void (*altair_warned_hook)(
+	const zend_string *message, bool is_of_snippet, const void *frame, const zval *operand);
+void altair_on_warning(altair_warned_hook hook);
 
 /* ---- classes ---- */
 
@@ -182,7 +227,9 @@ void altair_record_queries(const altair_recorder *recorder);
 void altair_count_changes(void);
 /* Compiles the snippet. NULL with a pending exception on failure. */
 zend_op_array *altair_compile_snippet(const char *code, size_t len);
-/* The file name of all code of the snippet. Compare the pointer, not the text. */
+/* How many bytes into the snippet its first parse error is; -1 for none. */
+ptrdiff_t altair_parse_error_offset(void);
+/* The text that names the file of all code that was written in the snippet: this very one. */
 const zend_string *altair_snippet_name(void);
 /* After a bailout: removes the hook for compiling the snippet. */
 void altair_leave_compiler(void);
@@ -191,8 +238,9 @@ void altair_run_snippet(zend_op_array *code, zval *result);
 void altair_release_scope(void);
 /* Sets what `container()` returns in the snippet. Keeps a reference. */
 void altair_set_container(zval *container);
-/* Drops the shutdown functions of boot and marks its objects, so that the end of the run calls
- * neither. */
+/* The container; undefined before that. */
+const zval *altair_container(void);
+/* Sets apart what boot made, so that the end of the run leaves it alone. */
 void altair_end_boot(void);
 /* The end of the run: shutdown functions, destructors, output buffers. Each can bail out. */
 void altair_call_shutdown_functions(void);

@@ -157,15 +157,38 @@ static void on_snippet_ast(zend_ast *ast)
 	}
 }
 
+/* Where the scanner was when it, or the parser, gave up: bytes into the snippet, -1 where neither did for good. */
+static zend_long parse_error_offset = -1;
+static void (*next_throw_hook)(zend_object *);
+
+static void on_parse_error(zend_object *exception)
+{
+	/* Nothing else of the snippet has run yet. */
+	if (exception != NULL && exception->ce == zend_ce_parse_error && parse_error_offset < 0) {
+		parse_error_offset = LANG_SCNG(yy_text) - LANG_SCNG(yy_start);
+	}
+	if (next_throw_hook) {
+		next_throw_hook(exception);
+	}
+}
+
+ptrdiff_t altair_parse_error_offset(void)
+{
+	return parse_error_offset;
+}
+
 static zend_op_array *compile(const char *text, size_t len, const char *tail)
 {
 	zend_string *source = zend_string_concat2(text, len, tail, strlen(tail));
 	zend_op_array *code = NULL;
 	next_ast_process = zend_ast_process;
 	zend_ast_process = on_snippet_ast;
+	next_throw_hook = zend_throw_exception_hook;
+	zend_throw_exception_hook = on_parse_error;
 	compiling = true;
 	code = zend_compile_string(source, ALTAIR_SNIPPET, ZEND_COMPILE_POSITION_AFTER_OPEN_TAG);
 	zend_ast_process = next_ast_process;
+	zend_throw_exception_hook = next_throw_hook;
 	compiling = false;
 	zend_string_release(source);
 	if (code != NULL) {
@@ -191,6 +214,7 @@ zend_op_array *altair_compile_snippet(const char *text, size_t len)
 	code = compile(text, len, "\n;");
 	if (code != NULL && is_expression) {
 		OBJ_RELEASE(error);
+		parse_error_offset = -1;
 		return code;
 	}
 	if (code != NULL) {
@@ -209,5 +233,6 @@ void altair_leave_compiler(void)
 	if (compiling) {
 		compiling = false;
 		zend_ast_process = next_ast_process;
+		zend_throw_exception_hook = next_throw_hook;
 	}
 }

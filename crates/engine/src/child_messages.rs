@@ -227,6 +227,7 @@ mod tests {
             memory_peak_bytes: 0,
             snippet_us: Some(5),
             encode_us: None,
+            hints: Vec::new(),
         })
     }
 

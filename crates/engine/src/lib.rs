@@ -29,6 +29,7 @@ mod freshness;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 pub mod guards;
+pub mod hints;
 mod ladder;
 pub mod launch;
 mod observer;

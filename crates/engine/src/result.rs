@@ -181,6 +181,10 @@ pub struct Diagnostics {
     /// Where the code was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
+    /// What may have been meant instead of what does not exist, and the line of a parse error: a line
+    /// each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<String>,
     /// The number of the signal that ended the child.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
@@ -231,6 +235,7 @@ impl Diagnostics {
             phase: None,
             message: None,
             location: None,
+            hints: Vec::new(),
             signal: None,
             timings_ms: Timings::default(),
             start: Cow::default(),
@@ -319,6 +324,7 @@ impl EvalResult {
             phase: field(&mut told, "phase"),
             message: field(&mut told, "message"),
             location: field(&mut told, "location"),
+            hints: field(&mut told, "hints"),
             signal: field(&mut told, "signal"),
             timings_ms: field(&mut told, "timings_ms"),
             start: field(&mut told, "start"),
@@ -418,6 +424,7 @@ mod tests {
             diagnostics: Diagnostics {
                 phase: Some(Phase::Encode),
                 signal: Some(9),
+                hints: vec!["did you mean b?".into()],
                 start: "warm".into(),
                 blocked: vec![Blocked {
                     what: "w".into(),

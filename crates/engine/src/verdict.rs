@@ -12,6 +12,7 @@ use crate::child_messages::ChildMessages;
 use crate::encode::{STRING_MAX, TRUNCATED, read_exception, read_value, shorten};
 use crate::exit_codes;
 use crate::guards::GuardStates;
+use crate::hints;
 use crate::origin::Origin;
 use crate::queries::QueryReport;
 use crate::result::{
@@ -58,6 +59,7 @@ struct Verdict {
     exception: Option<Value>,
     message: Option<String>,
     location: Option<Location>,
+    hints: Vec<String>,
     signal: Option<i32>,
 }
 
@@ -71,6 +73,7 @@ impl Verdict {
             exception: None,
             message: None,
             location: None,
+            hints: Vec::new(),
             signal: None,
         }
     }
@@ -155,6 +158,7 @@ impl Evidence {
                     (verdict, message) => verdict.or(message),
                 },
                 location: verdict.location,
+                hints: verdict.hints,
                 signal: verdict.signal,
                 timings_ms,
                 start: origin.name().into(),
@@ -297,7 +301,10 @@ fn reported(report: &Report, code: i32) -> Option<Verdict> {
     };
     // If memory runs out beneath PHP, the process ends the way PHP's own allocator ends it.
     let is_exhausted = verdict.outcome == Outcome::OutOfMemory && code == exit_codes::EXHAUSTED;
-    (verdict.exit_code == code || is_exhausted).then_some(verdict)
+    (verdict.exit_code == code || is_exhausted).then(|| Verdict {
+        hints: hints::bounded(report.hints.clone()),
+        ..verdict
+    })
 }
 
 /// The head of a stream as text, and whether it was truncated.
@@ -343,8 +350,9 @@ mod tests {
             memory_peak_bytes: 0,
             snippet_us: Some(5),
             encode_us: None,
+            hints: vec!["a\nb".into(); 2],
         };
-        assert!(reported(&returned, 0).is_some());
+        assert_eq!(reported(&returned, 0).unwrap().hints, ["a?b"]);
         assert!((1..=255).all(|code| reported(&returned, code).is_none()));
         let exited = Report {
             ending: Ending::Exited(3),

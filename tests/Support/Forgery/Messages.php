@@ -34,16 +34,22 @@ final class Messages
         return self::number(2) . self::number($phase) . self::option($location, strval(...)) . self::number($peak);
     }
 
-    /** A report; `$ending` is one of those below. */
+    /**
+     * A report; `$ending` is one of those below.
+     *
+     * @param list<string> $hints
+     */
     public static function report(
         string $ending,
         int $phase = self::SNIPPET,
         ?int $snippetUs = 1,
         ?int $encodeUs = 1,
         int $peak = 1,
+        array $hints = [],
     ): string {
         return self::number(3) . $ending . self::number($phase) . self::number($peak)
-            . self::option($snippetUs, self::number(...)) . self::option($encodeUs, self::number(...));
+            . self::option($snippetUs, self::number(...)) . self::option($encodeUs, self::number(...))
+            . self::number(count($hints)) . implode('', array_map(self::text(...), $hints));
     }
 
     /**

@@ -177,6 +177,7 @@ final class Mischief
                 self::option(self::number(...)),
                 self::option(self::number(...)),
                 self::number(),
+                array_map(self::words(...), array_fill(0, mt_rand(0, 7), 1024)),
             ),
         };
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use altair_engine::guards::GuardState;
+use altair_engine::hints::ParseErrorLine;
 use altair_engine::{Blocked, EvalResult, Outcome, Phase};
 use serde_json::Value;
 
@@ -13,6 +14,7 @@ use crate::escape;
 /// Appends every part that has content.
 pub fn append(out: &mut String, result: &EvalResult, theme: Theme) {
     explain(out, result);
+    hints(out, result, theme);
     place(out, result, theme);
     for blocked in &result.diagnostics.blocked {
         line(out, 1, &theme.notice(&refusal(blocked)));
@@ -56,6 +58,24 @@ fn explain(out: &mut String, result: &EvalResult) {
         // Without a message the headline shows the exception itself.
         if !told && !message.is_empty() {
             line(out, 1, &exception(thrown));
+        }
+    }
+}
+
+/// What may have been meant; the line of a parse error with a caret below its place.
+fn hints(out: &mut String, result: &EvalResult, theme: Theme) {
+    for hint in &result.diagnostics.hints {
+        let Some(at) = ParseErrorLine::read(hint) else {
+            line(out, 1, &theme.notice(&escape::line(hint)));
+            continue;
+        };
+        line(out, 1, &format!("line {}, column {}:", at.line, at.column));
+        line(out, 2, &escape::line(&at.text));
+        // A secret in the line was replaced by a text of another length.
+        if result.diagnostics.redacted.is_empty() {
+            let before: String = at.text.chars().take(at.before()).collect();
+            let blank = " ".repeat(escape::line(&before).chars().count());
+            line(out, 2, &format!("{blank}{}", theme.bad("^")));
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::encode::EXCEPTION_MAX_BYTES;
 use crate::guards::ToldStates;
+use crate::hints::HINTS_MAX;
 use crate::queries::News;
 use crate::result::{Blocked, Location, Phase};
 
@@ -127,6 +128,9 @@ pub struct Report {
     pub snippet_us: Option<u64>,
     /// How long encoding took, in microseconds, if it began.
     pub encode_us: Option<u64>,
+    /// What may have been meant instead of what does not exist.
+    #[serde(deserialize_with = "at_most::<HINTS_MAX, _, _>")]
+    pub hints: Vec<String>,
 }
 
 /// A file outside the accessible paths that a run tried to open.

@@ -48,6 +48,7 @@ fn report(text: String) -> Message {
         memory_peak_bytes: 1,
         snippet_us: Some(2),
         encode_us: None,
+        hints: vec!["did you mean b?".into()],
     })
 }
 
@@ -145,6 +146,7 @@ fn what_is_longer_than_its_kind_or_has_more_entries_is_not_read() {
             memory_peak_bytes: 0,
             snippet_us: None,
             encode_us: None,
+            hints: Vec::new(),
         })
     };
     assert!(fits(&fatal(60)));

@@ -140,6 +140,7 @@ impl Secrets {
             phase: _,
             message,
             location,
+            hints,
             signal: _,
             timings_ms: _,
             start: _,
@@ -176,6 +177,7 @@ impl Secrets {
             .chain(blocked)
             .chain(changes)
             .chain(queries)
+            .chain(hints)
             .chain(guards.values_mut().filter_map(GuardState::text_mut))
         {
             self.text(text, false, &mut used);

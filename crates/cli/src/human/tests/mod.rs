@@ -59,6 +59,31 @@ fn an_exception_shows_where_and_why() {
 }
 
 #[test]
+fn hints_stand_above_the_place_and_a_parse_error_has_a_caret() {
+    let thrown = json!({"class": "ParseError", "message": "no", "file": "snippet", "line": 3});
+    let mut threw = EvalResult {
+        exception: Some(thrown),
+        exit_code: 1,
+        ..result(Outcome::Threw)
+    };
+    threw.diagnostics.hints = vec![
+        "line 3, column 6: a\u{202e}b {c".into(),
+        "did you mean\x1b b?".into(),
+    ];
+    let shown = plain(&threw);
+    assert_eq!(
+        shown.split_once("exit=1\n").unwrap().1,
+        "\x20 line 3, column 6:\n\
+        \x20   a\\u{202e}b {c\n\
+        \x20               ^\n\
+        \x20 did you mean\\x1b b?\n\
+        \x20 at snippet:3\n"
+    );
+    threw.diagnostics.redacted = vec!["APP_KEY".into()];
+    assert!(!plain(&threw).contains('^'));
+}
+
+#[test]
 fn every_way_to_end_has_its_line() {
     let ended = |outcome, exit_code, message: Option<&str>| {
         let mut ended = EvalResult {
