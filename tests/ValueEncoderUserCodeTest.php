@@ -35,7 +35,7 @@ final class ValueEncoderUserCodeTest extends TestCase
         foreach ([[], null] as $nothing) {
             $encoded = ValueEncoder::encode(new Introduces(static fn (): ?array => $nothing));
 
-            self::assertSame('{}', json_encode($encoded['properties']));
+            self::assertSame([], $encoded['properties']);
         }
     }
 
@@ -69,7 +69,7 @@ final class ValueEncoderUserCodeTest extends TestCase
             [
                 'type' => 'iterable',
                 'class' => 'Generator',
-                'preview' => [['key' => 'a', 'value' => ['type' => 'int', 'value' => 1]]],
+                'preview' => [['key' => ['type' => 'string', 'value' => 'a'], 'value' => ['type' => 'int', 'value' => 1]]],
                 'exhausted' => false,
                 'error' => ['class' => RuntimeException::class, 'message' => 'half way'],
             ],
@@ -122,7 +122,7 @@ final class ValueEncoderUserCodeTest extends TestCase
         $encoded = ValueEncoder::encode($watchful);
 
         self::assertSame([], $watchful->calls());
-        self::assertSame('{}', json_encode($encoded['properties']), 'A property that was unset is not there.');
+        self::assertSame([], $encoded['properties'], 'A property that was unset is not there.');
     }
 
     public function testDebugInfoMayEncodeItself(): void
@@ -143,7 +143,7 @@ final class ValueEncoderUserCodeTest extends TestCase
 
         $json = (string) json_encode(ValueEncoder::encode(new Introduces($make)));
 
-        self::assertSame(5, substr_count($json, 'Introduces'));
+        self::assertSame(4, substr_count($json, 'Introduces'));
     }
 
     public function testADebugInfoThatChangesTheArrayAroundItDoesNotDisturb(): void
@@ -171,7 +171,7 @@ final class ValueEncoderUserCodeTest extends TestCase
         $wake = static fn () => throw new LogicException('woken');
 
         foreach ([$class->newLazyGhost($wake), $class->newLazyProxy($wake)] as $lazy) {
-            self::assertSame('{}', json_encode(ValueEncoder::encode($lazy)['properties']));
+            self::assertSame([true, []], [ValueEncoder::encode($lazy)['lazy'], ValueEncoder::encode($lazy)['properties']]);
             self::assertTrue($class->isUninitializedLazyObject($lazy));
         }
     }

@@ -11,7 +11,7 @@ use altair_engine::Phase;
 use altair_engine::channel::{
     Ending, Message, Report, SnippetTask, Task, VARIABLES_MAX, VARIABLES_MAX_BYTES,
 };
-use altair_engine::encode::encode_value;
+use altair_engine::encode::{Options, encode_value};
 use altair_engine::exit_codes::BROKEN;
 use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_engine::redaction::is_secret;
@@ -196,7 +196,12 @@ impl Going {
         self.enter(Phase::Encode);
         let began = Instant::now();
         let node = ZvalNode::new(&value);
-        let encoded = encode_value(&node, run.shown);
+        let options = Options {
+            limits: run.shown,
+            redact: run.redact,
+            ..Options::default()
+        };
+        let encoded = encode_value(&node, options);
         self.report.encode_us = Some(micros(began));
         drop(node);
         let ending = match encoded {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Bailout, attempt, ffi};
 
-/// The value as PHP's: objects become arrays, but for those that would print as lists.
+/// The value as PHP's: objects become arrays.
 ///
 /// # Errors
 ///
@@ -73,8 +73,6 @@ fn convert(value: &Value) -> Zval {
                     );
                 }
             }
-            // SAFETY: `array` is an array of its own.
-            unsafe { ffi::altair_keep_as_object(&raw mut array) };
             return array;
         }
     }
@@ -109,7 +107,7 @@ pub fn array(entries: Vec<(&str, Zval)>) -> Result<Zval, Bailout> {
     .map(ManuallyDrop::into_inner)
 }
 
-/// `json_encode` with the flags of an answer: pretty, slashes and Unicode as they are, what is not
+/// `json_encode` with the flags of an answer, and the maps of encoded values as objects: pretty, slashes and Unicode as they are, what is not
 /// UTF-8 replaced, what cannot be encoded null; with a final newline.
 ///
 /// # Errors

@@ -68,6 +68,8 @@ pub struct SnippetTask {
     pub arguments: Arguments,
     /// How much of its value is shown.
     pub shown: ValueLimits,
+    /// Whether values under secret names, and those that a model hides, are hidden.
+    pub redact: bool,
 }
 
 /// The task of a template.

@@ -36,6 +36,7 @@ fn task(snippet: Vec<u8>) -> Task {
             )])
             .unwrap(),
             shown: encode::Limits::default(),
+            redact: true,
         }),
     }
 }
