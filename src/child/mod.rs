@@ -2,6 +2,7 @@
 //! and ends. [`install`] is where it begins, [`main`] is the whole of it.
 
 mod boot;
+mod casters;
 mod channel_link;
 mod deadline;
 mod ending;

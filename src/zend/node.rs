@@ -122,6 +122,39 @@ fn user_code<T>(call: impl FnOnce() -> T) -> UserCode<T> {
     }
 }
 
+/// Requires a file of the application's in the global scope: what it returns.
+#[must_use]
+pub fn require(path: &[u8]) -> UserCode<ZvalNode> {
+    let mut value = ManuallyDrop::new(Zval::new());
+    let target = &raw mut *value;
+    // SAFETY: the path is copied; the engine writes the result.
+    let required =
+        user_code(|| unsafe { ffi::altair_require(path.as_ptr().cast(), path.len(), target) });
+    let value = ZvalNode::holding(ManuallyDrop::into_inner(value));
+    match required {
+        UserCode::Gave(()) => UserCode::Gave(value),
+        UserCode::Threw(thrown) => UserCode::Threw(thrown),
+        UserCode::Ended => UserCode::Ended,
+    }
+}
+
+/// Calls a callable with one argument; `None` for what cannot be called.
+#[must_use]
+pub fn call(callable: &ZvalNode, argument: &ZvalNode) -> UserCode<Option<ZvalNode>> {
+    let mut value = ManuallyDrop::new(Zval::new());
+    let target = &raw mut *value;
+    let callable = (&raw const *callable.value()).cast_mut();
+    let argument = (&raw const *argument.value()).cast_mut();
+    // SAFETY: both are held by the caller, and the engine copies the argument; it writes the result.
+    let called = user_code(|| unsafe { ffi::altair_call(callable, 1, argument, target) });
+    let value = ZvalNode::holding(ManuallyDrop::into_inner(value));
+    match called {
+        UserCode::Gave(called) => UserCode::Gave(called.then_some(value)),
+        UserCode::Threw(thrown) => UserCode::Threw(thrown),
+        UserCode::Ended => UserCode::Ended,
+    }
+}
+
 /// What became of code of the application that has come back with `value`.
 fn judge<T>(value: T) -> UserCode<T> {
     match Exception::take() {

@@ -70,6 +70,9 @@ pub struct SnippetTask {
     pub shown: ValueLimits,
     /// Whether values under secret names, and those that a model hides, are hidden.
     pub redact: bool,
+    /// The file by which the application shows its objects, relative to the root; `Err` says why it
+    /// cannot be used.
+    pub casters: Option<Result<String, String>>,
 }
 
 /// The task of a template.

@@ -252,3 +252,35 @@ fn what_is_no_socket_is_not_shown() {
     let error = resolve(&list, true, None, Instant::now()).unwrap_err();
     assert!(error.contains("no socket at that path"), "{error}");
 }
+
+#[test]
+fn the_file_of_casters_is_below_the_root() {
+    let declared = |casters: &str| {
+        let text = format!("{{\"extra\": {{\"altair-eval\": {{\"casters\": {casters}}}}}}}");
+        Declarations::of(Some(text.as_bytes()), &Environment(&[])).casters
+    };
+    assert_eq!(
+        declared("\"eval/casters.php\""),
+        Some(Ok("eval/casters.php".into()))
+    );
+    for wrong in [
+        "\"\"",
+        "\"/etc/passwd\"",
+        "\"../x.php\"",
+        "\"a/../../x.php\"",
+        "\"a\\u0000b\"",
+    ] {
+        let why = declared(wrong).unwrap().unwrap_err();
+        assert!(why.contains("has to be in the project"), "{wrong}: {why}");
+    }
+    let why = declared("[]").unwrap().unwrap_err();
+    assert!(why.contains("path of a PHP file"), "{why}");
+    assert_eq!(
+        Declarations::of(Some(b"{}"), &Environment(&[])).casters,
+        None
+    );
+    assert_eq!(
+        Declarations::of(Some(b"{"), &Environment(&[])).casters,
+        None
+    );
+}
