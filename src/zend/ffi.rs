@@ -169,6 +169,7 @@ unsafe extern "C" {
         each: extern "C" fn(context: *mut c_void, text: *const c_char, len: usize),
         context: *mut c_void,
     );
+    pub fn altair_stream_length(resource: *mut zval) -> i64;
     pub fn altair_resource_kind(resource: *mut zval) -> *const c_char;
 
     pub fn altair_call_method(

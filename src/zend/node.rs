@@ -343,6 +343,15 @@ impl Node for ZvalNode {
             .map(Self::new)
     }
 
+    fn stream_length(&self) -> Option<i64> {
+        if !self.value.is_resource() {
+            return None;
+        }
+        // SAFETY: a resource, which is only asked what it is and for its length.
+        let length = unsafe { ffi::altair_stream_length((&raw const *self.value).cast_mut()) };
+        (length >= 0).then_some(length)
+    }
+
     fn case(&self) -> Option<String> {
         // SAFETY: asked of enum cases only, which have their names in their first slots.
         unsafe { ffi::altair_enum_case(self.object()?).as_ref() }

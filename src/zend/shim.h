@@ -70,6 +70,8 @@ const zend_string *altair_closure_name(zend_object *object);
 zval *altair_closure_variable(zend_object *object, const char *name, size_t len);
 /* The kind of a resource; NULL for one that is closed. */
 const char *altair_resource_kind(zval *resource);
+/* The bytes of a stream of memory or of a file; -1 for any other resource. */
+zend_long altair_stream_length(zval *resource);
 
 /* ---- values, looked at by running code: can bail out ---- */
 

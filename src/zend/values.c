@@ -11,6 +11,8 @@
 #include "zend_smart_str.h"
 #include "ext/date/php_date.h"
 #include "ext/json/php_json.h"
+#include "ext/standard/file.h"
+#include "php_streams.h"
 
 /* ---- values, looked at without running code ---- */
 
@@ -240,6 +242,18 @@ zval *altair_closure_variable(zend_object *object, const char *name, size_t len)
 const char *altair_resource_kind(zval *resource)
 {
 	return zend_rsrc_list_get_rsrc_type(Z_RES_P(resource));
+}
+
+zend_long altair_stream_length(zval *resource)
+{
+	php_stream *stream = zend_fetch_resource2(Z_RES_P(resource), NULL, php_file_le_stream(), php_file_le_pstream());
+	php_stream_statbuf stat;
+	/* Others may be the application's own, or far away. */
+	if (stream == NULL || (stream->ops != &php_stream_memory_ops && stream->ops != &php_stream_temp_ops
+			&& stream->ops != &php_stream_stdio_ops)) {
+		return -1;
+	}
+	return php_stream_stat(stream, &stat) == 0 && S_ISREG(stat.sb.st_mode) ? (zend_long) stat.sb.st_size : -1;
 }
 
 /* ---- values, looked at by running code ---- */

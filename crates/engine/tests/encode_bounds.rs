@@ -137,6 +137,10 @@ impl<'t> Node for Cursor<'t> {
         None
     }
 
+    fn stream_length(&self) -> Option<i64> {
+        None
+    }
+
     fn case(&self) -> Option<String> {
         None
     }

@@ -231,6 +231,8 @@ pub trait Node: Sized {
     fn closure(&self) -> ClosureView;
     /// A variable that a closure has used.
     fn closure_variable(&self, name: &str) -> Option<Self>;
+    /// The bytes behind a resource that is a stream of memory or a file.
+    fn stream_length(&self) -> Option<i64>;
     /// The name of an enum's case.
     fn case(&self) -> Option<String>;
     /// The backing value of a backed enum's case.

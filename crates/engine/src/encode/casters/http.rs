@@ -1,13 +1,14 @@
 //! Requests and responses.
 
-use super::{Content, Item, View, entries, int, text};
+use super::{Content, Item, Reach, View, entries, int, text};
 use crate::encode::node::{Key, Node, Shape};
+use crate::redaction::is_secret_name;
 
 /// Headers that are shown, and values of one.
 const HEADERS: usize = 100;
 
 /// A request of HttpFoundation.
-pub(super) fn foundation_request<N: Node>(node: &N) -> View<N> {
+pub(super) fn foundation_request<N: Node>(node: &N, reach: Reach) -> View<N> {
     let server = node.property("", "server");
     let parameter = |name: &str| {
         let (found, _) = entries(server.as_ref()?, "parameters", 1_000)?;
@@ -21,6 +22,7 @@ pub(super) fn foundation_request<N: Node>(node: &N) -> View<N> {
     let target = text(node, "", "requestUri").or_else(|| parameter("REQUEST_URI"));
     let mut shown = Vec::new();
     push(&mut shown, "method", method.map(Item::Text));
+    let target = target.map(|target| masked(&target, reach));
     push(&mut shown, "target", target.map(Item::Text));
     push(&mut shown, "headers", bag(node));
     for (name, of) in [
@@ -53,10 +55,11 @@ pub(super) fn foundation_response<N: Node>(node: &N) -> View<N> {
 }
 
 /// A request of PSR-7, as Guzzle, Nyholm, Laminas and Slim keep it.
-pub(super) fn psr_request<N: Node>(node: &N) -> Option<View<N>> {
+pub(super) fn psr_request<N: Node>(node: &N, reach: Reach) -> Option<View<N>> {
     let method = text(node, "", "method")?;
     let target = text(node, "", "requestTarget").filter(|target| !target.is_empty());
-    let target = target.or_else(|| uri(&node.property("", "uri")?));
+    let target = target.map(|target| masked(&target, reach));
+    let target = target.or_else(|| uri(&node.property("", "uri")?, reach));
     let mut shown = Vec::new();
     push(&mut shown, "method", Some(Item::Text(method)));
     push(&mut shown, "target", target.map(Item::Text));
@@ -85,8 +88,8 @@ pub(super) fn psr_response<N: Node>(node: &N) -> Option<View<N>> {
     Some(View::of(Content::Fields(shown)))
 }
 
-/// A URI from its parts. What stands before the host may be a password.
-pub(super) fn uri<N: Node>(node: &N) -> Option<String> {
+/// A URI from its parts. What stands before the host, and in its query, may be a password.
+pub(super) fn uri<N: Node>(node: &N, reach: Reach) -> Option<String> {
     let part = |name: &str| text(node, "", name).filter(|part| !part.is_empty());
     let path = text(node, "", "path")?;
     let mut uri = String::new();
@@ -95,7 +98,9 @@ pub(super) fn uri<N: Node>(node: &N) -> Option<String> {
     }
     if let Some(host) = part("host") {
         let user = match part("userInfo") {
-            Some(user) if user.contains(':') => format!("{}:***@", user.split(':').next()?),
+            Some(user) if reach.redact && user.contains(':') => {
+                format!("{}:***@", user.split(':').next()?)
+            }
             Some(user) => format!("{user}@"),
             None => String::new(),
         };
@@ -109,7 +114,22 @@ pub(super) fn uri<N: Node>(node: &N) -> Option<String> {
     if let Some(fragment) = part("fragment") {
         uri.push_str(&format!("#{fragment}"));
     }
-    Some(uri)
+    Some(masked(&uri, reach))
+}
+
+/// A request's target without the values of parameters whose names look secret.
+fn masked(target: &str, reach: Reach) -> String {
+    let Some((path, query)) = target.split_once('?').filter(|_| reach.redact) else {
+        return target.to_owned();
+    };
+    let parameters = query.split('&').map(|parameter| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        match !value.is_empty() && is_secret_name(name) {
+            true => format!("{name}=***"),
+            false => parameter.to_owned(),
+        }
+    });
+    format!("{path}?{}", parameters.collect::<Vec<_>>().join("&"))
 }
 
 fn push<N>(shown: &mut Vec<(Key, Item<N>)>, name: &str, item: Option<Item<N>>) {
@@ -162,5 +182,6 @@ fn stream_length<N: Node>(node: &N) -> Option<i64> {
         let stream = node.property("", name)?;
         matches!(stream.shape(), Shape::Object(_)).then_some(stream)
     })?;
-    int(&stream, "size")
+    // The property is empty until somebody asks; the stream below knows.
+    int(&stream, "size").or_else(|| stream.property("", "stream")?.stream_length())
 }

@@ -28,6 +28,13 @@ pub(super) enum Form {
     Fields(&'static [(&'static str, &'static str)]),
     /// The items of an array in one of its properties.
     Items(&'static str),
+    /// A query builder of Doctrine's: its parts, in one property or another, and more of its
+    /// properties.
+    DoctrineBuilder(
+        &'static str,
+        &'static str,
+        &'static [(&'static str, &'static str)],
+    ),
     /// A lazy collection of Doctrine's.
     LazyCollection,
     /// A proxy of Doctrine's.
@@ -104,7 +111,7 @@ const TABLE: &[(&str, Form)] = &[
     ),
     (
         "Doctrine\\ORM\\QueryBuilder",
-        Form::Fields(doctrine::ORM_BUILDER),
+        Form::DoctrineBuilder("_dqlParts", "dqlParts", doctrine::ORM_BUILDER),
     ),
     (
         "Doctrine\\ORM\\AbstractQuery",
@@ -112,7 +119,7 @@ const TABLE: &[(&str, Form)] = &[
     ),
     (
         "Doctrine\\DBAL\\Query\\QueryBuilder",
-        Form::Fields(doctrine::DBAL_BUILDER),
+        Form::DoctrineBuilder("sqlParts", "sqlParts", doctrine::DBAL_BUILDER),
     ),
     ("Symfony\\Component\\Uid\\AbstractUid", Form::Line("uid")),
     ("Ramsey\\Uuid\\Lazy\\LazyUuidFromString", Form::Line("uuid")),
@@ -246,6 +253,9 @@ pub(super) fn view<N: Node>(form: &Form, node: &N, reach: Reach) -> Result<Optio
         Form::Query => Some(View::of(Content::Fields(laravel::query(node, reach)))),
         Form::Fields(names) => Some(View::of(Content::Fields(fields(node, names)))),
         Form::Items(property) => held(node, property, reach),
+        Form::DoctrineBuilder(old, new, names) => {
+            Some(doctrine::builder(node, [old, new], names, reach))
+        }
         Form::LazyCollection => doctrine::collection(node, reach),
         Form::DoctrineProxy => doctrine::proxy(node, reach),
         Form::SymfonyLazy => lazy::symfony(node, reach),
@@ -266,11 +276,11 @@ pub(super) fn view<N: Node>(form: &Form, node: &N, reach: Reach) -> Result<Optio
         }),
         Form::Cursor => Some(View::of(Content::Unread)),
         Form::Exception => Some(exceptions::exception(node, reach)),
-        Form::FoundationRequest => Some(http::foundation_request(node)),
+        Form::FoundationRequest => Some(http::foundation_request(node, reach)),
         Form::FoundationResponse => Some(http::foundation_response(node)),
-        Form::PsrRequest => http::psr_request(node),
+        Form::PsrRequest => http::psr_request(node, reach),
         Form::PsrResponse => http::psr_response(node),
-        Form::PsrUri => View::line(http::uri(node)),
+        Form::PsrUri => View::line(http::uri(node, reach)),
     })
 }
 
