@@ -7,6 +7,7 @@ namespace Altair\Eval\Tests;
 use Altair\Eval\Encoder\ValueEncoder;
 use Altair\Eval\Tests\Support\Values\CountsWrong;
 use Altair\Eval\Tests\Support\Values\Introduces;
+use Altair\Eval\Tests\Support\Values\Secretive;
 use Altair\Eval\Tests\Support\Values\Watchful;
 use ArrayIterator;
 use Generator;
@@ -28,6 +29,15 @@ final class ValueEncoderUserCodeTest extends TestCase
             ['a' => ['type' => 'int', 'value' => 1], 5 => ['type' => 'string', 'value' => 'b']],
             $encoded['properties'],
         );
+    }
+
+    public function testDebugInfoMaySayWhoSeesAProperty(): void
+    {
+        $encoded = ValueEncoder::encode(new Introduces(static fn (): array => (array) new Secretive() + ["\0" => 1]));
+
+        self::assertSame(['inherited', 'shown', 'fixed', "\0"], array_keys($encoded['properties']));
+        self::assertSame(['protected'], array_keys($encoded['protected']));
+        self::assertSame(['hidden', 'secret'], array_keys($encoded['private']));
     }
 
     public function testDebugInfoWithoutAnythingIsAnEmptyJsonObject(): void

@@ -167,7 +167,8 @@ int altair_laziness(zend_object *object, zend_object **instance)
 			return 1;
 		}
 		if (zend_object_is_lazy_proxy(object)) {
-			*instance = zend_lazy_object_get_instance(object);
+			/* Of one that is initialised, this only gives what it stands for; what does no more is not exported. */
+			*instance = zend_lazy_object_init(object);
 			return 2;
 		}
 	}

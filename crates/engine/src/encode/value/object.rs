@@ -40,9 +40,9 @@ impl<N: Node> Encoder<'_, N> {
             match own.cast(node).result()? {
                 Ok(None) => {}
                 Ok(Some(fields)) => {
-                    let fields = fields.into_iter();
-                    let fields = fields.map(|(key, value)| (key, Item::Node(value)));
-                    view = View::of(Content::Fields(fields.collect()));
+                    let count = fields.len();
+                    let fields = fields.into_iter().take(self.limits.entries).map(told);
+                    view = View::of(Content::Properties(fields.collect(), count));
                 }
                 Err(thrown) => view = View::of(Content::Threw(thrown)),
             }
@@ -102,13 +102,8 @@ impl<N: Node> Encoder<'_, N> {
             Content::Own => match node.debug_info().result()? {
                 Ok(Some(info)) => {
                     let count = info.len();
-                    let fields = info.into_iter().take(limit);
-                    Parts::Fields(
-                        fields
-                            .map(|(key, value)| (key, Item::Node(value)))
-                            .collect(),
-                        count,
-                    )
+                    let properties = info.into_iter().take(limit).map(told);
+                    Parts::Properties(properties.collect(), count)
                 }
                 Ok(None) => {
                     let (properties, count) = node.slots(limit);
@@ -286,5 +281,27 @@ impl<N: Node> Encoder<'_, N> {
             Ok(trouble) => Ok(trouble),
             Err(thrown) => Ok(Some(thrown)),
         }
+    }
+}
+
+/// An entry of what an object tells of itself. PHP writes who sees a property into its key, as in
+/// `(array) $object`: `\0*\0name`, `\0Class\0name`.
+fn told<N>((key, value): (Key, N)) -> Property<N> {
+    let (visibility, name) = match &key {
+        Key::Bytes(bytes) if bytes.first() == Some(&0) => {
+            let parts = bytes[1..].split(|byte| *byte == 0).collect::<Vec<_>>();
+            match parts[..] {
+                [b"*", name] => (Visibility::Protected, Key::Bytes(name.to_vec())),
+                [_, .., name] => (Visibility::Private, Key::Bytes(name.to_vec())),
+                _ => (Visibility::Public, key),
+            }
+        }
+        _ => (Visibility::Public, key),
+    };
+    Property {
+        visibility,
+        hidden_in: None,
+        name,
+        value: Some(value),
     }
 }
