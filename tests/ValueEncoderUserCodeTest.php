@@ -79,7 +79,9 @@ final class ValueEncoderUserCodeTest extends TestCase
             [
                 'type' => 'iterable',
                 'class' => 'Generator',
-                'preview' => [['key' => ['type' => 'string', 'value' => 'a'], 'value' => ['type' => 'int', 'value' => 1]]],
+                'preview' => [
+                    ['key' => ['type' => 'string', 'value' => 'a'], 'value' => ['type' => 'int', 'value' => 1]],
+                ],
                 'exhausted' => false,
                 'error' => ['class' => RuntimeException::class, 'message' => 'half way'],
             ],
@@ -181,7 +183,8 @@ final class ValueEncoderUserCodeTest extends TestCase
         $wake = static fn () => throw new LogicException('woken');
 
         foreach ([$class->newLazyGhost($wake), $class->newLazyProxy($wake)] as $lazy) {
-            self::assertSame([true, []], [ValueEncoder::encode($lazy)['lazy'], ValueEncoder::encode($lazy)['properties']]);
+            $encoded = ValueEncoder::encode($lazy);
+            self::assertSame([true, []], [$encoded['lazy'], $encoded['properties']]);
             self::assertTrue($class->isUninitializedLazyObject($lazy));
         }
     }

@@ -64,7 +64,7 @@ extern "C" fn encode_a_value(ex: &mut ExecuteData, returned: &mut Zval) {
             ..Options::default()
         };
         match encode_value(&ZvalNode::new(subject), options) {
-            Ok(encoded) => *returned = json::to_zval(&encoded)?,
+            Ok(encoded) => *returned = json::encoded_to_zval(&encoded)?,
             // `exit` goes on by itself, a bailout has to be sent on.
             Err(_) if host::has_exception() => {}
             Err(_) => return Err(Bailout),

@@ -202,6 +202,7 @@ unsafe extern "C" {
     pub fn altair_make_array(value: *mut zval, size: u32);
     pub fn altair_array_push(array: *mut zval, item: *mut zval);
     pub fn altair_array_set(array: *mut zval, key: *const c_char, len: usize, item: *mut zval);
+    pub fn altair_keep_as_object(array: *mut zval);
 
     pub fn altair_json_encode(value: *mut zval, text: *mut zval);
 

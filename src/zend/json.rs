@@ -7,13 +7,31 @@ use serde_json::Value;
 
 use super::{Bailout, attempt, ffi};
 
-/// The value as PHP's: objects become arrays.
+/// The value as PHP's: objects become arrays, but for those that would print as lists.
 ///
 /// # Errors
 ///
 /// [`Bailout`] where PHP's memory ran out.
 pub fn to_zval(value: &Value) -> Result<Zval, Bailout> {
-    attempt(|| ManuallyDrop::new(convert(value))).map(ManuallyDrop::into_inner)
+    attempt(|| ManuallyDrop::new(convert(value, Maps::KeptInJson))).map(ManuallyDrop::into_inner)
+}
+
+/// An encoded value as PHP's: all objects become arrays. [`encode_pretty`] knows which were maps.
+///
+/// # Errors
+///
+/// [`Bailout`] where PHP's memory ran out.
+pub fn encoded_to_zval(value: &Value) -> Result<Zval, Bailout> {
+    attempt(|| ManuallyDrop::new(convert(value, Maps::Arrays))).map(ManuallyDrop::into_inner)
+}
+
+/// What becomes of objects.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Maps {
+    /// Arrays.
+    Arrays,
+    /// Arrays, or a `stdClass` where an array would print as a list.
+    KeptInJson,
 }
 
 /// A string of PHP's.
@@ -39,7 +57,7 @@ fn make_array(len: usize) -> Zval {
     array
 }
 
-fn convert(value: &Value) -> Zval {
+fn convert(value: &Value, maps: Maps) -> Zval {
     let mut zval = Zval::new();
     match value {
         Value::Null => zval.set_null(),
@@ -53,7 +71,7 @@ fn convert(value: &Value) -> Zval {
         Value::Array(items) => {
             let mut array = make_array(items.len());
             for item in items {
-                let mut item = ManuallyDrop::new(convert(item));
+                let mut item = ManuallyDrop::new(convert(item, maps));
                 // SAFETY: `array` is an array of its own, which takes the item over.
                 unsafe { ffi::altair_array_push(&raw mut array, &raw mut *item) };
             }
@@ -62,7 +80,7 @@ fn convert(value: &Value) -> Zval {
         Value::Object(map) => {
             let mut array = make_array(map.len());
             for (key, item) in map {
-                let mut item = ManuallyDrop::new(convert(item));
+                let mut item = ManuallyDrop::new(convert(item, maps));
                 // SAFETY: as above; the engine copies the key.
                 unsafe {
                     ffi::altair_array_set(
@@ -72,6 +90,10 @@ fn convert(value: &Value) -> Zval {
                         &raw mut *item,
                     );
                 }
+            }
+            if maps == Maps::KeptInJson {
+                // SAFETY: `array` is an array of its own.
+                unsafe { ffi::altair_keep_as_object(&raw mut array) };
             }
             return array;
         }

@@ -269,17 +269,14 @@ impl Node for ZvalNode {
             BuiltIn::Interval => (c"DateInterval", c"format", Some(c"%R %y %m %d %h %i %s %f")),
             BuiltIn::DateZone if self.is_a("DateTime") => (c"DateTime", c"format", Some(c"e")),
             BuiltIn::DateZone => (c"DateTimeImmutable", c"format", Some(c"e")),
-            BuiltIn::Date => {
-                // SAFETY: the object is held by `self`; the built-in method runs no user code.
-                return made(|to| unsafe {
-                    ffi::altair_format_date(object, to);
-                    true
-                });
-            }
-            // SAFETY: as above.
-            BuiltIn::Xml => {
-                return made(|to| unsafe {
-                    ffi::altair_xml(object, to);
+            BuiltIn::Date | BuiltIn::Xml => {
+                let write = match method {
+                    BuiltIn::Date => ffi::altair_format_date,
+                    _ => ffi::altair_xml,
+                };
+                return made(|to| {
+                    // SAFETY: the object is held by `self`; the built-in methods run no user code.
+                    unsafe { write(object, to) };
                     true
                 });
             }
@@ -510,7 +507,7 @@ extern "C" fn collect_slot(
                 true => Key::Int(index),
                 false => Key::Bytes(std::slice::from_raw_parts(name.cast::<u8>(), len).to_vec()),
             },
-            value: value.as_ref().map(|value| ZvalNode::new(&*value)),
+            value: value.as_ref().map(ZvalNode::new),
         });
     }
 }

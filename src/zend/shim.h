@@ -105,6 +105,8 @@ void altair_make_array(zval *value, uint32_t size);
 /* Both take the item over. A numeric key becomes an integer, as in PHP. */
 void altair_array_push(zval *array, zval *item);
 void altair_array_set(zval *array, const char *key, size_t len, zval *item);
+/* Turns an array that json_encode() would print as a list into a stdClass; leaves all else. */
+void altair_keep_as_object(zval *array);
 
 /* json_encode(), pretty, with a final newline; what is a map in an encoded value is an object, also where it is
  * empty. Can throw (a JsonSerializable may). */

@@ -509,7 +509,7 @@ void altair_array_set(zval *array, const char *key, size_t len, zval *item)
 /* PHP's own json_encode() goes no deeper by default. */
 #define JSON_DEPTH 512
 
-static void keep_as_object(zval *map)
+void altair_keep_as_object(zval *map)
 {
 	if (Z_TYPE_P(map) == IS_ARRAY && zend_array_is_list(Z_ARRVAL_P(map))) {
 		zend_object *object = zend_objects_new(zend_standard_class_def);
@@ -542,7 +542,7 @@ static void keep_maps(zval *value, int depth)
 		for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
 			item = zend_hash_str_find(Z_ARRVAL_P(value), maps[i], strlen(maps[i]));
 			if (item != NULL) {
-				keep_as_object(item);
+				altair_keep_as_object(item);
 			}
 		}
 	} else if (has_text(Z_ARRVAL_P(value), ZEND_STRL("type"), "array")) {
@@ -550,7 +550,7 @@ static void keep_maps(zval *value, int depth)
 		if (is_list != NULL && Z_TYPE_P(is_list) == IS_FALSE) {
 			item = zend_hash_str_find(Z_ARRVAL_P(value), ZEND_STRL("value"));
 			if (item != NULL) {
-				keep_as_object(item);
+				altair_keep_as_object(item);
 			}
 		}
 	}

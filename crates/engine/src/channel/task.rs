@@ -41,6 +41,7 @@ pub struct Task {
 }
 
 /// What a child is for.
+#[allow(clippy::large_enum_variant)] // one is made for each child
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Work {
     /// One snippet.

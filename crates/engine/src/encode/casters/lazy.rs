@@ -48,7 +48,7 @@ fn without_unset<N: Node>(node: &N, names: &[&str], most: usize, only_set: bool)
     properties.retain(|property| {
         let is_named = matches!(&property.name, Key::Bytes(name)
             if names.iter().any(|known| known.as_bytes() == name));
-        !is_named && !(only_set && property.value.is_none())
+        !(is_named || only_set && property.value.is_none())
     });
     let count = count - (before - properties.len());
     View::of(Content::Properties(properties, count))
