@@ -247,6 +247,29 @@ final class ValueEncoderCastersTest extends TestCase
         self::assertStringStartsWith('<?xml', self::property($document, 'xml')['value']);
     }
 
+    public function testANodeWithoutADocumentHasNoneOfThePropertiesThatPhpAnswersFor(): void
+    {
+        $node = new class ('x') extends \DOMElement {
+            private int $own = 1;
+
+            public function own(): int
+            {
+                return $this->own;
+            }
+
+            public function __get(string $name): mixed
+            {
+                throw new LogicException($name);
+            }
+        };
+
+        $encoded = ValueEncoder::encode($node);
+
+        self::assertNotContains(['type' => 'uninitialized'], $encoded['properties']);
+        self::assertSame(['own'], array_keys($encoded['private']));
+        self::assertArrayNotHasKey('error', $encoded);
+    }
+
     public function testARowThatIsFetchedWhenReadIsOnlyNamed(): void
     {
         $row = (new PDO('sqlite::memory:'))->query('select 1 as a')->fetch(PDO::FETCH_LAZY);

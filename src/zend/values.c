@@ -76,8 +76,9 @@ size_t altair_slots(zend_object *object, size_t max, altair_each_property each, 
 		if (own != NULL) {
 			info = own;
 		}
-		if (Z_TYPE_P(value) == IS_UNDEF && !(Z_PROP_FLAG_P(value) & IS_PROP_UNINIT)) {
-			continue; /* was unset, as lazy objects do */
+		if (Z_TYPE_P(value) == IS_UNDEF
+				&& (!(Z_PROP_FLAG_P(value) & IS_PROP_UNINIT) || info->ce->type == ZEND_INTERNAL_CLASS)) {
+			continue; /* was unset, as lazy objects do; or PHP's own class answers for it */
 		}
 		ZVAL_DEREF(value);
 		if (count++ < max) {
