@@ -206,6 +206,8 @@ fn depth(value: &Value) -> usize {
         _ => 0,
     };
     match value {
+        // A key and a value of an iterable are as deep as each other, and no container themselves.
+        Value::Object(map) if map.contains_key("key") && !map.contains_key("type") => inner(value),
         Value::Object(map) => {
             let below = ["value", "properties", "protected", "private", "preview"]
                 .iter()
