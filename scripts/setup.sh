@@ -111,7 +111,10 @@ list_frameworks() {
         has_library Symfony/Component/Dotenv ||
         echo 'Symfony: php-symfony-framework-bundle php-symfony-console php-symfony-dotenv'
     has_library Illuminate || echo 'Laravel: php-laravel-framework'
-    has_library Doctrine/DBAL || echo 'Doctrine: php-doctrine-dbal'
+    has_library Doctrine/DBAL && has_library Doctrine/ORM || echo 'Doctrine: php-doctrine-dbal php-doctrine-orm'
+    has_library Symfony/Component/Uid && has_library GuzzleHttp/Psr7 && has_library Nyholm/Psr7 &&
+        has_library Ramsey/Uuid && has_library Carbon ||
+        echo 'UUIDs, dates and HTTP messages: php-symfony-uid php-guzzlehttp-psr7 php-nyholm-psr7 php-ramsey-uuid php-nesbot-carbon'
 }
 
 # Packages of the programs alone, where there are any. redis-check-rdb is the server by its other name.

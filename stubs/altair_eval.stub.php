@@ -488,7 +488,7 @@ namespace Altair\Eval\Encoder {
      */
     final class ValueEncoder
     {
-        /** Containers nested deeper than this are named, but not shown. */
+        /** Containers nested this deep below the value, which is at depth 0, are named, not shown. */
         public const MAX_DEPTH = 3;
         /** Maximum items of a Traversable that are shown. */
         public const ITERABLE_PREVIEW = 50;
@@ -500,9 +500,12 @@ namespace Altair\Eval\Encoder {
          *
          * Runs `__debugInfo()`, iterators and `count()` of the value. If one throws, that place has an `error`.
          *
+         * @param array<array-key, mixed> $seen objects that enclose the value, which are shown as references: each
+         *     the object, its id, or its id as a key of `true`
+         * @param int $depth how many containers enclose the value
          * @return array<string, mixed>
          */
-        public static function encode(mixed $value): array
+        public static function encode(mixed $value, array $seen = [], int $depth = 0): array
         {
         }
     }

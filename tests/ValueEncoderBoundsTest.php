@@ -35,6 +35,7 @@ final class ValueEncoderBoundsTest extends TestCase
                 'value' => str_repeat('a', 10000) . self::MARK,
                 'truncated' => true,
                 'length' => 10001,
+                'hint' => 'max_string: 10001',
             ],
             ValueEncoder::encode(str_repeat('a', 10001)),
         );
@@ -111,52 +112,72 @@ final class ValueEncoderBoundsTest extends TestCase
         self::assertSame(51, $encoded['size_hint']);
     }
 
-    public function testContainersDownToDepthThreeAreShown(): void
+    public function testContainersAboveDepthThreeAreShown(): void
     {
-        $three = ValueEncoder::encode([[[['leaf']]]])['value'][0]['value'][0]['value'][0];
+        $two = ValueEncoder::encode([[['leaf']]])['value'][0]['value'][0];
 
         self::assertSame(
             ['type' => 'array', 'is_list' => true, 'count' => 1, 'value' => [['type' => 'string', 'value' => 'leaf']]],
-            $three,
+            $two,
         );
     }
 
-    public function testContainersBelowDepthThreeAreNamedOnly(): void
+    public function testContainersFromDepthThreeOnAreNamedOnly(): void
     {
         $object = new Secretive();
-        $iterable = new ArrayIterator([1]);
+        $cut = ['truncated' => true, 'hint' => 'depth: 4'];
 
-        $shown = ValueEncoder::encode([[[[[], ['a' => 1], $object, $iterable]]]]);
-        [$empty, $array, $named, $unread] = $shown['value'][0]['value'][0]['value'][0]['value'];
+        $shown = ValueEncoder::encode([[[[], ['a' => [1]], $object, new ArrayIterator([1])]]]);
+        [$empty, $array, $named, $unread] = $shown['value'][0]['value'][0]['value'];
 
-        self::assertSame(['type' => 'array', 'count' => 0, 'truncated' => true], $empty);
-        self::assertSame(['type' => 'array', 'count' => 1, 'truncated' => true], $array);
+        self::assertSame(['type' => 'array', 'count' => 0] + $cut, $empty);
+        self::assertSame(['type' => 'array', 'count' => 1, 'truncated' => true, 'hint' => 'depth: 5'], $array);
         self::assertSame(
-            ['type' => 'object', 'class' => Secretive::class, 'id' => spl_object_id($object), 'truncated' => true],
+            ['type' => 'object', 'class' => Secretive::class, 'id' => spl_object_id($object)] + $cut,
             $named,
         );
-        self::assertSame(['type' => 'iterable', 'class' => ArrayIterator::class, 'truncated' => true], $unread);
+        self::assertSame(['type' => 'iterable', 'class' => ArrayIterator::class] + $cut, $unread);
     }
 
     public function testObjectsIterablesAndArraysCountAlikeForTheDepth(): void
     {
         $leaf = new stdClass();
-        $value = (object) ['a' => new ArrayIterator([(object) ['b' => [$leaf]]])];
+        $value = (object) ['a' => new ArrayIterator([['b' => $leaf]])];
 
-        $b = ValueEncoder::encode($value)['properties']['a']['preview'][0]['value']['properties']['b'];
+        $b = ValueEncoder::encode($value)['properties']['a']['preview'][0]['value']['value']['b'];
 
-        self::assertSame(1, $b['count']);
-        self::assertSame(
-            ['type' => 'object', 'class' => 'stdClass', 'id' => spl_object_id($leaf), 'truncated' => true],
-            $b['value'][0],
-        );
+        self::assertSame(['object', 'stdClass', true], [$b['type'], $b['class'], $b['truncated']]);
+        self::assertSame(spl_object_id($leaf), $b['id']);
     }
 
-    public function testAnEnumBelowDepthThreeStillNamesItsCase(): void
+    public function testAnEnumAtDepthThreeStillNamesItsCase(): void
     {
-        $encoded = ValueEncoder::encode([[[[Side::Left]]]])['value'][0]['value'][0]['value'][0]['value'][0];
+        $encoded = ValueEncoder::encode([[[Side::Left]]])['value'][0]['value'][0]['value'][0];
 
         self::assertSame(['Left', true], [$encoded['case'], $encoded['truncated']]);
+    }
+
+    public function testStructuresOfAHundredThousandItemsAreCut(): void
+    {
+        $many = range(1, 100000);
+        $heap = new \SplMinHeap();
+        $queue = new \SplQueue();
+        $storage = new \SplObjectStorage();
+        foreach ($many as $n) {
+            $heap->insert($n);
+            $queue[] = $n;
+            $storage[new stdClass()] = $n;
+        }
+        foreach ([$heap, $queue, $storage, new ArrayIterator($many), \SplFixedArray::fromArray($many)] as $all) {
+            $encoded = ValueEncoder::encode($all);
+
+            self::assertCount(50, $encoded['preview']);
+            self::assertSame([false, 100000], [$encoded['exhausted'], $encoded['size_hint']]);
+            self::assertSame('max_items: 10000', $encoded['hint']);
+            self::assertSame(1, $encoded['preview'][0]['value']['value']);
+            self::assertCount(100000, $all, 'It still holds them.');
+        }
+        self::assertSame('max_items: 10000', ValueEncoder::encode($many)['hint']);
     }
 
     public function testIterablesBelowDepthThreeAreNotTouched(): void
@@ -167,7 +188,7 @@ final class ValueEncoderBoundsTest extends TestCase
             yield 1;
         })();
 
-        ValueEncoder::encode([[[[$generator]]]]);
+        ValueEncoder::encode([[[$generator]]]);
 
         self::assertFalse($begun);
     }

@@ -5,11 +5,14 @@ declare(strict_types=1);
 namespace Altair\Eval\Tests;
 
 use Altair\Eval\Encoder\ValueEncoder;
+use Altair\Eval\Support\Json;
+use Altair\Eval\Tests\Support\Values\Ancestor;
 use Altair\Eval\Tests\Support\Values\Colour;
 use Altair\Eval\Tests\Support\Values\Level;
 use Altair\Eval\Tests\Support\Values\Secretive;
 use Altair\Eval\Tests\Support\Values\Side;
 use ArrayObject;
+use Closure;
 use DateInterval;
 use DateTime;
 use DateTimeImmutable;
@@ -82,7 +85,7 @@ final class ValueEncoderTest extends TestCase
 
         $encoded = ValueEncoder::encode($late);
 
-        self::assertSame(['type', 'encoding', 'value', 'truncated', 'length'], array_keys($encoded));
+        self::assertSame(['type', 'encoding', 'value', 'truncated', 'length', 'hint'], array_keys($encoded));
         self::assertSame(substr($late, 0, 10000), base64_decode($encoded['value'], true));
         self::assertSame([true, 20001], [$encoded['truncated'], $encoded['length']]);
     }
@@ -101,19 +104,33 @@ final class ValueEncoderTest extends TestCase
         );
     }
 
-    public function testAnEmptyListIsAJsonListAndEverythingElseAJsonObject(): void
+    public function testWhatIsAMapIsAnArrayInPhpAndAnObjectInJson(): void
     {
-        self::assertSame('[]', json_encode(ValueEncoder::encode([])['value']));
-        self::assertSame('{"1":{"type":"null","value":null}}', json_encode(ValueEncoder::encode([1 => null])['value']));
-        self::assertSame('{}', json_encode(ValueEncoder::encode(new stdClass())['properties']));
-        self::assertSame(
-            '{"0":{"type":"null","value":null}}',
-            json_encode(ValueEncoder::encode((object) [null])['properties']),
-        );
-        self::assertSame(
-            '{"1":{"type":"null","value":null},"0":{"type":"null","value":null}}',
-            json_encode(ValueEncoder::encode([1 => null, 0 => null])['value']),
-        );
+        $json = static fn (mixed $value): mixed => json_decode(Json::encode(ValueEncoder::encode($value)));
+        $null = (object) ['type' => 'null', 'value' => null];
+
+        self::assertSame([], $json([])->value);
+        self::assertEquals((object) ['1' => $null], $json([1 => null])->value);
+        self::assertEquals((object) ['1' => $null, '0' => $null], $json([1 => null, 0 => null])->value);
+        self::assertEquals((object) [], $json(new stdClass())->properties);
+        self::assertEquals((object) ['0' => $null], $json((object) [null])->properties);
+        self::assertEquals((object) [], $json([[new stdClass()]])->value[0]->value[0]->properties);
+        self::assertSame([], ValueEncoder::encode(new stdClass())['properties']);
+        self::assertSame([['type' => 'null', 'value' => null]], ValueEncoder::encode((object) [null])['properties']);
+    }
+
+    public function testOnlyTheMapsOfEncodedValuesBecomeJsonObjects(): void
+    {
+        $given = ['properties' => [], 'type' => 'array', 'value' => [], 'list' => [1]];
+        $before = $given;
+
+        self::assertEquals($before, json_decode(Json::encode($given), true));
+        self::assertStringContainsString('"properties": []', Json::encode($given));
+        self::assertSame($before, $given);
+        $shown = ['type' => 'object', 'properties' => []];
+        $holds = ['a' => &$shown];
+        self::assertStringContainsString('"properties": []', Json::encode($holds), 'No reference is written through.');
+        self::assertSame([], $shown['properties']);
     }
 
     public function testKeysOfAnyBytesArePrintable(): void
@@ -121,10 +138,11 @@ final class ValueEncoderTest extends TestCase
         $encoded = ValueEncoder::encode(["\xff" => 1, '' => 2, "a\0b" => 3]);
 
         self::assertSame(["\u{FFFD}", '', "a\0b"], array_keys($encoded['value']));
+        self::assertSame(["\u{FFFD}" => base64_encode("\xff")], $encoded['key_bytes']);
         self::assertIsString(json_encode($encoded));
     }
 
-    public function testAnObjectShowsItsPublicProperties(): void
+    public function testAnObjectShowsItsPropertiesByWhoSeesThem(): void
     {
         $object = new Secretive();
 
@@ -135,12 +153,107 @@ final class ValueEncoderTest extends TestCase
                 'id' => spl_object_id($object),
                 'properties' => [
                     'shown' => ['type' => 'int', 'value' => 1],
+                    'uninitialised' => ['type' => 'uninitialized'],
                     'inherited' => ['type' => 'string', 'value' => 'parent'],
                     'fixed' => ['type' => 'bool', 'value' => true],
+                ],
+                'protected' => ['protected' => ['type' => 'int', 'value' => 2]],
+                'private' => [
+                    'hidden' => ['type' => 'string', 'value' => 'of the parent'],
+                    'secret' => ['type' => 'string', 'value' => '[hidden]', 'hidden' => true],
                 ],
             ],
             ValueEncoder::encode($object),
         );
+    }
+
+    public function testAPrivatePropertyThatAClassBelowHidesNamesItsClass(): void
+    {
+        $object = new class extends Ancestor {
+            public int $own = 3;
+        };
+
+        $encoded = ValueEncoder::encode($object);
+
+        self::assertSame('Altair\Eval\Tests\Support\Values\Ancestor@anonymous', $encoded['class']);
+        self::assertSame(['own' => ['type' => 'int', 'value' => 3]], $encoded['properties']);
+        self::assertSame([Ancestor::class . '::own'], array_keys($encoded['private']));
+        self::assertSame(1, $encoded['private'][Ancestor::class . '::own']['value']);
+        self::assertArrayNotHasKey('protected', $encoded);
+    }
+
+    public function testAnAnonymousClassIsNamedWithoutItsFile(): void
+    {
+        self::assertSame('class@anonymous', ValueEncoder::encode(new class {
+        })['class']);
+    }
+
+    public function testAPropertyThatWasUnsetIsNotThere(): void
+    {
+        $object = new Secretive();
+        unset($object->shown, $object->inherited);
+
+        self::assertSame(['uninitialised', 'fixed'], array_keys(ValueEncoder::encode($object)['properties']));
+    }
+
+    public function testAPropertyOfBinaryNameIsShownWithItsBytes(): void
+    {
+        $object = new stdClass();
+        $object->{"\xff"} = 1;
+        $object->{"\xfe"} = 2;
+
+        $encoded = ValueEncoder::encode($object);
+
+        self::assertSame(["\u{FFFD}", "\u{FFFD}~2"], array_keys($encoded['properties']));
+        self::assertSame(["\u{FFFD}" => '/w==', "\u{FFFD}~2" => '/g=='], $encoded['key_bytes']);
+    }
+
+    public function testAClassOfThousandsOfPropertiesIsCut(): void
+    {
+        $names = implode(' ', array_map(static fn (int $n): string => "private \$p$n = $n;", range(1, 5000)));
+        $class = eval("return (new class { $names })::class;");
+
+        $encoded = ValueEncoder::encode(new $class());
+
+        self::assertCount(1000, $encoded['private']);
+        self::assertSame([true, 'max_items: 5000'], [$encoded['truncated'], $encoded['hint']]);
+    }
+
+    /**
+     * @dataProvider enclosing
+     *
+     * @param Closure(object): array<mixed> $seen
+     */
+    public function testAnObjectThatACallerHasSeenIsAReference(Closure $seen): void
+    {
+        $object = new stdClass();
+
+        $encoded = ValueEncoder::encode([$object], $seen($object), 1);
+
+        self::assertSame('reference', $encoded['value'][0]['type']);
+        self::assertSame(spl_object_id($object), $encoded['value'][0]['id']);
+    }
+
+    /**
+     * @return iterable<string, array{Closure(object): array<mixed>}>
+     */
+    public static function enclosing(): iterable
+    {
+        yield 'the object' => [static fn (object $object): array => [$object]];
+        yield 'its id' => [static fn (object $object): array => [spl_object_id($object)]];
+        yield 'its id as a key' => [static fn (object $object): array => [spl_object_id($object) => true]];
+        yield 'among what is nothing' => [static fn (object $object): array => ['x', -1, null, 7 => false, $object]];
+    }
+
+    public function testADepthThatACallerHasReachedCounts(): void
+    {
+        self::assertArrayHasKey('value', ValueEncoder::encode([1], [], 2));
+        self::assertSame(
+            ['type' => 'array', 'count' => 1, 'truncated' => true, 'hint' => 'depth: 4'],
+            ValueEncoder::encode([1], depth: 3),
+        );
+        self::assertArrayHasKey('value', ValueEncoder::encode([1], [], -5));
+        self::assertTrue(ValueEncoder::encode([1], [], PHP_INT_MAX)['truncated']);
     }
 
     public function testDynamicAndNumericPropertiesAreShown(): void
@@ -217,8 +330,8 @@ final class ValueEncoderTest extends TestCase
                 'type' => 'iterable',
                 'class' => ArrayObject::class,
                 'preview' => [
-                    ['key' => 'a', 'value' => ['type' => 'int', 'value' => 1]],
-                    ['key' => 5, 'value' => ['type' => 'null', 'value' => null]],
+                    ['key' => ['type' => 'string', 'value' => 'a'], 'value' => ['type' => 'int', 'value' => 1]],
+                    ['key' => ['type' => 'int', 'value' => 5], 'value' => ['type' => 'null', 'value' => null]],
                 ],
                 'exhausted' => true,
                 'size_hint' => 2,
@@ -236,7 +349,7 @@ final class ValueEncoderTest extends TestCase
 
         self::assertSame(['type', 'class', 'preview', 'exhausted'], array_keys($encoded));
         self::assertSame('array', $encoded['preview'][0]['key']['type']);
-        self::assertSame(1.5, $encoded['preview'][1]['key']);
+        self::assertSame(['type' => 'float', 'value' => 1.5], $encoded['preview'][1]['key']);
     }
 
     public function testAResourceNamesItsKind(): void

@@ -65,7 +65,8 @@ final class WeakSecretsTest extends EvaluationTestCase
             return [
                 'password' => 'password',
                 'user' => 'password',
-                'database' => (object) ['db_pass' => 'root', 'admin_secret' => '!ChangeMe!'],
+                'database' => ['db_pass' => 'root', 'admin_secret' => '!ChangeMe!'],
+                'object' => (object) ['db_pass' => 'root', 'admin_secret' => '', 'user' => 'x'],
                 'url' => 'https://a:!ChangeMe!@example.org/password',
             ];
             PHP);
@@ -75,8 +76,9 @@ final class WeakSecretsTest extends EvaluationTestCase
         $shown = $result->result['value'];
         self::assertSame('[redacted:DB_PASSWORD]', $shown['password']['value']);
         self::assertSame('password', $shown['user']['value']);
-        $inner = array_column($shown['database']['properties'], 'value');
+        $inner = array_column($shown['database']['value'], 'value');
         self::assertSame(['[redacted:DATABASE_URL]', '[redacted:ADMIN_SECRET]'], $inner);
+        self::assertSame(['[hidden]', '', 'x'], array_column($shown['object']['properties'], 'value'));
         self::assertSame('https://a:[redacted:ADMIN_SECRET]@example.org/password', $shown['url']['value']);
         self::assertSame(['ADMIN_SECRET', 'DATABASE_URL', 'DB_PASSWORD'], $result->diagnostics['redacted']);
     }

@@ -32,7 +32,7 @@ final class PlainValue
             'bool', 'int' => $encoded['value'],
             'float' => self::float($encoded['value']),
             'string' => isset($encoded['encoding']) ? base64_decode($encoded['value'], true) : $encoded['value'],
-            'array' => self::array((array) $encoded['value'], $place),
+            'array' => self::array((array) $encoded['value'], (array) ($encoded['key_bytes'] ?? []), $place),
             default => throw new NotPlainException(
                 "$at is {$encoded['type']} " . ($encoded['class'] ?? $encoded['value'] ?? '')
                 . '; let the snippet return what is to be compared of it.',
@@ -52,13 +52,15 @@ final class PlainValue
 
     /**
      * @param array<array-key, array<string, mixed>> $items
+     * @param array<array-key, string> $bytes the keys that are not UTF-8, by how they are shown
      * @return array<array-key, mixed>
      */
-    private static function array(array $items, string $place): array
+    private static function array(array $items, array $bytes, string $place): array
     {
         $plain = [];
         foreach ($items as $key => $item) {
-            $plain[$key] = self::of((array) $item, $place . '[' . var_export($key, true) . ']');
+            $own = isset($bytes[$key]) ? (string) base64_decode($bytes[$key], true) : $key;
+            $plain[$own] = self::of((array) $item, $place . '[' . var_export($key, true) . ']');
         }
 
         return $plain;

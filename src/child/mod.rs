@@ -2,6 +2,7 @@
 //! and ends. It begins in [`install`]; [`main`] is all of it.
 
 mod boot;
+mod casters;
 mod channel_link;
 mod deadline;
 mod ending;

@@ -11,12 +11,13 @@ use altair_engine::Phase;
 use altair_engine::channel::{
     Ending, Message, Report, SnippetTask, Task, VARIABLES_MAX, VARIABLES_MAX_BYTES,
 };
-use altair_engine::encode::encode_value;
+use altair_engine::encode::{Options, OwnCasters, encode_value};
 use altair_engine::exit_codes::BROKEN;
 use altair_engine::file_changes::timestamp;
 use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_engine::redaction::is_secret;
 
+use super::casters::Casters;
 use super::channel_link::Voice;
 use super::{boot, deadline, ending, guards, hints, queries};
 use crate::zend::child::{self as engine, Cut, memory_peak};
@@ -182,8 +183,8 @@ impl Going {
         queries::report_to(voice, task, run);
         hints::begin();
         self.enter(Phase::Snippet);
-        let ending = self.snippet(run);
-        Ok(self.shut_down(ending, run))
+        let ending = self.snippet(task, run);
+        Ok(self.shut_down(ending))
     }
 
     fn enter(&mut self, phase: Phase) {
@@ -191,7 +192,7 @@ impl Going {
         deadline::note_phase(phase);
     }
 
-    fn snippet(&mut self, run: &SnippetTask) -> Ending {
+    fn snippet(&mut self, task: &Task, run: &SnippetTask) -> Ending {
         let began = Instant::now();
         let returned = engine::run_snippet(&snippet_source(&run.snippet));
         self.report.snippet_us = Some(micros(began));
@@ -202,9 +203,20 @@ impl Going {
         self.enter(Phase::Encode);
         let began = Instant::now();
         let node = ZvalNode::new(&value);
-        let encoded = encode_value(&node, run.shown);
+        let casters = run.casters.as_ref();
+        let mut casters = casters.map(|file| Casters::declared(&task.root, file));
+        let options = Options {
+            limits: run.shown,
+            redact: run.redact,
+            own: casters
+                .as_mut()
+                .map(|own| own as &mut dyn OwnCasters<ZvalNode>),
+            ..Options::default()
+        };
+        let encoded = encode_value(&node, options);
         self.report.encode_us = Some(micros(began));
         drop(node);
+        drop(casters);
         let ending = match encoded {
             Ok(json) => Ending::Returned(json.to_string()),
             Err(_) => cut_short(engine::pending_cut(), run),

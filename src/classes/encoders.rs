@@ -1,14 +1,14 @@
 //! `Altair\Eval\Encoder\ValueEncoder` and `ExceptionEncoder`.
 
 use altair_engine::encode::{
-    ITERABLE_PREVIEW, Limits, MAX_DEPTH, MAX_PREVIOUS_CHAIN, MAX_TRACE_FRAMES, STRING_MAX,
+    ITERABLE_PREVIEW, Key, MAX_DEPTH, MAX_PREVIOUS_CHAIN, MAX_TRACE_FRAMES, Options, STRING_MAX,
     encode_exception, encode_value,
 };
 use ext_php_rs::types::Zval;
 use ext_php_rs::zend::{ExecuteData, ce};
 
 use crate::zend::class::{Class, Param, Slot, Type};
-use crate::zend::node::ZvalNode;
+use crate::zend::node::{ZvalNode, entries};
 use crate::zend::params::{Arg, parse};
 use crate::zend::{Bailout, exception, host, json};
 
@@ -24,7 +24,11 @@ pub fn register() {
         .static_method(
             "encode",
             encode_a_value,
-            vec![Param::required("value", Type::MIXED)],
+            vec![
+                Param::required("value", Type::MIXED),
+                Param::optional("seen", Type::ARRAY, "[]"),
+                Param::optional("depth", Type::INT, "0"),
+            ],
             Type::ARRAY,
         )
         .register(&VALUE);
@@ -42,19 +46,50 @@ fn constant(n: usize) -> i64 {
 
 extern "C" fn encode_a_value(ex: &mut ExecuteData, returned: &mut Zval) {
     host::method(|| {
-        let mut subject = None;
-        parse(ex, 1, &mut [Arg::Value(&mut subject)]);
+        let (mut subject, mut seen, mut depth) = (None, None, 0_i64);
+        let mut args = [
+            Arg::Value(&mut subject),
+            Arg::Array(&mut seen),
+            Arg::Int(&mut depth),
+        ];
+        if !parse(ex, 1, &mut args) {
+            return Ok(());
+        }
         let Some(subject) = subject else {
             return Ok(());
         };
-        match encode_value(&ZvalNode::new(subject), Limits::default()) {
-            Ok(encoded) => *returned = json::to_zval(&encoded)?,
-            // `exit` is a pending exception and continues by itself; a bailout is passed on.
+        let options = Options {
+            seen: seen.map_or_else(Vec::new, ids),
+            depth: usize::try_from(depth.max(0)).unwrap_or(usize::MAX),
+            ..Options::default()
+        };
+        match encode_value(&ZvalNode::new(subject), options) {
+            Ok(encoded) => *returned = json::encoded_to_zval(&encoded)?,
+            // `exit` goes on by itself, a bailout has to be sent on.
             Err(_) if host::has_exception() => {}
             Err(_) => return Err(Bailout),
         }
         Ok(())
     });
+}
+
+/// The ids of the objects in a list: each itself, its id, or its id as a key of `true`.
+fn ids(seen: &Zval) -> Vec<u32> {
+    let Some(seen) = seen.array() else {
+        return Vec::new();
+    };
+    let found = entries(seen, usize::MAX)
+        .into_iter()
+        .filter_map(|(key, value)| {
+            let value = value.value();
+            match (key, value.object(), value.long(), value.bool()) {
+                (_, Some(object), ..) => Some(object.get_id()),
+                (_, _, Some(id), _) => u32::try_from(id).ok(),
+                (Key::Int(id), _, _, Some(true)) => u32::try_from(id).ok(),
+                _ => None,
+            }
+        });
+    found.collect()
 }
 
 extern "C" fn encode_a_throwable(ex: &mut ExecuteData, returned: &mut Zval) {

@@ -249,7 +249,6 @@ fn datum(value: &ZvalNode, depth: usize) -> Result<Datum, String> {
             )
         }
         Shape::Object(object) => return Err(format!("an object ({})", object.class)),
-        Shape::Iterable { class, .. } => return Err(format!("an object ({class})")),
         Shape::Resource(kind) => return Err(format!("a resource ({kind})")),
     })
 }

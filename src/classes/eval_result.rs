@@ -119,7 +119,8 @@ fn fill(object: &mut ZendObject, values: [Zval; 9]) {
 
 /// The result as an object of the class.
 pub fn write(result: &EvalResult) -> Result<Zval, Bailout> {
-    let optional = |value: &Option<Value>| json::to_zval(value.as_ref().unwrap_or(&Value::Null));
+    let optional =
+        |value: &Option<Value>| json::encoded_to_zval(value.as_ref().unwrap_or(&Value::Null));
     let number = |n: u64| int(i64::try_from(n).unwrap_or(i64::MAX));
     let values = [
         optional(&result.result)?,

@@ -31,7 +31,6 @@ pub struct RawPlace {
 pub enum Kind {
     Plain,
     Enum,
-    Date,
     Closure,
     Traversable,
 }
@@ -43,13 +42,14 @@ pub type Each = extern "C" fn(
     index: i64,
     value: *mut zval,
 );
-pub type NameHook =
-    extern "C" fn(context: *mut c_void, name: *const c_char, len: usize, item: *const c_void);
-pub type WarnedHook = extern "C" fn(
-    message: *const zend_string,
-    is_of_snippet: bool,
-    frame: *const c_void,
-    operand: *const zval,
+pub type EachProperty = extern "C" fn(
+    context: *mut c_void,
+    visibility: c_int,
+    hidden_in: *const zend_string,
+    name: *const c_char,
+    len: usize,
+    index: i64,
+    value: *mut zval,
 );
 pub type FatalHook = extern "C" fn(
     out_of_memory: bool,
@@ -176,12 +176,27 @@ unsafe extern "C" {
     pub fn altair_property(object: *mut zend_object, name: *const c_char, len: usize) -> *mut zval;
 
     pub fn altair_entries(array: *mut zend_array, max: usize, each: Each, context: *mut c_void);
-    pub fn altair_public_properties(
+    pub fn altair_slots(
         object: *mut zend_object,
         max: usize,
-        each: Each,
+        each: EachProperty,
         context: *mut c_void,
-    );
+    ) -> usize;
+    pub fn altair_slot(
+        object: *mut zend_object,
+        class_name: *const c_char,
+        class_len: usize,
+        name: *const c_char,
+        len: usize,
+    ) -> *mut zval;
+    pub fn altair_declares(object: *mut zend_object, name: *const c_char, len: usize) -> bool;
+    pub fn altair_is_a(object: *mut zend_object, class_name: *const c_char, len: usize) -> bool;
+    pub fn altair_has_user_method(
+        object: *mut zend_object,
+        name: *const c_char,
+        len: usize,
+    ) -> bool;
+    pub fn altair_laziness(object: *mut zend_object, instance: *mut *mut zend_object) -> c_int;
     pub fn altair_object_kind(object: *mut zend_object) -> Kind;
     pub fn altair_is_countable(object: *mut zend_object) -> bool;
     pub fn altair_array_is_list(array: *mut zend_array) -> bool;
@@ -189,6 +204,17 @@ unsafe extern "C" {
     pub fn altair_enum_backing(object: *mut zend_object) -> *mut zval;
     pub fn altair_closure_place(object: *mut zend_object, place: *mut RawPlace) -> bool;
     pub fn altair_closure_name(object: *mut zend_object) -> *const zend_string;
+    pub fn altair_closure_variable(
+        object: *mut zend_object,
+        name: *const c_char,
+        len: usize,
+    ) -> *mut zval;
+    pub fn altair_closure_parameters(
+        object: *mut zend_object,
+        each: extern "C" fn(context: *mut c_void, text: *const c_char, len: usize),
+        context: *mut c_void,
+    );
+    pub fn altair_stream_length(resource: *mut zval) -> i64;
     pub fn altair_resource_kind(resource: *mut zval) -> *const c_char;
 
     pub fn altair_call_method(
@@ -199,6 +225,15 @@ unsafe extern "C" {
     ) -> bool;
     pub fn altair_has_method(object: *mut zend_object, name: *const c_char, len: usize) -> bool;
     pub fn altair_format_date(object: *mut zend_object, result: *mut zval);
+    pub fn altair_call_built_in(
+        object: *mut zend_object,
+        class_name: *const c_char,
+        name: *const c_char,
+        argument: *const c_char,
+        result: *mut zval,
+    ) -> bool;
+    pub fn altair_xml(object: *mut zend_object, result: *mut zval);
+    pub fn altair_clone(object: *mut zend_object, result: *mut zval) -> bool;
     pub fn altair_iterator(object: *mut zend_object) -> *mut c_void;
     pub fn altair_iterator_step(
         iterator: *mut c_void,

@@ -13,7 +13,25 @@ use super::{Bailout, attempt, ffi};
 ///
 /// [`Bailout`] if PHP's memory ran out.
 pub fn to_zval(value: &Value) -> Result<Zval, Bailout> {
-    attempt(|| ManuallyDrop::new(convert(value))).map(ManuallyDrop::into_inner)
+    attempt(|| ManuallyDrop::new(convert(value, Maps::KeptInJson))).map(ManuallyDrop::into_inner)
+}
+
+/// An encoded value as PHP's: all objects become arrays. [`encode_pretty`] knows which were maps.
+///
+/// # Errors
+///
+/// [`Bailout`] where PHP's memory ran out.
+pub fn encoded_to_zval(value: &Value) -> Result<Zval, Bailout> {
+    attempt(|| ManuallyDrop::new(convert(value, Maps::Arrays))).map(ManuallyDrop::into_inner)
+}
+
+/// What becomes of objects.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Maps {
+    /// Arrays.
+    Arrays,
+    /// Arrays, or a `stdClass` where an array would print as a list.
+    KeptInJson,
 }
 
 /// A PHP string.
@@ -39,7 +57,7 @@ fn make_array(len: usize) -> Zval {
     array
 }
 
-fn convert(value: &Value) -> Zval {
+fn convert(value: &Value, maps: Maps) -> Zval {
     let mut zval = Zval::new();
     match value {
         Value::Null => zval.set_null(),
@@ -53,8 +71,8 @@ fn convert(value: &Value) -> Zval {
         Value::Array(items) => {
             let mut array = make_array(items.len());
             for item in items {
-                let mut item = ManuallyDrop::new(convert(item));
-                // SAFETY: `array` is not shared, and takes ownership of the item.
+                let mut item = ManuallyDrop::new(convert(item, maps));
+                // SAFETY: `array` is an array of its own, which takes the item over.
                 unsafe { ffi::altair_array_push(&raw mut array, &raw mut *item) };
             }
             return array;
@@ -62,7 +80,7 @@ fn convert(value: &Value) -> Zval {
         Value::Object(map) => {
             let mut array = make_array(map.len());
             for (key, item) in map {
-                let mut item = ManuallyDrop::new(convert(item));
+                let mut item = ManuallyDrop::new(convert(item, maps));
                 // SAFETY: as above; the engine copies the key.
                 unsafe {
                     ffi::altair_array_set(
@@ -73,8 +91,10 @@ fn convert(value: &Value) -> Zval {
                     );
                 }
             }
-            // SAFETY: `array` is not shared.
-            unsafe { ffi::altair_keep_as_object(&raw mut array) };
+            if maps == Maps::KeptInJson {
+                // SAFETY: `array` is an array of its own.
+                unsafe { ffi::altair_keep_as_object(&raw mut array) };
+            }
             return array;
         }
     }
@@ -109,8 +129,8 @@ pub fn array(entries: Vec<(&str, Zval)>) -> Result<Zval, Bailout> {
     .map(ManuallyDrop::into_inner)
 }
 
-/// `json_encode` with the flags of an answer: pretty, slashes and Unicode unescaped, invalid UTF-8
-/// replaced, values that cannot be encoded as null; with a final newline.
+/// `json_encode` with the flags of an answer, and the maps of encoded values as objects: pretty, slashes and Unicode as they are, what is not
+/// UTF-8 replaced, what cannot be encoded null; with a final newline.
 ///
 /// # Errors
 ///

@@ -2,17 +2,20 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
 
-use altair_engine::encode::{Key, MAX_ENTRIES, Node, ObjectShape, Shape, Step, Thrown, UserCode};
-use ext_php_rs::ffi::{zend_object, zval};
+use altair_engine::encode::{
+    BuiltIn, ClosureView, Key, Laziness, Node, ObjectKind, ObjectShape, Property, Shape, Step,
+    Thrown, UserCode, Visibility,
+};
+use ext_php_rs::ffi::{zend_object, zend_string, zval};
 use ext_php_rs::types::{ZendHashTable, ZendObject, Zval};
 
-use super::exception::{Exception, class_name, message};
+use super::exception::{Exception, class_name, message, readable};
 use super::ffi::{self, Kind, RawPlace};
 use super::host::{self, Wants};
-use super::object::string_bytes;
+use super::object::{share, string_bytes};
 use super::{Bailout, attempt, attempt_drop, has_bailed, text};
 
 /// A reference to a value.
@@ -119,7 +122,40 @@ fn user_code<T>(call: impl FnOnce() -> T) -> UserCode<T> {
     }
 }
 
-/// The outcome of application code that has returned `value`.
+/// Requires a file of the application's in the global scope: what it returns.
+#[must_use]
+pub fn require(path: &[u8]) -> UserCode<ZvalNode> {
+    let mut value = ManuallyDrop::new(Zval::new());
+    let target = &raw mut *value;
+    // SAFETY: the path is copied; the engine writes the result.
+    let required =
+        user_code(|| unsafe { ffi::altair_require(path.as_ptr().cast(), path.len(), target) });
+    let value = ZvalNode::holding(ManuallyDrop::into_inner(value));
+    match required {
+        UserCode::Gave(()) => UserCode::Gave(value),
+        UserCode::Threw(thrown) => UserCode::Threw(thrown),
+        UserCode::Ended => UserCode::Ended,
+    }
+}
+
+/// Calls a callable with one argument; `None` for what cannot be called.
+#[must_use]
+pub fn call(callable: &ZvalNode, argument: &ZvalNode) -> UserCode<Option<ZvalNode>> {
+    let mut value = ManuallyDrop::new(Zval::new());
+    let target = &raw mut *value;
+    let callable = (&raw const *callable.value()).cast_mut();
+    let argument = (&raw const *argument.value()).cast_mut();
+    // SAFETY: both are held by the caller, and the engine copies the argument; it writes the result.
+    let called = user_code(|| unsafe { ffi::altair_call(callable, 1, argument, target) });
+    let value = ZvalNode::holding(ManuallyDrop::into_inner(value));
+    match called {
+        UserCode::Gave(called) => UserCode::Gave(called.then_some(value)),
+        UserCode::Threw(thrown) => UserCode::Threw(thrown),
+        UserCode::Ended => UserCode::Ended,
+    }
+}
+
+/// What became of code of the application that has come back with `value`.
 fn judge<T>(value: T) -> UserCode<T> {
     match Exception::take() {
         None => UserCode::Gave(value),
@@ -135,7 +171,7 @@ fn judge<T>(value: T) -> UserCode<T> {
 }
 
 impl Node for ZvalNode {
-    fn shape(&self) -> Shape<'_, Self> {
+    fn shape(&self) -> Shape<'_> {
         let value: &Zval = &self.value;
         if value.is_null() {
             Shape::Null
@@ -148,16 +184,13 @@ impl Node for ZvalNode {
         } else if value.is_string() {
             Shape::Bytes(Cow::Borrowed(string_bytes(value)))
         } else if let Some(array) = value.array() {
-            // SAFETY: only reads the array.
-            let is_list = unsafe { ffi::altair_array_is_list((&raw const *array).cast_mut()) };
-            let entries = entries(array, MAX_ENTRIES);
             Shape::Array {
-                is_list,
+                // SAFETY: only reads the array.
+                is_list: unsafe { ffi::altair_array_is_list((&raw const *array).cast_mut()) },
                 count: array.len(),
-                entries: Box::new(entries.into_iter()),
             }
         } else if let Some(object) = value.object() {
-            object_shape(object)
+            Shape::Object(object_shape(object))
         } else if value.is_resource() {
             Shape::Resource(resource_kind(value).unwrap_or_else(|| "closed".to_owned()))
         } else {
@@ -165,31 +198,178 @@ impl Node for ZvalNode {
         }
     }
 
+    fn entries(&self, max: usize) -> Vec<(Key, Self)> {
+        self.value
+            .array()
+            .map_or_else(Vec::new, |array| entries(array, max))
+    }
+
+    fn slots(&self, max: usize) -> (Vec<Property<Self>>, usize) {
+        let mut found = Vec::new();
+        let Some(object) = self.object() else {
+            return (found, 0);
+        };
+        // SAFETY: the object is held by `self`; `found` outlives the call.
+        let count =
+            unsafe { ffi::altair_slots(object, max, collect_slot, (&raw mut found).cast()) };
+        (found, count)
+    }
+
+    fn class_key(&self) -> usize {
+        // SAFETY: the object is held by `self`.
+        self.object()
+            .map_or(0, |object| unsafe { (*object).ce.addr() })
+    }
+
+    fn is_a(&self, class: &str) -> bool {
+        // SAFETY: the object is held by `self`; only its class is read.
+        self.object().is_some_and(|object| unsafe {
+            ffi::altair_is_a(object, class.as_ptr().cast(), class.len())
+        })
+    }
+
+    fn has_user_method(&self, name: &str) -> bool {
+        // SAFETY: as above.
+        self.object().is_some_and(|object| unsafe {
+            ffi::altair_has_user_method(object, name.as_ptr().cast(), name.len())
+        })
+    }
+
+    fn declares(&self, name: &str) -> bool {
+        // SAFETY: as above.
+        self.object().is_some_and(|object| unsafe {
+            ffi::altair_declares(object, name.as_ptr().cast(), name.len())
+        })
+    }
+
+    fn property(&self, class: &str, name: &str) -> Option<Self> {
+        let object = self.object()?;
+        // SAFETY: as above; a slot's value lives as long as the object.
+        unsafe {
+            ffi::altair_slot(
+                object,
+                class.as_ptr().cast(),
+                class.len(),
+                name.as_ptr().cast(),
+                name.len(),
+            )
+            .as_ref()
+        }
+        .map(Self::new)
+    }
+
+    fn built_in(&self, method: BuiltIn) -> Option<Self> {
+        let object = self.object()?;
+        let (class, name, argument) = match method {
+            BuiltIn::ArrayObjectCopy => (c"ArrayObject", c"getarraycopy", None),
+            BuiltIn::ArrayIteratorCopy => (c"ArrayIterator", c"getarraycopy", None),
+            BuiltIn::ObjectStorageInfo => (c"SplObjectStorage", c"__debuginfo", None),
+            BuiltIn::LinkedListInfo => (c"SplDoublyLinkedList", c"__debuginfo", None),
+            BuiltIn::ZoneName => (c"DateTimeZone", c"getname", None),
+            BuiltIn::Interval => (c"DateInterval", c"format", Some(c"%R %y %m %d %h %i %s %f")),
+            BuiltIn::DateZone if self.is_a("DateTime") => (c"DateTime", c"format", Some(c"e")),
+            BuiltIn::DateZone => (c"DateTimeImmutable", c"format", Some(c"e")),
+            BuiltIn::Date | BuiltIn::Xml => {
+                let write = match method {
+                    BuiltIn::Date => ffi::altair_format_date,
+                    _ => ffi::altair_xml,
+                };
+                return made(|to| {
+                    // SAFETY: the object is held by `self`; the built-in methods run no user code.
+                    unsafe { write(object, to) };
+                    true
+                });
+            }
+        };
+        let argument = argument.map_or(std::ptr::null(), CStr::as_ptr);
+        // SAFETY: as above.
+        made(|to| unsafe {
+            ffi::altair_call_built_in(object, class.as_ptr(), name.as_ptr(), argument, to)
+        })
+    }
+
+    fn laziness(&self) -> Laziness<Self> {
+        let Some(object) = self.object() else {
+            return Laziness::Complete;
+        };
+        let mut instance = std::ptr::null_mut();
+        // SAFETY: the object is held by `self`, and holds the instance.
+        unsafe {
+            match ffi::altair_laziness(object, &raw mut instance) {
+                0 => Laziness::Complete,
+                2 if !instance.is_null() => Laziness::Proxy(Self::holding(share(&*instance))),
+                _ => Laziness::Waiting,
+            }
+        }
+    }
+
+    fn closure(&self) -> ClosureView {
+        let Some(object) = self.object() else {
+            return ClosureView::default();
+        };
+        let mut place = RawPlace {
+            file: std::ptr::null(),
+            line: 0,
+        };
+        // SAFETY: a closure's function lives as long as the closure.
+        let display = unsafe {
+            if ffi::altair_closure_place(object, &raw mut place) {
+                format!("{}:{}", text(place.file), place.line)
+            } else {
+                format!("{}()", text(ffi::altair_closure_name(object)))
+            }
+        };
+        let mut parameters: Vec<String> = Vec::new();
+        let to = (&raw mut parameters).cast();
+        // A bailout, for lack of memory, leaves what is there already.
+        // SAFETY: as above; `parameters` outlives the call.
+        attempt_drop(|| unsafe { ffi::altair_closure_parameters(object, collect_text, to) });
+        ClosureView {
+            display,
+            parameters,
+        }
+    }
+
+    fn closure_variable(&self, name: &str) -> Option<Self> {
+        let object = self.object()?;
+        if self.class_key() == 0 || !self.is_a("Closure") {
+            return None;
+        }
+        // SAFETY: the closure is held by `self`, and holds the variable.
+        unsafe { ffi::altair_closure_variable(object, name.as_ptr().cast(), name.len()).as_ref() }
+            .map(Self::new)
+    }
+
+    fn stream_length(&self) -> Option<i64> {
+        if !self.value.is_resource() {
+            return None;
+        }
+        // SAFETY: a resource, which is only asked what it is and for its length.
+        let length = unsafe { ffi::altair_stream_length((&raw const *self.value).cast_mut()) };
+        (length >= 0).then_some(length)
+    }
+
+    fn case(&self) -> Option<String> {
+        // SAFETY: asked of enum cases only, which have their names in their first slots.
+        unsafe { ffi::altair_enum_case(self.object()?).as_ref() }
+            .map(|case| String::from_utf8_lossy(string_bytes(case)).into_owned())
+    }
+
     fn backing(&self) -> Option<Self> {
         // SAFETY: called for enum cases only; the value belongs to the case, which we hold.
         unsafe { ffi::altair_enum_backing(self.object()?).as_ref() }.map(Self::new)
     }
 
-    fn properties(&self) -> UserCode<Vec<(Key, Self)>> {
+    fn debug_info(&self) -> UserCode<Option<Vec<(Key, Self)>>> {
         const DEBUG_INFO: &str = "__debuginfo";
         let Some(object) = self.object() else {
-            return UserCode::Gave(Vec::new());
+            return UserCode::Gave(None);
         };
         // SAFETY: the object is held by `self`.
         let has =
             unsafe { ffi::altair_has_method(object, DEBUG_INFO.as_ptr().cast(), DEBUG_INFO.len()) };
         if !has {
-            let mut found = Vec::new();
-            // SAFETY: as above; `found` outlives the call.
-            unsafe {
-                ffi::altair_public_properties(
-                    object,
-                    MAX_ENTRIES + 1,
-                    collect,
-                    (&raw mut found).cast(),
-                )
-            };
-            return UserCode::Gave(found);
+            return UserCode::Gave(None);
         }
         let mut info = ManuallyDrop::new(Zval::new());
         let target = &raw mut *info;
@@ -199,10 +379,7 @@ impl Node for ZvalNode {
         });
         let info = Self::holding(ManuallyDrop::into_inner(info));
         match called {
-            UserCode::Gave(_) => UserCode::Gave(match info.shape() {
-                Shape::Array { entries, .. } => entries.collect(),
-                _ => Vec::new(),
-            }),
+            UserCode::Gave(_) => UserCode::Gave(Some(info.entries(usize::MAX))),
             UserCode::Threw(thrown) => UserCode::Threw(thrown),
             UserCode::Ended => UserCode::Ended,
         }
@@ -235,6 +412,31 @@ impl Node for ZvalNode {
         };
         judge(step)
     }
+
+    fn copy(&self) -> UserCode<Self> {
+        let Some(object) = self.object() else {
+            return UserCode::Gave(Self::new(&self.value));
+        };
+        let mut copy = ManuallyDrop::new(Zval::new());
+        let target = &raw mut *copy;
+        // SAFETY: the object is held by `self`; the engine writes the result.
+        let cloned = user_code(|| unsafe { ffi::altair_clone(object, target) });
+        let copy = Self::holding(ManuallyDrop::into_inner(copy));
+        match cloned {
+            UserCode::Gave(_) => UserCode::Gave(copy),
+            UserCode::Threw(thrown) => UserCode::Threw(thrown),
+            UserCode::Ended => UserCode::Ended,
+        }
+    }
+}
+
+/// What a built-in method writes, unless it throws or has nothing to write.
+fn made(call: impl FnOnce(*mut Zval) -> bool) -> Option<ZvalNode> {
+    let mut value = ManuallyDrop::new(Zval::new());
+    let target = &raw mut *value;
+    let called = user_code(|| call(target));
+    let value = ZvalNode::holding(ManuallyDrop::into_inner(value));
+    matches!(called, UserCode::Gave(true)).then_some(value)
 }
 
 fn resource_kind(resource: &Zval) -> Option<String> {
@@ -282,53 +484,54 @@ extern "C" fn collect(
     }
 }
 
-fn object_shape(object: &ZendObject) -> Shape<'static, ZvalNode> {
-    let pointer = (&raw const *object).cast_mut();
-    let mut shape = ObjectShape {
-        class: class_name(object),
-        id: object.get_id(),
-        ..Default::default()
-    };
-    // SAFETY: the object is borrowed; these only read.
-    match unsafe { ffi::altair_object_kind(pointer) } {
-        Kind::Plain => {}
-        Kind::Traversable => {
-            return Shape::Iterable {
-                class: shape.class,
-                id: shape.id,
-            };
-        }
-        Kind::Enum => {
-            // SAFETY: an enum case has its name in its first slot.
-            shape.case = unsafe { ffi::altair_enum_case(pointer).as_ref() }
-                .map(|case| String::from_utf8_lossy(string_bytes(case)).into_owned());
-        }
-        Kind::Date => shape.display = date(pointer),
-        Kind::Closure => {
-            let mut place = RawPlace {
-                file: std::ptr::null(),
-                line: 0,
-            };
-            // SAFETY: a closure's function lives as long as the closure.
-            shape.display = Some(unsafe {
-                if ffi::altair_closure_place(pointer, &raw mut place) {
-                    format!("{}:{}", text(place.file), place.line)
-                } else {
-                    format!("{}()", text(ffi::altair_closure_name(pointer)))
-                }
-            });
-        }
+extern "C" fn collect_slot(
+    context: *mut c_void,
+    visibility: c_int,
+    hidden_in: *const zend_string,
+    name: *const c_char,
+    len: usize,
+    index: i64,
+    value: *mut zval,
+) {
+    // SAFETY: `context` is the vector of the caller; the rest belongs to the object or its class.
+    unsafe {
+        let found = &mut *context.cast::<Vec<Property<ZvalNode>>>();
+        found.push(Property {
+            visibility: match visibility {
+                0 => Visibility::Public,
+                1 => Visibility::Protected,
+                _ => Visibility::Private,
+            },
+            hidden_in: (!hidden_in.is_null()).then(|| readable(text(hidden_in))),
+            name: match name.is_null() {
+                true => Key::Int(index),
+                false => Key::Bytes(std::slice::from_raw_parts(name.cast::<u8>(), len).to_vec()),
+            },
+            value: value.as_ref().map(ZvalNode::new),
+        });
     }
-    Shape::Object(shape)
 }
 
-/// The date as RFC 3339; `None` if it was never constructed.
-fn date(object: *mut zend_object) -> Option<String> {
-    let mut shown = ManuallyDrop::new(Zval::new());
-    let target = &raw mut *shown;
-    // SAFETY: the object is borrowed by the caller; the built-in method runs no user code.
-    let formatted = user_code(|| unsafe { ffi::altair_format_date(object, target) });
-    let shown = ManuallyDrop::into_inner(shown);
-    matches!(formatted, UserCode::Gave(()))
-        .then(|| String::from_utf8_lossy(string_bytes(&shown)).into_owned())
+extern "C" fn collect_text(context: *mut c_void, text: *const c_char, len: usize) {
+    // SAFETY: `context` is the vector of the caller, the text is alive for the time of the call.
+    unsafe {
+        let found = &mut *context.cast::<Vec<String>>();
+        let text = std::slice::from_raw_parts(text.cast::<u8>(), len);
+        found.push(String::from_utf8_lossy(text).into_owned());
+    }
+}
+
+fn object_shape(object: &ZendObject) -> ObjectShape {
+    let pointer = (&raw const *object).cast_mut();
+    ObjectShape {
+        class: class_name(object),
+        id: object.get_id(),
+        // SAFETY: the object is borrowed; its class is read.
+        kind: match unsafe { ffi::altair_object_kind(pointer) } {
+            Kind::Plain => ObjectKind::Plain,
+            Kind::Enum => ObjectKind::Enum,
+            Kind::Closure => ObjectKind::Closure,
+            Kind::Traversable => ObjectKind::Traversable,
+        },
+    }
 }

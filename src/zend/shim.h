@@ -85,10 +85,25 @@ zval *altair_property(zend_object *object, const char *name, size_t len);
 typedef void (*altair_each)(void *context, const char *key, size_t len, zend_long index, zval *value);
 /* The first `max` entries of an array. */
 void altair_entries(zend_array *array, size_t max, altair_each each, void *context);
-/* The first `max` public properties of an object. */
-void altair_public_properties(zend_object *object, size_t max, altair_each each, void *context);
-/* The kinds of object that an encoder distinguishes. */
-enum altair_kind { ALTAIR_PLAIN, ALTAIR_ENUM, ALTAIR_DATE, ALTAIR_CLOSURE, ALTAIR_TRAVERSABLE };
+/* A property in its slot. `visibility`: 0 public, 1 protected, 2 private. `hidden_in`: the class that declares
+ * a private one that a class below hides, else NULL. `name` is NULL for an integer. `value` is NULL for a typed
+ * one that is not initialised. */
+typedef void (*altair_each_property)(void *context, int visibility, const zend_string *hidden_in, const char *name,
+	size_t len, zend_long index, zval *value);
+/* The first `max` properties of an object, straight from the slots; how many there are. */
+size_t altair_slots(zend_object *object, size_t max, altair_each_property each, void *context);
+/* A property by its name, as declared by the nearest class or, if `class_len` is not 0, by the named one; NULL where
+ * there is none or it has no value. */
+zval *altair_slot(zend_object *object, const char *class_name, size_t class_len, const char *name, size_t len);
+bool altair_declares(zend_object *object, const char *name, size_t len);
+/* Whether an object is of a class of this name. Loads none. */
+bool altair_is_a(zend_object *object, const char *class_name, size_t len);
+/* Whether its class has this method (lower case), written in PHP. */
+bool altair_has_user_method(zend_object *object, const char *name, size_t len);
+/* Whether the engine itself holds the object back: 0 no, 1 not initialised, 2 a proxy of `*instance`. */
+int altair_laziness(zend_object *object, zend_object **instance);
+/* The kinds of object that an encoder treats each in its own way. */
+enum altair_kind { ALTAIR_PLAIN, ALTAIR_ENUM, ALTAIR_CLOSURE, ALTAIR_TRAVERSABLE };
 enum altair_kind altair_object_kind(zend_object *object);
 bool altair_is_countable(zend_object *object);
 bool altair_array_is_list(zend_array *array);
@@ -97,8 +112,12 @@ zval *altair_enum_backing(zend_object *object); /* NULL for a pure enum */
 /* Where a closure is declared. False for a closure of a built-in function. */
 bool altair_closure_place(zend_object *object, altair_place *place);
 const zend_string *altair_closure_name(zend_object *object);
-/* The kind of a resource. NULL if it is closed. */
+/* A variable that a closure has used; NULL for none. */
+zval *altair_closure_variable(zend_object *object, const char *name, size_t len);
+/* The kind of a resource; NULL for one that is closed. */
 const char *altair_resource_kind(zval *resource);
+/* The bytes of a stream of memory or of a file; -1 for any other resource. */
+zend_long altair_stream_length(zval *resource);
 
 /* ---- reading values by running code: can bail out ---- */
 
@@ -107,6 +126,17 @@ bool altair_call_method(zend_object *object, const char *name, size_t len, zval 
 bool altair_has_method(zend_object *object, const char *name, size_t len);
 /* The date as RFC 3339, from the method of the built-in class. */
 void altair_format_date(zend_object *object, zval *result);
+/* Calls the method of the built-in class `class_name` itself, whatever a class below has in its place, with a text
+ * as argument unless that is NULL. False where there is none. */
+bool altair_call_built_in(
+	zend_object *object, const char *class_name, const char *name, const char *argument, zval *result);
+/* The XML of a SimpleXMLElement or of a node of a DOM. */
+void altair_xml(zend_object *object, zval *result);
+/* A clone; false where it cannot be cloned. */
+bool altair_clone(zend_object *object, zval *result);
+/* Calls back with each parameter of a closure as it is written. */
+void altair_closure_parameters(
+	zend_object *object, void (*each)(void *context, const char *text, size_t len), void *context);
 
 /* An iteration. `key` and `value` receive copies. Returns 1 for an item, 0 at the end, -1 when an
  * exception was thrown. */
@@ -121,10 +151,11 @@ void altair_make_array(zval *value, uint32_t size);
 /* Both take ownership of the item. A numeric key becomes an integer, as in PHP. */
 void altair_array_push(zval *array, zval *item);
 void altair_array_set(zval *array, const char *key, size_t len, zval *item);
-/* Turns an array that json_encode() would print as a list into a stdClass. */
+/* Turns an array that json_encode() would print as a list into a stdClass; leaves all else. */
 void altair_keep_as_object(zval *array);
 
-/* json_encode(), pretty, with a final newline. Can throw (a JsonSerializable may). */
+/* json_encode(), pretty, with a final newline; what is a map in an encoded value is an object, also where it is
+ * empty. Can throw (a JsonSerializable may). */
 void altair_json_encode(zval *value, zval *text);
 
 /* ---- exceptions ---- */

@@ -130,6 +130,66 @@ final class Library
         ];
     }
 
+    /**
+     * The files of an application with two entities of Doctrine's ORM: an author with five private fields and a lazy
+     * collection of books, in a database of its own that is in memory. `em()` is its entity manager.
+     *
+     * @return array<string, string>
+     */
+    public static function doctrine(): array
+    {
+        return [
+            'vendor/autoload.php' => self::autoloading('Doctrine/ORM', 'Symfony/Component/Cache')
+                . 'require __DIR__ . "/../em.php";',
+            'vendor/composer/InstalledVersions.php' => self::INSTALLED,
+            'src/Author.php' => '<?php namespace App; use Doctrine\ORM\Mapping as ORM;
+                #[ORM\Entity] class Author {
+                    #[ORM\Id, ORM\Column, ORM\GeneratedValue] private ?int $id = null;
+                    #[ORM\Column] private string $name = "a default, which would lie";
+                    #[ORM\Column] private int $age = 36;
+                    #[ORM\Column] private string $password = "s3cret";
+                    #[ORM\Column(type: "datetime_immutable")] private \DateTimeImmutable $born;
+                    #[ORM\OneToMany(targetEntity: Book::class, mappedBy: "author")] private $books;
+                    function __construct(string $name) {
+                        $this->name = $name;
+                        $this->born = new \DateTimeImmutable("1815-12-10 UTC");
+                        $this->books = new \Doctrine\Common\Collections\ArrayCollection();
+                    }
+                    function name() { return $this->name; }
+                    function books() { return $this->books; }
+                }',
+            'src/Book.php' => '<?php namespace App; use Doctrine\ORM\Mapping as ORM;
+                #[ORM\Entity] class Book {
+                    #[ORM\Id, ORM\Column, ORM\GeneratedValue] private ?int $id = null;
+                    #[ORM\Column] private string $title;
+                    #[ORM\ManyToOne(targetEntity: Author::class, inversedBy: "books")] private $author;
+                    function __construct(string $title, Author $author) {
+                        $this->title = $title;
+                        $this->author = $author;
+                    }
+                    function author() { return $this->author; }
+                }',
+            'em.php' => '<?php
+                use App\{Author, Book};
+                use Doctrine\{DBAL\DriverManager, ORM\EntityManager, ORM\ORMSetup, ORM\Tools\SchemaTool};
+                function em(): EntityManager {
+                    static $em = null;
+                    if ($em === null) {
+                        $config = ORMSetup::createAttributeMetadataConfiguration([], true, sys_get_temp_dir());
+                        $database = DriverManager::getConnection(["driver" => "pdo_sqlite", "memory" => true]);
+                        $em = new EntityManager($database, $config);
+                        $classes = array_map([$em, "getClassMetadata"], [Author::class, Book::class]);
+                        (new SchemaTool($em))->createSchema($classes);
+                        $em->persist($ada = new Author("Ada"));
+                        $em->persist(new Book("Notes", $ada));
+                        $em->flush();
+                        $em->clear();
+                    }
+                    return $em;
+                }',
+        ];
+    }
+
     private static function autoloading(string ...$libraries): string
     {
         $require = static fn (string $library): string => 'require_once '

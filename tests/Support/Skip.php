@@ -26,6 +26,9 @@ enum Skip
     /** Something is missing that `make setup` installs; ALTAIR_TEST_INCOMPLETE=1 does without. */
     case NotInstalled;
 
+    /** It is about what a later PHP has. */
+    case OlderPhp;
+
     /** Leaves the test out, or fails it where it should have run. */
     public function because(string $why): never
     {
@@ -33,6 +36,7 @@ enum Skip
             self::NeedsRoot => posix_geteuid() !== 0,
             self::NeedsUser => posix_geteuid() === 0,
             self::LacksKernel => true,
+            self::OlderPhp => PHP_VERSION_ID < 80400,
             self::ChangesMachine => getenv('ALTAIR_TEST_MACHINE') !== '1',
             self::NotInstalled => getenv('ALTAIR_TEST_INCOMPLETE') === '1',
         };

@@ -143,7 +143,7 @@ final class EvaluatesSnippetsTest extends TestCase
         yield 'another type' => [1.0, '1', 'int = 1'];
         yield 'an object' => [[], 'new ArrayObject()', 'cannot be compared', 'ArrayObject'];
         yield 'an object within' => [[], '["a" => [new stdClass()]]', "at ['a'][0] it is object stdClass"];
-        yield 'too deep' => [[], '[[[[[1]]]]]', 'at [0][0][0][0] it is array, and was cut'];
+        yield 'too deep' => [[], '[[[[[1]]]]]', 'at [0][0][0] it is array, and was cut'];
         yield 'too long' => ['x', 'str_repeat("x", 20000)', 'it is string, and was cut'];
         yield 'an exception' => [
             1,

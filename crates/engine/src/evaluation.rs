@@ -284,6 +284,8 @@ impl Evaluation {
             queries: self.request.tells_queries(),
             arguments: self.request.arguments.clone(),
             shown: self.request.value_limits(),
+            redact: self.request.redact,
+            casters: self.known.services.casters.clone(),
         });
         let task = context.task(secret, child.private_root, restrictions, watched, work);
         channel::encode_task(&task).map_err(|e| not_started(&e))

@@ -36,7 +36,7 @@ impl Printer<'_> {
     fn children(&self, out: &mut String, value: &Value, level: usize) {
         let shown = match value.get("type").and_then(Value::as_str) {
             Some("array") => self.entries(out, value.get("value"), level),
-            Some("object") => self.entries(out, value.get("properties"), level),
+            Some("object") => self.properties(out, value, level),
             Some("iterable") => self.preview(out, value, level),
             _ => 0,
         };
@@ -50,6 +50,27 @@ impl Printer<'_> {
         if let Some(rest) = rest(value, shown) {
             line(out, level, &self.theme.dim(&rest));
         }
+    }
+
+    /// Prints the properties of an object: protected ones with `#`, private ones with `-`. What says
+    /// itself in one line needs none.
+    fn properties(&self, out: &mut String, value: &Value, level: usize) -> usize {
+        if value.get("display").is_some() {
+            return 0;
+        }
+        let mut number = 0;
+        for (kind, mark) in [("properties", ""), ("protected", "#"), ("private", "-")] {
+            match value.get(kind) {
+                Some(Value::Object(map)) => {
+                    for (name, item) in map {
+                        self.entry(out, &format!("{mark}{}", property(name)), item, level);
+                    }
+                    number += map.len();
+                }
+                other => number += self.entries(out, other, level),
+            }
+        }
+        number
     }
 
     /// Prints a list or a map of encoded values; returns their number.
@@ -89,7 +110,13 @@ impl Printer<'_> {
     fn preview_key(&self, key_of_item: &Value) -> String {
         match key_of_item {
             Value::String(text) => key(text),
-            Value::Object(_) => describe(key_of_item, self.referenced),
+            // As an array's key would be shown.
+            Value::Object(map) => match (map.get("type").and_then(Value::as_str), map.get("value"))
+            {
+                (Some("string"), Some(Value::String(text))) if map.len() == 2 => key(text),
+                (Some("int" | "float" | "bool" | "null"), Some(plain)) => scalar(plain),
+                _ => describe(key_of_item, self.referenced),
+            },
             plain => scalar(plain),
         }
     }
@@ -108,17 +135,26 @@ impl Printer<'_> {
 /// The note on what is missing below a value of which `shown` entries were printed.
 fn rest(value: &Value, shown: usize) -> Option<String> {
     if value.get("exhausted") == Some(&Value::Bool(false)) && value.get("error").is_none() {
-        return Some("… and more".into());
+        return Some(format!("… and more{}", hint(value)));
     }
     if !is_truncated(value) || shown == 0 {
         return None;
     }
     let count = value.get("count").and_then(Value::as_u64);
     let left = count.and_then(|count| count.checked_sub(u64::try_from(shown).ok()?));
-    Some(match left {
+    let rest = match left {
         Some(left) if left > 0 => format!("… and {left} more"),
         _ => "… and more".into(),
-    })
+    };
+    Some(format!("{rest}{}", hint(value)))
+}
+
+/// What would show more, behind what says that there is more.
+fn hint(value: &Value) -> String {
+    match value.get("hint").and_then(Value::as_str) {
+        Some(hint) => format!(" ({})", escape::line(hint)),
+        None => String::new(),
+    }
 }
 
 fn is_truncated(value: &Value) -> bool {
@@ -127,7 +163,7 @@ fn is_truncated(value: &Value) -> bool {
 
 /// Whether any content of a container is printed below it.
 fn has_children(value: &Value) -> bool {
-    ["value", "properties", "preview"]
+    ["value", "properties", "protected", "private", "preview"]
         .iter()
         .any(|name| match value.get(name) {
             Some(Value::Array(list)) => !list.is_empty(),
@@ -147,10 +183,11 @@ fn describe(value: &Value, referenced: &HashSet<String>) -> String {
             .iter()
             .all(|name| value.get(name).is_none())
     {
-        return format!("{} (truncated)", escape::line(kind));
+        return format!("{}{}", escape::line(kind), cut(value));
     }
     let text = match kind {
         "null" => "null".into(),
+        "uninitialized" => "uninitialized".into(),
         "bool" | "int" | "float" => format!("{kind} = {}", escape::line(&field(value, "value"))),
         "string" => return string(value),
         "array" => format!("array({})", escape::line(&field(value, "count"))),
@@ -171,21 +208,42 @@ fn describe(value: &Value, referenced: &HashSet<String>) -> String {
         ),
         _ => escape::line(&value.to_string()),
     };
+    let lazy = match value.get("lazy") {
+        Some(Value::Bool(true)) => " (lazy)",
+        _ => "",
+    };
     if is_truncated(value) && !has_children(value) {
-        format!("{text} (truncated)")
+        format!("{text}{lazy}{}", cut(value))
     } else {
-        text
+        format!("{text}{lazy}")
+    }
+}
+
+/// `(truncated)`, or with what would show more.
+fn cut(value: &Value) -> String {
+    match value.get("hint").and_then(Value::as_str) {
+        Some(hint) => format!(" (truncated; {})", escape::line(hint)),
+        None => " (truncated)".into(),
     }
 }
 
 fn string(value: &Value) -> String {
+    if value.get("hidden") == Some(&Value::Bool(true)) {
+        return "string (hidden)".into();
+    }
     let encoding = match value.get("encoding") {
         Some(_) => format!(" ({})", escape::line(&field(value, "encoding"))),
         None => String::new(),
     };
     // The length is given if the text does not show it: cut, or encoded.
     let length = match value.get("length") {
-        Some(_) => format!(" ({} bytes)", escape::line(&field(value, "length"))),
+        Some(_) => {
+            let length = escape::line(&field(value, "length"));
+            match value.get("hint").and_then(Value::as_str) {
+                Some(hint) => format!(" ({length} bytes; {})", escape::line(hint)),
+                None => format!(" ({length} bytes)"),
+            }
+        }
         None => String::new(),
     };
     format!(
@@ -216,7 +274,16 @@ fn object(value: &Value, referenced: &HashSet<String>) -> String {
         text.push_str(&format!(" #{}", escape::line(&id)));
     }
     if value.get("display").is_some() {
-        text.push_str(&format!(" ({})", escape::line(&field(value, "display"))));
+        let mut display = field(value, "display");
+        if let Some(Value::Array(parameters)) = value.get("parameters") {
+            let parameters = parameters.iter().filter_map(Value::as_str);
+            let parameters = parameters.collect::<Vec<_>>().join(", ");
+            display = format!("fn ({parameters}) {display}");
+        }
+        if value.get("zone").is_some() {
+            display.push_str(&format!(" {}", field(value, "zone")));
+        }
+        text.push_str(&format!(" ({})", escape::line(&display)));
     }
     text
 }
@@ -235,6 +302,16 @@ fn key(name: &str) -> String {
         name.into()
     } else {
         escape::quoted(name)
+    }
+}
+
+/// The name of a property: as a key, with the class that declares it where another hides it.
+fn property(name: &str) -> String {
+    match name.rsplit_once("::") {
+        Some((class, name)) if !class.is_empty() => {
+            format!("{}::{}", escape::line(class), key(name))
+        }
+        _ => key(name),
     }
 }
 

@@ -41,6 +41,7 @@ pub struct Task {
 }
 
 /// What a child is for.
+#[allow(clippy::large_enum_variant)] // one is made for each child
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Work {
     /// One snippet.
@@ -68,6 +69,11 @@ pub struct SnippetTask {
     pub arguments: Arguments,
     /// How much of its value is shown.
     pub shown: ValueLimits,
+    /// Whether values under secret names, and those that a model hides, are hidden.
+    pub redact: bool,
+    /// The file by which the application shows its objects, relative to the root; `Err` says why it
+    /// cannot be used.
+    pub casters: Option<Result<String, String>>,
 }
 
 /// The task of a template.

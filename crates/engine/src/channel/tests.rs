@@ -37,6 +37,8 @@ fn task(snippet: Vec<u8>) -> Task {
             )])
             .unwrap(),
             shown: encode::Limits::default(),
+            redact: true,
+            casters: Some(Ok("casters.php".into())),
         }),
     }
 }

@@ -40,5 +40,8 @@ impl Default for Limits {
 
 /// Bytes of a class name, display text or message inside a value that are shown.
 pub(super) const LABEL_MAX: usize = 1_000;
-/// Bytes that every container reserves for its own marks (`truncated`, `exhausted`, brackets).
-pub(super) const MARKS: usize = 64;
+/// Bytes that every container reserves for its own marks (`truncated`, `hint`, `exhausted`, brackets)
+/// and gives back when it is finished.
+pub(super) const MARKS: usize = 128;
+/// Values that are looked at, in one encoding, to say which depth would show all of what was cut.
+pub(super) const LOOKED_AHEAD: usize = 500;

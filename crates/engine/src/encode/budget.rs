@@ -22,6 +22,11 @@ impl Budget {
         }
     }
 
+    /// Gives back bytes that were taken and not used.
+    pub(super) fn give(&mut self, bytes: usize) {
+        self.0 += bytes;
+    }
+
     pub(super) fn left(&self) -> usize {
         self.0
     }

@@ -6,7 +6,9 @@
 
 mod bounds;
 mod budget;
+mod casters;
 mod exception;
+mod hints;
 mod node;
 mod read;
 mod value;
@@ -16,10 +18,13 @@ pub use exception::{
     Code, ExceptionView, Frame, MAX_PREVIOUS_CHAIN, MAX_TRACE_FRAMES, Previous, encode_exception,
     format_frames,
 };
-pub use node::{Ended, Key, Node, ObjectShape, Shape, Step, Thrown, UserCode};
+pub use node::{
+    BuiltIn, ClosureView, Ended, Key, Laziness, Node, ObjectKind, ObjectShape, OwnCasters,
+    Property, Shape, Step, Thrown, UserCode, Visibility,
+};
 pub(crate) use read::read_bounded;
 pub use read::{EXCEPTION_MAX_BYTES, read_exception, read_value};
-pub use value::encode_value;
+pub use value::{Options, encode_value};
 
 /// Appended to a text that was cut.
 pub const TRUNCATED: &str = "...(truncated)";

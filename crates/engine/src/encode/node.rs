@@ -22,6 +22,17 @@ pub enum UserCode<T> {
     Ended,
 }
 
+impl<T> UserCode<T> {
+    /// Its value, or what it threw.
+    pub(super) fn result(self) -> Result<Result<T, Thrown>, Ended> {
+        match self {
+            Self::Gave(value) => Ok(Ok(value)),
+            Self::Threw(thrown) => Ok(Err(thrown)),
+            Self::Ended => Err(Ended),
+        }
+    }
+}
+
 /// An exception thrown by application code while a value was inspected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thrown {
@@ -47,6 +58,20 @@ impl Key {
             Key::Bytes(bytes) => shorten(&String::from_utf8_lossy(bytes), LABEL_MAX),
         }
     }
+
+    /// The bytes of a key that is not UTF-8, so that its text is not the key.
+    pub(super) fn unprintable(&self) -> Option<&[u8]> {
+        match self {
+            Key::Bytes(bytes) if std::str::from_utf8(bytes).is_err() => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+impl From<&str> for Key {
+    fn from(name: &str) -> Self {
+        Self::Bytes(name.as_bytes().to_vec())
+    }
 }
 
 /// One step of an iteration.
@@ -59,7 +84,7 @@ pub enum Step<N> {
 }
 
 /// What a value is.
-pub enum Shape<'a, N: Node> {
+pub enum Shape<'a> {
     /// `null`.
     Null,
     /// A boolean.
@@ -76,18 +101,9 @@ pub enum Shape<'a, N: Node> {
         is_list: bool,
         /// How many entries it has.
         count: usize,
-        /// The entries, in order.
-        entries: Box<dyn Iterator<Item = (Key, N)> + 'a>,
     },
-    /// An object that is not a `Traversable`.
+    /// An object.
     Object(ObjectShape),
-    /// A `Traversable`.
-    Iterable {
-        /// Its class.
-        class: String,
-        /// Its id while the process lives.
-        id: u32,
-    },
     /// A resource, by its kind.
     Resource(String),
 }
@@ -99,22 +115,143 @@ pub struct ObjectShape {
     pub class: String,
     /// Its id while the process lives.
     pub id: u32,
-    /// A one-line description: a date, a closure's place.
-    pub display: Option<String>,
-    /// The name of an enum's case.
-    pub case: Option<String>,
+    /// What the language makes of it.
+    pub kind: ObjectKind,
+}
+
+/// What the language itself makes of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ObjectKind {
+    /// Nothing special.
+    #[default]
+    Plain,
+    /// A case of an enum.
+    Enum,
+    /// A `Closure`.
+    Closure,
+    /// A `Traversable`.
+    Traversable,
+}
+
+/// Who sees a property.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Visibility {
+    /// Everyone.
+    Public,
+    /// Its class and those below.
+    Protected,
+    /// Its class.
+    Private,
+}
+
+/// A property as it stands in an object's slots.
+#[derive(Debug, Clone)]
+pub struct Property<N> {
+    /// Who sees it.
+    pub visibility: Visibility,
+    /// The class that declares it, if it is private and hidden by a class below.
+    pub hidden_in: Option<String>,
+    /// Its name.
+    pub name: Key,
+    /// Its value; `None` for one that is typed and has none yet.
+    pub value: Option<N>,
+}
+
+/// A closure's own description.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClosureView {
+    /// Where it is written, or what it calls.
+    pub display: String,
+    /// Its parameters as they are written.
+    pub parameters: Vec<String>,
+}
+
+/// How far the engine has made an object of its own lazy kind (PHP 8.4).
+#[derive(Debug)]
+pub enum Laziness<N> {
+    /// It is complete, as almost all are.
+    Complete,
+    /// It is not initialised.
+    Waiting,
+    /// It is a proxy that is initialised: what it stands for.
+    Proxy(N),
+}
+
+/// A method of a class that is built into PHP: its own, whatever a class below has in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuiltIn {
+    /// `ArrayObject::getArrayCopy()`.
+    ArrayObjectCopy,
+    /// `ArrayIterator::getArrayCopy()`.
+    ArrayIteratorCopy,
+    /// `SplObjectStorage::__debugInfo()`.
+    ObjectStorageInfo,
+    /// `SplDoublyLinkedList::__debugInfo()`.
+    LinkedListInfo,
+    /// `DateTimeInterface::format()`, as RFC 3339.
+    Date,
+    /// `DateTimeInterface::format("e")`: the name of its time zone.
+    DateZone,
+    /// `DateTimeZone::getName()`.
+    ZoneName,
+    /// `DateInterval::format()` with every field, separated by blanks.
+    Interval,
+    /// The XML of a `SimpleXMLElement` or a DOM node.
+    Xml,
 }
 
 /// A value that can be inspected.
+///
+/// Only [`Node::debug_info`], [`Node::size_hint`], [`Node::step`] and [`Node::copy`] run code of the
+/// application; everything else reads.
 pub trait Node: Sized {
-    /// The value's shape. Runs no code of the application.
-    fn shape(&self) -> Shape<'_, Self>;
+    /// The value's shape.
+    fn shape(&self) -> Shape<'_>;
+    /// The first `max` entries of an array, in order.
+    fn entries(&self, max: usize) -> Vec<(Key, Self)>;
+    /// The first `max` properties of an object straight from its slots, and how many there are.
+    fn slots(&self, max: usize) -> (Vec<Property<Self>>, usize);
+
+    /// A number that objects of one class have in common, and no others.
+    fn class_key(&self) -> usize;
+    /// Whether an object is of this class, or one below. Loads no class.
+    fn is_a(&self, class: &str) -> bool;
+    /// Whether its class has this method, written in PHP.
+    fn has_user_method(&self, name: &str) -> bool;
+    /// Whether its class has a property of this name, not static.
+    fn declares(&self, name: &str) -> bool;
+    /// The value of a property, as declared by `class` or, if that is empty, by the nearest class
+    /// that has one of this name.
+    fn property(&self, class: &str, name: &str) -> Option<Self>;
+    /// The result of a built-in method, unless it threw.
+    fn built_in(&self, method: BuiltIn) -> Option<Self>;
+    /// Whether the engine itself holds the object back.
+    fn laziness(&self) -> Laziness<Self>;
+    /// What a closure is.
+    fn closure(&self) -> ClosureView;
+    /// A variable that a closure has used.
+    fn closure_variable(&self, name: &str) -> Option<Self>;
+    /// The bytes behind a resource that is a stream of memory or a file.
+    fn stream_length(&self) -> Option<i64>;
+    /// The name of an enum's case.
+    fn case(&self) -> Option<String>;
     /// The backing value of a backed enum's case.
     fn backing(&self) -> Option<Self>;
-    /// An object's properties, from `__debugInfo` or its public properties.
-    fn properties(&self) -> UserCode<Vec<(Key, Self)>>;
+
+    /// What `__debugInfo` gives; `None` for an object without one.
+    fn debug_info(&self) -> UserCode<Option<Vec<(Key, Self)>>>;
     /// `count()` of a `Countable`, `None` for other objects.
     fn size_hint(&self) -> UserCode<Option<i64>>;
     /// Starts an iteration (`first`) or continues it, and returns the current item.
     fn step(&self, first: bool) -> UserCode<Step<Self>>;
+    /// A clone of an object.
+    fn copy(&self) -> UserCode<Self>;
+}
+
+/// Shows objects as an application itself wants them shown.
+pub trait OwnCasters<N> {
+    /// The fields of an object; `None` for a class that it says nothing of.
+    fn cast(&mut self, object: &N) -> UserCode<Option<Vec<(Key, N)>>>;
+    /// Why it cannot show anything; once, at the first object.
+    fn trouble(&mut self) -> UserCode<Option<Thrown>>;
 }

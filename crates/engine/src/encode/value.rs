@@ -2,8 +2,11 @@
 
 mod array;
 mod iterable;
+mod map;
 mod object;
 mod scalar;
+
+use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
@@ -11,37 +14,89 @@ use scalar::float;
 
 use super::bounds::{LABEL_MAX, Limits, MARKS, VALUE_MAX_BYTES};
 use super::budget::{Budget, text_cost, value_cost};
-use super::node::{Ended, Node, Shape, Thrown};
+use super::casters::Form;
+use super::hints::{LESS, LookAhead};
+use super::node::{Ended, Node, OwnCasters, Shape, Thrown};
 use super::shorten;
 
-/// Encodes a value within `limits` and [`VALUE_MAX_BYTES`].
+/// How a value is encoded.
+pub struct Options<'a, N> {
+    /// How much of it is shown.
+    pub limits: Limits,
+    /// Whether values under secret names, and those that a model hides, are hidden.
+    pub redact: bool,
+    /// Whether generators, cursors and other iterators of the application advance.
+    pub advance: bool,
+    /// Objects that enclose the value, by their ids.
+    pub seen: Vec<u32>,
+    /// How deep the value is in something else.
+    pub depth: usize,
+    /// How the application wants its objects shown.
+    pub own: Option<&'a mut dyn OwnCasters<N>>,
+}
+
+impl<N> Default for Options<'_, N> {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            redact: true,
+            advance: true,
+            seen: Vec::new(),
+            depth: 0,
+            own: None,
+        }
+    }
+}
+
+/// Encodes a value within its limits and [`VALUE_MAX_BYTES`].
 ///
 /// # Errors
 ///
 /// [`Ended`] when the application's code ended the run meanwhile.
-pub fn encode_value<N: Node>(node: &N, limits: Limits) -> Result<Value, Ended> {
+pub fn encode_value<N: Node>(node: &N, options: Options<'_, N>) -> Result<Value, Ended> {
+    let Options {
+        limits,
+        redact,
+        advance,
+        seen,
+        depth,
+        own,
+    } = options;
     Encoder {
         limits,
+        redact,
+        advance,
         budget: Budget::new(VALUE_MAX_BYTES - MARKS),
-        path: Vec::new(),
+        ahead: LookAhead::new(),
+        path: seen,
+        guarded: 0,
+        forms: HashMap::new(),
+        asked: own.is_none(),
+        own,
     }
-    .value(node)
+    .at(node, depth)
 }
 
-struct Encoder {
+struct Encoder<'a, N> {
     limits: Limits,
+    redact: bool,
+    advance: bool,
     budget: Budget,
+    ahead: LookAhead,
     /// The ids of the objects that enclose the current value.
     path: Vec<u32>,
     // Its length is not the depth: arrays count too.
+    /// How many objects enclose it whose properties nobody asked for one by one.
+    guarded: usize,
+    /// How objects of each class are shown that was met.
+    forms: HashMap<usize, Option<&'static Form>>,
+    own: Option<&'a mut dyn OwnCasters<N>>,
+    /// Whether `own` was asked if there is trouble with it.
+    asked: bool,
 }
 
-impl Encoder {
-    fn value<N: Node>(&mut self, node: &N) -> Result<Value, Ended> {
-        self.at(node, 0)
-    }
-
-    fn at<N: Node>(&mut self, node: &N, depth: usize) -> Result<Value, Ended> {
+impl<N: Node> Encoder<'_, N> {
+    fn at(&mut self, node: &N, depth: usize) -> Result<Value, Ended> {
         Ok(match node.shape() {
             Shape::Null => self.scalar("null", Value::Null),
             Shape::Bool(b) => self.scalar("bool", b.into()),
@@ -49,13 +104,8 @@ impl Encoder {
             Shape::Float(f) => self.scalar("float", float(f)),
             Shape::Resource(kind) => self.scalar("resource", shorten(&kind, LABEL_MAX).into()),
             Shape::Bytes(bytes) => self.string(&bytes),
-            Shape::Array {
-                is_list,
-                count,
-                entries,
-            } => self.array(is_list, count, entries, depth)?,
+            Shape::Array { is_list, count } => self.array(node, is_list, count, depth)?,
             Shape::Object(object) => self.object(node, object, depth)?,
-            Shape::Iterable { class, id } => self.iterable(node, &class, id, depth)?,
         })
     }
 
@@ -71,18 +121,51 @@ impl Encoder {
     /// The placeholder for a value that does not fit. Every container keeps enough room for it
     /// before it adds an entry.
     fn cut(&mut self, kind: &str) -> Value {
-        let mark = json!({ "type": kind, "truncated": true });
+        let mark = json!({ "type": kind, "truncated": true, "hint": LESS });
         self.budget.take(value_cost(&mark));
         mark
     }
 
+    /// A container that is too deep to be shown, named. `header` says what it is.
+    fn named(
+        &mut self,
+        node: &N,
+        mut header: Map<String, Value>,
+        kind: &str,
+        depth: usize,
+    ) -> Value {
+        header.insert("truncated".into(), true.into());
+        let most = usize::try_from(crate::request::MAX_DEPTH).unwrap_or(usize::MAX);
+        let levels = self.ahead.levels(node, most.saturating_sub(depth)).max(1);
+        if let Some(hint) = super::hints::depth(self.limits.depth, depth.saturating_add(levels)) {
+            header.insert("hint".into(), hint.into());
+        }
+        self.paid(Value::Object(header), kind)
+    }
+
     /// Charges a container's own keys and marks.
     fn open(&mut self, header: &Map<String, Value>) -> bool {
-        let cost: usize = header
-            .iter()
-            .map(|(k, v)| 2 + text_cost(k) + value_cost(v))
-            .sum::<usize>();
-        self.budget.take(cost + MARKS)
+        self.budget.take(members_cost(header) + MARKS)
+    }
+
+    /// Gives back what the marks of a finished container have not used.
+    fn close(&mut self, marks: Map<String, Value>, map: &mut Map<String, Value>) {
+        self.budget
+            .give(MARKS.saturating_sub(members_cost(&marks) + NAMES));
+        map.extend(marks);
+    }
+
+    /// Says that not all of a container is shown: `all` of its items there are, if that is known.
+    fn mark_cut(&self, marks: &mut Map<String, Value>, shown: usize, all: usize, limit: usize) {
+        marks.insert("truncated".into(), true.into());
+        let hint = if shown < limit {
+            Some(LESS.to_owned())
+        } else {
+            super::hints::items(limit, all)
+        };
+        if let Some(hint) = hint {
+            marks.insert("hint".into(), hint.into());
+        }
     }
 
     fn reference(&mut self, class: &str, id: u32) -> Value {
@@ -105,15 +188,12 @@ impl Encoder {
     }
 }
 
-/// `name`, or a numbered variant if another key already looks the same: names that are not UTF-8 or
-/// were cut can collide.
-fn distinct(name: String, taken: &Map<String, Value>) -> String {
-    if !taken.contains_key(&name) {
-        return name;
-    }
-    let numbered = (2..).map(|n: u32| format!("{name}~{n}"));
-    numbered
-        .into_iter()
-        .find(|name| !taken.contains_key(name))
-        .unwrap_or(name.clone())
+/// Bytes of [`MARKS`] for the names and brackets of what a container holds.
+const NAMES: usize = 64;
+
+/// The cost of the members of an object.
+fn members_cost(map: &Map<String, Value>) -> usize {
+    map.iter()
+        .map(|(k, v)| 2 + text_cost(k) + value_cost(v))
+        .sum()
 }

@@ -1,6 +1,7 @@
 //! Services declared outside of the request: in the project's `composer.json` and the application's
 //! environment.
 
+use std::path::{Component, Path};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -21,7 +22,10 @@ pub(crate) struct Declarations {
     /// `extra.altair-eval.services`, if there is such a list; `Err` says what is wrong with it.
     pub manifest: Option<Result<Vec<Service>, String>>,
     /// Services found in the environment.
-    pub environment: Vec<DeclaredService>,
+    pub environment: Vec<Found>,
+    /// `extra.altair-eval.casters`, if there is such an entry: a file below the root; `Err` says what
+    /// is wrong with it.
+    pub casters: Option<Result<String, String>>,
 }
 
 /// A service that was found, and where.
@@ -52,6 +56,7 @@ impl Declarations {
         Self {
             manifest: manifest.and_then(of_manifest),
             environment: variables::services(environment),
+            casters: manifest.and_then(casters),
         }
     }
 
@@ -84,6 +89,30 @@ impl Declarations {
             None => self.environment.clone(),
         })
     }
+}
+
+/// `extra.altair-eval.casters`: the PHP file that shows the application's objects. What it says is
+/// run in the child, behind the guards; a manifest that cannot be read says nothing of it.
+fn casters(text: &[u8]) -> Option<Result<String, String>> {
+    let manifest = read_bounded(text).ok()?;
+    let file = manifest.get("extra")?.get(OWN)?.get("casters")?;
+    let wrong = |why: &str| {
+        Err(format!(
+            "extra.altair-eval.casters in {MANIFEST} cannot be used: {why}."
+        ))
+    };
+    let Some(file) = file.as_str() else {
+        return Some(wrong(
+            "it has to be the path of a PHP file, relative to the project",
+        ));
+    };
+    let is_below = Path::new(file)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    Some(match file.is_empty() || file.contains('\0') || !is_below {
+        true => wrong("the file has to be in the project"),
+        false => Ok(file.to_owned()),
+    })
 }
 
 /// `extra.altair-eval.services`.

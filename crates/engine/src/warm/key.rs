@@ -69,7 +69,7 @@ impl Key {
             bootstrap: _,  // resolved in the target
             services: _,   // resolved in the context
             readable_paths,
-            redact: _, // applied by the host
+            redact: _, // applied by the host, and a fork is told with its snippet
             // Both are reflected in `watched`.
             database: _,
             queries: _,

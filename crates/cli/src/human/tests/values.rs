@@ -172,3 +172,85 @@ fn an_iterable_shows_its_preview() {
         "✓ iterable ArrayIterator (0)\n"
     );
 }
+
+#[test]
+fn properties_are_marked_by_who_sees_them() {
+    assert_eq!(
+        value(json!({"type": "object", "class": "App\\User", "id": 1,
+            "properties": {"name": {"type": "string", "value": "Ada"}, "age": {"type": "uninitialized"}},
+            "protected": {"role": {"type": "int", "value": 1}},
+            "private": {
+                "password": {"type": "string", "value": "[hidden]", "hidden": true},
+                "App\\Base::id": {"type": "int", "value": 7},
+                "a b": {"type": "null", "value": null},
+                "\u{1b}[2J::x": {"type": "null", "value": null},
+            },
+            "truncated": true, "hint": "max_items: 9",
+        })),
+        "✓ object App\\User\n\
+        \x20 name: string = 'Ada'\n\
+        \x20 age: uninitialized\n\
+        \x20 #role: int = 1\n\
+        \x20 -password: string (hidden)\n\
+        \x20 -App\\Base::id: int = 7\n\
+        \x20 -'a b': null\n\
+        \x20 -\\x1b[2J::x: null\n\
+        \x20 … and more (max_items: 9)\n"
+    );
+}
+
+#[test]
+fn an_object_that_says_itself_in_a_line_is_one() {
+    assert_eq!(
+        value(
+            json!({"type": "object", "class": "DateTime", "id": 1, "zone": "Europe/Rome",
+            "display": "2020-01-01T00:00:00+01:00", "properties": {"x": {"type": "int", "value": 1}}})
+        ),
+        "✓ object DateTime (2020-01-01T00:00:00+01:00 Europe/Rome)\n"
+    );
+    assert_eq!(
+        value(
+            json!({"type": "object", "class": "Closure", "id": 1, "display": "snippet:1",
+            "parameters": ["int $a", "$b"], "properties": {}})
+        ),
+        "✓ object Closure (fn (int $a, $b) snippet:1)\n"
+    );
+}
+
+#[test]
+fn what_is_lazy_or_cut_says_so_and_what_shows_more() {
+    for (encoded, shown) in [
+        (
+            json!({"type": "iterable", "class": "Rows", "lazy": true}),
+            "iterable Rows (lazy)",
+        ),
+        (
+            json!({"type": "object", "class": "User", "id": 1, "lazy": true,
+                "properties": {"id": {"type": "int", "value": 3}}}),
+            "object User (lazy)\n  id: int = 3",
+        ),
+        (
+            json!({"type": "array", "count": 9, "truncated": true, "hint": "depth: 4"}),
+            "array(9) (truncated; depth: 4)",
+        ),
+        (
+            json!({"type": "int", "truncated": true, "hint": "return less of it"}),
+            "int (truncated; return less of it)",
+        ),
+        (
+            json!({"type": "string", "value": "ab...(truncated)", "truncated": true, "length": 9,
+                "hint": "max_string: 9"}),
+            "string = 'ab...(truncated)' (9 bytes; max_string: 9)",
+        ),
+        (
+            json!({"type": "iterable", "class": "G", "exhausted": false, "truncated": true,
+            "hint": "max_items: 9", "preview": [
+                {"key": {"type": "string", "value": "a b"}, "value": {"type": "int", "value": 1}},
+                {"key": {"type": "int", "value": 3}, "value": {"type": "int", "value": 2}},
+            ]}),
+            "iterable G\n  'a b': int = 1\n  3: int = 2\n  … and more (max_items: 9)",
+        ),
+    ] {
+        assert_eq!(value(encoded), format!("✓ {shown}\n"));
+    }
+}

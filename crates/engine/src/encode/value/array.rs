@@ -1,59 +1,60 @@
 //! Arrays: their entries, by position or by key.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::{Encoder, distinct};
+use super::Encoder;
+use super::map::Entries;
 use crate::encode::bounds::MARKS;
-use crate::encode::budget::text_cost;
-use crate::encode::node::{Ended, Key, Node};
+use crate::encode::casters::Item;
+use crate::encode::node::{Ended, Node};
 
-impl Encoder {
-    pub(super) fn array<'a, N: Node>(
+impl<N: Node> Encoder<'_, N> {
+    pub(super) fn array(
         &mut self,
+        node: &N,
         is_list: bool,
         count: usize,
-        entries: Box<dyn Iterator<Item = (Key, N)> + 'a>,
         depth: usize,
     ) -> Result<Value, Ended> {
-        if depth >= self.limits.depth {
-            return Ok(self.paid(
-                json!({ "type": "array", "count": count, "truncated": true }),
-                "array",
-            ));
-        }
         let mut map = Map::new();
         map.insert("type".into(), "array".into());
+        if depth >= self.limits.depth {
+            map.insert("count".into(), count.into());
+            return Ok(self.named(node, map, "array", depth));
+        }
         map.insert("is_list".into(), is_list.into());
         map.insert("count".into(), count.into());
         if !self.open(&map) {
             return Ok(self.cut("array"));
         }
         let mut list = Vec::new();
-        let mut object = Map::new();
-        for (key, node) in entries.take(self.limits.entries) {
-            let name = if is_list {
-                String::new()
-            } else {
-                distinct(key.text(), &object)
-            };
-            if !self.budget.take(2 + text_cost(&name)) || self.budget.left() < MARKS {
+        let mut entries = Entries::default();
+        for (key, value) in node.entries(self.limits.entries) {
+            if is_list {
+                // A comma, and what PHP prints around it.
+                if !self.budget.take(2) || self.budget.left() < MARKS {
+                    break;
+                }
+                list.push(self.at(&value, depth + 1)?);
+            } else if !self.entry(&mut entries, &key, &Item::Node(value), depth + 1)? {
                 break;
             }
-            let value = self.at(&node, depth + 1)?;
-            if is_list {
-                list.push(value);
-            } else {
-                object.insert(name, value);
-            }
         }
-        let shown = if is_list { list.len() } else { object.len() };
-        map.insert(
-            "value".into(),
-            if is_list { list.into() } else { object.into() },
-        );
+        let shown = if is_list {
+            list.len()
+        } else {
+            entries.shown.len()
+        };
+        if is_list {
+            map.insert("value".into(), list.into());
+        } else {
+            entries.insert("value", &mut map);
+        }
+        let mut marks = Map::new();
         if shown < count {
-            map.insert("truncated".into(), true.into());
+            self.mark_cut(&mut marks, shown, count, self.limits.entries);
         }
+        self.close(marks, &mut map);
         Ok(Value::Object(map))
     }
 }

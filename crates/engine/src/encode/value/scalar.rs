@@ -7,9 +7,25 @@ use serde_json::{Map, Value, json};
 use super::Encoder;
 use crate::encode::bounds::MARKS;
 use crate::encode::budget::affordable;
+use crate::encode::hints;
+use crate::encode::node::Node;
 use crate::encode::{TRUNCATED, head};
 
-impl Encoder {
+/// Stands for a value that is not shown.
+const HIDDEN: &str = "[hidden]";
+
+impl<N: Node> Encoder<'_, N> {
+    pub(super) fn hidden(&mut self) -> Value {
+        self.paid(
+            json!({ "type": "string", "value": HIDDEN, "hidden": true }),
+            "string",
+        )
+    }
+
+    pub(super) fn uninitialized(&mut self) -> Value {
+        self.paid(json!({ "type": "uninitialized" }), "uninitialized")
+    }
+
     pub(super) fn scalar(&mut self, kind: &str, value: Value) -> Value {
         self.paid(json!({ "type": kind, "value": value }), kind)
     }
@@ -47,6 +63,17 @@ impl Encoder {
         if truncated || base64 {
             map.insert("length".into(), bytes.len().into());
         }
+        if truncated {
+            // Near the limit of the request, characters are not cut.
+            let hint = if shown + 4 > self.limits.string {
+                hints::string(self.limits.string, bytes.len())
+            } else {
+                Some(hints::LESS.to_owned())
+            };
+            if let Some(hint) = hint {
+                map.insert("hint".into(), hint.into());
+            }
+        }
         self.paid(Value::Object(map), "string")
     }
 }
@@ -69,7 +96,7 @@ fn utf8_head(bytes: &[u8], max: usize) -> Option<&str> {
 }
 
 /// RFC 4648, with padding.
-fn base64(bytes: &[u8]) -> String {
+pub(super) fn base64(bytes: &[u8]) -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }

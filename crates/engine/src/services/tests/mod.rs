@@ -254,17 +254,33 @@ fn what_is_no_socket_is_not_shown() {
 }
 
 #[test]
-fn databases_with_read_only_sessions_are_told_by_port_and_socket() {
-    for (service, expected) in [
-        ("127.0.0.1:3306", true),
-        ("db.example:5432", true),
-        ("/var/run/postgresql/.s.PGSQL.5433", true),
-        ("/srv/mysqld.sock", true),
-        ("db.example:1433", false),
-        ("127.0.0.1:6379", false),
-        ("/run/redis.sock", false),
+fn the_file_of_casters_is_below_the_root() {
+    let declared = |casters: &str| {
+        let text = format!("{{\"extra\": {{\"altair-eval\": {{\"casters\": {casters}}}}}}}");
+        Declarations::of(Some(text.as_bytes()), &Environment(&[])).casters
+    };
+    assert_eq!(
+        declared("\"eval/casters.php\""),
+        Some(Ok("eval/casters.php".into()))
+    );
+    for wrong in [
+        "\"\"",
+        "\"/etc/passwd\"",
+        "\"../x.php\"",
+        "\"a/../../x.php\"",
+        "\"a\\u0000b\"",
     ] {
-        let service: Service = service.parse().unwrap();
-        assert_eq!(service.is_read_only_database(), expected, "{service}");
+        let why = declared(wrong).unwrap().unwrap_err();
+        assert!(why.contains("has to be in the project"), "{wrong}: {why}");
     }
+    let why = declared("[]").unwrap().unwrap_err();
+    assert!(why.contains("path of a PHP file"), "{why}");
+    assert_eq!(
+        Declarations::of(Some(b"{}"), &Environment(&[])).casters,
+        None
+    );
+    assert_eq!(
+        Declarations::of(Some(b"{"), &Environment(&[])).casters,
+        None
+    );
 }

@@ -1,0 +1,177 @@
+//! Doctrine's proxies, collections and queries.
+
+use super::{Content, Item, Reach, View, entries, fields, flag, held, lazy, text, texts};
+use crate::encode::node::{Key, Node, ObjectKind, Shape};
+
+/// What is shown of a query builder of the ORM.
+pub(super) const ORM_BUILDER: &[(&str, &str)] = &[
+    ("parameters", "parameters"),
+    ("first_result", "_firstResult"),
+    ("first_result", "firstResult"),
+    ("max_results", "_maxResults"),
+    ("max_results", "maxResults"),
+];
+
+/// What is shown of a query of the ORM.
+pub(super) const QUERY: &[(&str, &str)] = &[
+    ("dql", "dql"),
+    ("sql", "sql"),
+    ("parameters", "parameters"),
+    ("first_result", "firstResult"),
+    ("max_results", "maxResults"),
+];
+
+/// What is shown of a query builder of the DBAL; version 4 has a property for each part.
+pub(super) const DBAL_BUILDER: &[(&str, &str)] = &[
+    ("sql", "sql"),
+    ("select", "select"),
+    ("from", "from"),
+    ("table", "table"),
+    ("join", "join"),
+    ("set", "set"),
+    ("values", "values"),
+    ("where", "where"),
+    ("group_by", "groupBy"),
+    ("having", "having"),
+    ("order_by", "orderBy"),
+    ("first_result", "firstResult"),
+    ("max_results", "maxResults"),
+    ("params", "params"),
+];
+
+/// What proxies of ORM 2 have besides their entity's properties.
+const OWN: [&str; 3] = ["__initializer__", "__cloner__", "__isInitialized__"];
+
+/// What stands between a proxy's name and its entity's.
+const MARKER: &str = "\\__CG__\\";
+
+/// A collection, if its items are loaded: reading others runs a query.
+pub(super) fn collection<N: Node>(node: &N, reach: Reach) -> Option<View<N>> {
+    if flag(node, "initialized") != Some(true) {
+        return Some(View::of(Content::Unread));
+    }
+    // PersistentCollection and its own inner one, or another that a class below has chosen.
+    let inner = node.property("", "collection")?;
+    match inner.shape() {
+        Shape::Object(_) => held(&inner, "elements", reach),
+        _ => None,
+    }
+}
+
+/// A proxy: what is loaded of its entity, or its identifier.
+pub(super) fn proxy<N: Node>(node: &N, reach: Reach) -> Option<View<N>> {
+    let Shape::Object(object) = node.shape() else {
+        return None;
+    };
+    let entity = object
+        .class
+        .split_once(MARKER)
+        .map(|(_, entity)| entity.to_owned());
+    let view = if node.declares("__isInitialized__") {
+        old_proxy(node, reach)
+    } else {
+        lazy::symfony(node, reach)?
+    };
+    let view = View {
+        stands_for: entity,
+        ..view
+    };
+    match object.kind {
+        ObjectKind::Traversable if view.lazy => Some(View::of(Content::Unread)),
+        ObjectKind::Traversable => None,
+        _ => Some(view),
+    }
+}
+
+/// A proxy of ORM 2. Before it is initialised, all but its identifier are defaults and would lie.
+fn old_proxy<N: Node>(node: &N, reach: Reach) -> View<N> {
+    if flag(node, "__isInitialized__") == Some(true) {
+        return lazy::without(node, &OWN, reach.entries);
+    }
+    let initializer = node.property("", "__initializer__");
+    let metadata = initializer.and_then(|closure| closure.closure_variable("classMetadata"));
+    let names = metadata.map_or(Vec::new(), |metadata| {
+        texts(&metadata, "identifier", reach.entries)
+    });
+    let identifier: Vec<(Key, Item<N>)> = names
+        .into_iter()
+        .filter_map(|name| {
+            let value = node.property("", &name)?;
+            Some((name.as_str().into(), Item::Node(value)))
+        })
+        .collect();
+    View {
+        lazy: true,
+        ..View::of(Content::Fields(identifier))
+    }
+}
+
+/// Expressions in each other, and bytes of their text, at most.
+const DEPTH: usize = 20;
+const LENGTH: usize = 10_000;
+
+/// A query builder: each part that it has as text, as its properties tell it. The whole text would be
+/// its own code's.
+pub(super) fn builder<N: Node>(
+    node: &N,
+    parts: [&str; 2],
+    names: &[(&str, &str)],
+    reach: Reach,
+) -> View<N> {
+    let of = |name: &&str| entries(node, name, reach.entries);
+    let (parts, _) = parts.iter().find_map(of).unwrap_or_default();
+    let parts = parts.into_iter().filter_map(|(name, part)| {
+        let words = words(&part, DEPTH);
+        (!words.is_empty()).then_some((name, Item::Text(words)))
+    });
+    let mut shown: Vec<(Key, Item<N>)> = parts.collect();
+    shown.extend(fields(node, names));
+    View::of(Content::Fields(shown))
+}
+
+/// An expression of a query as it would be written, or nearly.
+fn words<N: Node>(node: &N, depth: usize) -> String {
+    if depth == 0 {
+        return "...".into();
+    }
+    let below = |nodes: Vec<N>, between: &str| {
+        let mut all = String::new();
+        for words in nodes.iter().map(|node| words(node, depth - 1)) {
+            if words.is_empty() || all.len() > LENGTH {
+                continue;
+            }
+            if !all.is_empty() {
+                all.push_str(between);
+            }
+            all.push_str(&words);
+        }
+        all
+    };
+    let values = |node: &N| -> Vec<N> {
+        let entries = node.entries(100).into_iter();
+        entries.map(|(_, value)| value).collect()
+    };
+    match node.shape() {
+        Shape::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Shape::Int(n) => n.to_string(),
+        Shape::Float(f) => f.to_string(),
+        // A table and its alias are the entries of an array.
+        Shape::Array { is_list, .. } => below(values(node), if is_list { ", " } else { " " }),
+        Shape::Object(_) => {
+            let properties = |names: &[&str]| -> Vec<N> {
+                let found = names.iter().filter_map(|name| node.property("", name));
+                found.collect()
+            };
+            if let Some(parts) = node.property("", "parts") {
+                let between = text(node, "", "separator");
+                let between = between.or_else(|| Some(format!(" {} ", text(node, "", "type")?)));
+                below(values(&parts), &between.unwrap_or_else(|| ", ".into()))
+            } else if node.declares("operator") {
+                below(properties(&["leftExpr", "operator", "rightExpr"]), " ")
+            } else {
+                below(properties(&["joinType", "from", "join", "alias"]), " ")
+            }
+        }
+        _ => String::new(),
+    }
+}
