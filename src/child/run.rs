@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use altair_engine::Phase;
 use altair_engine::channel::{
@@ -155,7 +155,11 @@ impl Going {
         };
         let guards: ToldStates = guards.into_iter().chain(ini).collect();
         let boot_us = micros(began);
-        let boot_ended = timestamp();
+        // The boot of a template has a layer of its own.
+        let boot_ended = match entered_ns {
+            Some(_) => Duration::ZERO,
+            None => timestamp(),
+        };
         let ready = |guards| Message::Ready {
             boot_us,
             guards,
@@ -184,7 +188,7 @@ impl Going {
         hints::begin();
         self.enter(Phase::Snippet);
         let ending = self.snippet(task, run);
-        Ok(self.shut_down(ending))
+        Ok(self.shut_down(ending, run))
     }
 
     fn enter(&mut self, phase: Phase) {

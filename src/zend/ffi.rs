@@ -51,6 +51,14 @@ pub type EachProperty = extern "C" fn(
     index: i64,
     value: *mut zval,
 );
+pub type NameHook =
+    extern "C" fn(context: *mut c_void, name: *const c_char, len: usize, item: *const c_void);
+pub type WarnedHook = extern "C" fn(
+    message: *const zend_string,
+    is_of_snippet: bool,
+    frame: *const c_void,
+    operand: *const zval,
+);
 pub type FatalHook = extern "C" fn(
     out_of_memory: bool,
     file: *const zend_string,

@@ -88,10 +88,10 @@ void altair_entries(zend_array *array, size_t max, altair_each each, void *conte
 /* A property in its slot. `visibility`: 0 public, 1 protected, 2 private. `hidden_in`: the class that declares
  * a private one that a class below hides, else NULL. `name` is NULL for an integer. `value` is NULL for a typed
  * one that is not initialised. */
-typedef void (*altair_each_property)(void *context, int visibility, const zend_string *hidden_in, const char *name,
+typedef void (*altair_property_seen)(void *context, int visibility, const zend_string *hidden_in, const char *name,
 	size_t len, zend_long index, zval *value);
 /* The first `max` properties of an object, straight from the slots; how many there are. */
-size_t altair_slots(zend_object *object, size_t max, altair_each_property each, void *context);
+size_t altair_slots(zend_object *object, size_t max, altair_property_seen each, void *context);
 /* A property by its name, as declared by the nearest class or, if `class_len` is not 0, by the named one; NULL where
  * there is none or it has no value. */
 zval *altair_slot(zend_object *object, const char *class_name, size_t class_len, const char *name, size_t len);

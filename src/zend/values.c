@@ -55,7 +55,7 @@ static bool is_virtual(const zend_property_info *info)
 #endif
 }
 
-size_t altair_slots(zend_object *object, size_t max, altair_each_property each, void *context)
+size_t altair_slots(zend_object *object, size_t max, altair_property_seen each, void *context)
 {
 	zend_class_entry *ce = object->ce;
 	size_t count = 0;

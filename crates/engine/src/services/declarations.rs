@@ -22,7 +22,7 @@ pub(crate) struct Declarations {
     /// `extra.altair-eval.services`, if there is such a list; `Err` says what is wrong with it.
     pub manifest: Option<Result<Vec<Service>, String>>,
     /// Services found in the environment.
-    pub environment: Vec<Found>,
+    pub environment: Vec<DeclaredService>,
     /// `extra.altair-eval.casters`, if there is such an entry: a file below the root; `Err` says what
     /// is wrong with it.
     pub casters: Option<Result<String, String>>,
