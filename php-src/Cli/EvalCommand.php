@@ -88,8 +88,10 @@ final class EvalCommand
         ?string $read = null,
         #[Option(description: 'Show the values of variables whose names look secret', name: 'no-redact')]
         bool $noRedact = false,
-        #[Option(description: 'human or json', name: 'format')]
+        #[Option(description: 'human, json or compact', name: 'format')]
         string $format = 'human',
+        #[Option(description: 'Show what is as it should be, too, with json and compact', name: 'verbose')]
+        bool $verbose = false,
     ): int {
         try {
             $answer = Format::named($format);
@@ -119,7 +121,7 @@ final class EvalCommand
 
             return self::USAGE;
         }
-        echo $answer->render($result);
+        echo $answer->render($result, verbose: $verbose, terminal: defined('STDOUT') && stream_isatty(STDOUT));
 
         return $result->ok() ? self::CLEAN : self::NOT_CLEAN;
     }

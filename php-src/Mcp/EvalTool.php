@@ -7,6 +7,7 @@ namespace Altair\Eval\Mcp;
 use Altair\Eval\EvalRequest;
 use Altair\Eval\Evaluator;
 use Altair\Eval\Exception\EvalException;
+use Altair\Eval\Support\Answer;
 use Altair\Mcp\Attribute\McpTool as FrameworkTool;
 use InvalidArgumentException;
 use Mcp\Capability\Attribute\McpTool as SdkTool;
@@ -53,7 +54,8 @@ final class EvalTool implements ToolContract
      * nothing that could be taken for a result. A server passes both on with `isError`.
      *
      * @param array<array-key, mixed> $input as {@see ToolDescription::INPUT} describes it; checked here
-     * @return array<string, mixed> {@see \Altair\Eval\EvalResult::toArray()}, or `ok` and `error`
+     * @return array<string, mixed> the keys of {@see \Altair\Eval\EvalResult::toArray()} that do not hold their
+     *     defaults, with the value in the compact encoding; or `ok` and `error`
      */
     public function call(array $input): array
     {
@@ -72,7 +74,7 @@ final class EvalTool implements ToolContract
             queries: $arguments->queries,
         );
         try {
-            return $this->evaluator->evaluate($request)->toArray();
+            return Answer::toAgent($this->evaluator->evaluate($request));
         } catch (EvalException $notStarted) {
             return self::error($notStarted);
         }

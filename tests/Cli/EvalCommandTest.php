@@ -75,6 +75,7 @@ final class EvalCommandTest extends TestCase
                 'read' => ['?string', 'read', null],
                 'noRedact' => ['bool', 'no-redact', false],
                 'format' => ['string', 'format', 'human'],
+                'verbose' => ['bool', 'verbose', false],
             ],
             $parameters,
         );

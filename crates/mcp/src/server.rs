@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use altair_engine::answer::Answer;
+use altair_engine::encode::COMPACT_MAX_BYTES;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
@@ -75,13 +77,18 @@ impl ServerHandler for Server {
             Ok(arguments) => arguments,
             Err(why) => return Ok(failed(why)),
         };
+        let answer = Answer {
+            verbose: arguments.verbose,
+            typed: arguments.typed,
+            budget: Some(COMPACT_MAX_BYTES),
+        };
         let _progress = context
             .meta
             .get_progress_token()
             .map(|token| Progress::tell(context.peer.clone(), token));
         Ok(match self.calls.run(arguments, context.ct.clone()).await {
             Outcome::Ran(result) => {
-                let json = result.to_json();
+                let json = answer.of(&result);
                 let text = ContentBlock::text(json.to_string());
                 let mut answer = CallToolResult::success(vec![text]);
                 answer.structured_content = Some(json);

@@ -6,12 +6,14 @@
 
 mod bounds;
 mod budget;
+mod compact;
 mod exception;
 mod node;
 mod read;
 mod value;
 
 pub use bounds::{ITERABLE_PREVIEW, Limits, MAX_DEPTH, MAX_ENTRIES, STRING_MAX, VALUE_MAX_BYTES};
+pub use compact::{COMPACT_MAX_BYTES, compact};
 pub use exception::{
     Code, ExceptionView, Frame, MAX_PREVIOUS_CHAIN, MAX_TRACE_FRAMES, Previous, encode_exception,
     format_frames,
