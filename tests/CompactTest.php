@@ -59,7 +59,8 @@ final class CompactTest extends TestCase
      */
     private static function hashesOfNode(string $lines): array
     {
-        exec('node ' . escapeshellarg(__DIR__ . '/Support/Compact/decode.mjs') . ' ' . escapeshellarg($lines), $out, $code);
+        $decoder = __DIR__ . '/Support/Compact/decode.mjs';
+        exec('node ' . escapeshellarg($decoder) . ' ' . escapeshellarg($lines), $out, $code);
         if ($code === 127) {
             Skip::NotInstalled->because('There is no Node.js.');
         }

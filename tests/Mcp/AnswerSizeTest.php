@@ -16,7 +16,8 @@ final class AnswerSizeTest extends TestCase
 {
     /** Rows of five columns, as PHP. */
     private const ROWS = 'array_map(fn ($n) => [
-        "id" => $n, "name" => "Customer $n", "email" => "customer$n@shop.example", "total" => $n * 1.25, "paid" => $n > 3,
+        "id" => $n, "name" => "Customer $n", "email" => "customer$n@shop.example",
+        "total" => $n * 1.25, "paid" => $n > 3,
     ], range(1, 20))';
 
     private static ?McpServer $server = null;

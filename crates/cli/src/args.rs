@@ -84,7 +84,7 @@ Examples:
   claude mcp add shop -- altair mcp:serve --root=/srv/shop
 
 One tool, framework__eval: it takes `snippet`, `timeout_ms`, `allow_writes`, `allow_network` and
-`database`, and returns what `altair eval --format=json` prints. Calls run in parallel, one
+`database`, and returns what `altair eval --format=compact` prints. Calls run in parallel, one
 per core; the rest wait. It cannot make unsafe runs.
 
 Over HTTP the server is at /mcp, and every request needs `Authorization: Bearer <token>`. The

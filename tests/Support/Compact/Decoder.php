@@ -11,6 +11,8 @@ use RuntimeException;
  */
 final class Decoder
 {
+    private const FLOATS = ['NaN' => NAN, 'Infinity' => INF, '-Infinity' => -INF];
+
     /** @var list<string> JSON pointers to the enclosing objects */
     private array $enclosing = [];
 
@@ -36,7 +38,7 @@ final class Decoder
             array_key_exists('@iterable', $json) => $this->iterable($json, $at),
             array_key_exists('@map', $json) => self::keyed($this->pairs($json['@map'], "$at/@map")),
             array_key_exists('@int', $json) => (int) $json['@int'],
-            array_key_exists('@float', $json) => ['NaN' => NAN, 'Infinity' => INF, '-Infinity' => -INF][$json['@float']],
+            array_key_exists('@float', $json) => self::FLOATS[$json['@float']],
             array_key_exists('@bytes', $json) => base64_decode($json['@bytes'], true),
             array_key_exists('@enum', $json) => self::facts('enum', $json),
             array_key_exists('@date', $json) => self::facts('date', $json),

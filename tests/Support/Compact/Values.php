@@ -24,8 +24,8 @@ final class Values
 
     private const TEXTS = [
         '', '0', '7', '07', '-3', '-0', '9223372036854775807', '9223372036854775808', '4294967295', '1.5', 'id', 'type',
-        'items', 'hint', '@', '@@', '@object', '@cut', '@map', '#', '#a', '-', '-a', '@#a', '@-a', '__proto__', 'length',
-        'constructor', 'a/b~c', 'ключ', '鍵', '💥', "tab\t\n", "nul\0", "\u{2028}", '"\\', '[hidden]', '...(truncated)',
+        'items', 'hint', '@', '@@', '@object', '@cut', '@map', '#', '#a', '-', '-a', '@#a', '@-a', '__proto__',
+        'length', 'constructor', 'a/b~c', 'ключ', '鍵', '💥', "tab\t\n", "nul\0", "\u{2028}", '"\\', '[hidden]', '...(truncated)',
     ];
 
     private const BYTES = ["\xff", "\xc3", "a\xe2\x82", "\x80\x81\x82\x83", "\xed\xa0\x80"];
