@@ -198,7 +198,8 @@ final class EvalCommandTest extends TestCase
 
     public function testItsFormatsAreCompleted(): void
     {
-        self::assertSame(['human', 'json', 'compact'], (new CommandCompletionTester(new EvalCommand()))->complete(['--format=']));
+        $suggested = (new CommandCompletionTester(new EvalCommand()))->complete(['--format=']);
+        self::assertSame(['human', 'json', 'compact'], $suggested);
     }
 
     public function testTheConsoleOfAKernelHasItAndItEvaluatesInTheProjectOfTheKernel(): void

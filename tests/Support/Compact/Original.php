@@ -31,6 +31,7 @@ final class Original
     public function shown(mixed $value): mixed
     {
         return match (true) {
+            $value instanceof Shown => $value,
             is_array($value) => array_map($this->shown(...), $value),
             is_resource($value) => new Shown('resource', ['shown' => get_resource_type($value)]),
             $value instanceof UnitEnum => new Shown(

@@ -6,7 +6,6 @@ namespace Altair\Eval\Tests\Support\Compact;
 
 use Altair\Eval\Tests\Support\Values\Colour;
 use Altair\Eval\Tests\Support\Values\Level;
-use Altair\Eval\Tests\Support\Values\Secretive;
 use Altair\Eval\Tests\Support\Values\Side;
 use DateTime;
 use DateTimeImmutable;
@@ -25,7 +24,8 @@ final class Values
     private const TEXTS = [
         '', '0', '7', '07', '-3', '-0', '9223372036854775807', '9223372036854775808', '4294967295', '1.5', 'id', 'type',
         'items', 'hint', '@', '@@', '@object', '@cut', '@map', '#', '#a', '-', '-a', '@#a', '@-a', '__proto__',
-        'length', 'constructor', 'a/b~c', 'ключ', '鍵', '💥', "tab\t\n", "nul\0", "\u{2028}", '"\\', '[hidden]', '...(truncated)',
+        'length', 'constructor',
+        'a/b~c', 'ключ', '鍵', '💥', "tab\t\n", "nul\0", "\u{2028}", '"\\', '[hidden]', '...(truncated)',
     ];
 
     private const BYTES = ["\xff", "\xc3", "a\xe2\x82", "\x80\x81\x82\x83", "\xed\xa0\x80"];
@@ -64,7 +64,7 @@ final class Values
             12, 13 => $this->map($depth),
             14 => $this->object($depth),
             15 => $this->rows($depth),
-            16 => mt_rand(0, 1) === 0 ? new Secretive($this->text()) : $this->pairs($depth),
+            16 => mt_rand(0, 1) === 0 ? $this->faces($depth) : $this->pairs($depth),
         };
     }
 
@@ -150,6 +150,11 @@ final class Values
             fn (): object => (object) array_combine($names, [$this->int(), $this->float(), $this->next($depth + 2)]),
             range(0, mt_rand(1, 3)),
         );
+    }
+
+    private function faces(int $depth): Faces
+    {
+        return new Faces($this->next($depth + 1), $this->next($depth + 1));
     }
 
     private function pairs(int $depth): Pairs
