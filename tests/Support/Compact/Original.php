@@ -57,14 +57,14 @@ final class Original
     private function date(DateTimeInterface $date): array
     {
         $zone = $date->getTimezone()->getName();
-        $isUtc = $this->isWhole && $zone === 'UTC';
+        $offset = $date->format('P');
         $fraction = $date->format('u') === '000000' ? '' : '.u';
-        $facts = ['shown' => $date->format("Y-m-d\TH:i:s$fraction" . ($isUtc ? '\Z' : 'P'))];
+        $facts = ['shown' => $date->format("Y-m-d\TH:i:s$fraction") . ($offset === '+00:00' ? 'Z' : $offset)];
         if ($date::class !== DateTimeImmutable::class) {
             $facts['class'] = $date::class;
         }
 
-        return $this->isWhole && !$isUtc && $zone !== $date->format('P') ? $facts + ['zone' => $zone] : $facts;
+        return $this->isWhole && $zone !== $offset ? $facts + ['zone' => $zone] : $facts;
     }
 
     private function object(object $object): Shown

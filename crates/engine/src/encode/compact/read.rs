@@ -209,7 +209,7 @@ fn closure(typed: &Map<String, Value>, display: &str) -> Item {
 
 /// The date whose RFC 3339 text `display` is; `None` for any other text.
 ///
-/// A fraction of zero is left out, and the zone `UTC` is written `Z`, which no other zone has.
+/// A fraction of zero is left out, and an offset of zero is written `Z`.
 fn date(typed: &Map<String, Value>, display: &str) -> Option<Item> {
     let (day, time) = display.split_once('T')?;
     let (clock, rest) = time.split_at_checked(8)?;
@@ -229,10 +229,7 @@ fn date(typed: &Map<String, Value>, display: &str) -> Option<Item> {
         _ => "",
     };
     let zone = text(typed, "zone").filter(|zone| *zone != offset);
-    let (offset, zone) = match zone {
-        Some("UTC") if offset == "+00:00" => ("Z", None),
-        zone => (offset, zone),
-    };
+    let offset = if offset == "+00:00" { "Z" } else { offset };
     let mut value = json!({ "@date": format!("{day}T{clock}{fraction}{offset}") });
     let class = class(typed);
     if class != "DateTimeImmutable" {

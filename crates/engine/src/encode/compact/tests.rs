@@ -211,7 +211,7 @@ fn a_date_is_its_text_and_what_that_does_not_tell() {
             "2024-01-02T03:04:05+00:00",
             Some("UTC"),
         ),
-        json!({"@date": "2024-01-02T03:04:05Z"}),
+        json!({"@date": "2024-01-02T03:04:05Z", "zone": "UTC"}),
     );
     says(
         date("DateTimeImmutable", "-0044-03-15T00:00:00-00:30", None),
