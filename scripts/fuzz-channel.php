@@ -46,7 +46,7 @@ function host(string $root): void
         $printed .= $stream === 'out' ? substr($bytes, 0, max(0, SHOWN - strlen($printed))) : '';
     };
     $evaluate = static fn (string $start, string $snippet, int $timeoutMs): array
-        => $evaluators[$start]->evaluate(new EvalRequest($snippet, $root, $timeoutMs), $onOutput)->toArray();
+        => $evaluators[$start]->evaluate(new EvalRequest($snippet, $root, $timeoutMs), $onOutput)->toArray(verbose: true);
     $honest = [];
     foreach (array_keys($evaluators) as $start) {
         // Until a template is kept; see WarmTestCase.

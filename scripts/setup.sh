@@ -93,6 +93,7 @@ list_missing() {
     { has_extension dom && has_extension xmlwriter; } || echo "PHP's XML extensions, for PHPUnit: @-xml"
     has phpunit || echo 'PHPUnit, for the tests: phpunit'
     python3 -c 'import ensurepip, venv' 2>/dev/null || echo 'Python with venv, for an MCP client in the tests: python3-venv'
+    has node || echo 'Node.js, for a decoder in the tests: nodejs'
     has npm || echo 'npm, for an MCP client in the tests: npm'
     [ "$with" != valgrind ] || has valgrind || echo 'Valgrind, for the memory check: valgrind'
     if ! has rustup && has cargo; then

@@ -193,7 +193,7 @@ namespace Altair\Eval {
         public bool $timedOut;
 
         /**
-         * Details: `outcome`, `phase`, `message`, `location`, `timings_ms`, `blocked`, `guards`, …
+         * What else is known, complete: `outcome`, `phase`, `message`, `location`, `timings_ms`, `blocked`, `guards`, …
          *
          * @var array<string, mixed>
          */
@@ -227,6 +227,10 @@ namespace Altair\Eval {
         /**
          * The result as an array for {@see Support\Json::encode()}, in which an empty `diagnostics` is an object.
          *
+         * Unless it is verbose, `diagnostics` leaves out what is as it should be: guards in force, `timings_ms`, empty
+         * lists, and `start` unless the run was to start in a template and did not. {@see $diagnostics} is complete.
+         *
+         * @param bool $verbose whether `diagnostics` is complete
          * @return array{
          *     ok: bool,
          *     result: array<string, mixed>|null,
@@ -240,7 +244,7 @@ namespace Altair\Eval {
          *     diagnostics: array<string, mixed>|object,
          * }
          */
-        public function toArray(): array
+        public function toArray(bool $verbose = false): array
         {
         }
     }
@@ -588,7 +592,45 @@ namespace Altair\Eval\Support {
     }
 
     /**
-     * The command `altair`, for `bin/altair` if the native program is not built.
+     * A result as it is answered to agents and programs.
+     *
+     * @internal
+     */
+    final class Answer
+    {
+        /**
+         * What the tool of `altair mcp:serve` answers: without the keys that hold their defaults, and with the value in
+         * the compact encoding, in 16 KiB at most.
+         *
+         * @param bool $verbose whether all ten keys are there, and complete
+         * @param bool $typed whether the value is in the typed encoding, as it is
+         * @return array<string, mixed>
+         */
+        public static function toAgent(
+            \Altair\Eval\EvalResult $result,
+            bool $verbose = false,
+            bool $typed = false,
+        ): array {
+        }
+
+        /**
+         * What `altair eval` prints with `--format=json` or `--format=compact`.
+         *
+         * @param bool $compact whether it is what an agent is answered, of a value of any size
+         * @param bool $verbose whether it is complete
+         * @param bool $pretty whether it is laid out for a terminal, and not in one line
+         */
+        public static function toJson(
+            \Altair\Eval\EvalResult $result,
+            bool $compact = false,
+            bool $verbose = false,
+            bool $pretty = false,
+        ): string {
+        }
+    }
+
+    /**
+     * The command `altair`, for `bin/altair` where the native one is not built.
      */
     final class CommandLine
     {

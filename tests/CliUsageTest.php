@@ -55,7 +55,7 @@ final class CliUsageTest extends TestCase
         yield 'a file that there is not' => [['eval', '--file=nowhere.php'], '--file=nowhere.php', 'no such file'];
         yield 'a directory as the file' => [['eval', '--file=vendor'], '--file=vendor', 'directory'];
         yield 'an unknown option' => [['eval', '--wirtes', '1'], "'--wirtes'", "'--writes'"];
-        yield 'an unknown format' => [['eval', '--format=xml', '1'], "'xml'", 'human, json'];
+        yield 'an unknown format' => [['eval', '--format=xml', '1'], "'xml'", 'human, json, compact'];
         yield 'an unknown guard' => [['eval', '--require=luck', '1'], "'luck'", 'process'];
         yield 'an unknown command' => [['evl', '1'], "'evl'", "'eval'"];
         yield 'two snippets' => [['eval', 'return', '1;'], "'1;'", 'quote'];

@@ -387,7 +387,7 @@ final class DegradationTest extends TestCase
             . ' -r ' . escapeshellarg('echo json_encode((new Altair\Eval\Evaluator())->evaluate('
                 . 'new Altair\Eval\EvalRequest('
                 . '"return [file_get_contents(\"volume/kept\"), @file_put_contents(\"new\", 1)];", '
-                . var_export($this->application->root, true) . '))->toArray());');
+                . var_export($this->application->root, true) . '))->toArray(true));');
         [, $output, $errors] = Without::command([], ['unshare', '-m', 'sh', '-c', $inner]);
         $result = json_decode($output, true);
 

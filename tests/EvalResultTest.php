@@ -7,6 +7,7 @@ namespace Altair\Eval\Tests;
 use Altair\Eval\EvalRequest;
 use Altair\Eval\EvalResult;
 use Altair\Eval\Evaluator;
+use Altair\Eval\Support\HumanOutput;
 use Altair\Eval\Support\Json;
 use Error;
 use PHPUnit\Framework\TestCase;
@@ -90,7 +91,7 @@ final class EvalResultTest extends TestCase
         $root = dirname(__DIR__) . '/examples/shop';
         $result = $evaluator->evaluate(new EvalRequest('return [new stdClass(), []];', $root));
 
-        $array = $result->toArray();
+        $array = $result->toArray(verbose: true);
         $json = json_decode(Json::encode($array), false);
 
         self::assertSame(self::KEYS, array_keys($array));
@@ -103,6 +104,63 @@ final class EvalResultTest extends TestCase
         foreach (['start', 'boot', 'snippet', 'encode', 'total'] as $step) {
             self::assertIsFloat($array['diagnostics']['timings_ms'][$step], $step);
         }
+    }
+
+    public function testWhatIsAsItShouldBeIsLeftOutOfTheArray(): void
+    {
+        $diagnostics = [
+            'outcome' => 'exited',
+            'timings_ms' => ['total' => 1.5],
+            'start' => 'warm',
+            'blocked' => [],
+            'file_changes' => ['created' => [['path' => 'a', 'size' => 1]], 'modified' => [], 'deleted' => []],
+            'guards' => ['ini' => 'in force', 'seccomp' => 'missing: old'],
+            'queries' => [],
+        ];
+        $result = $this->resultWith(['diagnostics' => $diagnostics]);
+
+        self::assertSame(
+            [
+                'outcome' => 'exited',
+                'file_changes' => ['created' => [['path' => 'a', 'size' => 1]]],
+                'guards' => ['seccomp' => 'missing: old'],
+            ],
+            $result->toArray()['diagnostics'],
+        );
+        self::assertSame($diagnostics, $result->toArray(true)['diagnostics']);
+        self::assertSame($diagnostics, $result->diagnostics);
+        self::assertSame(self::KEYS, array_keys($result->toArray()));
+    }
+
+    public function testAStartIsToldWhereItWasNotExpected(): void
+    {
+        $start = fn (array $diagnostics): array => $this->resultWith(['diagnostics' => $diagnostics])
+            ->toArray()['diagnostics'];
+        foreach (['warm', 'first', 'cold'] as $expected) {
+            self::assertSame(['outcome' => 'exited'], $start(['outcome' => 'exited', 'start' => $expected]));
+        }
+        foreach (['booted', 'cold'] as $unexpected) {
+            $told = ['start' => $unexpected, 'start_reason' => 'it has a thread'];
+            self::assertSame($told, $start($told));
+        }
+    }
+
+    public function testValuesThatStayAreTheSame(): void
+    {
+        $object = (object) ['empty' => [], 'full' => 1];
+        $odd = ['object' => $object, 7 => "\xff", 'nested' => [[[]]], 'guards' => 'all', 'timings_ms' => 1];
+        $kept = $this->resultWith(['diagnostics' => $odd])->toArray()['diagnostics'];
+
+        unset($odd['timings_ms']);
+        self::assertSame($odd, $kept);
+    }
+
+    public function testAnUnknownGuardLosesNoOtherRefusal(): void
+    {
+        $blocked = static fn (string $guard): array => ['what' => "by $guard", 'guard' => $guard, 'lift' => null];
+        $result = $this->resultWith(['diagnostics' => ['blocked' => [$blocked('moat'), $blocked('ini')]]]);
+
+        self::assertStringContainsString('refused: by ini', HumanOutput::render($result));
     }
 
     public function testItIsReadonly(): void

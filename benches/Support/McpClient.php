@@ -64,7 +64,8 @@ final class McpClient
     /** @return array<string, mixed> */
     private function call(): array
     {
-        $call = ['name' => 'framework__eval', 'arguments' => ['snippet' => $this->snippet, 'timeout_ms' => 60000]];
+        $arguments = ['snippet' => $this->snippet, 'timeout_ms' => 60000, 'verbose' => true];
+        $call = ['name' => 'framework__eval', 'arguments' => $arguments];
 
         return $this->ask('tools/call', $call)['structuredContent'];
     }

@@ -6,8 +6,8 @@ namespace Altair\Eval\Cli;
 
 use Altair\Eval\EvalResult;
 use Altair\Eval\Exception\InvalidRequestException;
+use Altair\Eval\Support\Answer;
 use Altair\Eval\Support\HumanOutput;
-use Altair\Eval\Support\Json;
 
 /**
  * How a command line prints a result.
@@ -19,6 +19,8 @@ enum Format: string
     case Human = 'human';
 
     case Json = 'json';
+
+    case Compact = 'compact';
 
     /**
      * The values of `--format`.
@@ -35,21 +37,30 @@ enum Format: string
      */
     public static function named(string $name): self
     {
-        $names = implode(' and ', self::names());
+        $names = self::names();
+        $last = array_pop($names);
+        $others = implode(', ', $names);
 
         return self::tryFrom($name)
-            ?? throw new InvalidRequestException("there is no format $name; there are $names");
+            ?? throw new InvalidRequestException("there is no format $name; there are $others and $last");
     }
 
     /**
-     * @param bool $color whether text for people has colours
+     * @param bool $color whether text for people is set off with colours
+     * @param bool $verbose whether what is for programs holds what is as it should be, too
+     * @param bool $terminal whether what is for programs is laid out for a terminal, and not in one line
      * @return string lines, each with its line feed
      */
-    public function render(EvalResult $result, bool $color = false): string
-    {
+    public function render(
+        EvalResult $result,
+        bool $color = false,
+        bool $verbose = false,
+        bool $terminal = false,
+    ): string {
         return match ($this) {
             self::Human => HumanOutput::render($result, $color),
-            self::Json => Json::encode($result->toArray()),
+            self::Json => Answer::toJson($result, false, $verbose, $terminal),
+            self::Compact => Answer::toJson($result, true, $verbose, $terminal),
         };
     }
 }

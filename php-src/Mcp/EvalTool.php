@@ -7,7 +7,7 @@ namespace Altair\Eval\Mcp;
 use Altair\Eval\EvalRequest;
 use Altair\Eval\Evaluator;
 use Altair\Eval\Exception\EvalException;
-use Altair\Eval\Exception\InvalidRequestException;
+use Altair\Eval\Support\Answer;
 use Altair\Mcp\Attribute\McpTool as FrameworkTool;
 use InvalidArgumentException;
 use Mcp\Capability\Attribute\McpTool as SdkTool;
@@ -65,8 +65,9 @@ final class EvalTool implements ToolContract
      * be started, the answer is `['ok' => false, 'error' => …]`, with a message for the agent and no other key. A
      * server passes both on with `isError`.
      *
-     * @param array<array-key, mixed> $input as {@see INPUT_SCHEMA} describes it; checked here
-     * @return array<string, mixed> {@see \Altair\Eval\EvalResult::toArray()}, or `ok` and `error`
+     * @param array<array-key, mixed> $input as {@see ToolDescription::INPUT} describes it; checked here
+     * @return array<string, mixed> the keys of {@see \Altair\Eval\EvalResult::toArray()} that do not hold their
+     *     defaults, with the value in the compact encoding; or `ok` and `error`
      */
     public function call(array $input): array
     {
@@ -90,9 +91,7 @@ final class EvalTool implements ToolContract
             diff: $arguments->diff,
         );
         try {
-            return Lift::nameArguments($this->evaluator->evaluate($request)->toArray());
-        } catch (InvalidRequestException $refused) {
-            return self::error(new InvalidArgumentException("Nothing was run. {$refused->getMessage()}"));
+            return Answer::toAgent($this->evaluator->evaluate($request));
         } catch (EvalException $notStarted) {
             return self::error($notStarted);
         }

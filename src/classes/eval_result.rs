@@ -1,7 +1,9 @@
 //! `Altair\Eval\EvalResult`.
 
-use altair_engine::EvalResult;
-use ext_php_rs::types::{ZendObject, Zval};
+use std::collections::HashSet;
+
+use altair_engine::{EvalResult, answer};
+use ext_php_rs::types::{ZendHashTable, ZendObject, Zval};
 use ext_php_rs::zend::{ClassEntry, ExecuteData};
 use serde_json::{Map, Value};
 
@@ -59,7 +61,12 @@ pub fn register() {
             ],
         )
         .method("ok", ok, vec![], Type::BOOL)
-        .method("toArray", to_array, vec![], Type::ARRAY)
+        .method(
+            "toArray",
+            to_array,
+            vec![Param::optional("verbose", Type::BOOL, "false")],
+            Type::ARRAY,
+        )
         .register(&CLASS);
 }
 
@@ -156,7 +163,8 @@ extern "C" fn ok(ex: &mut ExecuteData, returned: &mut Zval) {
 
 extern "C" fn to_array(ex: &mut ExecuteData, returned: &mut Zval) {
     host::method(|| {
-        if !parse(ex, 0, &mut []) {
+        let mut verbose = false;
+        if !parse(ex, 0, &mut [Arg::Bool(&mut verbose)]) {
             return Ok(());
         }
         let object = this(ex);
@@ -168,7 +176,10 @@ extern "C" fn to_array(ex: &mut ExecuteData, returned: &mut Zval) {
             };
             entries.push((key, value.shallow_clone()));
         }
-        // Always an object, even if it is empty.
+        if let (false, Some((_, diagnostics))) = (verbose, entries.last_mut()) {
+            *diagnostics = lean(diagnostics)?;
+        }
+        // Always an object, also where it is empty.
         if let Some((_, diagnostics)) = entries.last_mut()
             && diagnostics.array().is_some_and(|array| array.is_empty())
         {
@@ -179,8 +190,47 @@ extern "C" fn to_array(ex: &mut ExecuteData, returned: &mut Zval) {
     });
 }
 
-/// The result in an object of the class; `None` with a pending exception if it was never
-/// constructed.
+/// `diagnostics` without what is as it should be. Values that stay are those of the array itself.
+fn lean(diagnostics: &Zval) -> Result<Zval, Bailout> {
+    let text = json::encode_pretty(diagnostics)?;
+    // What is nested too deep is none of ours and stays as it is.
+    let expected: HashSet<_> = match serde_json::from_slice(string_bytes(&text)) {
+        Ok(Value::Object(map)) => answer::expected(&map).into_iter().collect(),
+        _ => HashSet::new(),
+    };
+    let without = |array: &Zval, of: Option<&str>| {
+        let mut kept: Vec<(String, Zval)> = Vec::new();
+        for (key, value) in array.array().into_iter().flat_map(ZendHashTable::iter) {
+            let key = key.to_string();
+            let place = match of {
+                None => (key.clone(), None),
+                Some(of) => (of.to_owned(), Some(key.clone())),
+            };
+            if !expected.contains(&place) {
+                kept.push((key, value.shallow_clone()));
+            }
+        }
+        kept
+    };
+    let array = |entries: Vec<(String, Zval)>| {
+        let entries = entries.iter();
+        json::array(
+            entries
+                .map(|(key, value)| (key.as_str(), value.shallow_clone()))
+                .collect(),
+        )
+    };
+    let mut kept = without(diagnostics, None);
+    for (key, value) in &mut kept {
+        let has_less = |(of, inner): &(String, Option<String>)| of == key && inner.is_some();
+        if value.is_array() && expected.iter().any(has_less) {
+            *value = array(without(value, Some(key)))?;
+        }
+    }
+    array(kept)
+}
+
+/// What an object of the class says; `None`, with an exception pending, as above.
 pub fn read(object: &ZendObject) -> Result<Option<EvalResult>, Bailout> {
     let mut shape = Map::new();
     for (name, key) in PROPERTIES {

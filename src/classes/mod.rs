@@ -1,5 +1,6 @@
 //! One file per PHP class: convert, delegate to the engine crate, convert back.
 
+mod answer;
 mod command_line;
 mod encoders;
 mod eval_request;
@@ -26,6 +27,7 @@ pub fn register() {
     encoders::register();
     support::register();
     human_output::register();
+    answer::register();
     command_line::register();
 }
 

@@ -144,7 +144,7 @@ final class SecretsTest extends EvaluationTestCase
             $request = new EvalRequest('return 1;', $application->root);
             $result = (new Evaluator(warm: $warm))->evaluate($request);
             self::assertSame('boot_failed', $result->diagnostics['outcome']);
-            self::assertStringNotContainsString($secret, (string) json_encode($result->toArray()));
+            self::assertStringNotContainsString($secret, (string) json_encode($result->toArray(verbose: true)));
             self::assertSame('cannot connect with [redacted:SHOP_SECRET]', $result->exception['message']);
         }
     }
@@ -169,7 +169,7 @@ final class SecretsTest extends EvaluationTestCase
             $evaluator = $this->kept[$warm] ??= new Evaluator(warm: $warm);
             $result = $evaluator->evaluate($request, $onOutput);
             self::assertSame($outcome, $result->diagnostics['outcome']);
-            $said .= json_encode($result->toArray(), JSON_THROW_ON_ERROR);
+            $said .= json_encode($result->toArray(verbose: true), JSON_THROW_ON_ERROR);
             self::assertStringContainsString('booting with [redacted:DB_PASSWORD]', $said);
             self::assertStringNotContainsString($secret, $said);
         }
@@ -238,7 +238,7 @@ final class SecretsTest extends EvaluationTestCase
             $streamed[$type] .= $chunk;
         };
         $result = $evaluator->evaluate($request, $onOutput);
-        $answer = $result->toArray();
+        $answer = $result->toArray(verbose: true);
         // Digits of theirs may be those of the secret.
         unset($answer['diagnostics']['timings_ms']);
 

@@ -135,7 +135,7 @@ abstract class EvaluationTestCase extends TestCase
     protected function value(string $snippet, mixed ...$options): mixed
     {
         $result = $this->evaluate($snippet, ...$options);
-        self::assertSame('returned', $result->diagnostics['outcome'], var_export($result->toArray(), true));
+        self::assertSame('returned', $result->diagnostics['outcome'], var_export($result->toArray(verbose: true), true));
 
         return self::plain($result->result);
     }
@@ -190,7 +190,7 @@ abstract class EvaluationTestCase extends TestCase
         bool $exception = false,
         bool $timedOut = false,
     ): void {
-        $seen = var_export($result->toArray(), true);
+        $seen = var_export($result->toArray(verbose: true), true);
         self::assertSame($outcome, $result->diagnostics['outcome'], $seen);
         self::assertSame($exitCode, $result->exitCode, $seen);
         self::assertSame($timedOut, $result->timedOut, $seen);

@@ -47,7 +47,7 @@ final class Without
     }
 
     /**
-     * Evaluates and gives what EvalResult::toArray() gives, or `['thrown' => message]`.
+     * Evaluates and gives what EvalResult::toArray(true) gives, or `['thrown' => message]`.
      *
      * @param list<string> $what to take away
      * @param array<string, mixed> $request the parameters of EvalRequest
@@ -58,7 +58,7 @@ final class Without
     {
         $code = 'try { $result = (new Altair\Eval\Evaluator())->evaluate(new Altair\Eval\EvalRequest('
             . '...json_decode(' . var_export(json_encode($request, JSON_THROW_ON_ERROR), true)
-            . ', true)))->toArray(); }'
+            . ', true)))->toArray(true); }'
             . ' catch (Altair\Eval\Exception\LaunchException $e) { $result = ["thrown" => $e->getMessage()]; }'
             . ' echo json_encode($result);';
         $options = [];

@@ -56,23 +56,28 @@ class Conversation:
                 said = (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint)
                 self.assertEqual(expected, said, options)
 
-    async def test_it_answers_with_the_typed_result(self):
+    async def test_it_answers_with_the_value(self):
         async with self.connect() as session:
-            result = await self.evaluate(session, "return container(Shop\\UserRepository::class)->find(1)->name;")
-            self.assertEqual({"type": "string", "value": "Ada"}, result["result"])
+            result = await self.evaluate(
+                session, "return container(Shop\\UserRepository::class)->find(1)->name;", verbose=True
+            )
+            self.assertEqual("Ada", result["result"])
             self.assertEqual("first", result["diagnostics"]["start"])
-            result = await self.evaluate(session, "1 + 1")
-            self.assertEqual({"type": "int", "value": 2}, result["result"])
+            result = await self.evaluate(session, "1 + 1", verbose=True)
+            self.assertEqual(2, result["result"])
             self.assertEqual("warm", result["diagnostics"]["start"])
+            result = await self.evaluate(session, "1 + 1", typed=True)
+            self.assertEqual({"type": "int", "value": 2}, result["result"])
+            self.assertNotIn("diagnostics", result)
 
     async def test_it_tells_what_databases_were_asked(self):
         snippet = "return count(container(Shop\\OrderRepository::class)->withStatus(Shop\\OrderStatus::Paid));"
         async with self.connect() as session:
             result = await self.evaluate(session, snippet, queries=True)
             told = [(query["sql"], query["times"]) for query in result["diagnostics"]["queries"]]
-            self.assertIn(("SELECT * FROM users WHERE id = ?", result["result"]["value"]), told)
+            self.assertIn(("SELECT * FROM users WHERE id = ?", result["result"]), told)
             result = await self.evaluate(session, snippet)
-            self.assertNotIn("queries", result["diagnostics"])
+            self.assertNotIn("diagnostics", result)
 
     async def test_every_ending_is_in_the_schema_and_only_a_clean_one_is_no_error(self):
         endings = {
@@ -92,7 +97,8 @@ class Conversation:
             await session.list_tools()
             for snippet, outcome in endings.items():
                 result = await self.evaluate(session, snippet, timeout_ms=3000)
-                self.assertEqual(outcome, result["diagnostics"]["outcome"], result)
+                told = result.get("diagnostics", {}).get("outcome", "returned")
+                self.assertEqual(outcome, told, result)
                 self.assertEqual(outcome == "returned", result["ok"])
 
     async def test_a_declared_service_is_reached_and_no_other_address(self):
@@ -101,19 +107,11 @@ class Conversation:
             snippet = "return @stream_socket_client('tcp://%s', $code, $why, 5) ? 'connected' : $why;"
             async with self.connect(f"--service={addresses[0]}") as session:
                 result = await self.evaluate(session, snippet % addresses[0])
-                self.assertEqual({"type": "string", "value": "connected"}, result["result"])
+                self.assertEqual("connected", result["result"])
                 result = await self.evaluate(session, snippet % addresses[1])
-                self.assertNotEqual({"type": "string", "value": "connected"}, result["result"])
-                [lift] = [blocked["lift"] for blocked in result["diagnostics"]["blocked"]]
-                self.assertIn(f"can name {addresses[1]} as a service", lift)
-                self.assertTrue(lift.startswith("allow_network"), lift)
-
-    async def test_what_lifts_a_refusal_is_no_flag_of_a_command_line(self):
-        snippet = "@file_get_contents('https://192.0.2.1/'); @shell_exec('id'); @file_get_contents('/etc/shadow'); return 1;"
-        async with self.connect() as session:
-            blocked = (await self.evaluate(session, snippet))["diagnostics"]["blocked"]
-            self.assertGreaterEqual(len(blocked), 2)
-            self.assertNotIn("--", json.dumps([entry["lift"] for entry in blocked]))
+                self.assertNotEqual("connected", result["result"])
+                lifts = [blocked["lift"] for blocked in result["diagnostics"]["blocked"]]
+                self.assertEqual([f"--service={addresses[1]}"], lifts)
 
     async def test_what_a_call_writes_opens_nothing_to_the_next(self):
         with socket.create_server(("127.0.0.1", 0)) as listener, tempfile.TemporaryDirectory() as root:
@@ -131,14 +129,14 @@ class Conversation:
             # Another server goes by what there is.
             async with self.connect(root=root) as session:
                 result = await self.evaluate(session, snippet)
-                self.assertEqual({"type": "string", "value": "connected"}, result["result"])
+                self.assertEqual("connected", result["result"])
 
     async def test_output_is_in_the_answer_and_nowhere_else(self):
         async with self.connect() as session:
             result = await self.evaluate(session, 'echo "{\\"jsonrpc\\":\\"2.0\\"}\\n"; fwrite(STDERR, "err");')
             self.assertEqual('{"jsonrpc":"2.0"}\n', result["stdout"])
             self.assertEqual("err", result["stderr"])
-            self.assertEqual({"type": "int", "value": 2}, (await self.evaluate(session, "2"))["result"])
+            self.assertEqual(2, (await self.evaluate(session, "2"))["result"])
 
     async def test_what_cannot_be_asked_for_is_refused_and_not_run(self):
         refused = [
@@ -175,7 +173,7 @@ class Conversation:
         async with self.connect() as session:
             calls = [self.evaluate(session, f"return {number};", timeout_ms=PATIENCE * 1000) for number in range(50)]
             results = await asyncio.gather(*calls)
-            self.assertEqual(list(range(50)), [result["result"]["value"] for result in results])
+            self.assertEqual(list(range(50)), [result["result"] for result in results])
 
     async def test_a_slow_call_delays_no_other(self):
         if (os.cpu_count() or 1) < 2:
@@ -185,7 +183,7 @@ class Conversation:
             for number in range(5):
                 await self.evaluate(session, f"return {number};")
             self.assertFalse(slow.done())
-            self.assertEqual("slow", (await slow)["result"]["value"])
+            self.assertEqual("slow", (await slow)["result"])
 
     async def test_a_progress_token_gets_progress(self):
         told = []
@@ -219,7 +217,7 @@ class Conversation:
         async with self.connect() as session:
             snippet = "/*" + "x" * 10_000_000 + "*/ return 7;"
             answer = await session.call_tool(TOOL, {"snippet": snippet, "timeout_ms": 20000})
-            self.assertEqual(7, answer.structured_content["result"]["value"])
+            self.assertEqual(7, answer.structured_content["result"])
 
     async def test_two_servers_on_one_project(self):
         async with self.connect() as one, self.connect() as other:

@@ -89,7 +89,7 @@ class OnPipes(unittest.IsolatedAsyncioTestCase):
             server.send(GREETED)
             garbage = [b"\n", b"garbage\n", b"\xff\xfe\x00\n", b"{\n", b"[1, 2\n", b'{"jsonrpc":"2.0"}\n', b"[]\n", b"null\n"]
             server.send(*garbage, call(2, "return 2;"))
-            self.assertEqual(2, server.answer_to(2)["result"]["structuredContent"]["result"]["value"])
+            self.assertEqual(2, server.answer_to(2)["result"]["structuredContent"]["result"])
 
     def test_a_message_may_come_in_pieces(self):
         with Raw() as server:
@@ -348,7 +348,7 @@ class OfTheCommand(unittest.TestCase):
     def test_the_token_is_not_in_the_environment_of_runs(self):
         with Raw() as server:
             server.send(HELLO, GREETED, call(2, "return getenv('ALTAIR_MCP_TOKEN');"))
-            self.assertIs(False, server.answer_to(2)["result"]["structuredContent"]["result"]["value"])
+            self.assertIs(False, server.answer_to(2)["result"]["structuredContent"]["result"])
 
     def test_its_help_says_how(self):
         ended = subprocess.run([ALTAIR, "mcp:serve", "--help"], capture_output=True, text=True)

@@ -28,7 +28,7 @@ class Inspector(unittest.TestCase):
         code, printed, said = self.run_inspector(*call, "--tool-arg", "snippet=return 6 * 7;", target=target)
         self.assertEqual(0, code, said)
         answer = json.loads(printed)
-        self.assertEqual({"type": "int", "value": 42}, answer["structuredContent"]["result"])
+        self.assertEqual(42, answer["structuredContent"]["result"])
 
         *_, said = self.run_inspector(*call, "--tool-arg", "snippet=throw new LogicException('boom');", target=target)
         self.assertIn("boom", said)

@@ -55,7 +55,7 @@ fn what_is_not_known_is_named() {
         ),
         (
             &["eval", "--format=xml", "x"],
-            "invalid value 'xml' for '--format <format>'; use one of: human, json",
+            "invalid value 'xml' for '--format <format>'; use one of: human, json, compact",
         ),
         (
             &["eval", "--require=luck", "x"],

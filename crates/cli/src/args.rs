@@ -83,13 +83,9 @@ Examples:
   altair mcp:serve --transport=http --port=3737
   claude mcp add shop -- altair mcp:serve --root=/srv/shop
 
-One tool, framework__eval: it takes PHP and returns what it gives. Calls run in parallel, one per
-core; the rest wait. It cannot make unsafe runs.
-
-Where a call wants writes, the network or databases that write, and the server was started without
---allow-writes, --allow-network or --allow-rollback, the person at the client is asked to allow this
-one call, if the client can ask (elicitation); otherwise it is refused. Nobody is asked with
---ask=never or --readonly.
+One tool, framework__eval: it takes `snippet`, `timeout_ms`, `allow_writes`, `allow_network` and
+`database`, and returns what `altair eval --format=compact` prints. Calls run in parallel, one
+per core; the rest wait. It cannot make unsafe runs.
 
 Over HTTP the server is at /mcp, and every request needs `Authorization: Bearer <token>`. The
 token is ALTAIR_MCP_TOKEN, at least 16 characters, or one that is generated and printed to standard
@@ -262,9 +258,13 @@ pub struct EvalArgs {
     #[arg(long, value_name = "guard", value_parser = PossibleValuesParser::new(Guard::names()).try_map(|name| name.parse::<Guard>()))]
     pub require: Vec<Guard>,
 
-    /// How to print the result.
-    #[arg(long, value_enum, value_name = "format", default_value_t = Format::Human)]
-    pub format: Format,
+    /// How to print the result; json and compact print it for programs.
+    #[arg(long, value_enum, value_name = "format", default_value_t = ResultFormat::Human)]
+    pub format: ResultFormat,
+
+    /// Show what is as it should be, too: guards in force, timings, the start. For json and compact.
+    #[arg(long)]
+    pub verbose: bool,
 }
 
 /// The arguments of `altair events:tail`.
@@ -382,6 +382,20 @@ pub enum Format {
     Json,
 }
 
+/// How a result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ResultFormat {
+    /// For people.
+    #[value(help = None::<&str>)]
+    Human,
+    /// For programs, with its value in the typed encoding.
+    #[value(help = None::<&str>)]
+    Json,
+    /// For agents, with its value in the compact encoding.
+    #[value(help = None::<&str>)]
+    Compact,
+}
+
 /// A shell for which there are completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Shell {
@@ -443,8 +457,9 @@ mod tests {
     use super::Cli;
 
     /// Arguments of `eval` that are none of the request's, or another way to say one.
-    const OF_THE_COMMAND: [&str; 9] = [
+    const OF_THE_COMMAND: [&str; 10] = [
         "cold", "file", "format", "help", "php", "require", "rollback", "version", "arg-json",
+        "verbose",
     ];
 
     #[test]

@@ -6,12 +6,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use altair_engine::answer::{self, Answer};
 use altair_engine::arguments::{Arguments, Datum};
 use altair_engine::audit::Actor;
 use altair_engine::guards::Selection;
 use altair_engine::{Bounded, Database, EvalError, EvalRequest, Evaluator, MemoryLimit, Timeout};
 
-use crate::args::{EvalArgs, Format, services};
+use crate::args::{EvalArgs, ResultFormat, services};
 use crate::exit::Exit;
 use crate::failure::{Failure, reason};
 use crate::host::Host;
@@ -25,7 +26,7 @@ use crate::{extension, json, output};
 ///
 /// Wrong usage, and what keeps the child from starting.
 pub fn run(args: Box<EvalArgs>, host: &Host) -> Result<Exit, Failure> {
-    let format = args.format;
+    let (format, verbose) = (args.format, args.verbose);
     let evaluator = evaluator(&args, host)?;
     let request = request(args)?;
     let deadline = Duration::from_millis(request.timeout_ms().into());
@@ -39,8 +40,17 @@ pub fn run(args: Box<EvalArgs>, host: &Host) -> Result<Exit, Failure> {
         EvalError::Interrupted => Failure::new("the evaluation was interrupted"),
     })?;
     let text = match format {
-        Format::Human => human::render(&result, Theme::new(output::takes_color())),
-        Format::Json => json::render(&result.to_json(), output::is_terminal())?,
+        ResultFormat::Human => human::render(&result, Theme::new(output::takes_color())),
+        ResultFormat::Json => {
+            json::result(&answer::public(&result, verbose), output::is_terminal())
+        }
+        ResultFormat::Compact => {
+            let answer = Answer {
+                verbose,
+                ..Answer::default()
+            };
+            json::result(&answer.of(&result), output::is_terminal())
+        }
     };
     // A reader that has closed the pipe does not change how the run ended.
     output::print(text.as_bytes())?;
@@ -88,6 +98,7 @@ fn request(args: Box<EvalArgs>) -> Result<EvalRequest, Failure> {
         no_redact,
         require: _,
         format: _,
+        verbose: _,
     } = *args;
     let readable = read.iter().map(|path| absolute(path));
     Ok(EvalRequest {

@@ -15,7 +15,7 @@ mod extension;
 mod failure;
 mod host;
 pub mod human;
-mod json;
+pub mod json;
 mod mcp;
 mod output;
 mod progress;

@@ -329,7 +329,7 @@ impl EvalResult {
             timings_ms: field(&mut told, "timings_ms"),
             start: field(&mut told, "start"),
             start_reason: field(&mut told, "start_reason"),
-            blocked: field(&mut told, "blocked"),
+            blocked: each(field(&mut told, "blocked")),
             file_changes: field(&mut told, "file_changes"),
             queries: field(&mut told, "queries"),
             queries_more: field(&mut told, "queries_more"),
@@ -402,6 +402,14 @@ fn field<T: DeserializeOwned + Default>(object: &mut Value, key: &str) -> T {
     value
         .and_then(|value| serde_json::from_value(value).ok())
         .unwrap_or_default()
+}
+
+/// The items that have the expected shape.
+fn each<T: DeserializeOwned>(items: Vec<Value>) -> Vec<T> {
+    let items = items.into_iter();
+    items
+        .filter_map(|item| serde_json::from_value(item).ok())
+        .collect()
 }
 
 #[cfg(test)]
@@ -489,7 +497,7 @@ mod tests {
         let told = json!({
             "outcome": "fatal", "message": "boom", "phase": "later", "signal": "9", "start": null,
             "timings_ms": [], "guards": [], "location": {"file": "f", "line": 7},
-            "blocked": [{"what": "w", "guard": "ini", "lift": null}],
+            "blocked": [{"what": "w", "guard": "moat", "lift": null}, {"what": "w", "guard": "ini", "lift": null}, 7],
         });
         let diagnostics = EvalResult::from_json(json!({"diagnostics": told})).diagnostics;
 

@@ -22,6 +22,7 @@ use Symfony\Component\Console\Input\InputInterface;
 use Symfony\Component\Console\Input\InputOption;
 use Symfony\Component\Console\Output\ConsoleOutputInterface;
 use Symfony\Component\Console\Output\OutputInterface;
+use Symfony\Component\Console\Output\StreamOutput;
 use Symfony\Component\HttpKernel\KernelInterface;
 
 // Without Symfony's Console the class is not declared, and autoloading it is not an error.
@@ -54,7 +55,7 @@ final class EvalCommand extends Command
     {
         $timeout = EvalRequest::DEFAULT_TIMEOUT_MS;
         $memory = EvalRequest::DEFAULT_MEMORY_MB;
-        $formats = implode(' or ', Format::names());
+        $formats = implode(', ', Format::names()) . '; with --verbose the last two show what is as it should be, too';
         $takes = InputOption::VALUE_REQUIRED;
         $flag = InputOption::VALUE_NONE;
         $this
@@ -156,7 +157,9 @@ final class EvalCommand extends Command
 
             return self::INVALID;
         }
-        $output->write($format->render($result, $output->isDecorated()), false, OutputInterface::OUTPUT_RAW);
+        $terminal = $output instanceof StreamOutput && stream_isatty($output->getStream());
+        $text = $format->render($result, $output->isDecorated(), $output->isVerbose(), $terminal);
+        $output->write($text, false, OutputInterface::OUTPUT_RAW);
 
         return $result->ok() ? self::SUCCESS : self::FAILURE;
     }

@@ -11,6 +11,7 @@ use Altair\Eval\Tests\Support\Script;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use PHPUnit\Framework\TestCase;
 use Symfony\Component\Console\Application;
+use Symfony\Component\Console\Output\OutputInterface;
 use Symfony\Component\Console\Tester\ApplicationTester;
 use Symfony\Component\Console\Tester\CommandCompletionTester;
 
@@ -57,7 +58,28 @@ final class EvalCommandTest extends TestCase
 
         $answer = json_decode($tester->getDisplay(), true, flags: JSON_THROW_ON_ERROR);
         self::assertSame([0, true, 'x'], [$tester->getStatusCode(), $answer['ok'], $answer['stdout']]);
+        self::assertSame(['outcome' => 'returned'], $answer['diagnostics']);
+        self::assertSame(1, substr_count($tester->getDisplay(), "\n"));
+    }
+
+    public function testWhatIsVerboseIsComplete(): void
+    {
+        $loud = ['verbosity' => OutputInterface::VERBOSITY_VERBOSE];
+        $tester = $this->console(['snippet' => 'return 1;', '--format' => 'json'], $loud);
+
+        $answer = json_decode($tester->getDisplay(), true, flags: JSON_THROW_ON_ERROR);
         self::assertSame('cold', $answer['diagnostics']['start']);
+        self::assertArrayHasKey('timings_ms', $answer['diagnostics']);
+    }
+
+    public function testCompactIsWhatAnAgentIsAnswered(): void
+    {
+        $tester = $this->console(['snippet' => 'return ["a" => 0.5];', '--format' => 'compact']);
+
+        self::assertMatchesRegularExpression(
+            '/^\{"ok":true,"result":\{"a":0\.5\},"duration_ms":\d+\}\n$/',
+            $tester->getDisplay(),
+        );
     }
 
     public function testOptionsReachTheRun(): void
@@ -176,7 +198,8 @@ final class EvalCommandTest extends TestCase
 
     public function testItsFormatsAreCompleted(): void
     {
-        self::assertSame(['human', 'json'], (new CommandCompletionTester(new EvalCommand()))->complete(['--format=']));
+        $suggested = (new CommandCompletionTester(new EvalCommand()))->complete(['--format=']);
+        self::assertSame(['human', 'json', 'compact'], $suggested);
     }
 
     public function testTheConsoleOfAKernelHasItAndItEvaluatesInTheProjectOfTheKernel(): void

@@ -33,7 +33,7 @@ $many = static function (array $asked) use ($evaluators, $say): array {
         }
     };
     foreach ($evaluators['warm']->evaluateMany($requests(), $asked['atATime']) as $key => $result) {
-        $say(['key' => $key, 'of' => $result->toArray()]);
+        $say(['key' => $key, 'of' => $result->toArray(verbose: true)]);
     }
 
     return ['result' => null];
@@ -47,7 +47,7 @@ while (($line = fgets(STDIN)) !== false) {
     try {
         $answer = isset($request['many'])
             ? $many($request)
-            : ['result' => $evaluator->evaluate(new EvalRequest(...$request), $onOutput)->toArray()];
+            : ['result' => $evaluator->evaluate(new EvalRequest(...$request), $onOutput)->toArray(verbose: true)];
     } catch (Throwable $thrown) {
         $answer = ['failure' => $thrown::class . ': ' . $thrown->getMessage()];
     }

@@ -20,7 +20,7 @@ final class Answer
     public static function of(EvalResult $result): array
     {
         // As it is printed: two objects without properties are no difference.
-        $answer = json_decode(Json::encode($result->toArray()), true, flags: JSON_THROW_ON_ERROR);
+        $answer = json_decode(Json::encode($result->toArray(verbose: true)), true, flags: JSON_THROW_ON_ERROR);
         unset($answer['duration_ms'], $answer['memory_peak_bytes']);
         $answer['diagnostics'] = array_diff_key($answer['diagnostics'], array_flip(self::OTHERWISE));
 

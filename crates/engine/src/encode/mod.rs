@@ -6,7 +6,7 @@
 
 mod bounds;
 mod budget;
-mod casters;
+mod compact;
 mod exception;
 mod hints;
 mod node;
@@ -14,6 +14,7 @@ mod read;
 mod value;
 
 pub use bounds::{ITERABLE_PREVIEW, Limits, MAX_DEPTH, MAX_ENTRIES, STRING_MAX, VALUE_MAX_BYTES};
+pub use compact::{COMPACT_MAX_BYTES, compact};
 pub use exception::{
     Code, ExceptionView, Frame, MAX_PREVIOUS_CHAIN, MAX_TRACE_FRAMES, Previous, encode_exception,
     format_frames,
