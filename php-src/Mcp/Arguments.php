@@ -8,7 +8,7 @@ use Altair\Eval\EvalRequest;
 use InvalidArgumentException;
 
 /**
- * The arguments of a call, with the checks and the messages of `altair mcp:serve`.
+ * What a call asks for, and whether it may: the checks of `altair mcp:serve`, in its words.
  *
  * @internal
  */
@@ -43,13 +43,13 @@ final class Arguments
     }
 
     /**
-     * Reads the arguments of a call.
+     * Reads what a call brings.
      *
-     * @param array<array-key, mixed> $given the decoded JSON
+     * @param array<array-key, mixed> $given as JSON was decoded
      * @param bool $writes whether calls may ask for real writes
      * @param bool $network whether calls may ask for connections
      * @param bool $rollback whether calls may ask for database sessions that are rolled back
-     * @throws InvalidArgumentException with all errors and advice, for the agent
+     * @throws InvalidArgumentException that says everything that is wrong, and what to do, for the agent to read
      */
     public static function read(array $given, bool $writes, bool $network, bool $rollback): self
     {
@@ -226,7 +226,7 @@ final class Arguments
         return is_int($value) || (is_float($value) && is_finite($value) && fmod($value, 1.0) === 0.0);
     }
 
-    /** The type of a JSON value, in words. */
+    /** A JSON value's kind, in words. */
     private static function kind(mixed $value): string
     {
         return match (true) {

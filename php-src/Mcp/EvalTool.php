@@ -7,6 +7,7 @@ namespace Altair\Eval\Mcp;
 use Altair\Eval\EvalRequest;
 use Altair\Eval\Evaluator;
 use Altair\Eval\Exception\EvalException;
+use Altair\Eval\Exception\InvalidRequestException;
 use Altair\Eval\Support\Answer;
 use Altair\Mcp\Attribute\McpTool as FrameworkTool;
 use InvalidArgumentException;
@@ -17,10 +18,10 @@ use Throwable;
 define(__NAMESPACE__ . '\DESCRIPTION', (string) file_get_contents(__DIR__ . '/description.txt'));
 
 /**
- * Evaluates PHP for an agent, in the application of an MCP server in PHP: of the Univeros framework, or with PHP's own
- * MCP SDK. It behaves like the tool of `altair mcp:serve`.
+ * Evaluates PHP for an agent, in the application of an MCP server that is written in PHP: the Univeros framework's, or
+ * one on PHP's own MCP SDK. What it takes, gives and refuses is what the tool of `altair mcp:serve` does.
  *
- * The application stays booted as long as this object lives. Unsafe runs are not possible.
+ * The application is kept booted for as long as this object lives. There is no way to ask for an unsafe run.
  */
 #[FrameworkTool(
     name: self::NAME,
@@ -42,7 +43,7 @@ final class EvalTool implements ToolContract
     private readonly Evaluator $evaluator;
 
     /**
-     * @param Evaluator|null $evaluator the evaluator; null creates a warm one
+     * @param Evaluator|null $evaluator what evaluates; null is a warm one of its own
      * @param string|null $projectRoot the directory of the application; null is the working directory of each call
      * @param bool $allowWrites whether calls may ask for real writes to the project
      * @param bool $allowNetwork whether calls may ask for outbound connections
@@ -59,15 +60,15 @@ final class EvalTool implements ToolContract
     }
 
     /**
-     * Runs a call.
+     * Runs what a call asks for.
      *
-     * A failed run has a normal answer with `ok` false. If nothing was run, since the input is invalid or no child can
-     * be started, the answer is `['ok' => false, 'error' => …]`, with a message for the agent and no other key. A
-     * server passes both on with `isError`.
+     * A run that went wrong is an answer as any other, with `ok` false. What could not be run at all, because the
+     * input is refused or no child can be started, is `['ok' => false, 'error' => …]`: sentences for the agent, and
+     * nothing that could be taken for a result. A server passes both on with `isError`.
      *
-     * @param array<array-key, mixed> $input as {@see ToolDescription::INPUT} describes it; checked here
+     * @param array<array-key, mixed> $input as {@see INPUT_SCHEMA} describes it; checked here
      * @return array<string, mixed> the keys of {@see \Altair\Eval\EvalResult::toArray()} that do not hold their
-     *     defaults, with the value in the compact encoding; or `ok` and `error`
+     *     defaults, with the value in the compact encoding unless `typed` is true; or `ok` and `error`
      */
     public function call(array $input): array
     {
@@ -91,17 +92,21 @@ final class EvalTool implements ToolContract
             diff: $arguments->diff,
         );
         try {
-            return Answer::toAgent($this->evaluator->evaluate($request));
+            $result = $this->evaluator->evaluate($request);
+
+            return Lift::nameArguments(Answer::toAgent($result, $arguments->verbose, $arguments->typed));
+        } catch (InvalidRequestException $refused) {
+            return self::error(new InvalidArgumentException("Nothing was run. {$refused->getMessage()}"));
         } catch (EvalException $notStarted) {
             return self::error($notStarted);
         }
     }
 
     /**
-     * The same for PHP's own MCP SDK, which passes arguments by name and derives the schema from this signature.
+     * The same for PHP's own MCP SDK, which passes arguments by name and makes the schema from this signature.
      *
-     * The attribute is `Mcp\Capability\Attribute\McpTool(name, description, …)` of the package mcp/sdk, on a public
-     * method. On a class, its discovery only considers `__invoke`, so this is a named method.
+     * Reference for the attribute: `Mcp\Capability\Attribute\McpTool(name, description, …)` of the package mcp/sdk, on
+     * a public method. Its discovery takes `__invoke` for a class's own tool only, hence a method with a name.
      *
      * @param string $snippet PHP code; a leading <?php is accepted.
      * @param int $timeout_ms Deadline of the run in milliseconds, boot included; from 100 to 60000.

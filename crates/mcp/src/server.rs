@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use altair_engine::answer::Answer;
+use altair_engine::answer;
 use altair_engine::encode::COMPACT_MAX_BYTES;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -211,18 +211,38 @@ impl ServerHandler for Server {
             Ok(arguments) => arguments,
             Err(why) => return Ok(failed(why)),
         };
-        let answer = Answer {
+        let shape = answer::Answer {
             verbose: arguments.verbose,
             typed: arguments.typed,
             budget: Some(COMPACT_MAX_BYTES),
         };
-        let _progress = context
-            .meta
-            .get_progress_token()
-            .map(|token| Progress::tell(context.peer.clone(), token));
-        Ok(match self.calls.run(arguments, context.ct.clone()).await {
+        let doing = Doing::default();
+        let progress = context.meta.get_progress_token();
+        let listens = progress.is_some();
+        let _progress =
+            progress.map(|token| Progress::tell(context.peer.clone(), token, doing.clone()));
+        let session = self.sessions.call(&context);
+        let lacking = self.permits.lacks(&arguments);
+        if !lacking.is_empty() {
+            let asked = self.ask(&request, &lacking, &context, &doing);
+            let asked = tokio::select! {
+                asked = asked => asked,
+                () = session.ended.cancelled() => return Ok(cancelled()),
+            };
+            if let Err(answer) = asked {
+                return Ok(answer);
+            }
+        }
+        let run = self
+            .calls
+            .run(arguments, listens.then_some(doing), context.ct.clone());
+        let ran = tokio::select! {
+            ran = run => ran,
+            () = session.ended.cancelled() => Outcome::Cancelled,
+        };
+        Ok(match ran {
             Outcome::Ran(result) => {
-                let json = answer.of(&result);
+                let json = shape.of(&result);
                 let text = ContentBlock::text(json.to_string());
                 let mut answer = CallToolResult::success(vec![text]);
                 answer.structured_content = Some(json);

@@ -92,128 +92,13 @@ fn input(permits: Permits, asks: bool) -> JsonObject {
         Database::Rollback => permits.rollback || asks,
         Database::Write => permits.writes || asks,
     });
-    json!({
-        "type": "object",
-        "properties": {
-            "ok": {"type": "boolean", "description": "No timeout, no exception, exit code 0."},
-            "result": optional(json!({
-                "type": "object",
-                "description": "The encoded value that the code returned.",
-                "properties": {"type": {
-                    "enum": ["null", "bool", "int", "float", "string", "array", "object", "iterable", "resource", "reference"]
-                }},
-                "required": ["type"]
-            })),
-            "stdout": {"type": "string"},
-            "stderr": {"type": "string", "description": "PHP's warnings and notices too."},
-            "exception": optional(json!({
-                "type": "object",
-                "properties": {
-                    "class": {"type": "string"},
-                    "message": {"type": "string"},
-                    "file": {"type": "string"},
-                    "line": {"type": "integer"},
-                    "code": {"type": ["integer", "string"]},
-                    "stack_trace": {"type": "array", "items": {"type": "string"}},
-                    "previous": {"type": "array", "items": {"type": "object"}}
-                },
-                "required": ["class", "message", "file", "line", "code", "stack_trace"]
-            })),
-            "duration_ms": count,
-            "memory_peak_bytes": count,
-            "exit_code": {"type": "integer"},
-            "timed_out": {"type": "boolean"},
-            "diagnostics": {
-                "type": "object",
-                "properties": {
-                    "outcome": {"enum": [
-                        "returned", "threw", "exited", "fatal", "out_of_memory", "timed_out", "signalled",
-                        "boot_failed", "no_report"
-                    ]},
-                    "phase": {"enum": ["boot", "snippet", "encode"]},
-                    "message": {"type": "string"},
-                    "location": {
-                        "type": "object",
-                        "properties": {
-                            "file": {"type": "string"},
-                            "line": {"type": "integer"},
-                            "stack_trace": {"type": "array", "items": {"type": "string"}}
-                        },
-                        "required": ["file", "line", "stack_trace"]
-                    },
-                    "hints": {"type": "array", "items": {"type": "string"}},
-                    "signal": {"type": "integer"},
-                    "timings_ms": {
-                        "type": "object",
-                        "properties": {
-                            "start": milliseconds, "boot": milliseconds, "snippet": milliseconds,
-                            "encode": milliseconds, "total": milliseconds
-                        },
-                        "required": ["total"]
-                    },
-                    "start": {"enum": ["cold", "first", "warm", "booted"]},
-                    "start_reason": {"type": "string"},
-                    "blocked": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "what": {"type": "string"},
-                                "guard": {"type": "string"},
-                                "lift": {"type": ["string", "null"]}
-                            },
-                            "required": ["what", "guard", "lift"]
-                        }
-                    },
-                    "file_changes": {
-                        "type": "object",
-                        "properties": {
-                            "created": changes, "modified": changes, "deleted": changes,
-                            "more": count, "incomplete": {"type": "boolean"}
-                        },
-                        "required": ["created", "modified", "deleted"]
-                    },
-                    "queries": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "sql": {"type": "string"}, "times": count, "rows": count,
-                                "ms": milliseconds, "at": {"type": "string"}
-                            },
-                            "required": ["sql", "times", "rows", "ms"]
-                        }
-                    },
-                    "queries_more": {
-                        "type": "object",
-                        "properties": {"times": count, "rows": count, "ms": milliseconds},
-                        "required": ["times", "rows", "ms"]
-                    },
-                    "database_changes": {
-                        "type": "object",
-                        "additionalProperties": {
-                            "type": "object",
-                            "properties": {"inserted": count, "updated": count, "deleted": count},
-                            "required": ["inserted", "updated", "deleted"]
-                        }
-                    },
-                    "output_truncated": {
-                        "type": "object",
-                        "properties": {"stdout": count, "stderr": count},
-                        "required": ["stdout", "stderr"]
-                    },
-                    "redacted": {"type": "array", "items": {"type": "string"}},
-                    "guards": {"type": "object", "additionalProperties": {"type": "string"}}
-                },
-                "required": ["outcome", "timings_ms", "start"]
-            }
-        },
-        "required": [
-            "ok", "result", "stdout", "stderr", "exception", "duration_ms", "memory_peak_bytes", "exit_code",
-            "timed_out", "diagnostics"
-        ],
-        "additionalProperties": false
-    })
+    let modes: Vec<&str> = modes.map(Database::name).collect();
+    if modes.len() > 1 {
+        arguments[DATABASE]["enum"] = json!(modes);
+    } else {
+        arguments.shift_remove(DATABASE);
+    }
+    schema
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 mod bounds;
 mod budget;
+mod casters;
 mod compact;
 mod exception;
 mod hints;
