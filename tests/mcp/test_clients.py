@@ -110,8 +110,16 @@ class Conversation:
                 self.assertEqual("connected", result["result"])
                 result = await self.evaluate(session, snippet % addresses[1])
                 self.assertNotEqual("connected", result["result"])
-                lifts = [blocked["lift"] for blocked in result["diagnostics"]["blocked"]]
-                self.assertEqual([f"--service={addresses[1]}"], lifts)
+                [lift] = [blocked["lift"] for blocked in result["diagnostics"]["blocked"]]
+                self.assertIn(f"can name {addresses[1]} as a service", lift)
+                self.assertTrue(lift.startswith("allow_network"), lift)
+
+    async def test_what_lifts_a_refusal_is_no_flag_of_a_command_line(self):
+        snippet = "@file_get_contents('https://192.0.2.1/'); @shell_exec('id'); @file_get_contents('/etc/shadow'); return 1;"
+        async with self.connect() as session:
+            blocked = (await self.evaluate(session, snippet))["diagnostics"]["blocked"]
+            self.assertGreaterEqual(len(blocked), 2)
+            self.assertNotIn("--", json.dumps([entry["lift"] for entry in blocked]))
 
     async def test_what_a_call_writes_opens_nothing_to_the_next(self):
         with socket.create_server(("127.0.0.1", 0)) as listener, tempfile.TemporaryDirectory() as root:

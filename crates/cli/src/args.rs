@@ -83,9 +83,13 @@ Examples:
   altair mcp:serve --transport=http --port=3737
   claude mcp add shop -- altair mcp:serve --root=/srv/shop
 
-One tool, framework__eval: it takes `snippet`, `timeout_ms`, `allow_writes`, `allow_network` and
-`database`, and returns what `altair eval --format=compact` prints. Calls run in parallel, one
-per core; the rest wait. It cannot make unsafe runs.
+One tool, framework__eval: it takes PHP and returns what it gives. Calls run in parallel, one per
+core; the rest wait. It cannot make unsafe runs.
+
+Where a call wants writes, the network or databases that write, and the server was started without
+--allow-writes, --allow-network or --allow-rollback, the person at the client is asked to allow this
+one call, if the client can ask (elicitation); otherwise it is refused. Nobody is asked with
+--ask=never or --readonly.
 
 Over HTTP the server is at /mcp, and every request needs `Authorization: Bearer <token>`. The
 token is ALTAIR_MCP_TOKEN, at least 16 characters, or one that is generated and printed to standard

@@ -284,3 +284,19 @@ fn the_file_of_casters_is_below_the_root() {
         None
     );
 }
+
+#[test]
+fn databases_with_read_only_sessions_are_told_by_port_and_socket() {
+    for (service, expected) in [
+        ("127.0.0.1:3306", true),
+        ("db.example:5432", true),
+        ("/var/run/postgresql/.s.PGSQL.5433", true),
+        ("/srv/mysqld.sock", true),
+        ("db.example:1433", false),
+        ("127.0.0.1:6379", false),
+        ("/run/redis.sock", false),
+    ] {
+        let service: Service = service.parse().unwrap();
+        assert_eq!(service.is_read_only_database(), expected, "{service}");
+    }
+}
