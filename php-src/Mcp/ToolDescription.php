@@ -251,6 +251,7 @@ final class ToolDescription
                         'properties' => ['stdout' => self::COUNT, 'stderr' => self::COUNT],
                         'required' => ['stdout', 'stderr'],
                     ],
+                    'resolved' => ['type' => 'object', 'additionalProperties' => ['type' => 'string']],
                     'redacted' => ['type' => 'array', 'items' => ['type' => 'string']],
                     'guards' => ['type' => 'object', 'additionalProperties' => ['type' => 'string']],
                 ],

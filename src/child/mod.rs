@@ -6,9 +6,11 @@ mod channel_link;
 mod deadline;
 mod ending;
 mod guards;
+mod project_classes;
 mod queries;
 mod refusals;
 mod run;
+mod short_names;
 mod template;
 
 use std::ffi::CStr;

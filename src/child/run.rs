@@ -17,12 +17,13 @@ use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_engine::redaction::is_secret;
 
 use super::channel_link::Voice;
-use super::{boot, deadline, ending, guards, queries};
+use super::{boot, deadline, ending, guards, queries, short_names};
 use crate::zend::child::{self as engine, memory_peak};
 use crate::zend::database;
 use crate::zend::fork_state;
 use crate::zend::node::ZvalNode;
 use crate::zend::process::leave;
+use crate::zend::snippet::{self, Returned};
 
 /// ini settings of the child's that hold from its first own code on: what PHP says goes to
 /// standard error, and output that nobody reads any more (a snippet may close it) is no reason to end.
@@ -176,7 +177,7 @@ impl Going {
         }
         queries::report_to(voice, task, run);
         self.enter(Phase::Snippet);
-        let ending = self.snippet(run);
+        let ending = self.snippet(root, run, voice);
         Ok(self.shut_down(ending))
     }
 
@@ -185,17 +186,24 @@ impl Going {
         deadline::note_phase(phase);
     }
 
-    fn snippet(&mut self, run: &SnippetTask) -> Ending {
+    fn snippet(&mut self, root: &Path, run: &SnippetTask, voice: &Voice) -> Ending {
         let began = Instant::now();
-        let returned = engine::run_snippet(&snippet_source(&run.snippet));
+        let source = snippet_source(&run.snippet);
+        let returned = short_names::compile(&source, root, voice)
+            .and_then(|code| snippet::run_with(code, &run.arguments));
         self.report.snippet_us = Some(micros(began));
-        let value = match returned {
-            Ok(value) => value,
+        let Returned {
+            value,
+            is_asked_for,
+        } = match returned {
+            Ok(returned) => returned,
             Err(cut) => return ending::of(cut),
         };
         self.enter(Phase::Encode);
         let began = Instant::now();
         let node = ZvalNode::new(&value);
+        // An iterator is to be advanced only where `is_asked_for`.
+        let _ = is_asked_for;
         let encoded = encode_value(&node, run.shown);
         self.report.encode_us = Some(micros(began));
         drop(node);

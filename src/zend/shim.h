@@ -72,9 +72,10 @@ void altair_iterator_free(void *iterator);
 
 void altair_make_string(zval *value, const char *text, size_t len);
 void altair_make_array(zval *value, uint32_t size);
-/* Both take the item over. A numeric key becomes an integer, as in PHP. */
+/* They take the item over. A numeric key becomes an integer, as in PHP. */
 void altair_array_push(zval *array, zval *item);
 void altair_array_set(zval *array, const char *key, size_t len, zval *item);
+void altair_array_set_index(zval *array, zend_long key, zval *item);
 /* Turns an array that json_encode() would print as a list into a stdClass. */
 void altair_keep_as_object(zval *array);
 
@@ -119,12 +120,14 @@ bool altair_parse_callable(uint32_t number, zval *value);
 /* Calls a callable with `count` arguments; false where an exception is now pending. */
 bool altair_call(zval *callable, uint32_t count, zval *arguments, zval *result);
 
-/* ---- the child's side: child.c, snippet.c, and what confine.h names ---- */
+/* ---- the child's side: child.c, snippet.c, container.c, and what confine.h names ---- */
 
 /* The name that the snippet is compiled under. */
 #define ALTAIR_SNIPPET "snippet"
-/* The function-table key of `container()`. No PHP source can name it: it starts with a NUL. */
+/* Keys of functions for calls that are written in the snippet. No PHP source can name them: they start
+ * with a NUL. */
 #define ALTAIR_CONTAINER_KEY "\0altair\\container"
+#define ALTAIR_LAST_KEY "\0altair\\last"
 
 /* Has `entry` called in place of the first string that is compiled: the code of `php -r`. */
 void altair_on_first_compile(void (*entry)(void));
@@ -179,17 +182,46 @@ typedef struct {
 void altair_record_queries(const altair_recorder *recorder);
 /* Has the servers that count what was changed tell it, of sessions that are open. */
 void altair_count_changes(void);
-/* Compiles the snippet; NULL with an exception pending where that fails. */
-zend_op_array *altair_compile_snippet(const char *code, size_t len);
+/* Told of a class that the snippet names, by one name and without importing or declaring it, and that is
+ * not there: a class that nobody has loaded yet is told of, too. Must not run PHP code. */
+typedef void (*altair_missing_class)(void *context, const char *name, size_t len, uint32_t line);
+typedef struct {
+	const char *name;
+	size_t name_len;
+	const char *class_name;
+	size_t class_len;
+} altair_import;
+/* Compiles the snippet; NULL with an exception pending where that fails. With `missing`: NULL without one
+ * where there was something to tell of. Else as if the snippet began with the imports. */
+zend_op_array *altair_compile_snippet(const char *code, size_t len, altair_missing_class missing, void *context,
+	const altair_import *imports, size_t count);
+/* Whether there is a class of that name, or an autoloader makes one. Can bail out; an exception may be
+ * pending. */
+bool altair_class_exists(const char *name, size_t len);
+/* Throws an Error, as from that line of the snippet. */
+void altair_throw_error(const char *message, size_t len, uint32_t line);
+/* Shows all objects of exactly the class of that name. `each` must not run PHP code. */
+void altair_each_object(const char *class_name, void (*each)(void *context, zend_object *object), void *context);
 /* The text that names the file of all code that was written in the snippet: this very one. */
 const zend_string *altair_snippet_name(void);
 /* After a bailout: takes back what compiling the snippet has hooked. */
 void altair_leave_compiler(void);
-/* Runs it in a scope of its own. Its variables are still there until altair_release_scope(). */
-void altair_run_snippet(zend_op_array *code, zval *result);
+/* A variable of the snippet, which takes the value over. Before it runs. */
+void altair_set_variable(const char *name, size_t len, zval *value);
+/* Runs it in a scope of its own; true where the value is that of the last of several statements, not what
+ * a `return` gave. Its variables are still there until altair_release_scope(). */
+bool altair_run_snippet(zend_op_array *code, zval *result);
 void altair_release_scope(void);
-/* Tells the code of `container()` in the snippet what to return; keeps a reference. */
+/* Tells `container()` what to return; keeps a reference. */
 void altair_set_container(zval *container);
+/* Before boot: has functions told of that are declared while code runs. */
+void altair_watch_declarations(void);
+/* From now on, `container` is known by that name, too, unless the application has such a function. */
+void altair_know_container(void);
+/* After a bailout, which may have left a compilation: it is known by its name again. */
+void altair_show_container(void);
+/* Whether the last of several statements was reached. */
+bool altair_took_last_statement(void);
 /* Sets apart what boot made, so that the end of the run leaves it alone. */
 void altair_end_boot(void);
 /* The end of the run: shutdown functions, destructors, output buffers. Each can bail out. */

@@ -248,6 +248,11 @@ void altair_array_set(zval *array, const char *key, size_t len, zval *item)
 	}
 }
 
+void altair_array_set_index(zval *array, zend_long key, zval *item)
+{
+	zend_hash_index_update(Z_ARRVAL_P(array), (zend_ulong) key, item);
+}
+
 void altair_keep_as_object(zval *array)
 {
 	if (!zend_array_is_list(Z_ARRVAL_P(array))) {

@@ -125,7 +125,12 @@ fn arguments(texts: Vec<OsString>, json: Vec<String>) -> Result<Arguments, Failu
             let shown = String::from_utf8_lossy(&bytes);
             Failure::new(format!("--arg={shown} has no value: write --arg name=text"))
         })?;
-        let name = String::from_utf8_lossy(&bytes[..split]).into_owned();
+        let name = String::from_utf8(bytes[..split].to_vec()).map_err(|error| {
+            let shown = String::from_utf8_lossy(error.as_bytes());
+            Failure::new(format!(
+                "--arg {shown}=… has a name that is not UTF-8, which no variable can have"
+            ))
+        })?;
         given.push((name, Datum::Bytes(bytes[split + 1..].to_vec())));
     }
     for argument in json {

@@ -165,6 +165,7 @@ impl Evidence {
                 queries_more,
                 database_changes,
                 output_truncated,
+                resolved: heard.resolved.into_iter().collect(),
                 redacted: Vec::new(),
                 guards,
             },

@@ -235,6 +235,7 @@ fn output() -> Value {
                         "properties": {"stdout": count, "stderr": count},
                         "required": ["stdout", "stderr"]
                     },
+                    "resolved": {"type": "object", "additionalProperties": {"type": "string"}},
                     "redacted": {"type": "array", "items": {"type": "string"}},
                     "guards": {"type": "object", "additionalProperties": {"type": "string"}}
                 },

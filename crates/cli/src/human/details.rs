@@ -14,6 +14,10 @@ use crate::escape;
 pub fn append(out: &mut String, result: &EvalResult, theme: Theme) {
     explain(out, result);
     place(out, result, theme);
+    for (name, class) in &result.diagnostics.resolved {
+        let text = format!("{name} is {class}");
+        line(out, 1, &theme.dim(&escape::line(&text)));
+    }
     for blocked in &result.diagnostics.blocked {
         line(out, 1, &theme.notice(&refusal(blocked)));
     }
