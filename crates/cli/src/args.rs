@@ -230,7 +230,7 @@ pub struct EvalArgs {
     #[arg(help = format!("The file below the project root that returns the container; {DEFAULT_BOOTSTRAP} if there is one"))]
     pub bootstrap: Option<PathBuf>,
 
-    /// The project: the directory that holds vendor/autoload.php [default: the working directory].
+    /// The project: the directory that holds vendor/autoload.php [default: the working directory or the nearest project above it].
     #[arg(long, value_name = "dir")]
     pub root: Option<PathBuf>,
 
@@ -279,7 +279,7 @@ pub struct EventsArgs {
     #[arg(long, value_enum, value_name = "format", default_value_t = Format::Human)]
     pub format: Format,
 
-    /// The project whose log it is [default: the working directory].
+    /// The project whose log it is [default: the working directory or the nearest project above it].
     #[arg(long, value_name = "dir")]
     pub root: Option<PathBuf>,
 }
@@ -295,7 +295,7 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "path", default_value = "php")]
     pub php: OsString,
 
-    /// The project whose services are shown [default: the working directory].
+    /// The project whose services are shown [default: the working directory or the nearest project above it].
     #[arg(long, value_name = "dir")]
     pub root: Option<PathBuf>,
 }
