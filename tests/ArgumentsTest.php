@@ -101,7 +101,8 @@ final class ArgumentsTest extends EvaluationTestCase
     public static function wrong(): iterable
     {
         yield 'this' => [['this' => 1], '$this'];
-        foreach (['GLOBALS', '_GET', '_POST', '_COOKIE', '_FILES', '_SERVER', '_REQUEST', '_ENV', '_SESSION'] as $name) {
+        $superglobals = ['GLOBALS', '_GET', '_POST', '_COOKIE', '_FILES', '_SERVER', '_REQUEST', '_ENV', '_SESSION'];
+        foreach ($superglobals as $name) {
             yield $name => [[$name => 1], "\"$name\" cannot be an argument's name"];
         }
         yield 'digit' => [['1x' => 1], '1x'];

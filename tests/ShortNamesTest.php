@@ -94,7 +94,8 @@ final class ShortNamesTest extends EvaluationTestCase
     public function testAClassThatAnAutoloaderMakesIsLeftAlone(): void
     {
         $files = ['src/Models/User.php' => self::USER, 'User.php' => '<?php class User {}'];
-        $this->project($files, ' spl_autoload_register(function ($c) { if ($c === "User") { require __DIR__ . "/../User.php"; } });');
+        $this->project($files, ' spl_autoload_register(function ($c) {'
+            . ' if ($c === "User") { require __DIR__ . "/../User.php"; } });');
 
         $result = $this->evaluate('get_class(new User())');
 
@@ -243,7 +244,8 @@ final class ShortNamesTest extends EvaluationTestCase
                 __DIR__ . '/../examples/shop/vendor/composer/ClassLoader.php',
             ),
             'vendor/autoload.php' => '<?php require_once __DIR__ . "/composer/ClassLoader.php";'
-                . ' $l = new \Composer\Autoload\ClassLoader(__DIR__); $l->addPsr4("App\\\\", dirname(__DIR__) . "/src");'
+                . ' $l = new \Composer\Autoload\ClassLoader(__DIR__);'
+                . ' $l->addPsr4("App\\\\", dirname(__DIR__) . "/src");'
                 . " \$l->register();$more",
         ]);
     }
