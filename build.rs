@@ -7,7 +7,7 @@ use std::process::Command;
 mod php_versions;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 33] = [
+const SOURCES: [&str; 34] = [
     "src/zend/frames.c",
     "src/zend/values.c",
     "src/zend/objects.c",
@@ -15,6 +15,7 @@ const SOURCES: [&str; 33] = [
     "src/zend/calls.c",
     "src/zend/child.c",
     "src/zend/snippet.c",
+    "src/zend/container.c",
     "src/zend/fork_state.c",
     "src/zend/object_lifetime.c",
     "src/zend/refused_functions.c",

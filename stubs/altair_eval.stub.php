@@ -105,8 +105,8 @@ namespace Altair\Eval {
         public bool $diff;
 
         /**
-         * @param string $snippet PHP code; a leading `<?php` is accepted. The last `return` is the result, and a
-         *     snippet that is one expression needs none. `container()` is the application's container.
+         * @param string $snippet PHP code; a leading `<?php` is accepted. The result is what `return` gives, else the
+         *     value of the last statement if that is an expression. `container()` is the application's container.
          * @param string $projectRoot the directory of the application
          * @param int $timeoutMs deadline of the whole call in milliseconds, clamped to 100…60000
          * @param int $memoryLimitMb memory limit in MiB, clamped to 16…512

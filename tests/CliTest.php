@@ -38,7 +38,7 @@ final class CliTest extends TestCase
      */
     public static function headlines(): iterable
     {
-        yield ['$a = 1; $b = 2;', '✓ null', 0];
+        yield ['$a = 1; unset($a);', '✓ null', 0];
         yield ['1 + 1', '✓ int = 2', 0];
         yield ['return 1.5;', '✓ float = 1.5', 0];
         yield ['return true;', '✓ bool = true', 0];

@@ -54,6 +54,23 @@ final class CliUsageTest extends TestCase
         yield 'a snippet and a file' => [['eval', '--file=boot.php', 'return 1;'], 'both', '--file'];
         yield 'a file that there is not' => [['eval', '--file=nowhere.php'], '--file=nowhere.php', 'no such file'];
         yield 'a directory as the file' => [['eval', '--file=vendor'], '--file=vendor', 'directory'];
+        yield 'an argument without a value' => [['eval', '--arg', 'id', '1'], '--arg=id', 'name=text'];
+        yield 'an argument named this' => [['eval', '--arg', 'this=1', '1'], '"this"', '$this'];
+        yield 'a superglobal as an argument' => [['eval', '--arg', '_SERVER=1', '1'], '"_SERVER"'];
+        yield 'an argument named like a number' => [['eval', '--arg-json', '1x=1', '1'], '"1x"'];
+        yield 'an argument without a name' => [['eval', '--arg', '=1', '1'], 'name'];
+        yield 'a name that is not UTF-8' => [['eval', '--arg', "\xFF=1", '1'], 'not UTF-8'];
+        yield 'an argument twice' => [['eval', '--arg', 'id=1', '--arg-json', 'id=2', '1'], '$id is given twice'];
+        yield 'an argument that is no JSON' => [['eval', '--arg-json', 'v={', '1'], '--arg-json v', 'JSON'];
+        yield 'NaN as an argument' => [['eval', '--arg-json', 'v=NaN', '1'], '--arg-json v', 'JSON'];
+        yield 'JSON that is not UTF-8' => [['eval', '--arg-json', "v=\"\xFF\"", '1'], 'UTF-8'];
+        yield 'too many arguments' => [
+            ['eval', ...array_merge(...array_map(
+                static fn (int $n): array => ['--arg', "a$n=" . str_repeat('x', 100_000)],
+                range(1, 11),
+            )), '1'],
+            '1024 KiB',
+        ];
         yield 'an unknown option' => [['eval', '--wirtes', '1'], "'--wirtes'", "'--writes'"];
         yield 'an unknown format' => [['eval', '--format=xml', '1'], "'xml'", 'human, json, compact'];
         yield 'an unknown guard' => [['eval', '--require=luck', '1'], "'luck'", 'process'];

@@ -79,14 +79,124 @@ final class ContainerTest extends EvaluationTestCase
         self::assertSame(['configured x', 'own'], $this->value('return [container("x"), own()];'));
     }
 
-    public function testItIsKnownInSnippetCodeOnly(): void
+    /**
+     * @dataProvider waysToCall
+     */
+    public function testItIsAFunctionByEveryWayToCallOne(string $snippet): void
+    {
+        $this->application([
+            'config/container.php' => self::named('configured'),
+            'src/Each.php' => '<?php namespace App; class Each { static function of(callable $f) { return $f("x"); } }',
+        ]);
+
+        foreach (['', 'namespace Some\Space; '] as $namespace) {
+            foreach ([false, true] as $unsafe) {
+                self::assertSame('configured x', $this->value($namespace . $snippet, unsafe: $unsafe));
+            }
+        }
+    }
+
+    public static function waysToCall(): iterable
+    {
+        yield 'variable' => ['$f = "container"; return $f("x");'];
+        yield 'variable with a backslash' => ['$f = "\\\\Container"; return $f("x");'];
+        yield 'array_map' => ['return \array_map("container", ["x"])[0];'];
+        yield 'call_user_func' => ['return \call_user_func("container", "x");'];
+        yield 'call_user_func_array' => ['return \call_user_func_array("container", ["id" => "x"]);'];
+        yield 'first-class callable' => ['$f = container(...); return $f("x");'];
+        yield 'of a variable' => ['$f = "container"; return ($f(...))("x");'];
+        yield 'Closure::fromCallable' => ['return (\Closure::fromCallable("container"))("x");'];
+        yield 'reflection' => ['return (new \ReflectionFunction("container"))->invoke("x");'];
+        yield 'code of the application' => ['return \App\Each::of("container");'];
+        yield 'that knows it' => [
+            'return \function_exists("container") && \function_exists("\\\\container") && \is_callable("container")'
+            . ' ? container("x") : "unknown";',
+        ];
+        yield 'a shutdown function' => [
+            'static $last; $last = new class { function __destruct() { echo \array_map("container", ["x"])[0]; } };'
+            . ' return container("x");',
+        ];
+    }
+
+    public function testItIsNotThereForTheApplicationsOwnCode(): void
     {
         $this->application(['vendor/autoload.php' => '<?php function f() { return function_exists("container"); }'
-            . ' function g() { return container(); }']);
+            . ' function g() { return container(); } function e() { return eval("return container();"); }']);
 
         self::assertFalse($this->value('f()'));
-        $result = $this->evaluate('g()');
-        self::assertSame('Call to undefined function container()', $result->exception['message']);
+        foreach (['g()', 'e()'] as $call) {
+            foreach ([false, true] as $unsafe) {
+                $result = $this->evaluate($call, unsafe: $unsafe);
+                self::assertSame('Call to undefined function container()', $result->exception['message'] ?? null);
+            }
+        }
+    }
+
+    public function testAStringMeansTheApplicationsFunctionWhereItHasOne(): void
+    {
+        $this->application([
+            'config/container.php' => self::named('configured'),
+            'vendor/autoload.php' => '<?php function container(...$a) { return "own"; }',
+        ]);
+
+        self::assertSame(['configured x', 'own', ['own'], 'own'], $this->value(
+            '$f = "container"; return [container("x"), $f("x"), array_map($f, ["x"]), call_user_func($f)];',
+        ));
+    }
+
+    /**
+     * @dataProvider laterDeclarations
+     */
+    public function testAFileThatDeclaresOneLaterReplacesIt(string $file): void
+    {
+        $this->application([
+            'config/container.php' => self::named('configured'),
+            'helpers.php' => $file,
+            'src/Loaded.php' => '<?php namespace App; require __DIR__ . "/../helpers.php"; class Loaded {}',
+            'src/Calls.php' => '<?php namespace App; class Calls { static function it() { return container(); } }',
+        ]);
+
+        foreach (['require "helpers.php";', 'new App\Loaded();'] as $load) {
+            foreach ([false, true] as $unsafe) {
+                $result = $this->evaluate(
+                    "\$f = 'container'; \$before = \$f('x');"
+                    . ' try { App\Calls::it(); } catch (Error $e) { $error = $e->getMessage(); } ' . $load
+                    . ' return [$before, $error, container("x"), $f("x"), array_map($f, ["x"]), App\Calls::it()];',
+                    unsafe: $unsafe,
+                );
+
+                self::assertSame('', $result->stderr);
+                self::assertSame(
+                    ['configured x', 'Call to undefined function container()', 'configured x', 'own', ['own'], 'own'],
+                    self::plain($result->result),
+                );
+            }
+        }
+    }
+
+    public static function laterDeclarations(): iterable
+    {
+        yield 'at the top level' => ['<?php function container() { return "own"; }'];
+        yield 'unless there is one' => [
+            '<?php if (!function_exists("container")) { function container() { return "own"; } }',
+        ];
+        yield 'in a block' => ['<?php if (true) { function Container() { return "own"; } }'];
+        yield 'in a function' => [
+            '<?php (function () { if (!function_exists("container")) { function container() { return "own"; } } })();',
+        ];
+        yield 'from a string' => ['<?php eval("function container() { return \"own\"; }");'];
+    }
+
+    public function testAFileOfTheApplicationThatIsLoadedAtTheEndMayDeclareOne(): void
+    {
+        $this->application(['vendor/autoload.php' => '<?php function later() { register_shutdown_function('
+            . 'function () { if (!function_exists("container")) { function container() { return "own"; } }'
+            . ' echo container(); }); }']);
+
+        $result = $this->evaluate('later(); return 1;');
+
+        self::assertOutcome('returned', $result, 0, value: true);
+        self::assertSame(['own', ''], [$result->stdout, $result->stderr]);
     }
 
     /**
@@ -103,6 +213,8 @@ final class ContainerTest extends EvaluationTestCase
     {
         yield 'before' => ['function container() { return "own"; } return container();'];
         yield 'after' => ['return container(); function container() { return "own"; }'];
+        yield 'in a block' => ['if (true) { function container() { return "own"; } } return container();'];
+        yield 'by a string' => ['function container() { return "own"; } return array_map("container", [1])[0];'];
         yield 'in a namespace' => ['namespace A; function container() { return "own"; } return container();'];
         yield 'imported' => ['namespace A { function f() { return "own"; } }'
             . ' namespace { use function A\f as container; return container(); }'];

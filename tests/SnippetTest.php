@@ -58,7 +58,7 @@ final class SnippetTest extends EvaluationTestCase
     public function testTheLastReturnIsTheResultAndNoneIsNull(): void
     {
         self::assertSame(1, $this->value('if (true) { return 1; } return 2;'));
-        self::assertNull($this->value('$x = 1; $y = 2;'));
+        self::assertNull($this->value('$x = 1; unset($x);'));
         self::assertNull($this->value('return;'));
         self::assertNull($this->value('if (true) { 5; }'));
     }

@@ -8,9 +8,11 @@ mod deadline;
 mod ending;
 mod guards;
 mod hints;
+mod project_classes;
 mod queries;
 mod refusals;
 mod run;
+mod short_names;
 mod template;
 
 use std::ffi::CStr;

@@ -19,12 +19,13 @@ use altair_engine::redaction::is_secret;
 
 use super::casters::Casters;
 use super::channel_link::Voice;
-use super::{boot, deadline, ending, guards, hints, queries};
+use super::{boot, deadline, ending, guards, hints, queries, short_names};
 use crate::zend::child::{self as engine, Cut, memory_peak};
 use crate::zend::database;
 use crate::zend::fork_state;
 use crate::zend::node::ZvalNode;
 use crate::zend::process::leave;
+use crate::zend::snippet::{self, Returned};
 
 /// ini settings of the child from its first code on: PHP logs to standard error, and closed output
 /// (a snippet may close it) does not end the process.
@@ -187,7 +188,7 @@ impl Going {
         queries::report_to(voice, task, run);
         hints::begin();
         self.enter(Phase::Snippet);
-        let ending = self.snippet(task, run);
+        let ending = self.snippet(root, run, voice);
         Ok(self.shut_down(ending, run))
     }
 
@@ -196,22 +197,29 @@ impl Going {
         deadline::note_phase(phase);
     }
 
-    fn snippet(&mut self, task: &Task, run: &SnippetTask) -> Ending {
+    fn snippet(&mut self, root: &Path, run: &SnippetTask, voice: &Voice) -> Ending {
         let began = Instant::now();
-        let returned = engine::run_snippet(&snippet_source(&run.snippet));
+        let source = snippet_source(&run.snippet);
+        let returned = short_names::compile(&source, root, voice)
+            .and_then(|code| snippet::run_with(code, &run.arguments));
         self.report.snippet_us = Some(micros(began));
-        let value = match returned {
-            Ok(value) => value,
+        let Returned {
+            value,
+            is_asked_for,
+        } = match returned {
+            Ok(returned) => returned,
             Err(cut) => return cut_short(cut, run),
         };
         self.enter(Phase::Encode);
         let began = Instant::now();
         let node = ZvalNode::new(&value);
         let casters = run.casters.as_ref();
-        let mut casters = casters.map(|file| Casters::declared(&task.root, file));
+        let root = root.as_os_str().as_bytes();
+        let mut casters = casters.map(|file| Casters::declared(root, file));
         let options = Options {
             limits: run.shown,
             redact: run.redact,
+            advance: is_asked_for,
             own: casters
                 .as_mut()
                 .map(|own| own as &mut dyn OwnCasters<ZvalNode>),

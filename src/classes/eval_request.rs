@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use altair_engine::arguments::{ARGUMENTS_MAX_DEPTH, Arguments, Datum};
+use altair_engine::arguments::{ARGUMENTS_MAX, ARGUMENTS_MAX_DEPTH, Arguments, Datum};
 use altair_engine::encode::{Key, Node, Shape};
 use altair_engine::{
     DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, Depth, EvalError, EvalRequest, MAX_MEMORY_MB,
@@ -210,13 +210,19 @@ fn number(request: &ZendObject, name: &str) -> Option<i64> {
 /// The variables of the snippet.
 fn arguments(request: &ZendObject) -> Result<Arguments, EvalError> {
     let array = property(request, "arguments").and_then(Zval::array);
-    let entries = array.map_or_else(Vec::new, |array| entries(array, usize::MAX));
+    let entries = array.map_or_else(Vec::new, |array| entries(array, ARGUMENTS_MAX + 1));
+    let mut left = ARGUMENTS_MAX;
     let given = entries.into_iter().map(|(key, value)| {
         let name = match key {
             Key::Int(n) => n.to_string(),
-            Key::Bytes(bytes) => lossy(&bytes),
+            Key::Bytes(bytes) => String::from_utf8(bytes).map_err(|error| {
+                let shown = lossy(error.as_bytes());
+                EvalError::InvalidRequest(format!(
+                    "\"{shown}\" cannot be an argument's name: it is not UTF-8."
+                ))
+            })?,
         };
-        let datum = datum(&value, 0).map_err(|what| {
+        let datum = datum(&value, 0, &mut left).map_err(|what| {
             EvalError::InvalidRequest(format!(
                 "The argument ${name} holds {what}: arguments are null, booleans, numbers, strings, and arrays of \
                  these."
@@ -227,8 +233,12 @@ fn arguments(request: &ZendObject) -> Result<Arguments, EvalError> {
     Arguments::new(given.collect::<Result<_, EvalError>>()?)
 }
 
-/// A value as it travels; what it holds that cannot.
-fn datum(value: &ZvalNode, depth: usize) -> Result<Datum, String> {
+/// A value as it travels; what it holds that cannot. `left`: how many values there may be. Arrays that share
+/// their items can hold more than would ever end.
+fn datum(value: &ZvalNode, depth: usize, left: &mut usize) -> Result<Datum, String> {
+    *left = left
+        .checked_sub(1)
+        .ok_or_else(|| format!("more than {ARGUMENTS_MAX} values"))?;
     Ok(match value.shape() {
         Shape::Null => Datum::Null,
         Shape::Bool(b) => Datum::Bool(b),
@@ -240,11 +250,11 @@ fn datum(value: &ZvalNode, depth: usize) -> Result<Datum, String> {
         }
         Shape::Array { .. } => {
             let array = value.value().array();
-            let items = array.map_or_else(Vec::new, |array| entries(array, usize::MAX));
+            let items = array.map_or_else(Vec::new, |array| entries(array, *left + 1));
             let items = items.into_iter();
             Datum::Array(
                 items
-                    .map(|(key, item)| Ok((key, datum(&item, depth + 1)?)))
+                    .map(|(key, item)| Ok((key, datum(&item, depth + 1, left)?)))
                     .collect::<Result<_, String>>()?,
             )
         }

@@ -12,7 +12,6 @@ static zend_op_array *(*next_compile_string)(zend_string *, const char *, zend_c
 static void (*entry_point)(void);
 static zend_execute_data bottom;
 static zend_array *scope;
-static zval container;
 static HashTable boot_objects;
 
 /* ---- entry ---- */
@@ -39,7 +38,6 @@ void altair_begin(void)
 	 * it, an exception stays pending that would be fatal without a frame. */
 	memset(&bottom, 0, sizeof bottom);
 	EG(current_execute_data) = &bottom;
-	ZVAL_UNDEF(&container);
 	ZVAL_EMPTY_ARRAY(&empty);
 	ZVAL_LONG(&zero, 0);
 	zend_hash_str_update(&EG(symbol_table), ZEND_STRL("argv"), &empty);
@@ -51,6 +49,7 @@ void altair_begin(void)
 		zend_hash_str_update(Z_ARRVAL_P(server), ZEND_STRL("argc"), &zero);
 	}
 	SG(request_info).argc = 0;
+	altair_watch_declarations();
 }
 
 /* ---- fatal errors ---- */
@@ -82,6 +81,7 @@ void altair_recover(void)
 	CG(in_compilation) = 0;
 	CG(unclean_shutdown) = 0;
 	altair_leave_compiler();
+	altair_show_container();
 }
 
 static void (*exit_hook)(int);
@@ -157,10 +157,22 @@ void altair_run_own(const char *text, size_t len, const char *root, size_t root_
 	}
 }
 
-void altair_run_snippet(zend_op_array *code, zval *result)
+void altair_set_variable(const char *name, size_t len, zval *value)
 {
-	scope = zend_new_array(0);
+	if (scope == NULL) {
+		scope = zend_new_array(0);
+	}
+	zend_hash_str_update(scope, name, len, value);
+}
+
+bool altair_run_snippet(zend_op_array *code, zval *result)
+{
+	if (scope == NULL) {
+		scope = zend_new_array(0);
+	}
+	altair_know_container();
 	run(code, scope, result);
+	return altair_took_last_statement();
 }
 
 void altair_release_scope(void)
@@ -198,53 +210,6 @@ void altair_each_variable(altair_variable_seen seen, void *context)
 	}
 }
 
-/* ---- container() ---- */
-
-ZEND_BEGIN_ARG_INFO_EX(container_arginfo, 0, 0, 0)
-	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, id, IS_STRING, 1, "null")
-ZEND_END_ARG_INFO()
-
-static ZEND_FUNCTION(altair_container)
-{
-	zval *id = NULL;
-	ZEND_PARSE_PARAMETERS_START(0, 1)
-		Z_PARAM_OPTIONAL
-		Z_PARAM_ZVAL(id)
-	ZEND_PARSE_PARAMETERS_END();
-	if (id == NULL || Z_TYPE_P(id) == IS_NULL) {
-		RETURN_COPY(&container);
-	}
-	if (Z_TYPE_P(id) != IS_STRING) {
-		zend_argument_type_error(1, "must be of type ?string, %s given", zend_zval_type_name(id));
-		RETURN_THROWS();
-	}
-	zend_call_method_with_1_params(Z_OBJ(container), Z_OBJCE(container), NULL, "get", return_value, id);
-}
-
-void altair_set_container(zval *value)
-{
-	static const zend_function_entry entry[] = {
-		ZEND_NAMED_FE(container, ZEND_FN(altair_container), container_arginfo)
-		ZEND_FE_END
-	};
-	ZVAL_COPY(&container, value);
-	/* Registered in a table of its own and then moved, since its own name could collide with a
-	 * function of the application. */
-	HashTable table;
-	zend_hash_init(&table, 1, NULL, NULL, 1);
-	zend_register_functions(NULL, entry, &table, MODULE_PERSISTENT);
-	zend_function *function = zend_hash_str_find_ptr(&table, ZEND_STRL("container"));
-	zend_string *key = zend_string_init(ALTAIR_CONTAINER_KEY, sizeof(ALTAIR_CONTAINER_KEY) - 1, 1);
-	zend_hash_add_ptr(EG(function_table), key, function);
-	zend_string_release(key);
-	zend_hash_destroy(&table);
-}
-
-const zval *altair_container(void)
-{
-	return &container;
-}
-
 /* ---- the end of boot, the end of the run ---- */
 
 static bool has_destructor(zend_object *object)
@@ -264,6 +229,16 @@ void altair_end_boot(void)
 			zval mark;
 			ZVAL_NULL(&mark);
 			zend_weakrefs_hash_add(&boot_objects, object, &mark);
+		}
+	}
+}
+
+void altair_each_object(const char *class_name, void (*each)(void *context, zend_object *object), void *context)
+{
+	for (uint32_t i = 1; i < EG(objects_store).top; i++) {
+		zend_object *object = EG(objects_store).object_buckets[i];
+		if (IS_OBJ_VALID(object) && zend_string_equals_cstr(object->ce->name, class_name, strlen(class_name))) {
+			each(context, object);
 		}
 	}
 }

@@ -120,7 +120,7 @@ fn exit_status() -> u8 {
 }
 
 /// Runs `call`, which writes a value.
-fn value(call: impl FnOnce(*mut Zval)) -> Result<Zval, Cut> {
+pub(super) fn value(call: impl FnOnce(*mut Zval)) -> Result<Zval, Cut> {
     let mut value = ManuallyDrop::new(Zval::new());
     let target = &raw mut *value;
     run(|| call(target))?;
@@ -213,24 +213,6 @@ pub fn superglobals(wanted: fn(&[u8], &[u8]) -> bool) -> Vec<Variable> {
     // SAFETY: calls back before it returns, and changes nothing.
     unsafe { ffi::altair_each_variable(seen, (&raw mut found).cast()) };
     found.variables
-}
-
-/// Compiles the snippet and runs it in a scope of its own.
-///
-/// # Errors
-///
-/// How it was cut short.
-pub fn run_snippet(code: &[u8]) -> Result<Zval, Cut> {
-    value(|result| {
-        // SAFETY: the code is copied; the compiled code is run once and never freed, since the
-        // process ends with it.
-        unsafe {
-            let compiled = ffi::altair_compile_snippet(code.as_ptr().cast(), code.len());
-            if !compiled.is_null() {
-                ffi::altair_run_snippet(compiled, result);
-            }
-        }
-    })
 }
 
 /// Releases a value and the snippet's variables, which runs their destructors.

@@ -117,7 +117,18 @@ pub struct RawRecorder {
 }
 pub type MissedHook = extern "C" fn(path: *const c_char, write: bool, error: c_int);
 
-/// `zend_op_array`, which is only passed on.
+pub type MissingClassHook =
+    extern "C" fn(context: *mut c_void, name: *const c_char, len: usize, line: u32);
+/// `altair_import`.
+#[repr(C)]
+pub struct RawImport {
+    pub name: *const c_char,
+    pub name_len: usize,
+    pub class_name: *const c_char,
+    pub class_len: usize,
+}
+
+/// `zend_op_array`, only ever handed through.
 pub type OpArray = c_void;
 
 unsafe extern "C" {
@@ -255,6 +266,7 @@ unsafe extern "C" {
     pub fn altair_make_array(value: *mut zval, size: u32);
     pub fn altair_array_push(array: *mut zval, item: *mut zval);
     pub fn altair_array_set(array: *mut zval, key: *const c_char, len: usize, item: *mut zval);
+    pub fn altair_array_set_index(array: *mut zval, key: i64, item: *mut zval);
     pub fn altair_keep_as_object(array: *mut zval);
 
     pub fn altair_json_encode(value: *mut zval, text: *mut zval);
@@ -311,8 +323,23 @@ unsafe extern "C" {
         seen: unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize),
         context: *mut c_void,
     );
-    pub fn altair_compile_snippet(code: *const c_char, len: usize) -> *mut OpArray;
-    pub fn altair_run_snippet(code: *mut OpArray, result: *mut zval);
+    pub fn altair_compile_snippet(
+        code: *const c_char,
+        len: usize,
+        missing: Option<MissingClassHook>,
+        context: *mut c_void,
+        imports: *const RawImport,
+        count: usize,
+    ) -> *mut OpArray;
+    pub fn altair_class_exists(name: *const c_char, len: usize) -> bool;
+    pub fn altair_throw_error(message: *const c_char, len: usize, line: u32);
+    pub fn altair_each_object(
+        class_name: *const c_char,
+        each: extern "C" fn(*mut c_void, *mut zend_object),
+        context: *mut c_void,
+    );
+    pub fn altair_set_variable(name: *const c_char, len: usize, value: *mut zval);
+    pub fn altair_run_snippet(code: *mut OpArray, result: *mut zval) -> bool;
     pub fn altair_release_scope();
     pub fn altair_set_container(container: *mut zval);
     pub fn altair_end_boot();

@@ -43,14 +43,14 @@ pub fn string(text: &[u8]) -> Result<Zval, Bailout> {
     attempt(|| ManuallyDrop::new(make_string(text))).map(ManuallyDrop::into_inner)
 }
 
-fn make_string(text: &[u8]) -> Zval {
+pub(super) fn make_string(text: &[u8]) -> Zval {
     let mut zval = Zval::new();
     // SAFETY: `zval` is empty; the engine copies the bytes.
     unsafe { ffi::altair_make_string(&raw mut zval, text.as_ptr().cast(), text.len()) };
     zval
 }
 
-fn make_array(len: usize) -> Zval {
+pub(super) fn make_array(len: usize) -> Zval {
     let mut array = Zval::new();
     // SAFETY: `array` is empty.
     unsafe { ffi::altair_make_array(&raw mut array, u32::try_from(len).unwrap_or(u32::MAX)) };

@@ -9,6 +9,7 @@
 pub mod allocator;
 pub mod child;
 pub mod class;
+pub mod composer;
 pub mod database;
 pub mod exception;
 pub mod ffi;
@@ -22,6 +23,7 @@ pub mod params;
 pub mod process;
 pub mod queries;
 pub mod refusals;
+pub mod snippet;
 pub mod startup;
 pub mod tables;
 

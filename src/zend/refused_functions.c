@@ -94,8 +94,8 @@ static void replace_in_closure(closure *of)
 		if (of->orig_internal_handler == replaced[i].was
 			&& of->func.common.scope == function->common.scope
 			&& zend_string_equals(of->func.common.function_name, function->common.function_name)) {
+			/* Goes on: what took its place may have been replaced itself. */
 			of->orig_internal_handler = replaced[i].is;
-			return;
 		}
 	}
 }

@@ -148,9 +148,10 @@ void altair_iterator_free(void *iterator);
 
 void altair_make_string(zval *value, const char *text, size_t len);
 void altair_make_array(zval *value, uint32_t size);
-/* Both take ownership of the item. A numeric key becomes an integer, as in PHP. */
+/* They take ownership of the item. A numeric key becomes an integer, as in PHP. */
 void altair_array_push(zval *array, zval *item);
 void altair_array_set(zval *array, const char *key, size_t len, zval *item);
+void altair_array_set_index(zval *array, zend_long key, zval *item);
 /* Turns an array that json_encode() would print as a list into a stdClass; leaves all else. */
 void altair_keep_as_object(zval *array);
 
@@ -196,12 +197,14 @@ bool altair_parse_callable(uint32_t number, zval *value);
 /* Calls a callable with `count` arguments. False if an exception is now pending. */
 bool altair_call(zval *callable, uint32_t count, zval *arguments, zval *result);
 
-/* ---- the child's side: child.c, snippet.c, and the files that confine.h names ---- */
+/* ---- the child's side: child.c, snippet.c, container.c, and what confine.h names ---- */
 
 /* The file name under which the snippet is compiled. */
 #define ALTAIR_SNIPPET "snippet"
-/* The function-table key of `container()`. No PHP source can name it: it starts with a NUL. */
+/* Keys of functions for calls that are written in the snippet. No PHP source can name them: they start
+ * with a NUL. */
 #define ALTAIR_CONTAINER_KEY "\0altair\\container"
+#define ALTAIR_LAST_KEY "\0altair\\last"
 
 /* Calls `entry` instead of compiling the first string: the code of `php -r`. */
 void altair_on_first_compile(void (*entry)(void));
@@ -256,21 +259,50 @@ typedef struct {
 void altair_record_queries(const altair_recorder *recorder);
 /* Asks servers that count changed rows for the counts of open sessions. */
 void altair_count_changes(void);
-/* Compiles the snippet. NULL with a pending exception on failure. */
-zend_op_array *altair_compile_snippet(const char *code, size_t len);
 /* How many bytes into the snippet its first parse error is; -1 for none. */
 ptrdiff_t altair_parse_error_offset(void);
+/* Told of a class that the snippet names by one name, without importing or declaring it, and that is not
+ * loaded. Must not run PHP code. */
+typedef void (*altair_missing_class)(void *context, const char *name, size_t len, uint32_t line);
+typedef struct {
+	const char *name;
+	size_t name_len;
+	const char *class_name;
+	size_t class_len;
+} altair_import;
+/* Compiles the snippet as if it began with the imports. NULL with a pending exception on failure. With
+ * `missing`: NULL without one if there was a class to tell of. */
+zend_op_array *altair_compile_snippet(const char *code, size_t len, altair_missing_class missing, void *context,
+	const altair_import *imports, size_t count);
+/* Whether there is a class of that name, or an autoloader makes one. Can bail out; an exception may be
+ * pending. */
+bool altair_class_exists(const char *name, size_t len);
+/* Throws an Error, as from that line of the snippet. */
+void altair_throw_error(const char *message, size_t len, uint32_t line);
+/* Shows all objects of exactly the class of that name. `each` must not run PHP code. */
+void altair_each_object(const char *class_name, void (*each)(void *context, zend_object *object), void *context);
 /* The text that names the file of all code that was written in the snippet: this very one. */
 const zend_string *altair_snippet_name(void);
 /* After a bailout: removes the hook for compiling the snippet. */
 void altair_leave_compiler(void);
-/* Runs it in a scope of its own. Its variables live until altair_release_scope(). */
-void altair_run_snippet(zend_op_array *code, zval *result);
+/* Sets a variable of the snippet and takes ownership of the value. Called before it runs. */
+void altair_set_variable(const char *name, size_t len, zval *value);
+/* Runs it in a scope of its own. True if the value is that of the last of several statements, not of a
+ * `return`. Its variables live until altair_release_scope(). */
+bool altair_run_snippet(zend_op_array *code, zval *result);
 void altair_release_scope(void);
-/* Sets what `container()` returns in the snippet. Keeps a reference. */
+/* Sets what `container()` returns. Keeps a reference. */
 void altair_set_container(zval *container);
 /* The container; undefined before that. */
 const zval *altair_container(void);
+/* Before boot: watches for functions that are declared while code runs. */
+void altair_watch_declarations(void);
+/* From now on, `container` exists under that name, too, unless the application has such a function. */
+void altair_know_container(void);
+/* After a bailout, which may have left a compilation: restores the name. */
+void altair_show_container(void);
+/* Whether the last of several statements was reached. */
+bool altair_took_last_statement(void);
 /* Sets apart what boot made, so that the end of the run leaves it alone. */
 void altair_end_boot(void);
 /* The end of the run: shutdown functions, destructors, output buffers. Each can bail out. */

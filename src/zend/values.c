@@ -507,6 +507,11 @@ void altair_array_set(zval *array, const char *key, size_t len, zval *item)
 	}
 }
 
+void altair_array_set_index(zval *array, zend_long key, zval *item)
+{
+	zend_hash_index_update(Z_ARRVAL_P(array), (zend_ulong) key, item);
+}
+
 /* PHP's own json_encode() goes no deeper by default. */
 #define JSON_DEPTH 512
 

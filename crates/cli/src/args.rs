@@ -36,7 +36,8 @@ Examples:
   altair eval -- '-1 + 2'
 
 In the snippet `container()` is the application's container and `container($id)` is an entry of
-it. The last `return` is the result; a snippet that is one expression needs none.
+it. The result is what `return` gives, or else the value of the last statement if that is an
+expression.
 
 Exit codes:
   0  the snippet ran to its end, or called exit(0)
@@ -234,7 +235,7 @@ pub struct EvalArgs {
     #[arg(help = format!("The file below the project root that returns the container; {DEFAULT_BOOTSTRAP} if there is one"))]
     pub bootstrap: Option<PathBuf>,
 
-    /// The project: the directory that holds vendor/autoload.php [default: the working directory].
+    /// The project: the directory that holds vendor/autoload.php; searched upwards [default: the working directory].
     #[arg(long, value_name = "dir")]
     pub root: Option<PathBuf>,
 
@@ -287,7 +288,7 @@ pub struct EventsArgs {
     #[arg(long, value_enum, value_name = "format", default_value_t = Format::Human)]
     pub format: Format,
 
-    /// The project whose log it is [default: the working directory].
+    /// The project whose log it is; searched upwards [default: the working directory].
     #[arg(long, value_name = "dir")]
     pub root: Option<PathBuf>,
 }
@@ -303,7 +304,7 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "path", default_value = "php")]
     pub php: OsString,
 
-    /// The project whose services are shown [default: the working directory].
+    /// The project whose services are shown; searched upwards [default: the working directory].
     #[arg(long, value_name = "dir")]
     pub root: Option<PathBuf>,
 }

@@ -18,6 +18,7 @@ use crate::failure::{Failure, reason};
 use crate::host::Host;
 use crate::human::{self, Theme};
 use crate::progress::Progress;
+use crate::root::Root;
 use crate::{extension, json, output};
 
 /// Evaluates and prints; the exit code says whether the run was clean.
@@ -27,8 +28,12 @@ use crate::{extension, json, output};
 /// Wrong usage, and what keeps the child from starting.
 pub fn run(args: Box<EvalArgs>, host: &Host) -> Result<Exit, Failure> {
     let (format, verbose) = (args.format, args.verbose);
-    let evaluator = evaluator(&args, host)?;
-    let request = request(args)?;
+    let root = Root::of(args.root.clone())?;
+    let mut evaluator = evaluator(&args, host)?;
+    if root.is_found {
+        evaluator = evaluator.with_sockets_of_project_only();
+    }
+    let request = request(args, &root)?;
     let deadline = Duration::from_millis(request.timeout_ms().into());
     let evaluated = {
         // Dropped at its end, so the progress line is gone before anything else is printed.
@@ -39,6 +44,7 @@ pub fn run(args: Box<EvalArgs>, host: &Host) -> Result<Exit, Failure> {
         EvalError::InvalidRequest(message) | EvalError::Launch(message) => Failure::new(message),
         EvalError::Interrupted => Failure::new("the evaluation was interrupted"),
     })?;
+    root.show();
     let text = match format {
         ResultFormat::Human => human::render(&result, Theme::new(output::takes_color())),
         ResultFormat::Json => {
@@ -70,7 +76,7 @@ fn evaluator(args: &EvalArgs, host: &Host) -> Result<Evaluator, Failure> {
     })
 }
 
-fn request(args: Box<EvalArgs>) -> Result<EvalRequest, Failure> {
+fn request(args: Box<EvalArgs>, project: &Root) -> Result<EvalRequest, Failure> {
     // All of both is named: what is new has to be placed.
     let EvalArgs {
         snippet: given,
@@ -90,7 +96,7 @@ fn request(args: Box<EvalArgs>) -> Result<EvalRequest, Failure> {
         network,
         unconfined,
         bootstrap,
-        root: named_root,
+        root: _, // `project`
         php: _,
         read,
         service,
@@ -103,7 +109,7 @@ fn request(args: Box<EvalArgs>) -> Result<EvalRequest, Failure> {
     let readable = read.iter().map(|path| absolute(path));
     Ok(EvalRequest {
         snippet: snippet(given, file.as_deref())?,
-        project_root: root(named_root)?,
+        project_root: project.path.clone(),
         timeout: Timeout::clamped(timeout_ms),
         memory_limit: MemoryLimit::clamped(memory_mb),
         allow_writes: writes,
@@ -136,7 +142,12 @@ fn arguments(texts: Vec<OsString>, json: Vec<String>) -> Result<Arguments, Failu
             let shown = String::from_utf8_lossy(&bytes);
             Failure::new(format!("--arg={shown} has no value: write --arg name=text"))
         })?;
-        let name = String::from_utf8_lossy(&bytes[..split]).into_owned();
+        let name = String::from_utf8(bytes[..split].to_vec()).map_err(|error| {
+            let shown = String::from_utf8_lossy(error.as_bytes());
+            Failure::new(format!(
+                "--arg {shown}=… has a name that is not UTF-8, which no variable can have"
+            ))
+        })?;
         given.push((name, Datum::Bytes(bytes[split + 1..].to_vec())));
     }
     for argument in json {
@@ -188,21 +199,4 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
         return Ok(snippet);
     }
     std::fs::read(path)
-}
-
-/// The given project root, or the working directory.
-///
-/// # Errors
-///
-/// If the working directory no longer exists.
-pub fn root(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
-    match named {
-        Some(root) => Ok(root),
-        None => std::env::current_dir().map_err(|error| {
-            let why = reason(&error);
-            Failure::new(format!(
-                "the working directory cannot be used: {why}; name --root=<dir>"
-            ))
-        }),
-    }
 }

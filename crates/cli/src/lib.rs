@@ -19,6 +19,7 @@ pub mod json;
 mod mcp;
 mod output;
 mod progress;
+mod root;
 mod usage;
 
 use std::ffi::OsString;

@@ -8,9 +8,10 @@ use altair_engine::{EvalError, EvalRequest, Evaluator, Pool};
 
 use crate::args::{Ask, McpArgs, McpTransport, services};
 use crate::exit::Exit;
+use crate::extension;
 use crate::failure::Failure;
 use crate::host::{Host, Server};
-use crate::{eval, extension};
+use crate::root::working_directory;
 
 /// Serves until the server ends.
 ///
@@ -23,7 +24,11 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
             "mcp:serve needs the native command, and this is PHP standing in for it: run `make build` in the clone, or `make install` there",
         ));
     };
-    let root = eval::root(args.root)?;
+    // It does not search: it serves what it was started for.
+    let root = match args.root {
+        Some(root) => root,
+        None => working_directory()?,
+    };
     let evaluator =
         Evaluator::new(host.php(&args.php), Actor::Mcp).with_pool(Arc::new(Pool::new()));
     let evaluator = match extension::find(host)? {

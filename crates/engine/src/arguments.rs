@@ -10,6 +10,8 @@ use crate::encode::Key;
 pub const ARGUMENTS_MAX_BYTES: usize = 1 << 20;
 /// How deeply arrays may be nested.
 pub const ARGUMENTS_MAX_DEPTH: usize = 64;
+/// Values that fit into [`ARGUMENTS_MAX_BYTES`].
+pub const ARGUMENTS_MAX: usize = ARGUMENTS_MAX_BYTES / EACH_BYTES;
 /// What each value counts beside its text. A PHP value takes 16 bytes.
 const EACH_BYTES: usize = 16;
 
@@ -74,17 +76,24 @@ impl Arguments {
     }
 }
 
+/// Variables that are never those of a function (<https://www.php.net/manual/en/language.variables.superglobals.php>):
+/// a snippet would not see an argument of such a name.
+const SUPERGLOBALS: [&str; 9] = [
+    "GLOBALS", "_COOKIE", "_ENV", "_FILES", "_GET", "_POST", "_REQUEST", "_SERVER", "_SESSION",
+];
+
 /// The name of a variable in PHP (<https://www.php.net/manual/en/language.variables.basics.php>), but not `this`,
-/// which is none.
+/// which is none, and not that of a superglobal.
 fn check_name(name: &str) -> Result<(), EvalError> {
     let is_start = |b: u8| b.is_ascii_alphabetic() || b == b'_' || b >= 0x80;
     let bytes = name.as_bytes();
     let is_name = bytes.first().is_some_and(|b| is_start(*b))
         && bytes.iter().all(|b| is_start(*b) || b.is_ascii_digit());
-    match is_name && name != "this" {
+    match is_name && name != "this" && !SUPERGLOBALS.contains(&name) {
         true => Ok(()),
         false => Err(invalid(format!(
-            "\"{}\" cannot be an argument's name: it has to be a variable's, as in $name, and not $this.",
+            "\"{}\" cannot be an argument's name: it has to be a variable's, as in $name, and neither $this nor one that \
+             is the same everywhere, as $_SERVER is.",
             name.escape_debug()
         ))),
     }
@@ -154,10 +163,12 @@ mod tests {
 
     #[test]
     fn names_are_those_of_variables() {
-        for name in ["a", "_", "userId", "été", "x1"] {
+        for name in ["a", "_", "_server", "THIS", "userId", "été", "x1"] {
             assert!(one(name, json!(1)).is_ok(), "{name}");
         }
-        for name in ["", "this", "1x", "a-b", "$a", "a b", "a\0"] {
+        for name in [
+            "", "this", "GLOBALS", "_SERVER", "1x", "a-b", "$a", "a b", "a\0",
+        ] {
             assert!(one(name, json!(1)).is_err(), "{name}");
         }
         let twice = vec![("a".to_owned(), Datum::Null), ("a".to_owned(), Datum::Null)];

@@ -28,8 +28,8 @@ fn now() -> Duration {
 ///
 /// Until the child is ready, no part of the snippet has run: at worst the project's code forges
 /// what is said about guards and boot. From then on native code may be speaking, and it can know
-/// the run's secret. So only refusals, database statements, the position at the deadline, and one
-/// ending are accepted.
+/// the run's secret. So only refusals, database statements, the meaning of class names, the position
+/// at the deadline, and one ending are accepted.
 #[derive(Debug, Default)]
 pub(crate) struct ChildMessages {
     pub entered_ns: Option<u64>,
@@ -53,6 +53,8 @@ pub(crate) struct ChildMessages {
     pub queries: Option<CollectedQueries>,
     /// Variables left by boot that may hold secrets.
     pub variables: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Short class names of the snippet and the classes that they mean.
+    pub resolved: Vec<(String, String)>,
 }
 
 impl ChildMessages {
@@ -61,6 +63,11 @@ impl ChildMessages {
         match message {
             Some(Message::Refused(blocked)) => self.refused.by_child(blocked),
             Some(Message::Outside(outside)) => self.refused.outside(outside),
+            Some(Message::Resolved(resolved))
+                if self.ready.is_some() && self.resolved.is_empty() =>
+            {
+                self.resolved = resolved;
+            }
             Some(Message::Queries(news)) => {
                 if let Some(queries) = &mut self.queries {
                     queries.take(news);

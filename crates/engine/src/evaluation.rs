@@ -50,6 +50,8 @@ pub struct Evaluation {
     pub(crate) declared: Vec<Service>,
     /// Their addresses; set when it runs.
     pub(crate) services: Services,
+    /// Whether the manifest may declare no socket outside of the project.
+    pub(crate) sockets_of_project_only: bool,
     pub(crate) began: Began,
     pub(crate) turns: Option<Turns>,
 }
@@ -197,8 +199,13 @@ impl Evaluation {
         }
         let strict = self.request.services.is_some();
         let user = run_as(&self.target.root);
-        services::resolve(&self.declared, strict, user, self.deadline())
-            .map_err(EvalError::InvalidRequest)
+        let mut services = services::resolve(&self.declared, strict, user, self.deadline())
+            .map_err(EvalError::InvalidRequest)?;
+        let are_of_manifest = !strict && self.known.services.manifest.is_some();
+        if self.sockets_of_project_only && are_of_manifest {
+            services.keep_sockets_below(self.target.root.path());
+        }
+        Ok(services)
     }
 
     /// Waits for a turn, if turns are used. If a template can fork a child, the child is forked

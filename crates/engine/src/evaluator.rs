@@ -24,6 +24,7 @@ pub struct Evaluator {
     settings: Settings,
     pool: Option<Arc<Pool>>,
     services: Option<Vec<Service>>,
+    sockets_of_project_only: bool,
 }
 
 impl Evaluator {
@@ -43,6 +44,7 @@ impl Evaluator {
             },
             pool: None,
             services: None,
+            sockets_of_project_only: false,
         }
     }
 
@@ -87,6 +89,14 @@ impl Evaluator {
     #[must_use]
     pub fn with_services(mut self, services: Vec<Service>) -> Self {
         self.services = Some(services);
+        self
+    }
+
+    /// Leaves out the Unix sockets that the project's `composer.json` declares and that are outside
+    /// of the project: nobody has named it.
+    #[must_use]
+    pub fn with_sockets_of_project_only(mut self) -> Self {
+        self.sockets_of_project_only = true;
         self
     }
 
@@ -166,6 +176,7 @@ impl Evaluator {
             known,
             declared: declared.map_err(EvalError::InvalidRequest)?,
             services: Services::default(),
+            sockets_of_project_only: self.sockets_of_project_only,
             began,
             turns: None,
         })

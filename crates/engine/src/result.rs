@@ -215,6 +215,9 @@ pub struct Diagnostics {
     /// Byte counts, if a stream was truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_truncated: Option<OutputTruncated>,
+    /// Short class names in the snippet, and the classes of the project that they were taken for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub resolved: BTreeMap<String, String>,
     /// The names of secrets that were replaced in this answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub redacted: Vec<String>,
@@ -246,6 +249,7 @@ impl Diagnostics {
             queries_more: None,
             database_changes: BTreeMap::new(),
             output_truncated: None,
+            resolved: BTreeMap::new(),
             redacted: Vec::new(),
             guards: BTreeMap::new(),
         }
@@ -335,6 +339,7 @@ impl EvalResult {
             queries_more: field(&mut told, "queries_more"),
             database_changes: field(&mut told, "database_changes"),
             output_truncated: field(&mut told, "output_truncated"),
+            resolved: field(&mut told, "resolved"),
             redacted: field(&mut told, "redacted"),
             guards: of_words(field(&mut told, "guards")),
         };
@@ -452,6 +457,7 @@ mod tests {
                 }]),
                 queries_more: Some(MoreQueries::default()),
                 database_changes: BTreeMap::from([("orders".into(), RowChanges::default())]),
+                resolved: BTreeMap::from([("User".into(), "App\\User".into())]),
                 guards: [
                     (Guard::Ini, GuardState::InForce),
                     (

@@ -169,6 +169,7 @@ impl Evidence {
                 queries_more,
                 database_changes,
                 output_truncated,
+                resolved: heard.resolved.into_iter().collect(),
                 redacted: Vec::new(),
                 guards,
             },

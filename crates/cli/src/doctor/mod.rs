@@ -12,16 +12,26 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::human::Theme;
-use crate::{eval, extension, json, output};
+use crate::root::{Root, working_directory};
+use crate::{extension, json, output};
 use progress::Counter;
 
 /// Examines and prints; the exit code says whether every guard is in force.
 ///
 /// # Errors
 ///
-/// If the result cannot be written.
+/// If the result cannot be written, or if the project was not named and is not the caller's own.
 pub fn run(args: &DoctorArgs, host: &Host) -> Result<Exit, Failure> {
-    let report = examine(args, host);
+    let root = match (Root::of(args.root.clone()), working_directory()) {
+        (Ok(root), _) => Some(root),
+        // Without a working directory there is a machine to examine all the same.
+        (Err(_), Err(_)) => None,
+        (Err(failure), Ok(_)) => return Err(failure),
+    };
+    if let Some(root) = &root {
+        root.show();
+    }
+    let report = examine(args, host, root);
     let text = match args.format {
         Format::Human => print::render(&report, Theme::new(output::takes_color())),
         Format::Json => json::render(&report, output::is_terminal())?,
@@ -35,7 +45,7 @@ pub fn run(args: &DoctorArgs, host: &Host) -> Result<Exit, Failure> {
     })
 }
 
-fn examine(args: &DoctorArgs, host: &Host) -> Report {
+fn examine(args: &DoctorArgs, host: &Host, root: Option<Root>) -> Report {
     // If the variable names no extension, that is reported and the examination continues.
     let (extension, problem) = match extension::find(host) {
         Ok(extension) => (extension, None),
@@ -44,8 +54,8 @@ fn examine(args: &DoctorArgs, host: &Host) -> Report {
     // Dropped on return, so the progress line is gone before anything else is printed.
     let mut counter = Counter::on_stderr();
     let mut doctor = Doctor::new(host.php(&args.php), extension);
-    if let Ok(root) = eval::root(args.root.clone()) {
-        doctor = doctor.with_root(root);
+    if let Some(root) = root {
+        doctor = doctor.with_root(root.path);
     }
     let mut report = doctor.examine(&mut |progress| counter.draw(progress));
     if let Some(failure) = problem {

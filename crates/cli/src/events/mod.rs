@@ -11,11 +11,11 @@ use std::time::Duration;
 use altair_engine::audit;
 
 use crate::args::EventsArgs;
-use crate::eval;
 use crate::exit::Exit;
 use crate::failure::{Failure, reason, say};
 use crate::human::Theme;
 use crate::output::{self, Reader};
+use crate::root::Root;
 use log::Follower;
 use print::Printer;
 
@@ -28,7 +28,9 @@ const INTERVAL: Duration = Duration::from_millis(200);
 ///
 /// A bad root, or a log that cannot be read.
 pub fn run(args: &EventsArgs) -> Result<Exit, Failure> {
-    let root = eval::root(args.root.clone())?;
+    let root = Root::of(args.root.clone())?;
+    root.show();
+    let root = root.path;
     check(&root)?;
     let path = audit::path(&root);
     let printer = Printer {

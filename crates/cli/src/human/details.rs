@@ -16,6 +16,10 @@ pub fn append(out: &mut String, result: &EvalResult, theme: Theme) {
     explain(out, result);
     hints(out, result, theme);
     place(out, result, theme);
+    for (name, class) in &result.diagnostics.resolved {
+        let text = format!("{name} is {class}");
+        line(out, 1, &theme.dim(&escape::line(&text)));
+    }
     for blocked in &result.diagnostics.blocked {
         line(out, 1, &theme.notice(&refusal(blocked)));
     }

@@ -21,6 +21,10 @@ pub(super) const GUARDS_MAX: usize = 16;
 pub const VARIABLES_MAX: usize = 4096;
 /// The maximum bytes of variables, names and values, that a child reports.
 pub const VARIABLES_MAX_BYTES: usize = 256 << 10;
+/// The maximum number of short class names of a snippet that are looked up.
+pub const RESOLVED_MAX: usize = 16;
+/// The maximum bytes of the name of a class that is found for a short one.
+pub const RESOLVED_MAX_BYTES: usize = 255;
 /// The maximum number of ini file paths that a template reports.
 pub const INI_MAX: usize = 1000;
 
@@ -28,7 +32,7 @@ pub const INI_MAX: usize = 1000;
 /// the longest of each kind takes. Without these bounds a compromised child could make its host
 /// allocate memory for messages of any number and length, and many times the bytes sent for their
 /// contents.
-pub(super) const KIND_MAX_BYTES: [usize; 12] = [
+pub(super) const KIND_MAX_BYTES: [usize; 13] = [
     64,                               // Entered
     16 << 10,                         // Ready
     32 << 10,                         // Stopped: one packet
@@ -41,6 +45,7 @@ pub(super) const KIND_MAX_BYTES: [usize; 12] = [
     16 << 10,                         // Unable
     64,                               // SecondThread
     256 << 10,                        // Queries: with the text of each
+    16 << 10,                         // Resolved
 ];
 
 /// A message from the child.
@@ -101,6 +106,9 @@ pub enum Message {
     SecondThread,
     /// Statements that were sent to databases, and their changes.
     Queries(News),
+    /// Short class names of the snippet that mean classes of the project, and those classes. Sent
+    /// once, before the snippet runs.
+    Resolved(#[serde(deserialize_with = "at_most::<RESOLVED_MAX, _, _>")] Vec<(String, String)>),
 }
 
 /// A template's report of its boot.

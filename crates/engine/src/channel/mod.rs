@@ -13,8 +13,8 @@ mod task;
 mod tests;
 
 pub use message::{
-    BootReport, Ending, INI_MAX, LocationRef, MESSAGE_MAX_BYTES, Message, Outside, Report,
-    StoppedRef, VARIABLES_MAX, VARIABLES_MAX_BYTES,
+    BootReport, Ending, INI_MAX, LocationRef, MESSAGE_MAX_BYTES, Message, Outside, RESOLVED_MAX,
+    RESOLVED_MAX_BYTES, Report, StoppedRef, VARIABLES_MAX, VARIABLES_MAX_BYTES,
 };
 pub use packets::{
     MessageReader, PACKET_BYTES, TaskReader, UnreadableTask, encode_message, encode_stopped,

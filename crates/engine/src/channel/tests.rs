@@ -54,6 +54,12 @@ fn report(text: String) -> Message {
     })
 }
 
+/// The longest names that are told of.
+fn longest() -> (String, String) {
+    let name = "x".repeat(RESOLVED_MAX_BYTES);
+    (name.clone(), name)
+}
+
 /// One message of each kind, in order.
 fn one_of_each() -> Vec<Message> {
     vec![
@@ -90,6 +96,7 @@ fn one_of_each() -> Vec<Message> {
         Message::Unable { why: "why".into() },
         Message::SecondThread,
         Message::Queries(News::default()),
+        Message::Resolved(vec![longest(); RESOLVED_MAX]),
     ]
 }
 

@@ -151,6 +151,7 @@ impl Secrets {
             queries_more: _,
             database_changes,
             output_truncated: _,
+            resolved,
             redacted,
             guards,
         } = diagnostics;
@@ -188,6 +189,13 @@ impl Secrets {
             (table, rows)
         });
         *database_changes = changes.collect();
+        let names = std::mem::take(resolved).into_iter();
+        let names = names.map(|(mut name, mut class)| {
+            self.text(&mut name, false, &mut used);
+            self.text(&mut class, false, &mut used);
+            (name, class)
+        });
+        *resolved = names.collect();
         *redacted = used
             .secrets
             .into_iter()

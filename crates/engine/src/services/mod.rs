@@ -97,6 +97,15 @@ impl Services {
         !self.sockets.is_empty()
     }
 
+    /// Leaves out the sockets that are not below a directory.
+    pub(crate) fn keep_sockets_below(&mut self, directory: &Path) {
+        let real = directory.canonicalize();
+        self.sockets.retain(|socket| {
+            real.as_ref()
+                .is_ok_and(|real| socket.path.starts_with(real))
+        });
+    }
+
     /// The paths of services that have one. The file there may not be a socket.
     pub(crate) fn paths(&self) -> impl Iterator<Item = PathBuf> {
         self.sockets.iter().map(|socket| socket.named.clone())
