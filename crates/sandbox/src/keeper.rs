@@ -18,6 +18,7 @@ use nix::unistd::{getpid, setsid};
 use crate::error::{Failure, REPORT_BYTES, Report, Step, decode, encode};
 use crate::kill_descendants::sweep;
 use crate::launch::PreparedLaunch;
+use crate::memory_pressure::{Pressure, is_memory_short};
 use crate::process::{Descriptors, LOWEST_SOURCE, REPORT};
 use crate::template::ForkEnded;
 use crate::{limits, raw_descriptors, spawn, system_calls};
@@ -143,27 +144,6 @@ struct Keeper {
     template: Option<Pressure>,
 }
 
-/// The kernel's notification that memory is short (Documentation/accounting/psi.rst). Other
-/// processes must not wait for memory because of a template.
-struct Pressure(Option<RawFd>);
-
-impl Pressure {
-    /// Some process waited for memory for 200 ms within 2 s. Any user may watch windows that are
-    /// multiples of 2 s; other windows need privileges.
-    const TRIGGER: &[u8] = b"some 200000 2000000\0";
-
-    fn watch(lowest: RawFd) -> Self {
-        let opened = raw_descriptors::open_for_both(c"/proc/pressure/memory", lowest);
-        Self(opened.ok().filter(|fd| {
-            let taken = raw_descriptors::write_all(*fd, Self::TRIGGER);
-            if taken.is_err() {
-                raw_descriptors::close(*fd);
-            }
-            taken.is_ok()
-        }))
-    }
-}
-
 impl Keeper {
     fn run(mut self) -> ! {
         while !self.is_over() && !self.ending {
@@ -187,7 +167,7 @@ impl Keeper {
             events: libc::POLLIN,
             revents: 0,
         };
-        let pressure = self.template.as_ref().and_then(|pressure| pressure.0);
+        let pressure = self.template.as_ref().and_then(Pressure::descriptor);
         // poll(2) ignores negative descriptors.
         let mut fds = [
             watch(self.signals),
@@ -202,12 +182,8 @@ impl Keeper {
         ];
         raw_descriptors::poll(&mut fds, -1);
         let [signals, lifeline, host, start, pressure] = fds.map(|fd| fd.revents != 0);
-        if pressure {
-            // Kills only the template: its forks are runs. Once is enough.
-            if self.status.is_none() {
-                let _ = system_calls::kill(self.process, libc::SIGKILL);
-            }
-            self.template = Some(Pressure(None));
+        if pressure && is_memory_short() {
+            self.give_memory_back();
         }
         if start {
             self.report_start();
@@ -220,6 +196,17 @@ impl Keeper {
         }
         if host {
             self.ending = true;
+        }
+    }
+
+    /// Ends the template, but not its forks, which are runs. Other processes must not wait for memory
+    /// because of a template. Once is enough.
+    fn give_memory_back(&mut self) {
+        if self.status.is_none() {
+            let _ = system_calls::kill(self.process, libc::SIGKILL);
+        }
+        if let Some(pressure) = &mut self.template {
+            pressure.end();
         }
     }
 

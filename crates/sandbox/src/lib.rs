@@ -58,6 +58,7 @@ mod kill_descendants;
 mod landlock;
 mod launch;
 mod limits;
+mod memory_pressure;
 mod output;
 mod place;
 mod policy;
