@@ -71,7 +71,7 @@ final class EvalCommand
         bool $unsafe = false,
         #[Option(description: 'The file in the project that returns the container', name: 'bootstrap')]
         ?string $bootstrap = null,
-        #[Option(description: 'human or json', name: 'format')]
+        #[Option(description: 'human, json or compact', name: 'format')]
         string $format = 'human',
         #[Option(description: 'What may be connected to, host:port or a socket, by commas; none', name: 'service')]
         ?string $service = null,
@@ -97,20 +97,6 @@ final class EvalCommand
         ?int $maxString = null,
         #[Option(description: 'Show what changed in text files as a diff', name: 'diff')]
         bool $diff = false,
-        #[Option(description: 'Open outbound connections', name: 'network')]
-        bool $network = false,
-        #[Option(description: 'Run without guards; audited', name: 'unsafe')]
-        bool $unsafe = false,
-        #[Option(description: 'The file in the project that returns the container', name: 'bootstrap')]
-        ?string $bootstrap = null,
-        #[Option(description: 'What may be connected to, host:port or a socket, by commas; none', name: 'service')]
-        ?string $service = null,
-        #[Option(description: 'Files and directories that may be read beside the project, by commas', name: 'read')]
-        ?string $read = null,
-        #[Option(description: 'Show the values of variables whose names look secret', name: 'no-redact')]
-        bool $noRedact = false,
-        #[Option(description: 'human, json or compact', name: 'format')]
-        string $format = 'human',
         #[Option(description: 'Show what is as it should be, too, with json and compact', name: 'verbose')]
         bool $verbose = false,
     ): int {

@@ -72,7 +72,6 @@ final class EvalCommandTest extends TestCase
                 'unsafe' => ['bool', 'unsafe', false],
                 'bootstrap' => ['?string', 'bootstrap', null],
                 'format' => ['string', 'format', 'human'],
-                'verbose' => ['bool', 'verbose', false],
             ],
             // The framework's own; those after them are compared with the table of options.
             array_slice($parameters, 0, 9),

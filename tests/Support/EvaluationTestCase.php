@@ -135,7 +135,8 @@ abstract class EvaluationTestCase extends TestCase
     protected function value(string $snippet, mixed ...$options): mixed
     {
         $result = $this->evaluate($snippet, ...$options);
-        self::assertSame('returned', $result->diagnostics['outcome'], var_export($result->toArray(verbose: true), true));
+        $all = var_export($result->toArray(verbose: true), true);
+        self::assertSame('returned', $result->diagnostics['outcome'], $all);
 
         return self::plain($result->result);
     }

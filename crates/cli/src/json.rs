@@ -7,7 +7,7 @@ use serde_json::ser::PrettyFormatter;
 use crate::escape;
 use crate::failure::Failure;
 
-/// A result as text: in the layout of [`render`] for a terminal, otherwise in one line.
+/// A result as text: in the layout of `render` for a terminal, otherwise in one line.
 pub fn result(value: &Value, for_terminal: bool) -> String {
     match for_terminal.then(|| render(value, true)) {
         Some(Ok(text)) => text,

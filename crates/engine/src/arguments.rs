@@ -6,7 +6,7 @@ use crate::EvalError;
 use crate::encode::Key;
 
 /// Bytes that the arguments of one request may take, reckoned as PHP's memory: texts, names and keys by their
-/// length, and [`EACH_BYTES`] for each value.
+/// length, and 16 for each value.
 pub const ARGUMENTS_MAX_BYTES: usize = 1 << 20;
 /// How deeply arrays may be nested.
 pub const ARGUMENTS_MAX_DEPTH: usize = 64;

@@ -131,10 +131,9 @@ fn own_names_are_told_from_tags_and_marks() {
 fn what_is_no_plain_value_has_its_tag() {
     let named = |more: Value| {
         let mut typed = json!({"type": "object", "class": "C", "id": 3});
-        typed
-            .as_object_mut()
-            .zip(more.as_object())
-            .map(|(t, m)| t.extend(m.clone()));
+        if let (Some(typed), Some(more)) = (typed.as_object_mut(), more.as_object()) {
+            typed.extend(more.clone());
+        }
         typed
     };
     says(
@@ -468,7 +467,7 @@ fn a_long_string_is_cut_to_what_it_may_have() {
     assert_eq!(value["length"], 24_000);
     let shown = value["text"]["@bytes"].as_str().unwrap_or_default();
     assert!(
-        shown.len() % 4 == 0 && shown.len() > 16_000,
+        shown.len().is_multiple_of(4) && shown.len() > 16_000,
         "{}",
         shown.len()
     );
