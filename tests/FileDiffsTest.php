@@ -50,9 +50,13 @@ final class FileDiffsTest extends EvaluationTestCase
             ],
             self::diffs($result),
         );
-        $boot = $result->diagnostics['file_changes']['boot'];
-        self::assertSame(143, $boot['count']);
-        self::assertContains(['path' => 'var/100', 'size' => 11], $boot['created']);
+        $changes = $result->diagnostics['file_changes'];
+        self::assertSame(143, $changes['boot']);
+        self::assertContains(['path' => 'var/100', 'size' => 11], $changes['boot_changes']['created']);
+        $lean = $result->toArray()['diagnostics']['file_changes'];
+        self::assertSame(143, $lean['boot']);
+        self::assertArrayNotHasKey('boot_changes', $lean);
+        self::assertArrayHasKey('boot_changes', $result->toArray(verbose: true)['diagnostics']['file_changes']);
     }
 
     /**
@@ -66,7 +70,7 @@ final class FileDiffsTest extends EvaluationTestCase
             $changes['created'],
             $changes['modified'],
             $changes['deleted'],
-            $changes['boot']['count'],
+            $changes['boot'],
         ]);
     }
 

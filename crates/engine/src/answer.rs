@@ -78,7 +78,7 @@ fn leave_out(diagnostics: &mut Map<String, Value>) {
 }
 
 /// The keys of `diagnostics`, and of the objects in it, that only a complete answer has: guards that
-/// are in force, `timings_ms`, empty lists, and `start` unless the run started otherwise than it
+/// are in force, `timings_ms`, the list of what boot changed, empty lists, and `start` unless the run started otherwise than it
 /// should have. A run should start in a template, or cold where no template was asked for; a
 /// `start_reason` says why it did not.
 #[must_use]
@@ -89,7 +89,11 @@ pub fn expected(diagnostics: &Map<String, Value>) -> Vec<(String, Option<String>
         let inner: Vec<&String> = match value {
             Value::Object(map) => map
                 .iter()
-                .filter(|(_, value)| is_empty(value) || (key == "guards" && **value == *in_force))
+                .filter(|(inner, value)| {
+                    is_empty(value)
+                        || key == "guards" && **value == *in_force
+                        || key == "file_changes" && *inner == "boot_changes"
+                })
                 .map(|(inner, _)| inner)
                 .collect(),
             _ => Vec::new(),

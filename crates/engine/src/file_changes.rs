@@ -70,9 +70,15 @@ pub(crate) fn of_run(
     let run = listed(&changes.late, changes.incomplete);
     let own_boot = listed(&changes.early, false);
     let boot = standing(boot.unwrap_or(&own_boot), &run, &changes);
+    let count = boot.each().count() as u64 + boot.more.unwrap_or(0);
     non_empty(FileChanges {
         incomplete: run.incomplete || boot.incomplete,
-        boot: boot_changes(boot),
+        boot: (count > 0).then_some(count),
+        boot_changes: (count > 0).then_some(BootChanges {
+            created: boot.created,
+            modified: boot.modified,
+            deleted: boot.deleted,
+        }),
         ..run
     })
 }
@@ -92,16 +98,6 @@ fn standing(boot: &FileChanges, run: &FileChanges, changes: &Changes) -> FileCha
         deleted: list(&boot.deleted),
         ..boot.clone()
     }
-}
-
-fn boot_changes(boot: FileChanges) -> Option<BootChanges> {
-    let count = boot.each().count() as u64 + boot.more.unwrap_or(0);
-    (count > 0).then_some(BootChanges {
-        count,
-        created: boot.created,
-        modified: boot.modified,
-        deleted: boot.deleted,
-    })
 }
 
 fn listed(changes: &Listed, incomplete: bool) -> FileChanges {

@@ -119,16 +119,11 @@ pub struct FileChange {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BootChanges {
-    /// How many changes there are.
-    pub count: u64,
-    /// As in [`FileChanges`]; in JSON only if it is verbose.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// As in [`FileChanges`].
     pub created: Vec<FileChange>,
-    /// As in [`FileChanges`]; in JSON only if it is verbose.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// As in [`FileChanges`].
     pub modified: Vec<FileChange>,
-    /// As in [`FileChanges`]; in JSON only if it is verbose.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// As in [`FileChanges`].
     pub deleted: Vec<FileChange>,
 }
 
@@ -152,9 +147,12 @@ pub struct FileChanges {
     /// The number of text files whose diff did not fit, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diffs_left_out: Option<u64>,
-    /// What boot changed, if anything.
+    /// How much boot changed, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub boot: Option<BootChanges>,
+    pub boot: Option<u64>,
+    /// The first of these changes. Only a complete answer has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boot_changes: Option<BootChanges>,
 }
 
 impl FileChanges {

@@ -61,12 +61,9 @@ pub fn append(out: &mut String, changes: &FileChanges, theme: Theme) {
 
 /// Appends how much boot changed, such as a framework's cache.
 fn of_boot(out: &mut String, changes: &FileChanges, theme: Theme) {
-    let Some(boot) = &changes.boot else { return };
-    let what = if boot.count == 1 { "change" } else { "changes" };
-    let text = format!(
-        "not kept: {} {what} by the boot of the application",
-        boot.count
-    );
+    let Some(count) = changes.boot else { return };
+    let what = if count == 1 { "change" } else { "changes" };
+    let text = format!("not kept: {count} {what} by the boot of the application");
     line(out, 1, &theme.dim(&text));
 }
 

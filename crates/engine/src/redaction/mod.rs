@@ -317,11 +317,11 @@ fn texts_of(changes: &mut FileChanges) -> impl Iterator<Item = &mut String> {
         more: _,
         incomplete: _,
         diffs_left_out: _,
-        boot,
+        boot: _,
+        boot_changes,
     } = changes;
-    let of_boot = boot.iter_mut().flat_map(|boot| {
+    let of_boot = boot_changes.iter_mut().flat_map(|boot| {
         let BootChanges {
-            count: _,
             created,
             modified,
             deleted,

@@ -128,8 +128,8 @@ fn a_diff_follows_its_file_without_control_characters() {
 #[test]
 fn what_boot_changed_is_counted() {
     let text = printed(FileChanges {
-        boot: Some(BootChanges {
-            count: 142,
+        boot: Some(142),
+        boot_changes: Some(BootChanges {
             created: vec![change("var/cache/a", 1)],
             ..BootChanges::default()
         }),
