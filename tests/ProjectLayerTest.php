@@ -102,7 +102,7 @@ final class ProjectLayerTest extends EvaluationTestCase
         $quoted = escapeshellarg($application->path('mounted'));
         $evaluate = 'echo json_encode((new Altair\Eval\Evaluator())->evaluate(new Altair\Eval\EvalRequest('
             . var_export(self::WRITES, true) . ', ' . var_export($application->path('mounted'), true)
-            . '))->toArray());';
+            . '))->toArray(true));';
         mkdir($application->path('mounted'));
         foreach (['rw', 'ro'] as $mode) {
             [, $output, $errors] = Without::command([], ['unshare', '-m', 'sh', '-ec',
