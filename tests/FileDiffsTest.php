@@ -104,7 +104,7 @@ final class FileDiffsTest extends EvaluationTestCase
         self::assertNull($diffs['large.txt']);
         self::assertCount(2, array_filter($diffs));
         self::assertLessThanOrEqual(32768, strlen(implode('', $diffs)));
-        self::assertSame(3, $result->diagnostics['file_changes']['diffs_left_out']);
+        self::assertSame(4, $result->diagnostics['file_changes']['diffs_left_out']);
     }
 
     public function testASecretInADiffIsRedacted(): void

@@ -183,6 +183,39 @@ final class RootSearchTest extends TestCase
         self::assertStringContainsString('above the working directory', $command->errors);
     }
 
+    /** Its autoloader could be put there between the search and the boot. */
+    public function testAWorkingDirectoryOfAStrangerIsNotRunBeforeItIsAProjectEither(): void
+    {
+        posix_geteuid() === 0 || Skip::NeedsRoot->because('It becomes another user.');
+        $this->application->remove('vendor/autoload.php');
+        $root = $this->application->root;
+        $eval = 'setpriv --reuid=' . self::STRANGER . ' --regid=' . self::STRANGER . ' --clear-groups '
+            . self::PROGRAM . ' eval 1';
+        $this->application->giveTo(self::STRANGER + 1, self::STRANGER);
+
+        $said = self::shell("cd $root && $eval");
+
+        $stranger = 'it belongs to user ' . (self::STRANGER + 1);
+        self::assertStringContainsString("$root has no vendor/autoload.php, and $stranger; name --root=<dir>", $said);
+        chmod($root, 01777);
+        chown($root, self::STRANGER);
+        self::assertStringContainsString('and it can be written by others', self::shell("cd $root && $eval"));
+    }
+
+    public function testRootTakesNoProjectWhosePartsBelongToSeveral(): void
+    {
+        posix_geteuid() === 0 || Skip::NeedsRoot->because('It is about root.');
+        $this->application->write('storage/x', '');
+        foreach (['vendor', 'vendor/autoload.php', 'storage'] as $path) {
+            chown($this->application->path($path), self::STRANGER);
+        }
+
+        $command = $this->evaluate('1', 'storage');
+
+        self::assertSame(2, $command->exitCode, $command->output);
+        self::assertStringContainsString('it belongs to root', $command->errors);
+    }
+
     public function testAnOrdinaryUserTakesRootsOwnWorkingDirectoryButNoStrangers(): void
     {
         posix_geteuid() === 0 || Skip::NeedsRoot->because('It becomes another user.');

@@ -182,6 +182,7 @@ final class ShortNamesTest extends EvaluationTestCase
         ], ' $l->addClassMap(["App\\\\Gone\\\\User" => __DIR__ . "/../src/Gone/User.php",'
             . ' "App\\\\Gone" => __DIR__ . "/../src/Gone.php"]);');
 
+        posix_mkfifo($this->application()->path('src/Gone.php'), 0600);
         self::assertSame('App\Models\User', $this->value('User::f()'));
         self::assertSame('Class "Gone" not found', $this->evaluate('Gone::f()')->exception['message']);
     }

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs::{File, read_dir};
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::zend::composer::Autoloaders;
@@ -136,7 +137,12 @@ impl Search<'_> {
 /// Whether a file seems to declare a class: a template, or a file that has moved, does not.
 fn declares(file: &Path, class: &str) -> bool {
     let mut text = Vec::new();
-    let read = match File::open(file) {
+    // A pipe of that name would keep an open() waiting.
+    let opened = File::options()
+        .read(true)
+        .custom_flags(nix::libc::O_NONBLOCK)
+        .open(file);
+    let read = match opened {
         Ok(file) if file.metadata().is_ok_and(|meta| meta.is_file()) => {
             file.take(HEAD_MAX).read_to_end(&mut text)
         }

@@ -23,6 +23,8 @@ use super::{boot, deadline, ending, guards, hints, queries, short_names};
 use crate::zend::child::{self as engine, Cut, memory_peak};
 use crate::zend::database;
 use crate::zend::fork_state;
+use crate::zend::has_bailed;
+use crate::zend::host::has_exception;
 use crate::zend::node::ZvalNode;
 use crate::zend::process::leave;
 use crate::zend::snippet::{self, Returned};
@@ -230,8 +232,8 @@ impl Going {
         drop(node);
         drop(casters);
         let ending = match encoded {
-            Ok(json) => Ending::Returned(json.to_string()),
-            Err(_) => cut_short(engine::pending_cut(), run),
+            Ok(json) if !has_bailed() && !has_exception() => Ending::Returned(json.to_string()),
+            _ => cut_short(engine::pending_cut(), run),
         };
         if !matches!(ending, Ending::Returned(_)) {
             std::mem::forget(value);

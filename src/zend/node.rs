@@ -209,9 +209,10 @@ impl Node for ZvalNode {
         let Some(object) = self.object() else {
             return (found, 0);
         };
-        // SAFETY: the object is held by `self`; `found` outlives the call.
-        let count =
-            unsafe { ffi::altair_slots(object, max, collect_slot, (&raw mut found).cast()) };
+        let (mut count, to) = (0, (&raw mut found).cast());
+        // SAFETY: the object is held by `self`; `found` outlives the call, which can bail out where a
+        // built-in class makes its properties up.
+        attempt_drop(|| count = unsafe { ffi::altair_slots(object, max, collect_slot, to) });
         (found, count)
     }
 
@@ -293,13 +294,17 @@ impl Node for ZvalNode {
             return Laziness::Complete;
         };
         let mut instance = std::ptr::null_mut();
-        // SAFETY: the object is held by `self`, and holds the instance.
-        unsafe {
-            match ffi::altair_laziness(object, &raw mut instance) {
-                0 => Laziness::Complete,
-                2 if !instance.is_null() => Laziness::Proxy(Self::holding(share(&*instance))),
-                _ => Laziness::Waiting,
+        let (mut kind, to) = (1, &raw mut instance);
+        // SAFETY: the object is held by `self`. The instance of a proxy can have been made lazy again:
+        // then asking for it runs its initialiser.
+        attempt_drop(|| kind = unsafe { ffi::altair_laziness(object, to) });
+        match judge(kind) {
+            UserCode::Gave(0) => Laziness::Complete,
+            UserCode::Gave(2) if !instance.is_null() => {
+                // SAFETY: the proxy holds its instance.
+                Laziness::Proxy(Self::holding(share(unsafe { &*instance })))
             }
+            _ => Laziness::Waiting,
         }
     }
 
@@ -434,9 +439,13 @@ impl Node for ZvalNode {
 fn made(call: impl FnOnce(*mut Zval) -> bool) -> Option<ZvalNode> {
     let mut value = ManuallyDrop::new(Zval::new());
     let target = &raw mut *value;
-    let called = user_code(|| call(target));
+    let mut called = false;
+    if !has_bailed() {
+        // What follows a bailout ends the encoding.
+        attempt_drop(|| called = call(target));
+    }
     let value = ZvalNode::holding(ManuallyDrop::into_inner(value));
-    matches!(called, UserCode::Gave(true)).then_some(value)
+    matches!(judge(called), UserCode::Gave(true)).then_some(value)
 }
 
 fn resource_kind(resource: &Zval) -> Option<String> {

@@ -26,7 +26,11 @@ static struct {
 
 static bool is_decl(const zend_ast *ast)
 {
+#if PHP_VERSION_ID >= 80400
+	return ast->kind >= ZEND_AST_FUNC_DECL && ast->kind <= ZEND_AST_PROPERTY_HOOK;
+#else
 	return ast->kind >= ZEND_AST_FUNC_DECL && ast->kind <= ZEND_AST_ARROW_FUNC;
+#endif
 }
 
 static bool is_leaf(const zend_ast *ast)
@@ -369,7 +373,8 @@ static void import_classes(zend_ast *ast)
 	zend_ast_list *statements = zend_ast_get_list(ast);
 	uint32_t first = 0;
 	while (first < statements->children
-		&& (statements->child[first] == NULL || statements->child[first]->kind == ZEND_AST_DECLARE)) {
+		&& (statements->child[first] == NULL || (statements->child[first]->kind == ZEND_AST_DECLARE
+			&& statements->child[first]->child[1] == NULL))) {
 		first++;
 	}
 	if (now.imports_count == 0 || first == statements->children) {

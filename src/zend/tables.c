@@ -10,10 +10,14 @@
 
 void altair_each_function(altair_name each, void *context)
 {
+	const zend_string *key;
 	zend_function *function;
-	ZEND_HASH_FOREACH_PTR(EG(function_table), function) {
-		const zend_string *name = function->common.function_name;
-		each(context, ZSTR_VAL(name), ZSTR_LEN(name), function);
+	ZEND_HASH_FOREACH_STR_KEY_PTR(EG(function_table), key, function) {
+		/* A key that begins with a NUL is no name that code could call. */
+		if (key != NULL && ZSTR_VAL(key)[0] != '\0') {
+			const zend_string *name = function->common.function_name;
+			each(context, ZSTR_VAL(name), ZSTR_LEN(name), function);
+		}
 	} ZEND_HASH_FOREACH_END();
 }
 

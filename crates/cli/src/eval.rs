@@ -29,6 +29,7 @@ use crate::{extension, json, output};
 pub fn run(args: Box<EvalArgs>, host: &Host) -> Result<Exit, Failure> {
     let (format, verbose) = (args.format, args.verbose);
     let root = Root::of(args.root.clone())?;
+    root.check_to_run()?;
     let mut evaluator = evaluator(&args, host)?;
     if root.is_found {
         evaluator = evaluator.with_sockets_of_project_only();

@@ -20,6 +20,9 @@ pub struct Root {
     pub path: PathBuf,
     /// Whether it is a directory above the working directory, which nobody has named.
     pub is_found: bool,
+    /// Why nothing of it may be run, if it is a working directory that is no project yet: somebody else could make
+    /// it one meanwhile.
+    objection: Option<String>,
 }
 
 impl Root {
@@ -34,8 +37,24 @@ impl Root {
             Some(path) => Ok(Self {
                 path,
                 is_found: false,
+                objection: None,
             }),
             None => search(),
+        }
+    }
+
+    /// Refuses a working directory in which somebody else could put what would be run.
+    ///
+    /// # Errors
+    ///
+    /// If it is one.
+    pub fn check_to_run(&self) -> Result<(), Failure> {
+        match &self.objection {
+            None => Ok(()),
+            Some(why) => Err(Failure::new(format!(
+                "no project is found: {} has no vendor/autoload.php, and {why}; name --root=<dir>",
+                self.path.display()
+            ))),
         }
     }
 
@@ -84,10 +103,12 @@ fn search() -> Result<Root, Failure> {
             None => Ok(Root {
                 path: start,
                 is_found: false,
+                objection: None,
             }),
             Some(why) => Err(refused(&start, &why)),
         };
     }
+    let objection = trusted.objection_to_start(&dir);
     let home = std::env::var_os("HOME").and_then(|home| nix::sys::stat::stat(&*home).ok());
     let is_home = |at: &FileStat| home.as_ref().is_some_and(|home| same(home, at));
     let mut at = own;
@@ -118,6 +139,7 @@ fn search() -> Result<Root, Failure> {
                 None => Ok(Root {
                     path: path.to_owned(),
                     is_found: true,
+                    objection: None,
                 }),
                 Some(why) => Err(refused(path, &why)),
             };
@@ -126,6 +148,7 @@ fn search() -> Result<Root, Failure> {
     Ok(Root {
         path: start,
         is_found: false,
+        objection,
     })
 }
 
@@ -158,14 +181,18 @@ fn mount_of(dir: &OwnedFd) -> Option<String> {
 /// Who may have made what is run.
 struct Trusted {
     caller: Uid,
-    /// Counts where the caller is root, who is in everybody's directories.
+    /// Counts instead of the caller where that is root, who is in everybody's directories.
     owner_of_start: Uid,
 }
 
 impl Trusted {
+    /// Whether a file belongs to the one user who counts, so that parts of a project do not belong to several.
     fn owns(&self, file: &FileStat) -> bool {
-        let owner = Uid::from_raw(file.st_uid);
-        owner == self.caller || self.caller.is_root() && owner == self.owner_of_start
+        let owner = match self.caller.is_root() {
+            true => self.owner_of_start,
+            false => self.caller,
+        };
+        Uid::from_raw(file.st_uid) == owner
     }
 
     /// What speaks against the working directory, which the caller has chosen: that it is somebody else's, but not

@@ -20,8 +20,10 @@ const TEXT_MAX_BYTES: u64 = 64 << 10;
 const DIFFS_MAX_BYTES: usize = 32 << 10;
 /// Time limit for one diff. After it the rest of a file counts as replaced.
 const DIFF_PATIENCE: Duration = Duration::from_millis(50);
-/// Time limit for reading and comparing all files.
-const DIFFS_PATIENCE: Duration = Duration::from_millis(500);
+/// Time limit for reading and comparing all files. One diff may be under way then.
+const DIFFS_PATIENCE: Duration = Duration::from_millis(100);
+/// Lines of a file that is compared: the time of a diff grows with the product of lines and changes.
+const LINES_MAX: usize = 2_000;
 
 /// A time, since the epoch, that no file's timestamp of later has not reached. From kernel 6.13 on,
 /// earlier changes have an earlier timestamp. Before, those of the same tick of the clock have this one.
@@ -159,6 +161,10 @@ pub(crate) fn add_diffs(changes: &mut FileChanges, layer: &Layer) {
         .iter_mut()
         .zip(layer.contents(paths, TEXT_MAX_BYTES, until))
     {
+        if left == 0 || Instant::now() >= until {
+            left_out += 1;
+            continue;
+        }
         let Some(diff) = contents.and_then(|contents| unified(&change.path, &contents)) else {
             continue;
         };
@@ -167,7 +173,10 @@ pub(crate) fn add_diffs(changes: &mut FileChanges, layer: &Layer) {
                 left = rest;
                 change.diff = Some(diff);
             }
-            None => left_out += 1,
+            None => {
+                left = 0;
+                left_out += 1;
+            }
         }
     }
     changes.diffs_left_out = (left_out > 0).then_some(left_out);
@@ -177,7 +186,8 @@ pub(crate) fn add_diffs(changes: &mut FileChanges, layer: &Layer) {
 fn unified(path: &str, contents: &Contents) -> Option<String> {
     let Contents { before, after } = contents;
     let (old, new) = (text(before.as_deref())?, text(after.as_deref())?);
-    if old == new {
+    let has_many_lines = |text: &str| text.lines().nth(LINES_MAX).is_some();
+    if old == new || has_many_lines(old) || has_many_lines(new) {
         return None;
     }
     // What is known of a path in a layer is hostile: it must not begin a line of its own.
@@ -258,7 +268,7 @@ mod tests {
     #[test]
     fn a_diff_that_takes_long_is_cut_short() {
         let lines = |of: usize| {
-            (0..30_000)
+            (0..LINES_MAX)
                 .map(|n| format!("{}\n", n * of % 7))
                 .collect::<String>()
         };

@@ -26,21 +26,60 @@ fn is_hidden(c: char) -> bool {
                 | '\u{feff}'
                 | '\u{ffa0}'
                 | '\u{fff0}'..='\u{fffb}'
+                | '\u{13430}'..='\u{1345f}'
+                | '\u{16fe4}'
                 | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d159}'
                 | '\u{1d173}'..='\u{1d17a}'
                 | '\u{e0000}'..='\u{e0fff}'
         )
 }
 
+/// Whether a letter is of a script that is written from right to left: it moves what is beside it
+/// (UAX #9, classes R and AL).
+fn is_from_right(c: char) -> bool {
+    matches!(
+        c,
+        '\u{590}'..='\u{8ff}'
+            | '\u{fb1d}'..='\u{fdff}'
+            | '\u{fe70}'..='\u{feff}'
+            | '\u{10800}'..='\u{10fff}'
+            | '\u{1e800}'..='\u{1efff}'
+    )
+}
+
+/// Blanks in a row that are shown as they are: more could move what follows out of sight.
+const BLANKS_MAX: usize = 40;
+/// Empty lines in a row that are shown as they are.
+const EMPTY_LINES_MAX: usize = 3;
+
+/// `text` with long runs of blanks as their number: `\u{20}×400`.
+fn without_long_blanks(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(' ') {
+        let (before, from) = rest.split_at(at);
+        let blanks = from.len() - from.trim_start_matches(' ').len();
+        out.push_str(before);
+        match blanks > BLANKS_MAX {
+            // Writing to a String cannot fail.
+            true => drop(write!(out, "\\u{{20}}×{blanks}")),
+            false => out.push_str(&from[..blanks]),
+        }
+        rest = &from[blanks..];
+    }
+    out + rest
+}
+
 /// `text` in one line, with what is not seen in PHP's notation: `\u{202e}`.
 pub fn line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in without_long_blanks(text).chars() {
         match c {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            _ if is_hidden(c) => {
+            _ if is_hidden(c) || is_from_right(c) => {
                 // Writing to a String cannot fail.
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
             }
@@ -54,7 +93,19 @@ pub fn line(text: &str) -> String {
 /// Tabs stay.
 pub fn block(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for each in text.split('\n') {
+    let mut empty = 0;
+    let mut lines = text.split('\n').peekable();
+    while let Some(each) = lines.next() {
+        empty = match each.trim().is_empty() {
+            true => empty + 1,
+            false => 0,
+        };
+        if empty > EMPTY_LINES_MAX {
+            if lines.peek().is_none_or(|next| !next.trim().is_empty()) {
+                let _ = writeln!(out, "| \\n×{}", empty - EMPTY_LINES_MAX);
+            }
+            continue;
+        }
         let shown: Vec<String> = each.split('\t').map(line).collect();
         out.push_str("| ");
         out.push_str(&shown.join("\t"));
@@ -86,5 +137,16 @@ mod tests {
         let text = "return 1;\n\nAllow it?\r\tx\u{2029}y";
         let shown = "| return 1;\n| \n| Allow it?\\r\tx\\u{2029}y\n";
         assert_eq!(block(text), shown);
+    }
+
+    #[test]
+    fn nothing_moves_out_of_sight() {
+        assert_eq!(line(&format!("a{}b", " ".repeat(41))), "a\\u{20}×41b");
+        assert_eq!(line("a   b"), "a   b");
+        assert_eq!(line("a\u{5d0}b"), "a\\u{5d0}b");
+        assert_eq!(
+            block(&format!("a{}b", "\n".repeat(31))),
+            "| a\n| \n| \n| \n| \\n×27\n| b\n"
+        );
     }
 }

@@ -182,8 +182,8 @@ impl Keeper {
         ];
         raw_descriptors::poll(&mut fds, -1);
         let [signals, lifeline, host, start, pressure] = fds.map(|fd| fd.revents != 0);
-        if pressure && is_memory_short() {
-            self.give_memory_back();
+        if pressure {
+            self.look_at_memory(fds[4].revents & libc::POLLERR != 0);
         }
         if start {
             self.report_start();
@@ -196,6 +196,15 @@ impl Keeper {
         }
         if host {
             self.ending = true;
+        }
+    }
+
+    /// Handles the notification that processes wait for memory, or the end of it.
+    fn look_at_memory(&mut self, is_over: bool) {
+        if is_memory_short() {
+            self.give_memory_back();
+        } else if is_over && let Some(pressure) = &mut self.template {
+            pressure.end();
         }
     }
 

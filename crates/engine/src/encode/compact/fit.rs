@@ -3,6 +3,7 @@
 use super::RETURN_LESS;
 use super::item::{Container, Cut, Item, Kind, Layout, Shape, Text};
 use super::size::head_of;
+use crate::encode::head;
 
 /// Bytes below which a value is not cut for the sake of its siblings.
 const SMALL: usize = 100;
@@ -56,7 +57,8 @@ fn cut_text(text: &mut Text, budget: usize) -> Option<Item> {
     } else {
         shown.len()
     };
-    cut.shown = shown[..whole].to_owned();
+    // What says of itself that it is base64 need not be.
+    cut.shown = head(shown, whole).to_owned();
     Some(Item::new(Shape::Text(cut)))
 }
 

@@ -566,3 +566,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn references_do_not_multiply_long_keys() {
+    let reference = json!({ "type": "reference", "class": "N", "id": 1 });
+    let value = |key: &str| object("N", 1, json!({ key: list(vec![reference.clone(); 3]) }));
+    let key = "~".repeat(250);
+    let written = compact(&object("M", 2, json!({ &key: value("a") })), None).to_string();
+    assert!(!written.contains("@ref"), "{written}");
+    assert!(
+        written.contains(r#"[{"@object":"N","@cut":"object"}"#),
+        "{written}"
+    );
+    assert!(
+        compact(&value("a"), None)
+            .to_string()
+            .contains(r#"{"@ref":""}"#)
+    );
+}
+
+#[test]
+fn what_only_says_that_it_is_base64_is_cut_between_characters() {
+    let value = format!("x{}", "€".repeat(10_000));
+    let typed = json!({ "type": "string", "encoding": "base64", "value": value, "length": 7 });
+    for budget in 16_380..16_390 {
+        assert!(compact(&typed, Some(budget)).to_string().len() <= budget);
+    }
+}

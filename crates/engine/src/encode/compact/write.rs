@@ -39,9 +39,10 @@ impl Writer {
 
     fn reference(&self, class: &str, id: u64) -> Value {
         let found = self.enclosing.iter().rev().find(|(known, _)| *known == id);
-        match found {
-            Some((_, steps)) => json!({ "@ref": pointer(&self.path[..*steps]) }),
-            None => json!({ "@object": class, "@cut": "object" }),
+        // Each reference has all the keys above it: long ones would multiply.
+        match found.map(|(_, steps)| pointer(&self.path[..*steps])) {
+            Some(pointer) if pointer.len() <= POINTER_MAX => json!({ "@ref": pointer }),
+            _ => json!({ "@object": class, "@cut": "object" }),
         }
     }
 
@@ -231,6 +232,9 @@ fn cut_of(kind: &str, extent: &str, cut: &Cut) -> Map<String, Value> {
     }
     map
 }
+
+/// Bytes of a pointer that is written.
+const POINTER_MAX: usize = 200;
 
 /// RFC 6901.
 fn pointer(path: &[String]) -> String {
