@@ -114,7 +114,7 @@ final class EvaluatesSnippetsTest extends TestCase
      */
     public static function values(): iterable
     {
-        yield 'nothing' => [null, '$a = 1; $b = 2;'];
+        yield 'nothing' => [null, '$a = 1; if ($a) { $b = 2; }'];
         yield 'null' => [null, 'return null;'];
         yield 'a boolean' => [true, 'true'];
         yield 'an integer' => [2, '1 + 1'];

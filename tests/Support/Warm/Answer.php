@@ -23,7 +23,28 @@ final class Answer
         $answer = json_decode(Json::encode($result->toArray(verbose: true)), true, flags: JSON_THROW_ON_ERROR);
         unset($answer['duration_ms'], $answer['memory_peak_bytes']);
         $answer['diagnostics'] = array_diff_key($answer['diagnostics'], array_flip(self::OTHERWISE));
+        if (isset($answer['diagnostics']['file_changes'])) {
+            $answer['diagnostics']['file_changes'] = self::withDeletions($answer['diagnostics']['file_changes']);
+        }
 
         return $answer;
+    }
+
+    /**
+     * Where a run that booted by itself deletes something, what its boot deleted counts as its own, too: overlayfs has
+     * one inode for the marks of all deletions, whose time is that of the last.
+     *
+     * @param array<string, mixed> $changes
+     * @return array<string, mixed> with the deletions of both in one list
+     */
+    private static function withDeletions(array $changes): array
+    {
+        $ofBoot = $changes['boot_changes']['deleted'] ?? [];
+        $changes['deleted'] = [...$changes['deleted'], ...$ofBoot];
+        sort($changes['deleted']);
+        unset($changes['boot_changes']['deleted']);
+        $changes['boot'] = ($changes['boot'] ?? 0) - count($ofBoot);
+
+        return $changes;
     }
 }
