@@ -55,7 +55,7 @@ final class EvalCommand
      *     where nothing could be run, with one line on standard error; where nothing was given, on standard output
      */
     public function __invoke(
-        #[Argument(description: 'PHP code; a single expression needs no return')]
+        #[Argument(description: 'PHP code; its last expression or return is the result')]
         ?string $snippet = null,
         #[Option(description: 'Read the snippet from this file; - is standard input', name: 'file')]
         ?string $file = null,

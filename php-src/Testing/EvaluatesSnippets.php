@@ -60,7 +60,7 @@ trait EvaluatesSnippets
     /**
      * Runs a snippet and returns its result.
      *
-     * @param string $snippet PHP code; a single expression needs no `return`
+     * @param string $snippet PHP code; its last expression or `return` is the result
      * @param mixed ...$options by name: those of {@see EvalRequest}, such as `timeoutMs` or `allowWrites`
      */
     protected function evaluateSnippet(string $snippet, mixed ...$options): EvalResult

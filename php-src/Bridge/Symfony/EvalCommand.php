@@ -59,7 +59,7 @@ final class EvalCommand extends Command
         $takes = InputOption::VALUE_REQUIRED;
         $flag = InputOption::VALUE_NONE;
         $this
-            ->addArgument('snippet', InputArgument::OPTIONAL, 'PHP code; a single expression needs no return')
+            ->addArgument('snippet', InputArgument::OPTIONAL, 'PHP code; its last expression or return is the result')
             ->addOption('file', null, $takes, 'Read the snippet from this file; - is standard input')
             ->addOption('timeout-ms', null, $takes, 'Deadline in milliseconds, boot included', $timeout)
             ->addOption('memory-mb', null, $takes, 'Memory limit in MiB', $memory)
