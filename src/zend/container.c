@@ -16,6 +16,7 @@ static bool is_known;              /* by its name, as far as the application has
 static uint32_t compilations;      /* under way: what is compiled may declare one */
 static bool took_last_statement;
 static zif_handler next_function_exists;
+static zif_handler next_is_callable;
 static zend_op_array *(*next_compile_file)(zend_file_handle *, int);
 static zend_op_array *(*next_compile_string)(zend_string *, const char *, zend_compile_position);
 static user_opcode_handler_t next_declare;
@@ -118,14 +119,27 @@ static bool asks_for_it(zend_execute_data *call)
 	return zend_binary_strcasecmp(Z_STRVAL_P(name) + skip, Z_STRLEN_P(name) - skip, ZEND_STRL(NAME)) == 0;
 }
 
-/* `if (!function_exists('container'))`, before a declaration. */
+/* Whether it is the application that asks, which would declare its own, or call it. */
+static bool must_not_know(zend_execute_data *call)
+{
+	return ZEND_CALL_NUM_ARGS(call) == 1 && has_name() && !altair_from_snippet(call->prev_execute_data)
+		&& asks_for_it(call);
+}
+
 static ZEND_NAMED_FUNCTION(function_exists)
 {
-	if (ZEND_NUM_ARGS() == 1 && has_name() && !altair_from_snippet(execute_data->prev_execute_data)
-		&& asks_for_it(execute_data)) {
+	if (must_not_know(execute_data)) {
 		RETURN_FALSE;
 	}
 	next_function_exists(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+}
+
+static ZEND_NAMED_FUNCTION(is_callable)
+{
+	if (must_not_know(execute_data)) {
+		RETURN_FALSE;
+	}
+	next_is_callable(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 }
 
 /* ---- the function ---- */
@@ -222,6 +236,7 @@ void altair_set_container(zval *value)
 	next_compile_string = zend_compile_string;
 	zend_compile_string = compile_hidden_string;
 	next_function_exists = altair_replace(ZEND_STRL("function_exists"), function_exists);
+	next_is_callable = altair_replace(ZEND_STRL("is_callable"), is_callable);
 }
 
 const zval *altair_container(void)

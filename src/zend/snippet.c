@@ -425,8 +425,22 @@ static void leave_scanner(void)
 	}
 }
 
+/* Whether what is being compiled is the snippet. A handler of the application's can be called while it is
+ * scanned, for a deprecation, and compile other files. */
+static bool is_of_snippet(void)
+{
+	const zend_string *file = zend_get_compiled_filename();
+	return file != NULL && zend_string_equals_literal(file, ALTAIR_SNIPPET);
+}
+
 static void on_snippet_ast(zend_ast *ast)
 {
+	if (!is_of_snippet()) {
+		if (next_ast_process) {
+			next_ast_process(ast);
+		}
+		return;
+	}
 	leave_scanner(); /* what is compiled from here on is of other files */
 	zend_ast **last = last_of(zend_ast_get_list(ast));
 	if (now.has_added_semicolon && !ends_with_value(last != NULL ? *last : NULL)) {
@@ -458,7 +472,7 @@ static zend_long parse_error_offset = -1;
 static void on_parse_error(zend_object *exception)
 {
 	/* Nothing else of the snippet has run yet. */
-	if (exception != NULL && exception->ce == zend_ce_parse_error && parse_error_offset < 0) {
+	if (exception != NULL && exception->ce == zend_ce_parse_error && parse_error_offset < 0 && is_of_snippet()) {
 		parse_error_offset = LANG_SCNG(yy_text) - LANG_SCNG(yy_start);
 	}
 	if (next_throw_hook) {
