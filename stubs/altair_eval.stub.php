@@ -600,7 +600,7 @@ namespace Altair\Eval\Support {
     {
         /**
          * What the tool of `altair mcp:serve` answers: without the keys that hold their defaults, and with the value in
-         * the compact encoding, in 16 KiB at most.
+         * the compact encoding, in 16 KiB at most. What lifts a refusal is named by arguments of the tool.
          *
          * @param bool $verbose whether all ten keys are there, and complete
          * @param bool $typed whether the value is in the typed encoding, as it is

@@ -94,7 +94,7 @@ final class EvalTool implements ToolContract
         try {
             $result = $this->evaluator->evaluate($request);
 
-            return Lift::nameArguments(Answer::toAgent($result, $arguments->verbose, $arguments->typed));
+            return Answer::toAgent($result, $arguments->verbose, $arguments->typed);
         } catch (InvalidRequestException $refused) {
             return self::error(new InvalidArgumentException("Nothing was run. {$refused->getMessage()}"));
         } catch (EvalException $notStarted) {

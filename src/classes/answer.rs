@@ -2,7 +2,6 @@
 
 use altair_cli::json as text;
 use altair_engine::answer;
-use altair_engine::encode::COMPACT_MAX_BYTES;
 use ext_php_rs::types::Zval;
 use ext_php_rs::zend::ExecuteData;
 
@@ -39,7 +38,7 @@ extern "C" fn to_agent(ex: &mut ExecuteData, returned: &mut Zval) {
             let answer = answer::Answer {
                 verbose,
                 typed,
-                budget: Some(COMPACT_MAX_BYTES),
+                reader: answer::Reader::Agent,
             };
             *returned = json::to_zval(&answer.of(&result))?;
         }

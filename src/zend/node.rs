@@ -485,11 +485,20 @@ extern "C" fn collect(
     // SAFETY: `context` is the vector of the caller, key and value belong to the array or object.
     unsafe {
         let found = &mut *context.cast::<Vec<(Key, ZvalNode)>>();
-        let key = match key.is_null() {
-            true => Key::Int(index),
-            false => Key::Bytes(std::slice::from_raw_parts(key.cast::<u8>(), len).to_vec()),
-        };
-        found.push((key, ZvalNode::new(&*value)));
+        found.push((key_of(key, len, index), ZvalNode::new(&*value)));
+    }
+}
+
+/// A key of the engine's: null is an integer.
+///
+/// # Safety
+///
+/// `key` is null or has `len` bytes.
+unsafe fn key_of(key: *const c_char, len: usize, index: i64) -> Key {
+    match key.is_null() {
+        true => Key::Int(index),
+        // SAFETY: the caller's promise.
+        false => Key::Bytes(unsafe { std::slice::from_raw_parts(key.cast::<u8>(), len) }.to_vec()),
     }
 }
 
@@ -512,10 +521,7 @@ extern "C" fn collect_slot(
                 _ => Visibility::Private,
             },
             hidden_in: (!hidden_in.is_null()).then(|| readable(text(hidden_in))),
-            name: match name.is_null() {
-                true => Key::Int(index),
-                false => Key::Bytes(std::slice::from_raw_parts(name.cast::<u8>(), len).to_vec()),
-            },
+            name: key_of(name, len, index),
             value: value.as_ref().map(ZvalNode::new),
         });
     }

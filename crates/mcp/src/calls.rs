@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::arguments::Call;
-use crate::lift;
 use crate::progress::Doing;
 
 /// The runs of a server.
@@ -186,10 +185,7 @@ impl Calls {
             () = self.stop.cancelled() => return Outcome::Cancelled,
         };
         match ran {
-            Ok(Ok(mut result)) => {
-                lift::name_arguments(&mut result.diagnostics.blocked);
-                Outcome::Ran(Box::new(result))
-            }
+            Ok(Ok(result)) => Outcome::Ran(Box::new(result)),
             Ok(Err(EvalError::Interrupted)) => Outcome::Cancelled,
             Ok(Err(EvalError::InvalidRequest(why))) => {
                 Outcome::Failed(format!("Nothing was run. {why}"))

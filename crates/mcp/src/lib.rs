@@ -9,7 +9,6 @@ mod arguments;
 mod calls;
 mod guard;
 mod http;
-mod lift;
 mod permits;
 mod progress;
 mod question;

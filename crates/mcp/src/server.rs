@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use altair_engine::answer;
-use altair_engine::encode::COMPACT_MAX_BYTES;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult,
@@ -214,7 +213,7 @@ impl ServerHandler for Server {
         let shape = answer::Answer {
             verbose: arguments.verbose,
             typed: arguments.typed,
-            budget: Some(COMPACT_MAX_BYTES),
+            reader: answer::Reader::Agent,
         };
         let doing = Doing::default();
         let progress = context.meta.get_progress_token();

@@ -63,13 +63,7 @@ pub(super) fn psr_request<N: Node>(node: &N, reach: Reach) -> Option<View<N>> {
     let mut shown = Vec::new();
     push(&mut shown, "method", Some(Item::Text(method)));
     push(&mut shown, "target", target.map(Item::Text));
-    push(&mut shown, "headers", headers(node));
-    push(
-        &mut shown,
-        "body_length",
-        stream_length(node).map(Item::Int),
-    );
-    Some(View::of(Content::Fields(shown)))
+    Some(psr_message(node, shown))
 }
 
 /// A response of PSR-7.
@@ -79,13 +73,18 @@ pub(super) fn psr_response<N: Node>(node: &N) -> Option<View<N>> {
     push(&mut shown, "status", Some(Item::Int(status)));
     let reason = text(node, "", "reasonPhrase").filter(|reason| !reason.is_empty());
     push(&mut shown, "reason", reason.map(Item::Text));
+    Some(psr_message(node, shown))
+}
+
+/// What requests and responses of PSR-7 have in common, behind what each has of its own.
+fn psr_message<N: Node>(node: &N, mut shown: Vec<(Key, Item<N>)>) -> View<N> {
     push(&mut shown, "headers", headers(node));
     push(
         &mut shown,
         "body_length",
         stream_length(node).map(Item::Int),
     );
-    Some(View::of(Content::Fields(shown)))
+    View::of(Content::Fields(shown))
 }
 
 /// A URI from its parts. What stands before the host, and in its query, may be a password.

@@ -1,30 +1,30 @@
 //! What allows something that a run was refused, as an agent can act on it: the engine names flags
-//! of the command line, which an agent has none of.
+//! of the command line, which an agent does not have.
 
-use altair_engine::Blocked;
+use serde_json::Value;
 
-use crate::tool::{DATABASE, NETWORK, WRITES};
-
-/// Names the arguments of the tool instead of flags. What no call can have has nothing that lifts
-/// it.
-pub fn name_arguments(blocked: &mut [Blocked]) {
-    for entry in blocked {
-        entry.lift = entry.lift.take().and_then(|flag| argument(&flag));
+/// Names the arguments of the tool instead of flags, in `diagnostics.blocked`. What no call can have
+/// is null.
+pub(super) fn name_arguments(diagnostics: &mut Value) {
+    let blocked = diagnostics.get_mut("blocked").and_then(Value::as_array_mut);
+    let lifts = blocked.into_iter().flatten();
+    for lift in lifts.filter_map(|entry| entry.get_mut("lift")) {
+        *lift = lift.as_str().and_then(argument).into();
     }
 }
 
 fn argument(flag: &str) -> Option<String> {
     let (flag, value) = flag.split_once('=').unwrap_or((flag, ""));
     match flag {
-        "--writes" => Some(WRITES.to_owned()),
-        "--network" => Some(NETWORK.to_owned()),
-        "--rollback" => Some(format!("{DATABASE}: rollback")),
+        "--writes" => Some("allow_writes".to_owned()),
+        "--network" => Some("allow_network".to_owned()),
+        "--rollback" => Some("database: rollback".to_owned()),
         // A socket has no address: the open network does not reach it.
         "--service" if value.starts_with('/') => Some(format!(
             "the person who runs the server can name {value} as a service"
         )),
         "--service" => Some(format!(
-            "{NETWORK}, or the person who runs the server can name {value} as a service"
+            "allow_network, or the person who runs the server can name {value} as a service"
         )),
         // --read, --unsafe
         _ => None,
@@ -55,6 +55,16 @@ mod tests {
             ),
         ] {
             assert_eq!(argument(flag).as_deref(), lift, "{flag}");
+        }
+    }
+
+    #[test]
+    fn the_arguments_are_those_of_the_table_of_options() {
+        let table = include_str!("../../options.json");
+        for flag in ["--writes", "--network", "--rollback"] {
+            let lift = argument(flag).unwrap_or_default();
+            let name = lift.split(':').next().unwrap_or_default();
+            assert!(table.contains(&format!(r#""mcp": "{name}""#)), "{lift}");
         }
     }
 }

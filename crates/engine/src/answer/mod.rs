@@ -1,9 +1,11 @@
 //! What an answer leaves out: everything that is as it should be.
 
+mod lift;
+
 use serde_json::{Map, Value};
 
 use crate::EvalResult;
-use crate::encode::compact;
+use crate::encode::{COMPACT_MAX_BYTES, compact};
 use crate::guards::GuardState;
 
 /// How an answer is written.
@@ -13,8 +15,19 @@ pub struct Answer {
     pub verbose: bool,
     /// Whether the value is in the typed encoding, and not in the compact one.
     pub typed: bool,
-    /// The most bytes of a value in the compact encoding.
-    pub budget: Option<usize>,
+    /// Who reads it.
+    pub reader: Reader,
+}
+
+/// Who reads an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reader {
+    /// A program that has called the command line: values of any size, flags of the command line.
+    #[default]
+    Program,
+    /// An agent that has called the tool: at most [`COMPACT_MAX_BYTES`] of a compact value, and
+    /// arguments of the tool instead of flags.
+    Agent,
 }
 
 impl Answer {
@@ -28,7 +41,14 @@ impl Answer {
             other => return other,
         };
         if let (false, Some(typed)) = (self.typed, &result.result) {
-            answer.insert("result".into(), compact(typed, self.budget));
+            let budget = match self.reader {
+                Reader::Program => None,
+                Reader::Agent => Some(COMPACT_MAX_BYTES),
+            };
+            answer.insert("result".into(), compact(typed, budget));
+        }
+        if let (Reader::Agent, Some(diagnostics)) = (self.reader, answer.get_mut("diagnostics")) {
+            lift::name_arguments(diagnostics);
         }
         if self.verbose {
             return answer.into();
@@ -140,7 +160,7 @@ mod tests {
     const AGENT: Answer = Answer {
         verbose: false,
         typed: false,
-        budget: None,
+        reader: Reader::Agent,
     };
 
     fn result(diagnostics: Value) -> EvalResult {
