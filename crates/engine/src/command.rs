@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Launch, Observer, Policy, Status, Stream, Supervision};
+use altair_sandbox::{Launch, Observer, Policy, Role, Status, Stdio, Stream, Supervision};
 
 use crate::exit_codes;
 use crate::verdict::text;
@@ -84,7 +84,8 @@ impl Command {
                 .unwrap_or_else(|| "/".into()),
             channel: None,
             policy: Policy::unconfined(),
-            template: false,
+            stdio: Stdio::Captured { input: None },
+            role: Role::Program,
         };
         let child = match launch.spawn() {
             Ok(child) => child,
@@ -97,6 +98,8 @@ impl Command {
             output_limit: OUTPUT_LIMIT,
             outbox: Vec::new(),
             channel: None,
+            idle: None,
+            input: None,
         };
         let ended = child.supervise(supervision, &mut Asking(goes_on));
         if ended.interrupted {

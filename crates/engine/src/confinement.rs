@@ -104,6 +104,8 @@ impl Confinement<'_> {
             view: self.has_view().then(|| self.view()),
             connections: self.services.connections(self.request.allow_network),
             makes_real_files: self.request.allow_writes,
+            spaces: None,
+            before_exec: None,
         }
     }
 
@@ -121,6 +123,7 @@ impl Confinement<'_> {
             pending_signals: Some(PENDING_SIGNALS),
             // The child sets it itself, after it has sent what it has to send.
             descriptors: None,
+            processes: None,
             file_locks: Some(FILE_LOCKS),
         }
     }
@@ -156,9 +159,15 @@ impl Confinement<'_> {
             files: self.files(),
             project: Project {
                 root: self.target.root.clone(),
+                at: self.target.root.path().to_owned(),
                 writes: self.writes(),
                 sealed: Some(AUDIT_DIR.into()),
             },
+            links: Vec::new(),
+            writable: Vec::new(),
+            layered: None,
+            covered: Vec::new(),
+            processes: false,
             temp: Temp {
                 path: self.temp().to_owned(),
                 bytes: TEMP_BYTES,
@@ -176,6 +185,7 @@ impl Confinement<'_> {
                 local: self.services.has_sockets(),
                 metadata: self.has_view(),
                 attributes: self.writes() != Writes::Real,
+                command: None,
             }),
             descriptors: self.takes(Guard::Limits).then_some(DESCRIPTORS),
         }
@@ -204,6 +214,7 @@ impl Confinement<'_> {
             devices: WRITABLE_DEVICES.iter().map(PathBuf::from).collect(),
             network: self.request.allow_network,
             ports: self.services.ports(),
+            command: false,
         }
     }
 }

@@ -340,6 +340,8 @@ impl Evaluation {
                 output_limit: OUTPUT_LIMIT,
                 outbox,
                 channel: Some(channel),
+                idle: None,
+                input: None,
             },
             &mut listener,
         );

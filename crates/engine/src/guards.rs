@@ -302,6 +302,8 @@ pub(crate) fn states(
         privileges,
         filesystem,
         deadline,
+        // The child takes its last guards itself.
+        before_exec: _,
     } = sandbox;
     let state = |guard| match guard {
         Guard::Process => process.clone(),

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use altair_sandbox::Launch;
+use altair_sandbox::{Launch, Role, Stdio};
 
 use crate::channel;
 use crate::confinement::Confinement;
@@ -110,7 +110,8 @@ pub(crate) fn plan(
         cwd: confinement.target.root.path().to_owned(),
         channel: Some(channel),
         policy: confinement.policy(),
-        template: false,
+        stdio: Stdio::Captured { input: None },
+        role: Role::Program,
     }
 }
 

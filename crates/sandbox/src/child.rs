@@ -7,8 +7,11 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, Shutdown, recvmsg, send, shutdown};
 
+use crate::before_exec::{self, LISTENER};
 use crate::error::{REPORT_BYTES, Report, decode};
 use crate::guard_state::Guards;
+use crate::keeper::Verdict;
+use crate::launch::Role;
 use crate::seccomp::{Connector, Listener};
 use crate::template::ForkedProcess;
 use crate::view::{self, IdMaps, Layer, Layers, MAP_REQUEST_BYTES, Renewal};
@@ -92,7 +95,10 @@ pub(crate) struct Wired {
     pub(crate) keeper: i32,
     pub(crate) pidfd: OwnedFd,
     pub(crate) lifeline: OwnedFd,
-    pub(crate) streams: Streams,
+    /// `None` if the process has a terminal.
+    pub(crate) streams: Option<Streams>,
+    /// Whether the process has its own pid namespace, of which the keeper is the first process.
+    pub(crate) has_own_pids: bool,
 }
 
 /// The parts of the policy that the host itself enforces while the process runs.
@@ -104,6 +110,8 @@ pub(crate) struct Kept {
     pub(crate) run_as: Option<RunAs>,
     /// The most file locks it may have.
     pub(crate) file_locks: Option<usize>,
+    /// The most processes and threads it may have, if the host counts them.
+    pub(crate) processes: Option<usize>,
 }
 
 /// A started process and everything that it starts. Dropping it ends all of them at once.
@@ -121,9 +129,12 @@ pub struct Child {
     layers: Option<Layers>,
     /// What a fork needs to mount its own view.
     renewal: Option<Renewal>,
-    template: bool,
+    role: Role,
     kept: Kept,
     layer: Option<Layer>,
+    /// The listener of a filter that the process took before its program ran.
+    listener: Option<OwnedFd>,
+    has_own_pids: bool,
     /// The process's id as reported by its keeper; 0 if the keeper could not report.
     pid: i32,
     /// The id of the process that made this `Child`.
@@ -159,7 +170,7 @@ impl Child {
         guards: Guards,
         layers: Option<Layers>,
         renewal: Option<Renewal>,
-        template: bool,
+        role: Role,
         kept: Kept,
     ) -> Self {
         Self {
@@ -168,14 +179,16 @@ impl Child {
                 pidfd: wired.pidfd,
                 lifeline: wired.lifeline,
             },
-            streams: Some(wired.streams),
+            streams: wired.streams,
             started,
             guards,
             layers,
             renewal,
-            template,
+            role,
             kept,
             layer: None,
+            listener: None,
+            has_own_pids: wired.has_own_pids,
             pid: 0,
             host: std::process::id(),
             collected: false,
@@ -198,9 +211,11 @@ impl Child {
             guards,
             layers,
             renewal: None,
-            template: false,
+            role: Role::Program,
             kept,
             layer: None,
+            listener: None,
+            has_own_pids: false,
             pid,
             host: std::process::id(),
             collected: false,
@@ -244,10 +259,30 @@ impl Child {
     /// Makes the listener for the process's filter.
     pub(crate) fn listener(&self, socket: OwnedFd) -> Option<Listener> {
         let connector = Connector::new(self.kept.connections.clone(), self.kept.run_as);
-        match self.template {
-            true => Listener::of_template(socket, connector, self.pid()),
-            false => Listener::new(socket, connector),
+        match self.role {
+            Role::Template => Listener::of_template(socket, connector, self.pid()),
+            Role::Program => Listener::new(socket, connector),
+            Role::Command => {
+                Listener::of_command(socket, connector, self.keeper(), self.kept.processes)
+            }
         }
+    }
+
+    /// Adapts the state of a filter that the process took before its program ran to whether its
+    /// listener has come.
+    pub(crate) fn note_listener(&mut self) {
+        if let Some(state) = &mut self.guards.before_exec.seccomp
+            && self.listener.is_none()
+        {
+            *state = before_exec::unheard();
+        }
+    }
+
+    /// Takes the listener of the filter that the process took before its program ran, if there is
+    /// one.
+    pub(crate) fn take_listener(&mut self) -> Option<Listener> {
+        let socket = self.listener.take()?;
+        self.listener(socket)
     }
 
     /// The directories below the process's layer.
@@ -323,18 +358,29 @@ impl Child {
             match receive(lifeline, &mut bytes) {
                 Ok((REPORT_BYTES, _)) => {
                     let report = decode(bytes);
-                    if let Some(Ok(pid)) = report {
+                    // The keeper of another pid namespace knows no other id.
+                    if let Some(Ok(pid)) = report
+                        && !self.has_own_pids
+                    {
                         self.pid = pid;
                     }
                     return report;
                 }
                 Ok((MAP_REQUEST_BYTES, None)) if let Some(maps) = maps => {
                     let [a, b, c, d, ..] = bytes;
-                    let mapped = view::map_ids(i32::from_ne_bytes([a, b, c, d]), maps);
+                    let process = match (self.has_own_pids, self.keeper()) {
+                        (true, Some(keeper)) => keeper,
+                        _ => i32::from_ne_bytes([a, b, c, d]),
+                    };
+                    let mapped = view::map_ids(process, maps);
                     let errno = mapped
                         .err()
                         .map_or(0, |error| error.raw_os_error().unwrap_or(Errno::EIO as i32));
                     raw_descriptors::send(lifeline.as_raw_fd(), &errno.to_ne_bytes());
+                    continue;
+                }
+                Ok((1, Some(listener))) if bytes.first() == Some(&LISTENER) => {
+                    self.listener = Some(listener);
                     continue;
                 }
                 // The layer's directory, which comes before the report.
@@ -456,8 +502,17 @@ impl Child {
     pub(crate) fn collect(&mut self) -> Status {
         self.collected = true;
         match &self.hold {
-            Hold::Keeper { pidfd, .. } => system_calls::wait_pidfd(pidfd.as_fd())
-                .unwrap_or(Status::Signalled(nix::libc::SIGKILL)),
+            Hold::Keeper {
+                pidfd, lifeline, ..
+            } => {
+                let status = system_calls::wait_pidfd(pidfd.as_fd());
+                match self.has_own_pids {
+                    // The first process of a pid namespace cannot end by a signal of its own.
+                    true => verdict(lifeline),
+                    false => status,
+                }
+                .unwrap_or(Status::Signalled(nix::libc::SIGKILL))
+            }
             Hold::Itself(forked) => forked.status(),
         }
     }
@@ -474,6 +529,19 @@ impl Child {
                 Ok(_) => return true,
                 Err(_) => return false,
             }
+        }
+    }
+}
+
+/// How the process ended, as its keeper has said at last. `None` if the keeper was ended.
+fn verdict(lifeline: &OwnedFd) -> Option<Status> {
+    let mut bytes = [0; REPORT_BYTES];
+    loop {
+        match receive(lifeline, &mut bytes) {
+            Ok((Verdict::BYTES, _)) => return Verdict::decode(bytes),
+            Ok((0, _)) | Err(Errno::EAGAIN) => return None,
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => return None,
         }
     }
 }

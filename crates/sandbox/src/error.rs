@@ -33,6 +33,8 @@ pub enum Step {
     PendingSignalLimit,
     /// `RLIMIT_NOFILE` is set.
     DescriptorLimit,
+    /// `RLIMIT_NPROC` is set.
+    ProcessLimit,
     /// A mount namespace is made, in a user namespace if needed.
     Namespace,
     /// The user and group are mapped into the user namespace.
@@ -65,12 +67,16 @@ pub enum Step {
     ParentWatch,
     /// The working directory is entered.
     WorkingDirectory,
+    /// Landlock is taken.
+    Landlock,
+    /// The filter of system calls is taken.
+    Seccomp,
     /// The program is executed.
     Exec,
 }
 
 impl Step {
-    const ALL: [Self; 29] = [
+    const ALL: [Self; 32] = [
         Self::Keeper,
         Self::Clone,
         Self::Session,
@@ -83,6 +89,7 @@ impl Step {
         Self::FileSizeLimit,
         Self::PendingSignalLimit,
         Self::DescriptorLimit,
+        Self::ProcessLimit,
         Self::Namespace,
         Self::IdMaps,
         Self::PrivateRoot,
@@ -99,6 +106,8 @@ impl Step {
         Self::NoNewPrivileges,
         Self::ParentWatch,
         Self::WorkingDirectory,
+        Self::Landlock,
+        Self::Seccomp,
         Self::Exec,
     ];
 
@@ -135,7 +144,8 @@ impl Step {
             Self::FileSizeLimit => "set the limit for file size (RLIMIT_FSIZE)",
             Self::PendingSignalLimit => "set the limit for pending signals (RLIMIT_SIGPENDING)",
             Self::DescriptorLimit => "set the limit for open descriptors (RLIMIT_NOFILE)",
-            Self::Namespace => "make its own mount namespace",
+            Self::ProcessLimit => "set the limit for processes (RLIMIT_NPROC)",
+            Self::Namespace => "make its own namespaces",
             Self::IdMaps => "map its user into a user namespace",
             Self::PrivateRoot => "mount what it may read in a private root",
             Self::ProjectLayer => "mount a throwaway layer over the project",
@@ -151,6 +161,8 @@ impl Step {
             Self::NoNewPrivileges => "set no_new_privs",
             Self::ParentWatch => "tie its life to its keeper",
             Self::WorkingDirectory => "enter its working directory",
+            Self::Landlock => "take its Landlock rules",
+            Self::Seccomp => "take its filter of system calls",
             Self::Exec => "execute the program",
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Policy, limits, privileges, procfs, view};
+use crate::{Policy, Taken, before_exec, limits, privileges, procfs, view};
 
 /// What a guard does for one process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +65,8 @@ pub struct Guards {
     pub filesystem: GuardState,
     /// The end of the process and of everything that it started.
     pub deadline: GuardState,
+    /// [`Policy::before_exec`].
+    pub before_exec: Taken,
 }
 
 /// The states of the guards of a process started with `policy`.
@@ -78,6 +80,11 @@ pub(crate) fn states(policy: &Policy) -> Guards {
         privileges: privileges::state(&policy.privileges),
         filesystem: view::state(policy.view.as_ref()),
         deadline: deadline(),
+        before_exec: policy
+            .before_exec
+            .as_ref()
+            .map(before_exec::states)
+            .unwrap_or_default(),
     }
 }
 

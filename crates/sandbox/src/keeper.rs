@@ -4,6 +4,9 @@
 //! The keeper of a template is also the parent of the template's forks. It reports to the host how
 //! each of them ended, and outlives the template as long as forks remain.
 //!
+//! With namespaces of its own ([`Spaces`](crate::Spaces)) it is the first process of its pid
+//! namespace: when it ends, the kernel ends everything in it.
+//!
 //! It is a clone of a host that may have had other threads, and never executes a program: nothing
 //! here allocates, takes a lock or panics.
 
@@ -15,13 +18,14 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{getpid, setsid};
 
+use crate::child::Status;
 use crate::error::{Failure, REPORT_BYTES, Report, Step, decode, encode};
 use crate::kill_descendants::sweep;
-use crate::launch::PreparedLaunch;
+use crate::launch::{PreparedLaunch, Role};
 use crate::memory_pressure::{Pressure, is_memory_short};
 use crate::process::{Descriptors, LOWEST_SOURCE, REPORT};
 use crate::template::ForkEnded;
-use crate::{limits, raw_descriptors, spawn, system_calls};
+use crate::{Spaces, limits, raw_descriptors, spawn, system_calls, view};
 
 /// What the keeper needs, all made by the host.
 pub(crate) struct Plan<'a> {
@@ -79,6 +83,9 @@ fn set_up(plan: &Plan<'_>) -> Result<Keeper, Failure> {
     // A process that can stop the keeper must not outlive the host that way. The signal comes
     // when the thread that made the keeper ends. It does not affect a running keeper.
     prctl::set_pdeathsig(Signal::SIGCONT).map_err(failed)?;
+    if let Some(spaces) = plan.prepared.spaces {
+        enter(plan, spaces)?;
+    }
     let (start, report) = raw_descriptors::pipe_at(LOWEST_SOURCE).map_err(failed)?;
     raw_descriptors::put(report, REPORT, true).map_err(failed)?;
 
@@ -94,8 +101,27 @@ fn set_up(plan: &Plan<'_>) -> Result<Keeper, Failure> {
         host: plan.host.map(|_| HOST),
         starting: true,
         ending: false,
-        template: plan.prepared.template.then(|| Pressure::watch(START + 1)),
+        template: (plan.prepared.role == Role::Template).then(|| Pressure::watch(START + 1)),
+        is_command: plan.prepared.role == Role::Command,
+        has_own_pids: plan.prepared.spaces.is_some(),
     })
+}
+
+/// Gets the namespaces that the keeper was made in ready for the process.
+fn enter(plan: &Plan<'_>, spaces: Spaces) -> Result<(), Failure> {
+    let maps = |e| Step::IdMaps.failed(e);
+    let view = plan.prepared.view.as_ref();
+    if view.is_some_and(|view| view.user_namespace.is_some()) {
+        // A host that has changed its user could not write the maps.
+        prctl::set_dumpable(true).map_err(maps)?;
+        view::ask_for_maps(LIFELINE).map_err(maps)?;
+    }
+    // The process sees this one, which holds a copy of the host's memory.
+    prctl::set_dumpable(false).map_err(maps)?;
+    if spaces.network {
+        view::bring_up_loopback();
+    }
+    Ok(())
 }
 
 fn clone_process(plan: &Plan<'_>, own: nix::unistd::Pid) -> nix::Result<c_int> {
@@ -142,6 +168,10 @@ struct Keeper {
     ending: bool,
     /// The process is a template.
     template: Option<Pressure>,
+    /// The process is a command: signals go to its whole group.
+    is_command: bool,
+    /// The keeper is the first process of a pid namespace.
+    has_own_pids: bool,
 }
 
 impl Keeper {
@@ -151,6 +181,13 @@ impl Keeper {
         }
         if self.starting {
             self.report_start();
+        }
+        if self.has_own_pids {
+            if let Some(status) = self.status {
+                raw_descriptors::send(LIFELINE, &Verdict(status).encode());
+            }
+            // The kernel ends what is left in the namespace.
+            system_calls::exit_now(0);
         }
         let swept = sweep(Some((self.process, self.signals)));
         mirror(self.status.or(swept))
@@ -257,12 +294,39 @@ impl Keeper {
                 let [signal] = signal;
                 // Only the keeper collects the process, so until then its id is not reused.
                 if self.status.is_none() {
-                    let _ = system_calls::kill(self.process, c_int::from(signal));
+                    let target = if self.is_command {
+                        // A session leader, so it is the leader of its group.
+                        -self.process
+                    } else {
+                        self.process
+                    };
+                    let _ = system_calls::kill(target, c_int::from(signal));
                 }
             }
             Err(Errno::EAGAIN | Errno::EINTR) => {}
             Ok(_) | Err(_) => self.ending = true,
         }
+    }
+}
+
+/// How the process ended, which the first process of a pid namespace cannot mirror.
+pub(crate) struct Verdict(c_int);
+
+impl Verdict {
+    /// Bytes of the packet: a mark and the raw wait status.
+    pub(crate) const BYTES: usize = 5;
+    const MARK: u8 = b'V';
+
+    fn encode(&self) -> [u8; Self::BYTES] {
+        let [a, b, c, d] = self.0.to_ne_bytes();
+        [Self::MARK, a, b, c, d]
+    }
+
+    /// The status in a packet.
+    pub(crate) fn decode(bytes: [u8; REPORT_BYTES]) -> Option<Status> {
+        let [mark, a, b, c, d, ..] = bytes;
+        let status = c_int::from_ne_bytes([a, b, c, d]);
+        (mark == Self::MARK).then(|| Status::of_wait(status))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Guard: Landlock.
 #![allow(unsafe_code)]
 
+mod prepared;
+
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -17,6 +19,8 @@ use nix::fcntl::{AT_FDCWD, OFlag, openat};
 use nix::libc;
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 use serde::{Deserialize, Serialize};
+
+pub(crate) use prepared::{PreparedRules, expected};
 
 use crate::{GuardState, Inode, Place, Shown};
 
@@ -35,11 +39,14 @@ pub struct Landlock {
     /// Single files (devices) that may be read and written.
     #[serde(with = "paths")]
     pub devices: Vec<PathBuf>,
-    /// Whether TCP connections may be made. Listening is never permitted.
+    /// Whether TCP connections may be made. Only a command may listen.
     pub network: bool,
     /// Ports to which TCP connections may be made even without `network`, at any address: Landlock
     /// does not filter by address.
     pub ports: Vec<u16>,
+    /// For a command: what is readable may be executed, it may listen, and it may control its
+    /// terminal.
+    pub command: bool,
 }
 
 /// A file or directory that may be read.
@@ -173,11 +180,8 @@ fn restrict(rules: &Landlock, version: ABI) -> Result<RestrictionStatus, Ruleset
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(version))?;
-    if version >= ABI::V4 {
-        ruleset = ruleset.handle_access(AccessNet::BindTcp)?;
-        if !rules.network {
-            ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
-        }
+    if version >= ABI::V4 && !ports(rules).is_empty() {
+        ruleset = ruleset.handle_access(ports(rules))?;
     }
     if version >= ABI::V6 {
         ruleset = ruleset.scope(Scope::from_all(version))?;
@@ -200,22 +204,21 @@ fn restrict(rules: &Landlock, version: ABI) -> Result<RestrictionStatus, Ruleset
     };
     // Missing files are skipped.
     for file in rules.readable.iter().filter_map(opened) {
-        ruleset = grant(ruleset, file, readable())?;
+        ruleset = grant(ruleset, file, readable(rules))?;
     }
     if let Some((directory, but)) = &rules.readable_but
         && let Some(directory) = opened(directory)
     {
         for name in names(&directory).filter(|name| name.as_os_str() != but.as_os_str()) {
             if let Ok(file) = openat(&directory, name.as_os_str(), POINT_ITSELF, Mode::empty()) {
-                ruleset = grant(ruleset, file, readable())?;
+                ruleset = grant(ruleset, file, readable(rules))?;
             }
         }
         ruleset = grant(ruleset, directory, AccessFs::ReadDir.into())?;
     }
-    let device = AccessFs::ReadFile | AccessFs::WriteFile;
     for (paths, rights) in [
         (&rules.writable, writable(version)),
-        (&rules.devices, device),
+        (&rules.devices, device(rules)),
     ] {
         for file in paths.iter().filter_map(|path| opened(&path.into())) {
             ruleset = grant(ruleset, file, rights)?;
@@ -255,8 +258,32 @@ fn names(directory: &OwnedFd) -> impl Iterator<Item = OsString> {
     found.into_iter().filter(|name| name != "." && name != "..")
 }
 
-fn readable() -> BitFlags<AccessFs> {
-    AccessFs::ReadFile | AccessFs::ReadDir
+fn readable(rules: &Landlock) -> BitFlags<AccessFs> {
+    let rights = AccessFs::ReadFile | AccessFs::ReadDir;
+    match rules.command {
+        true => rights | AccessFs::Execute,
+        false => rights,
+    }
+}
+
+fn device(rules: &Landlock) -> BitFlags<AccessFs> {
+    let rights = AccessFs::ReadFile | AccessFs::WriteFile;
+    match rules.command {
+        true => rights | AccessFs::IoctlDev,
+        false => rights,
+    }
+}
+
+/// What is governed of TCP.
+fn ports(rules: &Landlock) -> BitFlags<AccessNet> {
+    let mut governed = BitFlags::empty();
+    if !rules.command {
+        governed |= AccessNet::BindTcp;
+    }
+    if !rules.network {
+        governed |= AccessNet::ConnectTcp;
+    }
+    governed
 }
 
 /// All rights except making or using devices and sockets, and executing, which is never granted.

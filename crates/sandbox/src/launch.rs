@@ -8,7 +8,8 @@ use std::ptr;
 
 use nix::libc::c_char;
 
-use crate::{Policy, SpawnError, limits, privileges, view};
+use crate::before_exec::PreparedGuards;
+use crate::{Policy, Spaces, SpawnError, limits, privileges, view};
 
 /// Everything needed to start one process. Plain data.
 #[derive(Debug)]
@@ -26,11 +27,38 @@ pub struct Launch {
     /// The process's end of a channel ([`channel_pair`](crate::channel_pair)); it becomes
     /// descriptor 3.
     pub channel: Option<OwnedFd>,
+    /// Its standard streams.
+    pub stdio: Stdio,
     /// What the process may do.
     pub policy: Policy,
-    /// Whether it is a template ([`Template`](crate::Template)). With a view, it gets its own user
-    /// namespace and keeps what its forks need to mount theirs.
-    pub template: bool,
+    /// What it is to its host.
+    pub role: Role,
+}
+
+/// What a process is to its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A program that does one job. Signals that the host sends go to it alone.
+    Program,
+    /// A template ([`Template`](crate::Template)). With a view, it gets its own user namespace and
+    /// keeps what its forks need to mount theirs.
+    Template,
+    /// Any command. Signals that the host sends go to its whole process group, as from a terminal.
+    Command,
+}
+
+/// The standard streams of a process.
+#[derive(Debug)]
+pub enum Stdio {
+    /// Standard output and standard error go to the host. Standard input is the descriptor, or
+    /// empty without one.
+    Captured {
+        /// The descriptor.
+        input: Option<OwnedFd>,
+    },
+    /// All three are this terminal, which becomes the process's controlling terminal: the slave of
+    /// a pseudoterminal whose other end the host has (pty(7)).
+    Terminal(OwnedFd),
 }
 
 /// A [`Launch`] prepared for system calls. Made before the clone, as nothing may be allocated
@@ -47,8 +75,11 @@ pub(crate) struct PreparedLaunch {
     pub(crate) view: Option<view::PreparedView>,
     /// As in the policy.
     pub(crate) makes_real_files: bool,
-    /// Whether the process is a template.
-    pub(crate) template: bool,
+    /// What the process is to its host.
+    pub(crate) role: Role,
+    /// Its own namespaces, if any.
+    pub(crate) spaces: Option<Spaces>,
+    pub(crate) before_exec: Option<PreparedGuards>,
 }
 
 impl PreparedLaunch {
@@ -68,13 +99,20 @@ impl PreparedLaunch {
                 view::PreparedView::new(view, user_namespace(launch)?, user)
             })
             .transpose()?;
+        let spaces = launch.policy.spaces.filter(|_| view.is_some());
+        let before_exec = launch
+            .policy
+            .before_exec
+            .as_ref()
+            .map(PreparedGuards::new)
+            .transpose()?;
         let in_user_namespace = view
             .as_ref()
             .is_some_and(|view| view.user_namespace.is_some());
         let privileges = privileges::PrivilegeSteps::new(
             &launch.policy.privileges,
             in_user_namespace,
-            launch.template,
+            launch.role == Role::Template,
         );
         let mut strings = vec![c_string(launch.program.as_os_str(), || {
             "the program's path".into()
@@ -102,7 +140,9 @@ impl PreparedLaunch {
             privileges,
             view,
             makes_real_files: launch.policy.makes_real_files,
-            template: launch.template,
+            role: launch.role,
+            spaces,
+            before_exec,
         })
     }
 
@@ -114,15 +154,23 @@ impl PreparedLaunch {
 
 /// The user namespace in which the view is made. A host that may not mount needs one, and so does
 /// a template, which mounts again later and has no rights outside. It contains only the process's
-/// own user, so the template's forks get rights over that user's files only.
+/// own user, so the template's forks get rights over that user's files only. A command that is not
+/// root's gets one, too: the kernel counts a user's processes for each user namespace.
 fn user_namespace(launch: &Launch) -> Result<Option<view::UserNamespace>, SpawnError> {
-    if privileges::may_mount() && !launch.template {
+    let (uid, gid) = privileges::user(&launch.policy.privileges);
+    let spaces = launch.policy.spaces.is_some();
+    let needs_one = launch.role == Role::Template || spaces && uid != 0;
+    if privileges::may_mount() && !needs_one {
         return Ok(None);
     }
-    let (uid, gid) = privileges::user(&launch.policy.privileges);
+    let is_other = privileges::other_user(&launch.policy.privileges).is_some();
     Ok(Some(view::UserNamespace {
         maps: view::IdMaps::of(uid, gid)?,
-        by_host: privileges::other_user(&launch.policy.privileges).is_some(),
+        made: match (spaces, is_other) {
+            (true, _) => view::Made::WithKeeper,
+            (false, true) => view::Made::ByProcessMappedByHost,
+            (false, false) => view::Made::ByProcess,
+        },
     }))
 }
 

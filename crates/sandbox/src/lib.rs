@@ -15,7 +15,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use altair_sandbox::{Launch, Policy, Status, run};
+//! use altair_sandbox::{Launch, Policy, Role, Status, Stdio, run};
 //!
 //! # fn main() -> Result<(), altair_sandbox::SpawnError> {
 //! let launch = Launch {
@@ -24,8 +24,9 @@
 //!     env: vec![],
 //!     cwd: "/".into(),
 //!     channel: None,
+//!     stdio: Stdio::Captured { input: None },
 //!     policy: Policy::unconfined(),
-//!     template: false,
+//!     role: Role::Program,
 //! };
 //! let ended = run(launch, Duration::from_secs(10), 1024)?;
 //! assert_eq!(ended.status, Status::Exited(0));
@@ -43,6 +44,7 @@
 //! Needs Linux 5.4 (`waitid` on a pidfd). Without `close_range` (5.9), it reads `/proc` instead.
 
 mod acting;
+mod before_exec;
 pub mod bounded;
 mod buffer;
 mod channel;
@@ -53,6 +55,7 @@ mod final_guards;
 mod fork;
 mod guard_state;
 mod huge_pages;
+mod input;
 mod keeper;
 mod kill_descendants;
 mod landlock;
@@ -87,21 +90,22 @@ pub use error::{SpawnError, Step};
 pub use final_guards::{FinalGuards, Taken};
 pub use fork::{FirstGuard, Fork, Forked, Forking, SetUp};
 pub use guard_state::{GuardState, Guards};
+pub use input::{Input, input_pipe, write_quietly};
 pub use landlock::{Landlock, Readable, landlock_version};
-pub use launch::Launch;
+pub use launch::{Launch, Role, Stdio};
 pub use limits::Limits;
 pub use output::{Captured, Stream};
 pub use place::{Inode, Place};
-pub use policy::Policy;
+pub use policy::{Policy, Spaces};
 pub use privileges::{Privileges, RunAs};
 pub use record::{Identity, Look, Record, Recorder, Unseen, Way};
 pub use refusal::Refusal;
 pub use run::run;
-pub use seccomp::{ROOT_ONLY_CALLS, Seccomp, has_one_thread};
+pub use seccomp::{Command, ROOT_ONLY_CALLS, Seccomp, has_one_thread};
 pub use supervise::{Ended, MadeReady, Observer, Ready, Supervision};
 pub use template::{ForkError, Model, Pass, Template};
 pub use view::{
-    Change, ChangeKind, Changes, Contents, Layer, Listed, Project, Renewal, Temp, View, Writes,
-    remove_directory,
+    Change, ChangeKind, Changes, Contents, Layer, Layered, Listed, Project, Renewal, Temp, View,
+    Writes, remove_directory,
 };
 pub use visible_path::Shown;

@@ -40,6 +40,9 @@ pub struct Limits {
     /// user has more descriptors in flight, from any process, than the sender may have open
     /// (unix(7), `ETOOMANYREFS`).
     pub descriptors: Option<u64>,
+    /// Processes and threads of its user (`RLIMIT_NPROC`), together with those of all other
+    /// processes of this user in the same user namespace. The kernel does not count root's.
+    pub processes: Option<u64>,
     /// Locks on ranges of files (fcntl(2), `F_SETLK`). No kernel limit counts them, so the host
     /// does: after 100 ms, and then at least once a second. It ends a process that has more.
     pub file_locks: Option<usize>,
@@ -106,6 +109,12 @@ impl PreparedLimits {
                 Resource::RLIMIT_NOFILE,
                 limits.descriptors,
                 limits.descriptors,
+            ),
+            (
+                Step::ProcessLimit,
+                Resource::RLIMIT_NPROC,
+                limits.processes,
+                limits.processes,
             ),
         ];
         let mut entries = Vec::with_capacity(wanted.len());

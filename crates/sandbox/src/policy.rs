@@ -1,6 +1,6 @@
 //! What a process may do, as plain data.
 
-use crate::{Connections, Limits, Privileges, View};
+use crate::{Connections, FinalGuards, Limits, Privileges, View};
 
 /// What one process may do. The guards are derived from it; nothing else decides.
 ///
@@ -20,6 +20,21 @@ pub struct Policy {
     /// Whether files that it makes outlive it. If so, their modes follow the host's umask;
     /// otherwise only its own user may access them.
     pub makes_real_files: bool,
+    /// Namespaces of its own for what is not files. Only with a view, which has the matching
+    /// `/proc`. `None`: those of the host.
+    pub spaces: Option<Spaces>,
+    /// Guards that it takes right before the program is executed, for a program that does not take
+    /// them by itself.
+    pub before_exec: Option<FinalGuards>,
+}
+
+/// A process's own namespaces: of processes, of System V IPC and POSIX message queues, and of the
+/// machine's name (namespaces(7)). It sees and signals only what it started itself, all of which
+/// ends with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spaces {
+    /// Whether it also has a network of its own, in which there is only the loopback interface.
+    pub network: bool,
 }
 
 impl Policy {
@@ -32,6 +47,8 @@ impl Policy {
             view: None,
             connections: Connections::default(),
             makes_real_files: true,
+            spaces: None,
+            before_exec: None,
         }
     }
 }

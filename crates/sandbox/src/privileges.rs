@@ -8,6 +8,7 @@ use nix::sys::prctl;
 use crate::GuardState;
 use crate::error::{Failure, Step};
 use crate::system_calls;
+use crate::view::Made;
 
 /// A user and a group to run as, by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,18 +103,17 @@ pub(crate) fn other_user(privileges: &Privileges) -> Option<RunAs> {
 /// Becomes the process's own user before its user namespace is made, which can only map that one
 /// user. If the host maps the ids ([`UserNamespace`](crate::view::UserNamespace)), it only drops
 /// the groups.
-pub(crate) fn before_user_namespace(
-    prepared: &PrivilegeSteps,
-    by_host: bool,
-) -> Result<(), Failure> {
+pub(crate) fn before_user_namespace(prepared: &PrivilegeSteps, made: Made) -> Result<(), Failure> {
     match prepared {
         PrivilegeSteps::Drop {
             run_as: Some(run_as),
             user_namespace: true,
             ..
-        } => match by_host {
-            true => give_up_groups(),
-            false => become_user(*run_as),
+        } => match made {
+            Made::ByProcess => become_user(*run_as),
+            Made::ByProcessMappedByHost => give_up_groups(),
+            // The process is in it already.
+            Made::WithKeeper => Ok(()),
         },
         PrivilegeSteps::Drop { .. } | PrivilegeSteps::Keep => Ok(()),
     }
@@ -121,13 +121,17 @@ pub(crate) fn before_user_namespace(
 
 /// Becomes the process's own user in its user namespace, if that has not been done before. It keeps
 /// all capabilities there.
-pub(crate) fn in_user_namespace(prepared: &PrivilegeSteps, by_host: bool) -> Result<(), Failure> {
+pub(crate) fn in_user_namespace(prepared: &PrivilegeSteps, made: Made) -> Result<(), Failure> {
     match prepared {
         PrivilegeSteps::Drop {
             run_as: Some(run_as),
             user_namespace: true,
             ..
-        } if by_host => set_ids(*run_as),
+        } => match made {
+            Made::ByProcess => Ok(()),
+            Made::ByProcessMappedByHost => set_ids(*run_as),
+            Made::WithKeeper => become_user(*run_as),
+        },
         PrivilegeSteps::Drop { .. } | PrivilegeSteps::Keep => Ok(()),
     }
 }

@@ -31,6 +31,12 @@ const UMASK: Mode = Mode::S_IRWXG.union(Mode::S_IRWXO);
 #[derive(Clone, Copy)]
 pub(crate) struct Descriptors {
     pub(crate) null: RawFd,
+    /// Standard input.
+    pub(crate) input: RawFd,
+    /// Whether standard input is the host's, not an empty one.
+    pub(crate) has_input: bool,
+    /// Whether the standard streams are a terminal.
+    pub(crate) has_terminal: bool,
     pub(crate) stdout: RawFd,
     pub(crate) stderr: RawFd,
     pub(crate) channel: Option<RawFd>,
@@ -47,6 +53,9 @@ pub(crate) fn isolate(descriptors: &Descriptors, makes_real_files: bool) -> Resu
     // signal to its own process group does not reach the keeper.
     setsid().map_err(|e| Step::Session.failed(e))?;
     arrange(descriptors).map_err(|e| Step::Descriptors.failed(e))?;
+    if descriptors.has_terminal {
+        system_calls::control_terminal(0).map_err(|e| Step::Session.failed(e))?;
+    }
     if !makes_real_files {
         umask(UMASK);
     }
@@ -55,7 +64,7 @@ pub(crate) fn isolate(descriptors: &Descriptors, makes_real_files: bool) -> Resu
 }
 
 fn arrange(descriptors: &Descriptors) -> nix::Result<()> {
-    raw_descriptors::put(descriptors.null, 0, false)?;
+    raw_descriptors::put(descriptors.input, 0, false)?;
     raw_descriptors::put(descriptors.stdout, 1, false)?;
     raw_descriptors::put(descriptors.stderr, 2, false)?;
     match descriptors.channel {

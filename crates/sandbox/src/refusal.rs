@@ -46,6 +46,11 @@ pub enum Refusal {
         /// How many a process may have.
         most: usize,
     },
+    /// Another process or thread of a command, by the host's count.
+    TooManyProcesses {
+        /// How many it may have.
+        most: usize,
+    },
     /// A lock on a range of a file, by a process with so many that the host has ended it.
     FileLock {
         /// How many a process may have.

@@ -21,6 +21,8 @@ pub fn run(launch: Launch, timeout: Duration, output_limit: usize) -> Result<End
         output_limit,
         outbox: Vec::new(),
         channel: None,
+        idle: None,
+        input: None,
     };
     Ok(child.supervise(supervision, &mut Indifferent))
 }

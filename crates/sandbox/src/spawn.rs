@@ -15,7 +15,7 @@ use nix::unistd::{Pid, chdir, pipe2};
 
 use crate::child::{Child, Kept, Streams, Wired};
 use crate::error::{Failure, Step};
-use crate::launch::{self, Launch, PreparedLaunch};
+use crate::launch::{self, Launch, PreparedLaunch, Role, Stdio};
 use crate::process::{self, Descriptors, LOWEST_SOURCE};
 use crate::system_calls::Cloned;
 use crate::{SpawnError, guard_state, keeper, limits, privileges, system_calls, view};
@@ -28,37 +28,45 @@ impl Launch {
     /// then.
     pub fn spawn(self) -> Result<Child, SpawnError> {
         let prepared = PreparedLaunch::new(&self)?;
-        let ends = Ends::new(self.channel.as_ref())
+        let ends = Ends::new(self.channel.as_ref(), &self.stdio)
             .map_err(|source| host_error("its descriptors cannot be made", source))?;
         let started = Instant::now();
-        let (keeper, pidfd) = clone_keeper(&prepared, &ends)
-            .map_err(|errno| host_error("no process can be made", errno.into()))?;
+        let (keeper, pidfd) = clone_keeper(&prepared, &ends).map_err(|errno| {
+            match prepared.spaces {
+                None => host_error("no process can be made", errno.into()),
+                // The kernel may refuse only the namespaces.
+                Some(_) => {
+                    let failure = Step::Namespace.failed(errno);
+                    explain(failure, self.program.clone(), self.cwd.clone())
+                }
+            }
+        })?;
         // Closes the descriptors that only the process may hold, so that the host sees its end.
         let Launch {
             program,
             cwd,
             policy,
             channel,
-            template,
+            stdio,
+            role,
             ..
         } = self;
         let maps = prepared
             .view
             .as_ref()
             .and_then(|view| view.user_namespace.as_ref())
-            .filter(|namespace| namespace.by_host)
+            .filter(|namespace| namespace.is_mapped_by_host())
             .map(|namespace| namespace.maps.clone());
         let wired = Wired {
             keeper,
             pidfd,
             lifeline: ends.lifeline,
-            streams: Streams {
-                stdout: ends.stdout,
-                stderr: ends.stderr,
-            },
+            streams: ends.streams,
+            has_own_pids: prepared.spaces.is_some(),
         };
         drop(ends.theirs);
         drop(channel);
+        drop(stdio);
         let (layers, renewal) = match prepared.view {
             Some(view) => (view.layers, Some(view.renewal)),
             None => (None, None),
@@ -68,10 +76,16 @@ impl Launch {
             run_as: privileges::other_user(&policy.privileges),
             connections: policy.connections,
             file_locks: policy.limits.file_locks,
+            processes: policy
+                .before_exec
+                .and_then(|guards| guards.seccomp?.command?.processes),
         };
-        let mut child = Child::new(wired, started, guards, layers, renewal, template, kept);
+        let mut child = Child::new(wired, started, guards, layers, renewal, role, kept);
         match child.await_start(maps.as_ref()) {
-            Some(Ok(_)) => Ok(child),
+            Some(Ok(_)) => {
+                child.note_listener();
+                Ok(child)
+            }
             Some(Err(failure)) => Err(explain(failure, program, cwd)),
             None => Err(SpawnError::KeeperLost { program }),
         }
@@ -90,18 +104,22 @@ fn confine(
     process::isolate(descriptors, prepared.makes_real_files)?;
     // As the host's user, who may raise a limit of 0.
     limits::no_core().map_err(|e| Step::CoreLimit.failed(e))?;
-    if prepared.template {
+    if prepared.role == Role::Template {
         process::be_expendable();
     }
     // Mounting needs the capabilities that a later step drops.
     if let Some(view) = &prepared.view {
-        let by_host = view.user_namespace.as_ref().is_some_and(|own| own.by_host);
-        privileges::before_user_namespace(&prepared.privileges, by_host)?;
+        let made = view.user_namespace.as_ref().map(|own| own.made);
+        if let Some(made) = made {
+            privileges::before_user_namespace(&prepared.privileges, made)?;
+        }
         view::enter_namespaces(view, process::LIFELINE)?;
-        privileges::in_user_namespace(&prepared.privileges, by_host)?;
+        if let Some(made) = made {
+            privileges::in_user_namespace(&prepared.privileges, made)?;
+        }
         // From here on its user can stop the process.
         process::die_with(keeper)?;
-        view::apply(view, process::LIFELINE)?;
+        view::apply(view, process::LIFELINE, descriptors.has_input)?;
     }
     // After the last descriptor is sent and the host's memory was last read.
     limits::apply(&prepared.limits)?;
@@ -110,9 +128,13 @@ fn confine(
     process::die_with(keeper)?;
     // As the process's own user, who needs permission for it.
     chdir(prepared.cwd.as_c_str()).map_err(|e| Step::WorkingDirectory.failed(e))?;
-    // The program itself takes Landlock, which forbids mounts, and seccomp, which forbids most of
-    // the above ([`FinalGuards`](crate::FinalGuards)): it has to be executed first.
-    system_calls::unblock_signals().map_err(|e| Step::Signals.failed(e))
+    system_calls::unblock_signals().map_err(|e| Step::Signals.failed(e))?;
+    // Landlock, which forbids mounts, and seccomp, which forbids most of the above. A program that
+    // takes them itself has to be executed first ([`FinalGuards`](crate::FinalGuards)).
+    match &prepared.before_exec {
+        Some(guards) => guards.take(process::LIFELINE),
+        None => Ok(()),
+    }
 }
 
 /// Runs in the new process: takes its guards, then executes the program. Returns the failed step.
@@ -133,14 +155,17 @@ pub(crate) fn become_program(
 /// Both ends of all descriptors between host, keeper and process.
 struct Ends {
     lifeline: OwnedFd,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
+    /// `None` if the process has a terminal.
+    streams: Option<Streams>,
+    has_terminal: bool,
     theirs: Theirs,
 }
 
 /// The ends that the keeper and the process take over.
 struct Theirs {
     null: OwnedFd,
+    /// `None`: standard input is empty.
+    input: Option<OwnedFd>,
     stdout: OwnedFd,
     stderr: OwnedFd,
     channel: Option<OwnedFd>,
@@ -151,15 +176,33 @@ struct Theirs {
 }
 
 impl Ends {
-    fn new(channel: Option<&OwnedFd>) -> io::Result<Self> {
+    fn new(channel: Option<&OwnedFd>, stdio: &Stdio) -> io::Result<Self> {
         let (lifeline, their_lifeline) = socketpair(
             AddressFamily::Unix,
             SockType::SeqPacket,
             None,
             SockFlag::SOCK_CLOEXEC,
         )?;
-        let (stdout, their_stdout) = pipe2(OFlag::O_CLOEXEC)?;
-        let (stderr, their_stderr) = pipe2(OFlag::O_CLOEXEC)?;
+        let (streams, [input, stdout, stderr]) = match stdio {
+            Stdio::Captured { input } => {
+                let (stdout, their_stdout) = pipe2(OFlag::O_CLOEXEC)?;
+                let (stderr, their_stderr) = pipe2(OFlag::O_CLOEXEC)?;
+                let input = input.as_ref().map(lift).transpose()?;
+                let theirs = [
+                    input,
+                    Some(lift(&their_stdout)?),
+                    Some(lift(&their_stderr)?),
+                ];
+                (Some(Streams { stdout, stderr }), theirs)
+            }
+            Stdio::Terminal(terminal) => {
+                let copy = || lift(terminal).map(Some);
+                (None, [copy()?, copy()?, copy()?])
+            }
+        };
+        let (Some(stdout), Some(stderr)) = (stdout, stderr) else {
+            return Err(Errno::EBADF.into());
+        };
         let null = open(
             "/dev/null",
             OFlag::O_RDONLY | OFlag::O_CLOEXEC,
@@ -175,12 +218,13 @@ impl Ends {
             .transpose()?;
         Ok(Self {
             lifeline,
-            stdout,
-            stderr,
+            has_terminal: matches!(stdio, Stdio::Terminal(_)),
+            streams,
             theirs: Theirs {
                 null: lift(&null)?,
-                stdout: lift(&their_stdout)?,
-                stderr: lift(&their_stderr)?,
+                input,
+                stdout,
+                stderr,
                 channel,
                 lifeline: lift(&their_lifeline)?,
                 host: match system_calls::pidfd_of_self() {
@@ -207,6 +251,9 @@ fn clone_keeper(prepared: &PreparedLaunch, ends: &Ends) -> nix::Result<(i32, Own
         prepared,
         descriptors: Descriptors {
             null: theirs.null.as_raw_fd(),
+            input: theirs.input.as_ref().unwrap_or(&theirs.null).as_raw_fd(),
+            has_input: theirs.input.is_some(),
+            has_terminal: ends.has_terminal,
             stdout: theirs.stdout.as_raw_fd(),
             stderr: theirs.stderr.as_raw_fd(),
             channel: theirs.channel.as_ref().map(AsRawFd::as_raw_fd),
@@ -215,11 +262,15 @@ fn clone_keeper(prepared: &PreparedLaunch, ends: &Ends) -> nix::Result<(i32, Own
         lifeline: theirs.lifeline.as_raw_fd(),
         host: theirs.host.as_ref().map(AsRawFd::as_raw_fd),
     };
+    let flags = prepared.spaces.map_or(0, |spaces| {
+        let view = prepared.view.as_ref();
+        view::clone_flags(spaces, view.and_then(|view| view.user_namespace.as_ref()))
+    });
     // The host's signal handlers must not run in the child, where they would find its state.
     let mask = SigSet::all().thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_SETMASK)?;
     // SAFETY: the child goes into `keep`, which makes only async-signal-safe calls and does not
     // return.
-    let cloned = match unsafe { system_calls::clone_unnoticed() } {
+    let cloned = match unsafe { system_calls::clone_unnoticed(flags) } {
         Ok(Cloned::Child) => keeper::keep(&plan),
         Ok(Cloned::Parent(pid, pidfd)) => Ok((pid, pidfd)),
         Err(errno) => Err(errno),

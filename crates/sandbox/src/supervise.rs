@@ -12,6 +12,7 @@ use crate::Refusal;
 use crate::buffer::Buffer;
 use crate::channel::Channel;
 use crate::child::{Child, KEEPER_PATIENCE, Status};
+use crate::input::Input;
 use crate::limits::{LOOK_AFTER, LOOK_AFTER_MAX};
 use crate::output::{Captured, Read, Stream, Tap};
 use crate::seccomp::{Listener, Shared};
@@ -36,6 +37,10 @@ pub struct Supervision {
     pub outbox: Vec<Vec<u8>>,
     /// The host's end of the channel ([`channel_pair`](crate::channel_pair)).
     pub channel: Option<OwnedFd>,
+    /// The longest time without output; after it, the process is ended as at the deadline.
+    pub idle: Option<Duration>,
+    /// What the process reads from its standard input.
+    pub input: Option<Input>,
 }
 
 impl Supervision {
@@ -84,6 +89,8 @@ pub struct Ended {
     pub status: Status,
     /// The deadline had passed when its end was seen, whatever the status.
     pub timed_out: bool,
+    /// Whether it was silent too long ([`Supervision::idle`]) before the deadline.
+    pub idled: bool,
     /// The observer ended it.
     pub interrupted: bool,
     /// Standard output.
@@ -145,6 +152,7 @@ impl Child {
             None => MadeReady::Ended(Ended {
                 status: Status::Signalled(nix::libc::SIGKILL),
                 timed_out: false,
+                idled: false,
                 interrupted: false,
                 stdout,
                 stderr,
@@ -212,6 +220,7 @@ struct Polled {
     taps: [bool; 2],
     channel: PollFlags,
     listener: PollFlags,
+    input: bool,
 }
 
 struct SupervisedRun<'a> {
@@ -223,10 +232,14 @@ struct SupervisedRun<'a> {
     observer: &'a mut dyn Observer,
     buffer: Buffer,
     deadline: Instant,
+    idle: Option<Duration>,
+    last_output: Instant,
+    input: Option<Input>,
     stop_signal: Option<i32>,
     grace: Duration,
     stage: Stage,
     timed_out: bool,
+    idled: bool,
     interrupted: bool,
     /// When to check the process's file locks next, and the interval after that.
     look_at: Instant,
@@ -242,9 +255,10 @@ impl<'a> SupervisedRun<'a> {
                 Tap::new(Stream::Stderr, streams.stderr, limit),
             ]
         });
-        let shared = child.fork().and_then(ForkedProcess::listener);
+        let shared = child.fork().and_then(ForkedProcess::listener).is_some();
+        let own = child.take_listener().map(Ear::Own);
         Self {
-            listener: shared.map(|_| Ear::Shared),
+            listener: own.or(shared.then_some(Ear::Shared)),
             taps: taps.into_iter().flatten().collect(),
             channel: Channel::new(
                 supervision.channel,
@@ -255,10 +269,14 @@ impl<'a> SupervisedRun<'a> {
             observer,
             buffer: Buffer::new(READ_BYTES),
             deadline: supervision.deadline,
+            idle: supervision.idle,
+            last_output: Instant::now(),
+            input: supervision.input,
             stop_signal: supervision.stop_signal,
             grace: supervision.grace,
             stage: Stage::Running,
             timed_out: false,
+            idled: false,
             interrupted: false,
             look_at: Instant::now() + LOOK_AFTER,
             look_after: LOOK_AFTER,
@@ -324,6 +342,7 @@ impl<'a> SupervisedRun<'a> {
         Ended {
             status,
             timed_out: self.timed_out,
+            idled: self.idled,
             interrupted: self.interrupted,
             stdout,
             stderr,
@@ -335,20 +354,37 @@ impl<'a> SupervisedRun<'a> {
     /// Takes the next step towards the end if it is due.
     fn advance(&mut self, now: Instant) {
         self.timed_out |= now >= self.deadline;
+        let due = self.due();
         match self.stage {
-            Stage::Running if now >= self.deadline => match self.stop_signal {
-                Some(signal) => {
-                    self.child.ask(signal);
-                    self.stage = Stage::Stopping(now + self.grace);
-                }
-                None => self.end(now),
-            },
+            Stage::Running if now >= due => {
+                self.idled = !self.timed_out;
+                self.stop(now);
+            }
             Stage::Stopping(until) if now >= until => self.end(now),
             Stage::Ending(until) if now >= until => {
                 self.child.kill();
                 self.stage = Stage::Killed;
             }
             Stage::Running | Stage::Stopping(_) | Stage::Ending(_) | Stage::Killed => {}
+        }
+    }
+
+    /// When the process has to have ended, as far as is known now.
+    fn due(&self) -> Instant {
+        let silent = self
+            .idle
+            .and_then(|idle| self.last_output.checked_add(idle));
+        silent.map_or(self.deadline, |silent| silent.min(self.deadline))
+    }
+
+    /// Asks the process to end, or ends it.
+    fn stop(&mut self, now: Instant) {
+        match self.stop_signal {
+            Some(signal) => {
+                self.child.ask(signal);
+                self.stage = Stage::Stopping(now + self.grace);
+            }
+            None => self.end(now),
         }
     }
 
@@ -368,7 +404,7 @@ impl<'a> SupervisedRun<'a> {
     /// Waits until a source is ready, a step is due or it is time for a tick.
     fn wait(&self) -> Polled {
         let due = match self.stage {
-            Stage::Running => Some(self.deadline),
+            Stage::Running => Some(self.due()),
             Stage::Stopping(until) | Stage::Ending(until) => Some(until),
             Stage::Killed => None,
         };
@@ -379,6 +415,7 @@ impl<'a> SupervisedRun<'a> {
         let mut places = [None; 2];
         let mut channel_place = None;
         let mut listener_place = None;
+        let mut input_place = None;
         // After `Break` only the end matters.
         if !self.interrupted {
             for (tap, place) in self.taps.iter().zip(&mut places) {
@@ -400,6 +437,10 @@ impl<'a> SupervisedRun<'a> {
                 listener_place = Some(fds.len());
                 fds.push(PollFd::new(socket, events));
             }
+            if let Some(input) = &self.input {
+                input_place = Some(fds.len());
+                fds.push(PollFd::new(input.pipe(), PollFlags::POLLOUT));
+            }
         }
         match ppoll(&mut fds, Some(TimeSpec::from_duration(timeout)), None) {
             // A chance to check what poll does not report.
@@ -419,6 +460,7 @@ impl<'a> SupervisedRun<'a> {
             taps: places.map(|place| !found(place).is_empty()),
             channel: found(channel_place),
             listener: found(listener_place),
+            input: !found(input_place).is_empty(),
         }
     }
 
@@ -443,6 +485,9 @@ impl<'a> SupervisedRun<'a> {
         }
         if !self.interrupted && !ready.listener.is_empty() {
             self.listen(ready.listener);
+        }
+        if ready.input && self.input.as_mut().is_some_and(Input::feed) {
+            self.input = None;
         }
     }
 
@@ -478,6 +523,7 @@ impl<'a> SupervisedRun<'a> {
             return 0;
         };
         let chunk = self.buffer.get(..count).unwrap_or_default();
+        self.last_output = Instant::now();
         if self.observer.output(tap.stream, chunk).is_break() {
             self.interrupt();
         }

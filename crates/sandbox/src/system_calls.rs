@@ -35,7 +35,7 @@ pub(crate) enum Cloned {
 /// # Safety
 /// In the child only async-signal-safe functions may be called, and it must never return to the
 /// caller's caller: the host's other threads are gone, and the locks that they held stay held.
-pub(crate) unsafe fn clone_unnoticed() -> nix::Result<Cloned> {
+pub(crate) unsafe fn clone_unnoticed(flags: c_int) -> nix::Result<Cloned> {
     let mut pidfd: c_int = -1;
     // The legacy call rather than clone3, which container profiles refuse. With CLONE_PIDFD the
     // third argument receives the descriptor, on x86-64 and aarch64 alike; the stack stays.
@@ -44,7 +44,7 @@ pub(crate) unsafe fn clone_unnoticed() -> nix::Result<Cloned> {
     let result = unsafe {
         libc::syscall(
             libc::SYS_clone,
-            c_long::from(libc::CLONE_PIDFD),
+            c_long::from(libc::CLONE_PIDFD | flags),
             0 as c_long,
             &raw mut pidfd,
             0 as c_long,
@@ -335,6 +335,33 @@ pub(crate) fn default_signals() {
             )
         };
     }
+}
+
+/// Makes a terminal the controlling one of the calling process, a session leader without one
+/// (tty_ioctl(4), `TIOCSCTTY`).
+pub(crate) fn control_terminal(terminal: RawFd) -> nix::Result<()> {
+    // SAFETY: this call takes a number.
+    Errno::result(unsafe { libc::ioctl(terminal, libc::TIOCSCTTY, 0) }).map(drop)
+}
+
+/// Whether a signal waits for the calling thread or its process.
+pub(crate) fn is_pending(signal: Signal) -> bool {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the call fills in the set, which is read only then.
+    unsafe {
+        libc::sigpending(set.as_mut_ptr()) == 0
+            && libc::sigismember(set.as_ptr(), signal as c_int) == 1
+    }
+}
+
+/// Takes a pending signal of the set, which must be blocked, without waiting.
+pub(crate) fn take_pending(signals: &SigSet) {
+    let now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: set and time outlive the call; a null siginfo is allowed.
+    unsafe { libc::sigtimedwait(signals.as_ref(), std::ptr::null_mut(), &raw const now) };
 }
 
 /// Ignores a signal. `exec` preserves this.

@@ -16,6 +16,8 @@ fn with_limits(script: &str, limits: Limits) -> Launch {
         limits,
         privileges: Privileges::Keep,
         makes_real_files: false,
+        spaces: None,
+        before_exec: None,
     };
     launch
 }
@@ -185,6 +187,7 @@ fn limits_cannot_be_raised_again_by_the_process() {
         address_space_bytes: None,
         pending_signals: Some(100),
         descriptors: Some(64),
+        processes: None,
         file_locks: Some(10),
     };
     let launch = with_limits("cat /proc/self/limits", limits);

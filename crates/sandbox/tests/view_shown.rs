@@ -109,6 +109,7 @@ fn a_project_may_have_any_name_and_any_place() {
             fs::create_dir_all(&app).unwrap();
             fs::write(app.join("file"), name).unwrap();
             let mut view = place.view();
+            view.project.at.clone_from(&app);
             view.project.root = found(app);
             let (seen, changes) = place.run("cat file; echo x > new", view);
             assert_eq!(seen, name);

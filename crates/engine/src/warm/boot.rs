@@ -162,6 +162,7 @@ impl Booting {
             ended: Ended {
                 status: Status::Exited(0),
                 timed_out: true,
+                idled: false,
                 interrupted: false,
                 stdout: captured(&state.printed, Stream::Stdout),
                 stderr: captured(&state.printed, Stream::Stderr),
@@ -318,6 +319,8 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
         output_limit: OUTPUT_LIMIT,
         outbox,
         channel: Some(channel),
+        idle: None,
+        input: None,
     };
     let made = child.make_ready(supervision, &mut ear);
     let Ear {

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use altair_sandbox::{Child, Pass, channel_pair};
+use altair_sandbox::{Child, Pass, Role, channel_pair};
 
 use crate::channel::{self, Secret, TemplateTask, Work};
 use crate::cold_start::paths_of;
@@ -57,7 +57,7 @@ impl TemplateStart {
         let root = context.target.root.path().to_owned();
         let (channel, theirs) = channel_pair().map_err(|error| error.to_string())?;
         let mut launch = launch::plan(&confinement, context.host(), theirs);
-        launch.template = true;
+        launch.role = Role::Template;
         // It lives on and forks, so the host itself enforces the deadline of its boot.
         launch.policy.limits.cpu_seconds = None;
         let launched_ns = freshness::now_ns();

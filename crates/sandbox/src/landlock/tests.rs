@@ -84,6 +84,7 @@ impl Place {
             devices: vec!["/dev/null".into()],
             network: false,
             ports: Vec::new(),
+            command: false,
         }
     }
 }
@@ -272,6 +273,7 @@ fn a_port_that_is_named_may_be_connected_to_and_no_other() {
     for version in VERSIONS {
         let rules = Landlock {
             ports: vec![named.port()],
+            command: false,
             ..Landlock::default()
         };
         let connects =

@@ -48,6 +48,16 @@ pub(super) enum When {
     MetadataAnd(Rules),
     /// The policy permits setting extended attributes.
     Attributes,
+    /// The policy has the network on, or one of the rules holds for the arguments.
+    NetworkOr(Rules),
+    /// A command may send signals to any process.
+    Signals,
+    /// A command may use IPC.
+    Ipc,
+    /// A command may have memory that is not counted.
+    UncountedMemory,
+    /// The same, or one of the rules holds for the arguments.
+    UncountedMemoryOr(Rules),
     /// One of the rules holds for the arguments.
     Args(Rules),
     /// The same, and the host, if it listens, finds the process below its thread limit. The tested

@@ -8,8 +8,12 @@ use super::{calls, memory};
 use crate::Refusal;
 
 /// The line of the table for a call that the filter asks the listener about.
-pub(super) fn line(number: i32) -> Option<&'static Call> {
-    calls::all().find(|call| call.number == i64::from(number))
+pub(super) fn line(number: i32, of_command: bool) -> Option<&'static Call> {
+    let is_it = |call: &&'static Call| call.number == i64::from(number);
+    match of_command {
+        true => calls::of_commands().into_iter().find(is_it),
+        false => calls::all().find(is_it),
+    }
 }
 
 /// What the thread `pid` attempted. `None`: nothing that a user would recognize.

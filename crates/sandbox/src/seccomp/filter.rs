@@ -15,11 +15,11 @@ use seccompiler::{
     SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
-use super::Seccomp;
 use super::call::{Answer, Arg, Call, Refuse, Rules, Test, When, is};
 use super::calls;
 use super::fork_setup;
 use super::number_search::{self, Program, RETURN};
+use super::{Command, Seccomp};
 
 /// Placeholder for "ask the listener" until the program is compiled: the crate has no such action.
 /// Nothing else in the filter uses `Trace`.
@@ -42,6 +42,8 @@ pub(super) enum For {
     /// A template and its forks, whose ids differ: the listener compares them. Callers that know
     /// the pass may make the set-up calls.
     Template { pass: u64 },
+    /// A command's processes, whose ids are not known.
+    Command,
 }
 
 /// Compiles the filter.
@@ -58,7 +60,11 @@ pub(super) fn compile(policy: &Seccomp, whose: For, ask: Ask) -> Result<BpfProgr
         beginning: beginning(arch)?,
     };
     let mut lines = BTreeMap::new();
-    for call in calls::all() {
+    let table = match whose {
+        For::Command => calls::of_commands(),
+        For::Process(_) | For::Template { .. } => calls::all().collect(),
+    };
+    for call in table {
         // System call numbers are small.
         let number = u32::try_from(call.number).unwrap_or(u32::MAX);
         lines.insert(number, compiler.line(call, number)?);
@@ -140,6 +146,19 @@ impl Compiler<'_> {
         }
     }
 
+    fn command(&self) -> Command {
+        self.policy.command.clone().unwrap_or_default()
+    }
+
+    /// Whether the listener counts processes or threads.
+    fn counts(&self) -> bool {
+        let counted = match self.whose {
+            For::Process(_) | For::Template { .. } => true,
+            For::Command => self.command().processes.is_some(),
+        };
+        counted && self.ask == Ask::Listener
+    }
+
     fn refused(&self, refuse: Refuse) -> SeccompAction {
         match self.ask {
             Ask::Listener if refuse.told().is_some() => ASK,
@@ -168,14 +187,24 @@ impl Compiler<'_> {
             When::NetworkAnd(_) if !self.policy.network => Resolved::Never,
             When::MetadataAnd(_) if !self.policy.metadata => Resolved::Never,
             // The listener permits what matches, and refuses the rest.
-            When::Counted(_) if self.ask == Ask::Listener => Resolved::Never,
+            When::Counted(_) if self.counts() => Resolved::Never,
+            When::NetworkOr(_) if self.policy.network => Resolved::Always,
+            When::Signals => switch(self.command().signals),
+            When::Ipc => switch(self.command().ipc),
+            When::UncountedMemory => switch(self.command().uncounted_memory),
+            When::UncountedMemoryOr(_) if self.command().uncounted_memory => Resolved::Always,
+            // A call without arguments.
+            When::Counted([[]]) => Resolved::Always,
             When::NetworkAnd(rules)
             | When::MetadataAnd(rules)
+            | When::NetworkOr(rules)
+            | When::UncountedMemoryOr(rules)
             | When::Args(rules)
             | When::Counted(rules) => Resolved::If(compiled(rules)?),
             When::Own(index) => match self.whose {
                 For::Process(own) => Resolved::If(vec![rule(&[is(index, own)])?]),
                 For::Template { .. } => Resolved::IfElseAsk(Vec::new()),
+                For::Command => Resolved::Never,
             },
             When::OwnOrZero(index) => self.own_or_zero(index, &[&[]])?,
             When::OwnOrZeroAnd(index, rules) => self.own_or_zero(index, rules)?,
@@ -198,6 +227,8 @@ impl Compiler<'_> {
                 Resolved::If(rules)
             }
             For::Template { .. } => Resolved::IfElseAsk(rules),
+            // Programs mean themselves by 0.
+            For::Command => Resolved::If(rules),
         })
     }
 

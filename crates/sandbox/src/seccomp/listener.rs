@@ -16,6 +16,7 @@ use super::call::{Answer, Call, Kind, Refuse, When, holds};
 use super::connect::{Connector, Decision};
 use super::describe;
 use super::fork_setup::FORK;
+use super::processes::Processes;
 use super::threads::{self, Verdict};
 use crate::Refusal;
 
@@ -143,6 +144,8 @@ pub(crate) struct Listener {
     /// For a template's filter: the forks that may be made. Such a filter also asks about calls
     /// with a process's own id.
     forks: Option<Arc<Forks>>,
+    /// For a command's filter: its processes.
+    processes: Option<Processes>,
     connector: Arc<Connector>,
 }
 
@@ -173,7 +176,22 @@ impl Listener {
             answering: Answering::new(socket, words(answer)),
             call: vec![0; words(call)],
             forks: None,
+            processes: None,
             connector: Arc::new(connector),
+        })
+    }
+
+    /// The same for the filter of a command. `keeper`: the parent of its orphans; `most`: the
+    /// processes and threads that it may have, if the host counts them.
+    pub(crate) fn of_command(
+        socket: OwnedFd,
+        connector: Connector,
+        keeper: Option<i32>,
+        most: Option<usize>,
+    ) -> Option<Self> {
+        Some(Self {
+            processes: Some(Processes::new(keeper?, most)),
+            ..Self::new(socket, connector)?
         })
     }
 
@@ -262,15 +280,15 @@ impl Listener {
     /// The process of the calling thread.
     fn process(&self, call: &seccomp_notif) -> Pid {
         let thread = Pid::from_raw(call.pid.cast_signed());
-        match self.forks {
-            Some(_) => threads::process_of(thread).unwrap_or(thread),
-            None => thread, // there is only one process
+        match (&self.forks, &self.processes) {
+            (None, None) => thread, // there is only one process
+            _ => threads::process_of(thread).unwrap_or(thread),
         }
     }
 
     /// The reply to a call, and the refusal to report. Without a reply, a thread answers it.
-    fn decide(&self, call: &seccomp_notif) -> (Option<Reply>, Option<Refusal>) {
-        let Some(line) = describe::line(call.data.nr) else {
+    fn decide(&mut self, call: &seccomp_notif) -> (Option<Reply>, Option<Refusal>) {
+        let Some(line) = describe::line(call.data.nr, self.processes.is_some()) else {
             return (Some(Reply::Fail(Errno::EPERM)), None);
         };
         let pid = Pid::from_raw(call.pid.cast_signed());
@@ -280,11 +298,21 @@ impl Listener {
             return (Some(Reply::Continue), None);
         }
         let errno = line.refuse().map_or(Errno::EPERM, Refuse::errno);
-        match threads::verdict(line, pid, &call.data) {
+        let verdict = match &mut self.processes {
+            None => threads::verdict(line, pid, &call.data),
+            Some(processes) => processes.verdict(line, &call.data),
+        };
+        match verdict {
             Verdict::Continue => return (Some(Reply::Continue), None),
             Verdict::TooMany => {
-                let most = threads::THREADS_MAX;
-                let refusal = Refusal::Thread { most };
+                let refusal = match &self.processes {
+                    None => Refusal::Thread {
+                        most: threads::THREADS_MAX,
+                    },
+                    Some(processes) => Refusal::TooManyProcesses {
+                        most: processes.most(),
+                    },
+                };
                 return (Some(Reply::Fail(threads::NO_ROOM)), Some(refusal));
             }
             Verdict::NoThread => {}

@@ -20,6 +20,8 @@ mod listener;
 mod memory;
 mod never;
 mod number_search;
+mod prepared;
+mod processes;
 mod threads;
 
 use std::io;
@@ -37,9 +39,10 @@ pub(crate) use fork_setup::FORK;
 pub use install::has_one_thread;
 pub(crate) use listener::{Listener, Shared};
 pub use never::ROOT_ONLY_CALLS;
+pub(crate) use prepared::PreparedFilter;
 
 /// Which system calls are permitted, besides those that every computation needs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Seccomp {
     /// Outbound Internet sockets (TCP and UDP), not listening ones.
     pub network: bool,
@@ -54,6 +57,24 @@ pub struct Seccomp {
     /// With `metadata`, setting extended attributes: use it only if writes go to a layer. On real
     /// files, overlayfs's own attributes (`user.overlay.*`) would affect what later layers show.
     pub attributes: bool,
+    /// For a command: it may start programs and processes, and what else programs need.
+    pub command: Option<Command>,
+}
+
+/// What a filter permits a command, besides starting programs and processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Command {
+    /// Signals may go to any process: use it only in a pid namespace of its own, or where Landlock
+    /// keeps signals in.
+    pub signals: bool,
+    /// System V IPC and message queues: use it only in an IPC namespace of its own.
+    pub ipc: bool,
+    /// Memory that [`Limits::data_bytes`](crate::Limits) does not count.
+    pub uncounted_memory: bool,
+    /// Processes and threads that it may have in all, counted by the host: for a user whose
+    /// processes the kernel does not count, which is root. Calls that are answered before the
+    /// processes of other calls exist may exceed it.
+    pub processes: Option<usize>,
 }
 
 /// Installs the filter on all threads of the calling process. With `listen`, the second value is

@@ -14,8 +14,10 @@ use std::path::PathBuf;
 
 pub use changes::{Change, ChangeKind, Changes, Contents, Layer, Listed};
 pub(crate) use mount::{Renewed, apply, renew};
-pub(crate) use namespaces::{MAP_REQUEST_BYTES, enter_namespaces, map_ids};
-pub(crate) use plan::{IdMaps, Layers, PreparedView, UserNamespace};
+pub(crate) use namespaces::{
+    MAP_REQUEST_BYTES, ask_for_maps, bring_up_loopback, clone_flags, enter_namespaces, map_ids,
+};
+pub(crate) use plan::{IdMaps, Layers, Made, PreparedView, UserNamespace};
 pub use remove::remove_directory;
 pub use renewal::Renewal;
 
@@ -33,8 +35,19 @@ pub struct View {
     /// Read-only files with a different content than outside. None may be in a directory that is
     /// shown as a whole.
     pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// Symbolic links of its own: where they are, and where they lead.
+    pub links: Vec<(PathBuf, PathBuf)>,
     /// The directory that the process works on.
     pub project: Project,
+    /// Further files and directories that the process may write, shown where they are.
+    pub writable: Vec<Place>,
+    /// Further directories that the process may write, and where its writes go.
+    pub layered: Option<Layered>,
+    /// Files of shown directories that are empty for the process. Missing ones are skipped.
+    pub covered: Vec<PathBuf>,
+    /// Whether the process has a `/proc`, which needs a pid namespace of its own
+    /// ([`Spaces`](crate::Spaces)).
+    pub processes: bool,
     /// The directory for temporary files: new and empty, removed when the process ends.
     pub temp: Temp,
 }
@@ -44,11 +57,25 @@ pub struct View {
 pub struct Project {
     /// The directory.
     pub root: Place,
+    /// Where the process finds it; an absolute path.
+    pub at: PathBuf,
     /// What writes to it do.
     pub writes: Writes,
     /// The name of a directory in it that is empty and read-only for the process, whatever
     /// `writes` is.
     pub sealed: Option<OsString>,
+}
+
+/// Directories whose writes go to a layer that only the process sees. If the project's go to a
+/// layer, too, there must be none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layered {
+    /// The directories.
+    pub directories: Vec<Place>,
+    /// Maximum size of the layer in bytes.
+    pub bytes: u64,
+    /// An empty directory on disk for the layer; `None`: in memory.
+    pub on_disk: Option<Place>,
 }
 
 /// What writes to the project do.

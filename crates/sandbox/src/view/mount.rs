@@ -22,7 +22,7 @@ pub(crate) use fork_mounts::{Renewed, renew};
 use backstage::{hide_backstage, stash};
 use calls::{ALWAYS, mount, set_attributes, unmount};
 use entries::{make, release};
-use files::{make_directory, open_directory};
+use files::{make_directory, make_file, open_directory};
 use project::mount_project;
 
 use super::plan::PreparedView;
@@ -37,17 +37,21 @@ const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc:
 
 /// Makes the view of the calling process, which must have its own namespaces. If there is a layer,
 /// its directory is sent to the host over `lifeline`.
-pub(crate) fn apply(prepared: &PreparedView, lifeline: RawFd) -> Result<(), Failure> {
+pub(crate) fn apply(
+    prepared: &PreparedView,
+    lifeline: RawFd,
+    has_input: bool,
+) -> Result<(), Failure> {
     let old_mask = umask(Mode::empty());
     // Mounts must not propagate in either direction.
     mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)
         .map_err(|e| Step::Namespace.failed(e))?;
-    build(prepared, lifeline)?;
+    build(prepared, lifeline, has_input)?;
     umask(old_mask);
     Ok(())
 }
 
-fn build(prepared: &PreparedView, lifeline: RawFd) -> Result<(), Failure> {
+fn build(prepared: &PreparedView, lifeline: RawFd, has_input: bool) -> Result<(), Failure> {
     let root = |e| Step::PrivateRoot.failed(e);
     // On top of the old root: a path from `/` still leads through the old one, one from the
     // working directory through the new one.
@@ -70,6 +74,12 @@ fn build(prepared: &PreparedView, lifeline: RawFd) -> Result<(), Failure> {
     for entry in &prepared.entries {
         release(entry).map_err(root)?;
     }
+    for path in &prepared.covered {
+        cover(path).map_err(root)?;
+    }
+    if prepared.processes {
+        mount_processes().map_err(root)?;
+    }
     let step = prepared.mounts.step();
     make_directory(libc::AT_FDCWD, relative(BACKSTAGE), DIRECTORY_MODE).map_err(root)?;
     let base = open_directory(relative(BACKSTAGE)).map_err(root)?;
@@ -87,7 +97,45 @@ fn build(prepared: &PreparedView, lifeline: RawFd) -> Result<(), Failure> {
         sent.map_err(|e| step.failed(e))?;
     }
     hide_backstage().map_err(pivot)?;
-    empty_input().map_err(pivot)
+    match has_input {
+        true => Ok(()),
+        false => empty_input().map_err(pivot),
+    }
+}
+
+/// The name of an empty file in the private root under construction.
+const EMPTY: &CStr = c".altair-empty";
+
+/// Covers a file or directory with an empty file, which no program can read or enter. It is no error
+/// if it does not exist.
+fn cover(path: &CStr) -> nix::Result<()> {
+    match make_file(EMPTY) {
+        Ok(()) | Err(Errno::EEXIST) => {}
+        Err(errno) => return Err(errno),
+    }
+    match mount(Some(EMPTY), relative(path), None, libc::MS_BIND, None) {
+        // A directory is covered with an empty one.
+        Err(Errno::ENOTDIR) => mount(
+            Some(c"altair"),
+            relative(path),
+            Some(c"tmpfs"),
+            ALWAYS | libc::MS_NOEXEC | libc::MS_RDONLY,
+            Some(c"mode=0555,size=4k,nr_inodes=2"),
+        ),
+        Err(Errno::ENOENT) => Ok(()),
+        other => other,
+    }
+}
+
+/// Mounts a `/proc` of the calling process's pid namespace. In a container that hides parts of its
+/// own, the kernel refuses it (`mount_too_revealing` in fs/namespace.c): the directory stays empty.
+/// Read-only: settings of the machine belong to user 0, whatever its capabilities.
+fn mount_processes() -> nix::Result<()> {
+    let flags = ALWAYS | libc::MS_NOEXEC | libc::MS_RDONLY;
+    match mount(Some(c"proc"), c"proc", Some(c"proc"), flags, None) {
+        Err(Errno::EPERM) => Ok(()),
+        other => other,
+    }
 }
 
 /// An absolute path as one relative to the private root under construction.

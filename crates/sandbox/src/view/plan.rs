@@ -10,7 +10,8 @@ use nix::errno::Errno;
 use nix::sys::stat::{Mode, mkdirat};
 
 use super::renewal::{
-    COVER, LAYER, Mounts, NEW_TEMP, OLD_TEMP, Part, RUN, Renewal, WritesRenewed, file, kept, lower,
+    COVER, Further, LAYER, LayerMount, Mounts, NEW_TEMP, OLD_TEMP, Part, RUN, Renewal, Store,
+    WritesRenewed, file, kept, lower,
 };
 use super::tree::{Entry, Tree, bytes};
 use super::{Project, View, Writes};
@@ -25,6 +26,10 @@ pub(crate) struct PreparedView {
     pub(super) entries: Vec<Entry>,
     pub(super) root_options: CString,
     pub(super) temp_options: CString,
+    /// Paths that are covered with an empty file.
+    pub(super) covered: Vec<CString>,
+    /// Whether there is a `/proc`.
+    pub(super) processes: bool,
     /// What is kept backstage.
     pub(super) stash: Vec<Stashed>,
     /// The first mounts of the project.
@@ -54,10 +59,27 @@ pub(super) struct Stashed {
 /// A user namespace that a process makes.
 pub(crate) struct UserNamespace {
     pub(crate) maps: IdMaps,
-    /// The host maps the ids because the process's user differs from the host's. Until execve(2)
-    /// the process holds a copy of the host's memory; to map ids itself, it would have to let its
-    /// user read that memory.
-    pub(crate) by_host: bool,
+    pub(crate) made: Made,
+}
+
+/// Who makes a user namespace, and who maps its ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Made {
+    /// The process does both.
+    ByProcess,
+    /// The process makes it, and the host maps the ids because the process's user differs from the
+    /// host's. Until execve(2) the process holds a copy of the host's memory; to map ids itself, it
+    /// would have to let its user read that memory.
+    ByProcessMappedByHost,
+    /// The keeper is made in it, the first process of its own pid namespace; the host maps the ids.
+    WithKeeper,
+}
+
+impl UserNamespace {
+    /// Whether the host maps the ids.
+    pub(crate) fn is_mapped_by_host(&self) -> bool {
+        self.made != Made::ByProcess
+    }
 }
 
 /// The contents of `/proc/<pid>/uid_map` and `gid_map`.
@@ -100,8 +122,9 @@ impl PreparedView {
         user: Option<RunAs>,
     ) -> Result<Self, SpawnError> {
         let project = &view.project;
-        let root = project.root.path();
-        let mut tree = Tree::new(root, &view.temp.path);
+        let at = project.at.as_path();
+        let further = further_points(view);
+        let mut tree = Tree::new(at, &further, &view.temp.path);
         for (path, content) in &view.files {
             tree.make_file(path, content);
         }
@@ -111,11 +134,20 @@ impl PreparedView {
         for path in &view.devices {
             tree.show_device(path);
         }
-        tree.make_way(bytes(root));
+        for (path, target) in &view.links {
+            tree.make_link(path, target);
+        }
+        tree.make_way(bytes(at));
+        for place in &further {
+            tree.make_point(place);
+        }
+        if view.processes {
+            tree.make_way(PROC);
+        }
         let entries = tree.entries()?;
         let mut plan = Plan {
             renewal: Renewal {
-                project: bytes_of(root),
+                project: bytes_of(at),
                 writes: WritesRenewed::Bind,
                 files: Vec::new(),
                 sealed: None,
@@ -150,12 +182,15 @@ impl PreparedView {
                 plan.seal(project);
             }
         }
+        let further = plan.further(view, user_namespace.is_some(), user)?;
         plan.keep(&entries, &view.temp.path)?;
         let Plan {
             renewal,
             stash,
             layers,
         } = plan;
+        let mut mounts = renewal.mounts(LAYER, &[])?;
+        (mounts.further, mounts.further_store) = further;
         // One file or directory for each, and some spare.
         let inodes = entries.len() + stash.len() + 64;
         let contents: usize = view.files.iter().map(|(_, content)| content.len()).sum();
@@ -165,7 +200,13 @@ impl PreparedView {
             entries,
             root_options: c_string(OsStr::new(&root_options))?,
             temp_options: c_string(OsStr::from_bytes(&renewal.temp_options))?,
-            mounts: renewal.mounts(LAYER, &[])?,
+            mounts,
+            covered: view
+                .covered
+                .iter()
+                .map(|path| c_string(path.as_os_str()))
+                .collect::<Result<_, _>>()?,
+            processes: view.processes,
             stash,
             user_namespace,
             layers,
@@ -196,8 +237,11 @@ impl Plan {
             source,
             inode,
             name: c_string(OsStr::new(&name))?,
-            directory: kind != Kind::File,
-            writable: kind == Kind::Store || kind == (Kind::Tree { writable: true }),
+            directory: !matches!(kind, Kind::File | Kind::WritableFile),
+            writable: matches!(
+                kind,
+                Kind::Store | Kind::WritableFile | Kind::Tree { writable: true }
+            ),
             whole: matches!(kind, Kind::Tree { .. }),
         });
         Ok(())
@@ -230,14 +274,7 @@ impl Plan {
                 Some(name) if index == 0 && !is_sealed => Some(name.as_bytes().to_vec()),
                 _ => None,
             };
-            let owner = place.owner();
-            parts.push(Part {
-                below: bytes_of(relative(place, root)),
-                mode: place.mode() & 0o7777,
-                uid: owner.uid,
-                gid: owner.gid,
-                make,
-            });
+            parts.push(part_of(place, relative(place, root), make));
             self.stash(source(place), lower(index), Kind::Directory)?;
         }
         for (index, place) in files.iter().enumerate() {
@@ -253,13 +290,7 @@ impl Plan {
                 .map(|part| PathBuf::from(OsString::from_vec(part.below.clone())))
                 .collect(),
             sealed: project.sealed.clone(),
-            // To overlayfs, the respective other name is an ordinary attribute, which the process
-            // may set freely (Documentation/filesystems/overlayfs.rst).
-            opaque: if user_xattr {
-                c"user.overlay.opaque"
-            } else {
-                c"trusted.overlay.opaque"
-            },
+            opaque: opaque_mark(user_xattr),
         });
         self.renewal.writes = WritesRenewed::Layer {
             options: on_disk
@@ -269,6 +300,85 @@ impl Plan {
             user_xattr,
         };
         Ok(())
+    }
+
+    /// Plans the mounts of further writable files and directories, and those with a layer.
+    fn further(
+        &mut self,
+        view: &View,
+        user_xattr: bool,
+        user: Option<RunAs>,
+    ) -> Result<(Vec<Further>, Option<Store>), SpawnError> {
+        let mut further: Vec<(PathBuf, Further)> = Vec::new();
+        for (index, place) in view.writable.iter().enumerate() {
+            let name = format!(".writable{index}");
+            let kind = match place.is_directory() {
+                true => Kind::Tree { writable: true },
+                false => Kind::WritableFile,
+            };
+            self.stash(source(place), name.clone(), kind)?;
+            let mount = Further::Bind {
+                source: c_string(OsStr::new(&name))?,
+                at: c_string(place.path().as_os_str())?,
+            };
+            further.push((place.path().to_owned(), mount));
+        }
+        let Some(layered) = &view.layered else {
+            return Ok((sorted(further), None));
+        };
+        let top = Place::find(Path::new("/")).map_err(|source| SpawnError::Host {
+            what: "the root directory cannot be opened",
+            source,
+        })?;
+        let mut mounts = Vec::new();
+        for directory in &layered.directories {
+            let (below, files) = mounts_below(directory, user)?;
+            for (nth, place) in [directory].into_iter().chain(&below).enumerate() {
+                let index = mounts.len();
+                let name = format!(".layered{index}");
+                self.stash(source(place), name.clone(), Kind::Directory)?;
+                let at = c_string(place.path().as_os_str())?;
+                let part = part_of(place, Path::new(""), None);
+                let layer = LayerMount::new((LAYERED, index), name, at, &part, false, user_xattr)?;
+                let mount = Further::Layer {
+                    layer,
+                    user_xattr,
+                    can_do_without: nth > 0,
+                };
+                further.push((place.path().to_owned(), mount));
+                mounts.push(relative(place, &top).to_owned());
+            }
+            for place in &files {
+                let name = format!(".file-of-layered{}", self.stash.len());
+                self.stash(source(place), name.clone(), Kind::File)?;
+                let mount = Further::Bind {
+                    source: c_string(OsStr::new(&name))?,
+                    at: c_string(place.path().as_os_str())?,
+                };
+                further.push((place.path().to_owned(), mount));
+            }
+        }
+        self.stash(
+            layered.on_disk.as_ref().and_then(source),
+            LAYERED.into(),
+            Kind::Store,
+        )?;
+        self.layers = Some(Layers {
+            root: top,
+            user,
+            mounts,
+            sealed: None,
+            opaque: opaque_mark(user_xattr),
+        });
+        let options = memory_options(layered.bytes, "0755");
+        let store = Store {
+            path: c_string(OsStr::new(LAYERED))?,
+            options: match &layered.on_disk {
+                None => Some(c_string(OsStr::from_bytes(&options))?),
+                Some(_) => None,
+            },
+        };
+        Ok((sorted(further), Some(store)))
     }
 
     /// Stashes the mounts that a new directory for temporary files would hide, and the empty
@@ -301,10 +411,50 @@ impl Plan {
     }
 }
 
+/// Where the files of further layers are, backstage.
+const LAYERED: &str = ".layered";
+/// Where processes are shown.
+const PROC: &[u8] = b"/proc";
+
+/// The files and directories that are mounted besides the project.
+fn further_points(view: &View) -> Vec<&Place> {
+    let layered = view.layered.iter().flat_map(|layered| &layered.directories);
+    view.writable.iter().chain(layered).collect()
+}
+
+/// Mounts by path, so that each comes after those above it.
+fn sorted(mut mounts: Vec<(PathBuf, Further)>) -> Vec<Further> {
+    mounts.sort_by(|(one, _), (other, _)| one.cmp(other));
+    mounts.into_iter().map(|(_, mount)| mount).collect()
+}
+
+/// The part of a layer that lies over a directory.
+fn part_of(place: &Place, below: &Path, make: Option<Vec<u8>>) -> Part {
+    let owner = place.owner();
+    Part {
+        below: bytes_of(below),
+        mode: place.mode() & 0o7777,
+        uid: owner.uid,
+        gid: owner.gid,
+        make,
+    }
+}
+
+/// The mark of opaque directories. To overlayfs, the respective other name is an ordinary attribute,
+/// which the process may set freely (Documentation/filesystems/overlayfs.rst).
+fn opaque_mark(user_xattr: bool) -> &'static CStr {
+    if user_xattr {
+        c"user.overlay.opaque"
+    } else {
+        c"trusted.overlay.opaque"
+    }
+}
+
 /// What is stashed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     File,
+    WritableFile,
     Directory,
     /// A directory with all mounts below it.
     Tree {

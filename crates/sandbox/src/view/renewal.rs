@@ -99,6 +99,32 @@ pub(super) struct Mounts {
     pub(super) files: Vec<(CString, CString)>,
     /// The mount point of the sealed directory.
     pub(super) sealed: Option<CString>,
+    /// Further mounts, each after those above it.
+    pub(super) further: Vec<Further>,
+    /// Where the files of further layers are.
+    pub(super) further_store: Option<Store>,
+}
+
+/// A further mount.
+pub(super) enum Further {
+    Bind {
+        source: CString,
+        at: CString,
+    },
+    Layer {
+        layer: LayerMount,
+        user_xattr: bool,
+        /// Whether the directory may be mounted as it is if it can have no layer: a mount below one
+        /// that has.
+        can_do_without: bool,
+    },
+}
+
+/// A directory that holds the files of layers.
+pub(super) struct Store {
+    pub(super) path: CString,
+    /// The data of mount(2) for a tmpfs there.
+    pub(super) options: Option<CString>,
 }
 
 pub(super) enum MountKind {
@@ -106,10 +132,7 @@ pub(super) enum MountKind {
         source: CString,
     },
     Layers {
-        /// The directory of the layer's files.
-        store: CString,
-        /// The data of mount(2) for a tmpfs there.
-        options: Option<CString>,
+        store: Store,
         parts: Vec<LayerMount>,
         user_xattr: bool,
     },
@@ -133,14 +156,14 @@ pub(super) struct LayerMount {
 impl Mounts {
     /// The step that mounts the project.
     pub(super) fn step(&self) -> Step {
-        match self.kind {
-            MountKind::Bind { .. } => Step::Project,
-            MountKind::Layers { .. } => Step::ProjectLayer,
+        match (&self.kind, &self.further_store) {
+            (MountKind::Bind { .. }, None) => Step::Project,
+            (MountKind::Layers { .. }, _) | (_, Some(_)) => Step::ProjectLayer,
         }
     }
 }
 
-fn text(bytes: &[u8]) -> Result<CString, SpawnError> {
+pub(super) fn text(bytes: &[u8]) -> Result<CString, SpawnError> {
     c_string(OsStr::from_bytes(bytes))
 }
 
@@ -172,8 +195,10 @@ impl Renewal {
                 parts,
                 user_xattr,
             } => MountKind::Layers {
-                store: text(store.as_bytes())?,
-                options: options.as_deref().map(text).transpose()?,
+                store: Store {
+                    path: text(store.as_bytes())?,
+                    options: options.as_deref().map(text).transpose()?,
+                },
                 parts: parts
                     .iter()
                     .enumerate()
@@ -197,6 +222,8 @@ impl Renewal {
                 .as_deref()
                 .map(|name| self.below(name))
                 .transpose()?,
+            further: Vec::new(),
+            further_store: None,
         })
     }
 
@@ -208,7 +235,22 @@ impl Renewal {
         over: bool,
         user_xattr: bool,
     ) -> Result<LayerMount, SpawnError> {
-        let source = lower(index);
+        let at = self.below(&part.below)?;
+        LayerMount::new((store, index), lower(index), at, part, over, user_xattr)
+    }
+}
+
+impl LayerMount {
+    /// The layer of a part, mounted at `at`. Its files are in the directories number `index` of
+    /// `store`; `source` is the lower directory's name.
+    pub(super) fn new(
+        (store, index): (&str, usize),
+        source: String,
+        at: CString,
+        part: &Part,
+        over: bool,
+        user_xattr: bool,
+    ) -> Result<Self, SpawnError> {
         let (upper, work) = (
             format!("{store}/upper{index}"),
             format!("{store}/work{index}"),
@@ -224,9 +266,9 @@ impl Renewal {
         let options = format!(
             "lowerdir={first}{source},upperdir={upper},workdir={work},index=off,metacopy=off,redirect_dir=nofollow{user}"
         );
-        Ok(LayerMount {
+        Ok(Self {
             source: text(source.as_bytes())?,
-            at: self.below(&part.below)?,
+            at,
             upper: text(upper.as_bytes())?,
             work: text(work.as_bytes())?,
             options: text(options.as_bytes())?,

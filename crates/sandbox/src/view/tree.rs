@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::plan::{c_string, inside};
 use crate::visible_path::{Link, follow};
-use crate::{Inode, Shown, SpawnError};
+use crate::{Inode, Place, Shown, SpawnError};
 
 /// The mode of the private root's own directories.
 pub(super) const DIRECTORY_MODE: u32 = 0o755;
@@ -72,6 +72,7 @@ pub(super) struct Tree<'a> {
     nodes: BTreeMap<Vec<u8>, Node>,
     /// Mounted later, on top of whatever is there.
     project: &'a [u8],
+    further: &'a [&'a Place],
     temp: &'a [u8],
 }
 
@@ -100,10 +101,11 @@ fn is_in(path: &[u8], directory: &[u8]) -> bool {
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn new(project: &'a Path, temp: &'a Path) -> Self {
+    pub(super) fn new(project: &'a Path, further: &'a [&'a Place], temp: &'a Path) -> Self {
         let mut tree = Self {
             nodes: BTreeMap::new(),
             project: bytes(project),
+            further,
             temp: bytes(temp),
         };
         tree.make_way(tree.temp);
@@ -115,9 +117,15 @@ impl<'a> Tree<'a> {
         ancestors(path).any(|dir| self.nodes.get(dir).is_some_and(Node::is_whole_directory))
     }
 
+    /// Whether the project or something else is mounted at or above a path.
+    fn is_mounted_later(&self, path: &[u8]) -> bool {
+        let further = || self.further.iter().map(|place| bytes(place.path()));
+        is_in(path, self.project) || further().any(|later| is_in(path, later))
+    }
+
     /// Puts a node in place, unless an existing node already covers it.
     fn put(&mut self, path: &[u8], node: Node) {
-        if path == self.temp || is_in(path, self.project) || self.is_shown(path) {
+        if path == self.temp || self.is_mounted_later(path) || self.is_shown(path) {
             return;
         }
         match (&node, self.nodes.get(path)) {
@@ -128,12 +136,13 @@ impl<'a> Tree<'a> {
         if node.is_whole_directory() {
             // It shows everything below it; only mount points of later mounts stay.
             let below = [path, b"/"].concat();
-            let (project, temp) = (self.project, self.temp);
+            let (project, further, temp) = (self.project, self.further, self.temp);
             let superseded: Vec<Vec<u8>> = self
                 .nodes
                 .range(below.clone()..)
                 .take_while(|(other, _)| other.starts_with(&below))
                 .filter(|(other, _)| !is_in(project, other) && !is_in(temp, other))
+                .filter(|(other, _)| !further.iter().any(|one| is_in(bytes(one.path()), other)))
                 .map(|(other, _)| other.clone())
                 .collect();
             for other in superseded {
@@ -158,6 +167,27 @@ impl<'a> Tree<'a> {
         for dir in ancestors(path).chain([path]) {
             self.nodes.entry(dir.to_vec()).or_insert(Node::Directory);
         }
+    }
+
+    /// Makes a link of the process's own.
+    pub(super) fn make_link(&mut self, path: &Path, target: &Path) {
+        self.put_in_its_directory(bytes(path), Node::Link(target.to_owned()));
+    }
+
+    /// Makes a mount point for something that is mounted later.
+    pub(super) fn make_point(&mut self, place: &Place) {
+        let path = bytes(place.path());
+        if place.is_directory() {
+            return self.make_way(path);
+        }
+        for directory in ancestors(path) {
+            self.nodes
+                .entry(directory.to_vec())
+                .or_insert(Node::Directory);
+        }
+        self.nodes
+            .entry(path.to_vec())
+            .or_insert(Node::File(Vec::new()));
     }
 
     pub(super) fn show(&mut self, shown: &Shown) {

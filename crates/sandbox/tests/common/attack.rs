@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use altair_sandbox::{
-    Connections, Ended, FinalGuards, Landlock, Launch, Observer, Policy, Refusal, Seccomp, Stream,
-    channel_pair,
+    Connections, Ended, FinalGuards, Landlock, Launch, Observer, Policy, Refusal, Role, Seccomp,
+    Stdio, Stream, channel_pair,
 };
 
 use super::{LONG, supervision};
@@ -87,6 +87,7 @@ impl Guarded {
                     network: network == "true",
                     metadata: metadata == "true",
                     attributes: metadata == "true",
+                    command: None,
                     ..Seccomp::default()
                 }),
                 descriptors: None,
@@ -97,6 +98,7 @@ impl Guarded {
                     network: network == "true",
                     metadata: true,
                     attributes: true,
+                    command: None,
                     tcp: true,
                     local: true,
                 }),
@@ -257,7 +259,8 @@ pub fn attack_under(
         cwd: "/".into(),
         channel: Some(process),
         policy,
-        template: false,
+        stdio: Stdio::Captured { input: None },
+        role: Role::Program,
     };
     let mut witness = Witness {
         refused: Vec::new(),

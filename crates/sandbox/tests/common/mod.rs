@@ -13,7 +13,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Ended, Launch, Observer, Policy, Privileges, RunAs, Stream, Supervision};
+use altair_sandbox::{
+    Ended, Launch, Observer, Policy, Privileges, Role, RunAs, Stdio, Stream, Supervision,
+};
 
 /// Long enough for anything expected; a test that reaches it has failed.
 pub const LONG: Duration = Duration::from_secs(30);
@@ -27,7 +29,8 @@ pub fn sh(script: &str) -> Launch {
         cwd: "/".into(),
         channel: None,
         policy: Policy::unconfined(),
-        template: false,
+        stdio: Stdio::Captured { input: None },
+        role: Role::Program,
     }
 }
 
@@ -67,6 +70,8 @@ pub fn supervision(timeout: Duration) -> Supervision {
         output_limit: 1 << 20,
         outbox: Vec::new(),
         channel: None,
+        idle: None,
+        input: None,
     }
 }
 

@@ -123,8 +123,14 @@ impl Place {
             readable: SYSTEM.iter().map(Shown::of_system).collect(),
             devices: vec!["/dev/null".into(), "/dev/nothing".into()],
             files: Vec::new(),
+            links: Vec::new(),
+            writable: Vec::new(),
+            layered: None,
+            covered: Vec::new(),
+            processes: false,
             project: Project {
                 root: found(self.path("app")),
+                at: self.path("app"),
                 writes: Writes::Layer {
                     bytes: 8 * MIB,
                     on_disk: None,
@@ -147,6 +153,8 @@ impl Place {
                 view: Some(view),
                 connections: Connections::default(),
                 makes_real_files: false,
+                spaces: None,
+                before_exec: None,
             },
             ..sh(script)
         }

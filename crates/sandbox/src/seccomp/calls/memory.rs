@@ -18,7 +18,7 @@ const ANONYMOUS: u32 = MAP_ANONYMOUS as u32;
 const SHARED: u32 = MAP_SHARED as u32;
 
 /// Shared anonymous memory is not counted either. Shared mappings of files count as disk space.
-const MMAP: Rules = &[
+pub(super) const MMAP: Rules = &[
     &[bits(3, UNCOUNTED | ANONYMOUS, 0)],
     &[bits(3, UNCOUNTED | SHARED, 0)],
 ];

@@ -1,5 +1,6 @@
 //! The table of system calls, by purpose. Each line has its reason.
 
+mod commands;
 mod files;
 mod memory;
 mod network;
@@ -27,6 +28,13 @@ pub(super) fn all() -> impl Iterator<Item = &'static Call> {
     ]
     .into_iter()
     .flatten()
+}
+
+/// The table for commands: lines of their own take the place of others.
+pub(super) fn of_commands() -> Vec<&'static Call> {
+    let own = || commands::CALLS.iter().chain(commands::LEGACY);
+    let others = all().filter(|call| !own().any(|own| own.number == call.number));
+    own().chain(others).collect()
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ const fn options(level: i32, from: i32, to: i32) -> [Arg; 3] {
 /// socket blocks, and the host closes sockets that the process sends to it. Not
 /// `TCP_FASTOPEN_CONNECT` and `TCP_ULP`, nor options that attach programs, name devices or join
 /// groups.
-const SET_OPTIONS: Rules = &[
+pub(super) const SET_OPTIONS: Rules = &[
     &options(SOL_SOCKET, SO_REUSEADDR, SO_REUSEADDR),
     // With SNDBUF, RCVBUF and KEEPALIVE.
     &options(SOL_SOCKET, SO_BROADCAST, SO_OOBINLINE),
@@ -91,7 +91,7 @@ const SET_OPTIONS: Rules = &[
 
 /// Options that may be read: facts about the socket itself, up to the last that is a plain number
 /// (socket.h, tcp.h). Later ones return descriptors or memory.
-const GET_OPTIONS: Rules = &[
+pub(super) const GET_OPTIONS: Rules = &[
     &[is(1, SOL_SOCKET as u32), at_most(2, SO_DOMAIN as u32)],
     &[is(1, IPPROTO_TCP as u32), at_most(2, TCP_QUICKACK as u32)],
     &[is(1, IPPROTO_IP as u32), at_most(2, IP_MTU as u32)],

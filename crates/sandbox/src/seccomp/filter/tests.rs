@@ -492,6 +492,7 @@ fn attributes_are_set_in_a_layer_alone() {
     let with = |metadata, attributes| Seccomp {
         metadata,
         attributes,
+        command: None,
         ..Seccomp::default()
     };
     for number in [libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr] {

@@ -8,7 +8,7 @@ use nix::libc;
 use super::calls::{ALWAYS, bind, mount};
 use super::files::{make_directory, open_directory};
 use crate::raw_descriptors;
-use crate::view::renewal::{COVER, LayerMount, MountKind, Mounts};
+use crate::view::renewal::{COVER, Further, LayerMount, MountKind, Mounts, Store};
 use crate::view::tree::DIRECTORY_MODE;
 
 /// Mounts the project from the working directory, which is
@@ -21,19 +21,10 @@ pub(super) fn mount_project(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
         }
         MountKind::Layers {
             store,
-            options,
             parts,
             user_xattr,
         } => {
-            if let Some(options) = options {
-                mount(
-                    Some(c"altair-layer"),
-                    store,
-                    Some(c"tmpfs"),
-                    ALWAYS,
-                    Some(options),
-                )?;
-            }
+            make_store(store)?;
             for (index, part) in parts.iter().enumerate() {
                 match layer_part(part, *user_xattr) {
                     Ok(()) => {}
@@ -42,8 +33,12 @@ pub(super) fn mount_project(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
                     Err(errno) => return Err(errno),
                 }
             }
-            Some(open_directory(store)?)
+            Some(open_directory(&store.path)?)
         }
+    };
+    let store = match further(mounts)? {
+        Some(further) => Some(further),
+        None => store,
     };
     for (source, at) in &mounts.files {
         bind(source, at)?;
@@ -62,6 +57,42 @@ pub(super) fn mount_project(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
         }
     }
     Ok(store)
+}
+
+/// Makes the further mounts. Returns the directory of their layers, if there is one.
+fn further(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
+    if let Some(store) = &mounts.further_store {
+        make_store(store)?;
+    }
+    for further in &mounts.further {
+        match further {
+            Further::Bind { source, at } => bind(source, at)?,
+            Further::Layer {
+                layer,
+                user_xattr,
+                can_do_without,
+            } => match layer_part(layer, *user_xattr) {
+                Err(_) if *can_do_without => bind(&layer.source, &layer.at)?,
+                mounted => mounted?,
+            },
+        }
+    }
+    let store = mounts.further_store.as_ref();
+    store.map(|store| open_directory(&store.path)).transpose()
+}
+
+/// Mounts the file system for a layer's files, unless they are on disk.
+fn make_store(store: &Store) -> nix::Result<()> {
+    match &store.options {
+        Some(options) => mount(
+            Some(c"altair-layer"),
+            &store.path,
+            Some(c"tmpfs"),
+            ALWAYS,
+            Some(options),
+        ),
+        None => Ok(()),
+    }
 }
 
 fn layer_part(part: &LayerMount, user_xattr: bool) -> nix::Result<()> {

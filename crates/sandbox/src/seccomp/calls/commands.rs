@@ -1,0 +1,148 @@
+//! What a command may do that an evaluation may not: start programs and processes, signal them, use
+//! its terminal, listen in its own network. These lines take the place of those for evaluations.
+
+use nix::libc::*;
+
+use crate::seccomp::call::Answer::{Allow, AllowIf, Refuse};
+use crate::seccomp::call::Kind::{Bind, Listen, Process, Signal};
+use crate::seccomp::call::Refuse::{AsAbsent, Quietly, Told};
+use crate::seccomp::call::When::{
+    Args, Counted, Ipc, Metadata, Network, NetworkOr, Signals, UncountedMemory, UncountedMemoryOr,
+};
+use crate::seccomp::call::{Call, Rules, at_least, at_most, calls, is, without};
+
+/// Processes and threads without a namespace of their own, which would give them privileges in it.
+const CLONE: Rules = &[&[without(
+    0,
+    (CLONE_NEWNS
+        | CLONE_NEWCGROUP
+        | CLONE_NEWUTS
+        | CLONE_NEWIPC
+        | CLONE_NEWUSER
+        | CLONE_NEWPID
+        | CLONE_NEWNET) as u32,
+)]];
+
+/// All but two that type for the user: `TIOCSTI`, and `TIOCLINUX`, which pastes (tty_ioctl(4)).
+const IOCTL: Rules = &[
+    &[at_most(1, TIOCSTI as u32 - 1)],
+    &[
+        at_least(1, TIOCSTI as u32 + 1),
+        at_most(1, TIOCLINUX as u32 - 1),
+    ],
+    &[at_least(1, TIOCLINUX as u32 + 1)],
+];
+
+/// `prctl`: what programs set for themselves and their children. Not who may inspect the process
+/// (`PR_SET_PTRACER`), nor its memory's layout (`PR_SET_MM`).
+const PRCTL: Rules = &[
+    &[is(0, PR_SET_NAME as u32)],
+    &[is(0, PR_GET_NAME as u32)],
+    &[is(0, PR_GET_DUMPABLE as u32)],
+    &[is(0, PR_SET_DUMPABLE as u32)],
+    &[is(0, PR_GET_PDEATHSIG as u32)],
+    &[is(0, PR_SET_PDEATHSIG as u32)],
+    &[is(0, PR_GET_CHILD_SUBREAPER as u32)],
+    &[is(0, PR_SET_CHILD_SUBREAPER as u32)],
+    &[is(0, PR_GET_SECCOMP as u32)],
+    &[is(0, PR_SET_SECCOMP as u32)],
+    &[is(0, PR_GET_NO_NEW_PRIVS as u32)],
+    &[is(0, PR_SET_NO_NEW_PRIVS as u32)],
+    &[is(0, PR_GET_TIMERSLACK as u32)],
+    &[is(0, PR_SET_TIMERSLACK as u32)],
+    &[is(0, PR_GET_THP_DISABLE as u32)],
+    &[is(0, PR_SET_THP_DISABLE as u32)],
+    &[is(0, PR_GET_KEEPCAPS as u32)],
+    &[is(0, PR_GET_SECUREBITS as u32)],
+    &[is(0, PR_CAPBSET_READ as u32)],
+    &[is(0, PR_CAP_AMBIENT as u32)],
+    // PR_SET_VMA (linux/prctl.h), "VMA" in ASCII letters: the name of a mapping.
+    &[is(0, 0x5356_4d41)],
+];
+
+/// Shared anonymous memory is not counted by the limit for data; as for evaluations.
+const MMAP: Rules = super::memory::MMAP;
+
+/// Its own priority can only get worse.
+const PRIORITY: Rules = &[&[is(0, PRIO_PROCESS as u32), is(1, 0)]];
+
+/// On every architecture.
+pub(super) const CALLS: &[Call] = calls! {
+    SYS_clone: AllowIf(Counted(CLONE), Told(Process)), "processes and threads, in the same namespaces";
+    SYS_execve: Allow, "programs are started";
+    SYS_execveat: Allow, "programs are started";
+    SYS_setpgid: Allow, "shells: jobs";
+    SYS_setsid: Allow, "programs that detach themselves; they end with the command all the same";
+    SYS_getpgid: Allow, "shells: jobs";
+    SYS_getsid: Allow, "shells: jobs";
+    SYS_getpriority: Allow, "nice";
+    SYS_setpriority: AllowIf(Args(PRIORITY), Quietly), "nice";
+    SYS_setuid: Allow, "programs that make sure of their user; without privileges there is no other";
+    SYS_setgid: Allow, "as setuid";
+    SYS_setreuid: Allow, "as setuid";
+    SYS_setregid: Allow, "as setuid";
+    SYS_setresuid: Allow, "as setuid";
+    SYS_setresgid: Allow, "as setuid";
+    SYS_setfsuid: Allow, "as setuid";
+    SYS_setfsgid: Allow, "as setuid";
+    SYS_setgroups: Allow, "as setuid: the kernel refuses it";
+    SYS_capset: Allow, "programs that drop what they do not have";
+    SYS_prctl: AllowIf(Args(PRCTL), Quietly), "names, death signals, subreapers, a filter of its own";
+    SYS_seccomp: Allow, "programs that confine themselves further; the strictest filter wins";
+    SYS_landlock_create_ruleset: Allow, "as seccomp";
+    SYS_landlock_add_rule: Allow, "as seccomp";
+    SYS_landlock_restrict_self: Allow, "as seccomp";
+    SYS_kill: AllowIf(Signals, Told(Signal(0, 1))), "shells, supervisors; only the command's own processes are there";
+    SYS_tkill: AllowIf(Signals, Told(Signal(0, 1))), "as kill";
+    SYS_tgkill: AllowIf(Signals, Told(Signal(0, 2))), "abort(), raise(), threads";
+    SYS_rt_sigqueueinfo: AllowIf(Signals, Told(Signal(0, 1))), "as kill";
+    SYS_rt_tgsigqueueinfo: AllowIf(Signals, Told(Signal(0, 2))), "as kill";
+    SYS_pidfd_open: AllowIf(Signals, AsAbsent), "waiting for a process; only the command's own are there";
+    SYS_pidfd_send_signal: AllowIf(Signals, AsAbsent), "as kill";
+    SYS_ioctl: AllowIf(Args(IOCTL), Quietly), "terminals; nothing is typed for the user";
+    SYS_fcntl: Allow, "owners of descriptors, leases, sizes of pipes; signals reach only the command";
+    SYS_close_range: Allow, "programs that tidy up";
+    SYS_linkat: Allow, "ln, cp, package managers: in what the command may write";
+    SYS_symlinkat: Allow, "as linkat";
+    SYS_fadvise64: Allow, "cp, tar";
+    SYS_inotify_init1: AllowIf(Metadata, Quietly), "watchers; a private root shows only what may be read";
+    SYS_inotify_add_watch: AllowIf(Metadata, Quietly), "as inotify_init1";
+    SYS_inotify_rm_watch: AllowIf(Metadata, Quietly), "as inotify_init1";
+    SYS_splice: Refuse(AsAbsent), "moves pages between descriptors: a large attack surface; programs copy instead";
+    SYS_tee: Refuse(AsAbsent), "as splice";
+    SYS_vmsplice: Refuse(AsAbsent), "as splice";
+    SYS_io_uring_setup: Refuse(AsAbsent), "operations that no filter sees; libraries probe for it";
+    SYS_mmap: AllowIf(UncountedMemoryOr(MMAP), Quietly), "memory and files";
+    SYS_memfd_create: AllowIf(UncountedMemory, AsAbsent), "memory that the limit does not count; programs take a file instead";
+    SYS_shmget: AllowIf(UncountedMemory, Quietly), "in the command's own IPC namespace";
+    SYS_shmat: AllowIf(UncountedMemory, Quietly), "as shmget";
+    SYS_shmctl: AllowIf(UncountedMemory, Quietly), "as shmget";
+    SYS_shmdt: AllowIf(UncountedMemory, Quietly), "as shmget";
+    SYS_semget: AllowIf(Ipc, Quietly), "in the command's own IPC namespace";
+    SYS_semop: AllowIf(Ipc, Quietly), "as semget";
+    SYS_semtimedop: AllowIf(Ipc, Quietly), "as semget";
+    SYS_semctl: AllowIf(Ipc, Quietly), "as semget";
+    SYS_msgget: AllowIf(Ipc, Quietly), "as semget";
+    SYS_msgsnd: AllowIf(Ipc, Quietly), "as semget";
+    SYS_msgrcv: AllowIf(Ipc, Quietly), "as semget";
+    SYS_msgctl: AllowIf(Ipc, Quietly), "as semget";
+    SYS_bind: AllowIf(Network, Told(Bind)), "servers for tests, in the command's own network or an open one";
+    SYS_listen: AllowIf(Network, Told(Listen)), "as bind";
+    SYS_accept: AllowIf(Network, Told(Listen)), "as bind";
+    SYS_accept4: AllowIf(Network, Told(Listen)), "as bind";
+    SYS_setsockopt: AllowIf(NetworkOr(super::network::SET_OPTIONS), Quietly), "servers and clients";
+    SYS_getsockopt: AllowIf(NetworkOr(super::network::GET_OPTIONS), Quietly), "servers and clients";
+};
+
+/// The calls of x86-64 that newer architectures never had.
+#[cfg(target_arch = "x86_64")]
+pub(super) const LEGACY: &[Call] = calls! {
+    SYS_fork: AllowIf(Counted(&[&[]]), Told(Process)), "as clone";
+    SYS_vfork: AllowIf(Counted(&[&[]]), Told(Process)), "as clone";
+    SYS_link: Allow, "as linkat";
+    SYS_symlink: Allow, "as linkat";
+    SYS_inotify_init: AllowIf(Metadata, Quietly), "as inotify_init1";
+};
+/// None.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const LEGACY: &[Call] = &[];
