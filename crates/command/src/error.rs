@@ -9,4 +9,10 @@ pub enum CommandError {
     /// The command could not be started: a sentence for the user.
     #[error("{0}")]
     Start(String),
+    /// The caller ended it.
+    #[error("The command was interrupted.")]
+    Interrupted,
+    /// A layer could not be applied: a sentence for the user.
+    #[error("{0}")]
+    Apply(String),
 }

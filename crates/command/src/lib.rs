@@ -4,17 +4,30 @@
 //! [`Driver`] enforces it. What confines and supervises a process is `altair-sandbox`'s; this crate
 //! says what a policy means for each driver, captures output and describes how the command ended.
 
+pub mod binary;
+mod capture;
 mod driver;
 pub mod drivers;
+mod environment;
 mod error;
+mod layer;
 mod memory;
+mod native;
 mod outcome;
+mod paths;
 mod policy;
+mod run;
+pub mod work_dir;
 
 pub use driver::Driver;
+pub use environment::environment;
 pub use error::CommandError;
+pub use layer::PendingLayer;
 pub use memory::{Memory, MemoryError};
 pub use outcome::{Outcome, TimeoutReason, exit_codes};
+pub use paths::{PolicyPaths, can_carry, writable_mounts};
 pub use policy::{
     DEFAULT_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, ExecutionPolicy, MIN_OUTPUT_BYTES, MIN_SECONDS,
 };
+pub use run::{Command, Prepared, Sandbox, Signals, Stdin, WorksIn};
+pub use work_dir::WorkDir;

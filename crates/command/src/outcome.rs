@@ -2,10 +2,17 @@
 
 use std::time::Duration;
 
+use altair_engine::{Blocked, FileChanges};
+use altair_sandbox::GuardState;
+
+use crate::PendingLayer;
+
 /// Exit codes with a meaning of their own.
 pub mod exit_codes {
     /// A deadline ended the command.
     pub const TIMEOUT: i32 = 124;
+    /// The command is there, but cannot be executed.
+    pub const NOT_EXECUTABLE: i32 = 126;
     /// There is no such command.
     pub const COMMAND_NOT_FOUND: i32 = 127;
     /// A program that a signal ended has this code plus the signal's number.
@@ -37,7 +44,7 @@ impl TimeoutReason {
 pub struct Outcome {
     /// The last bytes of standard output.
     pub stdout: Vec<u8>,
-    /// The last bytes of standard error.
+    /// The last bytes of standard error, or why the command could not be started.
     pub stderr: Vec<u8>,
     /// Whether standard output was longer.
     pub truncated_stdout: bool,
@@ -49,4 +56,31 @@ pub struct Outcome {
     pub duration: Duration,
     /// The deadline that ended it.
     pub timeout: Option<TimeoutReason>,
+    /// What it was refused; what lifts it is a flag of the command line.
+    pub blocked: Vec<Blocked>,
+    /// The guards of the driver `native` that are not fully in force.
+    pub guards: Vec<(&'static str, GuardState)>,
+    /// What it changed in its layer; `None` if the policy has none.
+    pub changes: Option<FileChanges>,
+    /// The layer itself.
+    pub layer: Option<PendingLayer>,
+}
+
+impl Outcome {
+    /// The outcome of a command that did not start.
+    pub(crate) fn not_started(exit_code: i32, why: String, duration: Duration) -> Self {
+        Self {
+            stdout: Vec::new(),
+            stderr: why.into_bytes(),
+            truncated_stdout: false,
+            truncated_stderr: false,
+            exit_code,
+            duration,
+            timeout: None,
+            blocked: Vec::new(),
+            guards: Vec::new(),
+            changes: None,
+            layer: None,
+        }
+    }
 }

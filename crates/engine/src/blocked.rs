@@ -81,18 +81,41 @@ impl Refused {
         let calls = calls::list(&self.calls);
         let files = outside(self.outside, context);
         let mut list: Vec<Blocked> = Vec::new();
-        for entry in calls.chain(self.by_child).chain(files) {
-            let entry = Blocked {
-                what: one_line::in_one_line(&entry.what),
-                guard: entry.guard,
-                lift: entry.lift.as_deref().map(one_line::in_one_line),
-            };
+        for entry in one_line_each(calls.chain(self.by_child).chain(files)) {
             if list.len() < SHOWN && !list.contains(&entry) {
                 list.push(entry);
             }
         }
         list
     }
+}
+
+/// What a command was refused, as in [`Refused::list`]. Only the flags that a command has too lift
+/// something.
+#[must_use]
+pub fn of_command(calls: &[Refusal]) -> Vec<Blocked> {
+    let mut list: Vec<Blocked> = Vec::new();
+    for mut entry in one_line_each(calls::list(calls)) {
+        let is_of_command = |lift: &String| lift == "--network" || lift.starts_with("--service=");
+        entry.lift = entry.lift.filter(is_of_command);
+        if list.len() < SHOWN && !list.contains(&entry) {
+            list.push(entry);
+        }
+    }
+    list
+}
+
+fn one_line_each(entries: impl Iterator<Item = Blocked>) -> impl Iterator<Item = Blocked> {
+    entries.map(|entry| Blocked {
+        what: one_line::in_one_line(&entry.what),
+        guard: entry.guard,
+        lift: entry.lift.as_deref().map(one_line::in_one_line),
+    })
+}
+
+/// Adds a refusal to those of a command, unless there are enough.
+pub fn keep_refusal(calls: &mut Vec<Refusal>, refusal: Refusal) {
+    keep(calls, refusal);
 }
 
 /// How long to look for the files that a run could not open.

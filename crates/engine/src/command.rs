@@ -76,6 +76,7 @@ impl Command {
         };
         let launch = Launch {
             program,
+            name: None,
             args: self.args,
             env: self.env,
             cwd: self

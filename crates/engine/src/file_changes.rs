@@ -51,7 +51,8 @@ fn changed_file() -> io::Result<Duration> {
 }
 
 /// The changes in a layer found by `until`; `None` if there are none.
-pub(crate) fn list(layer: &Layer, until: Instant) -> Option<FileChanges> {
+#[must_use]
+pub fn list(layer: &Layer, until: Instant) -> Option<FileChanges> {
     let changes = layer.changes(SHOWN, None, until);
     non_empty(listed(&changes.late, changes.incomplete))
 }
@@ -136,7 +137,7 @@ fn display(change: &Change) -> FileChange {
 }
 
 /// Adds unified diffs to the run's own changes of text files, modified ones first, as far as they fit.
-pub(crate) fn add_diffs(changes: &mut FileChanges, layer: &Layer) {
+pub fn add_diffs(changes: &mut FileChanges, layer: &Layer) {
     let until = Instant::now() + DIFFS_PATIENCE;
     let FileChanges {
         created,

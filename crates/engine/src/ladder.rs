@@ -96,6 +96,21 @@ impl Lack {
     }
 }
 
+/// Whether a start failed because the kernel does not support a part of the view here, and why, in
+/// words for the user.
+#[must_use]
+pub fn why_unsupported(error: &SpawnError) -> Option<(Step, String)> {
+    let SpawnError::Step { step, source, .. } = error else {
+        return None;
+    };
+    Lack::of(*step, source).filter(|_| step.is_of_view())?;
+    let why = format!(
+        "the kernel does not let the process {step}: {}",
+        reason(source)
+    );
+    Some((*step, why))
+}
+
 /// The descent through the levels for one run.
 #[derive(Debug)]
 pub(crate) struct Ladder<'a> {

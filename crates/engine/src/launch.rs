@@ -105,6 +105,7 @@ pub(crate) fn plan(
     );
     Launch {
         program: host.php,
+        name: None,
         args: arguments(host.extension, temp.is_some()),
         env,
         cwd: confinement.target.root.path().to_owned(),
@@ -185,7 +186,9 @@ pub(crate) fn passed_on(
         .collect()
 }
 
-fn is_stripped(name: &OsStr) -> bool {
+/// Whether a variable is one of [`STRIPPED_VARIABLES`].
+#[must_use]
+pub fn is_stripped(name: &OsStr) -> bool {
     STRIPPED_VARIABLES
         .iter()
         .any(|pattern| match pattern.strip_suffix('*') {

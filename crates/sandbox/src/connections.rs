@@ -15,6 +15,9 @@ pub struct Connections {
     pub sockets: Vec<LocalSocket>,
     /// Also any Internet address, TCP and UDP: the network is on.
     pub internet: bool,
+    /// The process has a network of its own ([`Spaces`](crate::Spaces)): it makes connections to
+    /// itself, and any other is refused.
+    pub own_network: bool,
 }
 
 /// A stream socket that has a path.
@@ -54,6 +57,17 @@ pub(crate) enum Destination {
 }
 
 impl Connections {
+    /// Whether the process makes a connection in its own network: to itself.
+    pub(crate) fn is_to_itself(&self, address: &Address) -> bool {
+        match address {
+            Address::Internet(address) => {
+                let ip = address.ip().to_canonical();
+                self.own_network && (ip.is_loopback() || ip.is_unspecified())
+            }
+            Address::Path(_) | Address::Abstract(_) => false,
+        }
+    }
+
     /// What to connect to for an address; `None` if that is not permitted.
     pub(crate) fn destination(&self, address: &Address) -> Option<Destination> {
         match address {
@@ -108,6 +122,7 @@ mod tests {
                 named: "/var/run/db.sock".into(),
                 path: "/run/db.sock".into(),
             }],
+            own_network: false,
             internet: false,
         }
     }

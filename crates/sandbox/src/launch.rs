@@ -17,7 +17,9 @@ pub struct Launch {
     /// The program: a path, absolute or relative to the host's working directory. `PATH` is not
     /// searched.
     pub program: PathBuf,
-    /// The arguments after the program's own name, which is `program` as given.
+    /// The program's own name, its first argument; `None`: `program` as given.
+    pub name: Option<OsString>,
+    /// The arguments after the name.
     pub args: Vec<OsString>,
     /// The complete environment; nothing is inherited.
     pub env: Vec<(OsString, OsString)>,
@@ -114,9 +116,9 @@ impl PreparedLaunch {
             in_user_namespace,
             launch.role == Role::Template,
         );
-        let mut strings = vec![c_string(launch.program.as_os_str(), || {
-            "the program's path".into()
-        })?];
+        let name = launch.name.as_deref();
+        let name = name.unwrap_or(launch.program.as_os_str());
+        let mut strings = vec![c_string(name, || "the program's name".into())?];
         for (index, arg) in launch.args.iter().enumerate() {
             strings.push(c_string(arg, || format!("argument {}", index + 1))?);
         }

@@ -20,6 +20,7 @@
 //! # fn main() -> Result<(), altair_sandbox::SpawnError> {
 //! let launch = Launch {
 //!     program: "/bin/echo".into(),
+//!     name: None,
 //!     args: vec!["hello".into()],
 //!     env: vec![],
 //!     cwd: "/".into(),

@@ -28,7 +28,7 @@ pub(super) fn list(refusals: &[Refusal]) -> impl Iterator<Item = Blocked> {
         .map(|refusal| {
             let (what, lift) = describe(refusal, nix::unistd::geteuid().is_root());
             let guard = match refusal {
-                Refusal::FileLock { .. } => Guard::Limits,
+                Refusal::FileLock { .. } | Refusal::TooManyProcesses { .. } => Guard::Limits,
                 _ => Guard::Seccomp,
             };
             Blocked {
@@ -67,6 +67,9 @@ pub(super) fn describe(refusal: &Refusal, root: bool) -> (String, Lift) {
         Refusal::Execute { path: None } => "execute a program".into(),
         Refusal::Process => "start a process (fork)".into(),
         Refusal::Thread { most } => format!("have more than {most} threads"),
+        Refusal::TooManyProcesses { most } => {
+            return (format!("have more than {most} processes and threads"), None);
+        }
         Refusal::FileLock { most } => {
             format!("hold more than {most} file locks, which ended the run")
         }

@@ -16,7 +16,7 @@ const NAME_MAX: usize = 253;
 ///
 /// # Errors
 /// Which of them is invalid, and why, in a sentence for the user.
-pub(crate) fn declared<S: AsRef<str>>(list: &[S]) -> Result<Vec<Service>, String> {
+pub fn declared<S: AsRef<str>>(list: &[S]) -> Result<Vec<Service>, String> {
     let mut services = Vec::new();
     let mut known = HashSet::new();
     for text in list {

@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 
 use altair_sandbox::{Connections, LocalSocket};
 
-pub(crate) use address::declared;
+pub use address::declared;
 pub(crate) use declarations::Declarations;
 pub use declarations::DeclaredService;
-pub(crate) use resolve::resolve;
+pub use resolve::resolve;
 pub(crate) use variables::Variables;
 
 /// Maximum number of services of a run: declaring more is a mistake.
@@ -71,7 +71,7 @@ impl std::fmt::Display for Service {
 
 /// Services with their resolved addresses, for one run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Services {
+pub struct Services {
     addresses: Vec<SocketAddr>,
     sockets: Vec<LocalSocket>,
     /// Names and their answers, in order.
@@ -83,17 +83,20 @@ const SWITCH: &str = "/etc/nsswitch.conf";
 
 impl Services {
     /// Whether there are no services.
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         !self.has_tcp() && !self.has_sockets()
     }
 
     /// Whether a service is reached by TCP.
-    pub(crate) fn has_tcp(&self) -> bool {
+    #[must_use]
+    pub fn has_tcp(&self) -> bool {
         !self.addresses.is_empty()
     }
 
     /// Whether a service has a path.
-    pub(crate) fn has_sockets(&self) -> bool {
+    #[must_use]
+    pub fn has_sockets(&self) -> bool {
         !self.sockets.is_empty()
     }
 
@@ -117,7 +120,8 @@ impl Services {
     }
 
     /// Each TCP port once.
-    pub(crate) fn ports(&self) -> Vec<u16> {
+    #[must_use]
+    pub fn ports(&self) -> Vec<u16> {
         let mut ports: Vec<u16> = self.addresses.iter().map(SocketAddr::port).collect();
         ports.sort_unstable();
         ports.dedup();
@@ -125,16 +129,19 @@ impl Services {
     }
 
     /// What the host connects a run to. `internet`: also any other address.
-    pub(crate) fn connections(&self, internet: bool) -> Connections {
+    #[must_use]
+    pub fn connections(&self, internet: bool) -> Connections {
         Connections {
             addresses: self.addresses.clone(),
             sockets: self.sockets.clone(),
             internet,
+            own_network: false,
         }
     }
 
     /// The files by which a run looks up names: only these names and `localhost`.
-    pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+    #[must_use]
+    pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut hosts = String::new();
         for (name, answers) in &self.names {
             for answer in answers {

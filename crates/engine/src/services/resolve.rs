@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// # Errors
 /// If `strict`: which name has no address, and why, in a sentence for the user. Otherwise the name
 /// is left out, and the application finds no address for it.
-pub(crate) fn resolve(
+pub fn resolve(
     services: &[Service],
     strict: bool,
     user: Option<RunAs>,

@@ -60,6 +60,8 @@ type UnderWay = Mutex<Vec<Arc<Connecting>>>;
 pub(super) enum Decision {
     /// A thread answers it, or the caller no longer waits.
     Taken,
+    /// The process makes it.
+    Made,
     /// It fails, as it would have without a filter.
     Fails(Errno),
     /// It is refused.
@@ -92,6 +94,11 @@ impl Connector {
         let Some(address) = memory::socket_address(thread, address, length) else {
             return Decision::Refused(Some(Refusal::Connect { to: None }));
         };
+        // Whatever the address is by the time that the kernel reads it again, it is one of the
+        // process's own network.
+        if self.to.is_to_itself(&address) {
+            return Decision::Made;
+        }
         let to = address.to_string();
         let Some(destination) = self.to.destination(&address) else {
             return Decision::Refused(super::describe::connect(Some(to)));

@@ -178,7 +178,9 @@ impl Compiler<'_> {
             When::Network => switch(self.policy.network),
             When::Metadata => switch(self.policy.metadata),
             When::Attributes => switch(self.policy.metadata && self.policy.attributes),
-            When::Connecting => switch(self.policy.network && !self.policy.local),
+            When::Connecting => {
+                switch(self.policy.network && !self.policy.local && !self.command().own_network)
+            }
             When::Sockets {
                 internet,
                 tcp,

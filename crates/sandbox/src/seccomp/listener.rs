@@ -325,6 +325,7 @@ impl Listener {
         let refusal = if line.refuse().and_then(Refuse::told) == Some(Kind::Connect) {
             match self.connector.decide(call, &self.answering) {
                 Decision::Taken => return (None, None),
+                Decision::Made => return (Some(Reply::Continue), None),
                 Decision::Fails(errno) => return (Some(Reply::Fail(errno)), None),
                 Decision::Refused(refusal) => refusal,
             }

@@ -69,6 +69,9 @@ pub struct Command {
     pub signals: bool,
     /// System V IPC and message queues: use it only in an IPC namespace of its own.
     pub ipc: bool,
+    /// The network is its own ([`Spaces`](crate::Spaces)): the host looks at connections, to tell
+    /// those that leave it.
+    pub own_network: bool,
     /// Memory that [`Limits::data_bytes`](crate::Limits) does not count.
     pub uncounted_memory: bool,
     /// Processes and threads that it may have in all, counted by the host: for a user whose

@@ -43,8 +43,9 @@ pub struct View {
     pub writable: Vec<Place>,
     /// Further directories that the process may write, and where its writes go.
     pub layered: Option<Layered>,
-    /// Files of shown directories that are empty for the process. Missing ones are skipped.
-    pub covered: Vec<PathBuf>,
+    /// Files of shown directories that have another content for the process; a directory is empty
+    /// then. Missing ones are skipped.
+    pub covered: Vec<(PathBuf, Vec<u8>)>,
     /// Whether the process has a `/proc`, which needs a pid namespace of its own
     /// ([`Spaces`](crate::Spaces)).
     pub processes: bool,

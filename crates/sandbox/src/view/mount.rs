@@ -22,10 +22,10 @@ pub(crate) use fork_mounts::{Renewed, renew};
 use backstage::{hide_backstage, stash};
 use calls::{ALWAYS, mount, set_attributes, unmount};
 use entries::{make, release};
-use files::{make_directory, make_file, open_directory};
+use files::{make_directory, make_file_of, open_directory};
 use project::mount_project;
 
-use super::plan::PreparedView;
+use super::plan::{Covered, PreparedView};
 use super::renewal::BACKSTAGE;
 use super::tree::DIRECTORY_MODE;
 use crate::error::{Failure, Step};
@@ -74,8 +74,8 @@ fn build(prepared: &PreparedView, lifeline: RawFd, has_input: bool) -> Result<()
     for entry in &prepared.entries {
         release(entry).map_err(root)?;
     }
-    for path in &prepared.covered {
-        cover(path).map_err(root)?;
+    for covered in &prepared.covered {
+        cover(covered).map_err(root)?;
     }
     if prepared.processes {
         mount_processes().map_err(root)?;
@@ -103,21 +103,13 @@ fn build(prepared: &PreparedView, lifeline: RawFd, has_input: bool) -> Result<()
     }
 }
 
-/// The name of an empty file in the private root under construction.
-const EMPTY: &CStr = c".altair-empty";
-
-/// Covers a file or directory with an empty file, which no program can read or enter. It is no error
-/// if it does not exist.
-fn cover(path: &CStr) -> nix::Result<()> {
-    match make_file(EMPTY) {
-        Ok(()) | Err(Errno::EEXIST) => {}
-        Err(errno) => return Err(errno),
-    }
-    match mount(Some(EMPTY), relative(path), None, libc::MS_BIND, None) {
-        // A directory is covered with an empty one.
+/// Covers a file with another, or a directory with an empty one. It is no error if it does not exist.
+fn cover(covered: &Covered) -> nix::Result<()> {
+    make_file_of(&covered.file, &covered.content)?;
+    match mount(Some(&covered.file), &covered.at, None, libc::MS_BIND, None) {
         Err(Errno::ENOTDIR) => mount(
             Some(c"altair"),
-            relative(path),
+            &covered.at,
             Some(c"tmpfs"),
             ALWAYS | libc::MS_NOEXEC | libc::MS_RDONLY,
             Some(c"mode=0555,size=4k,nr_inodes=2"),

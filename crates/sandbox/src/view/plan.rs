@@ -26,8 +26,8 @@ pub(crate) struct PreparedView {
     pub(super) entries: Vec<Entry>,
     pub(super) root_options: CString,
     pub(super) temp_options: CString,
-    /// Paths that are covered with an empty file.
-    pub(super) covered: Vec<CString>,
+    /// Paths that are covered with a file.
+    pub(super) covered: Vec<Covered>,
     /// Whether there is a `/proc`.
     pub(super) processes: bool,
     /// What is kept backstage.
@@ -192,20 +192,17 @@ impl PreparedView {
         let mut mounts = renewal.mounts(LAYER, &[])?;
         (mounts.further, mounts.further_store) = further;
         // One file or directory for each, and some spare.
-        let inodes = entries.len() + stash.len() + 64;
-        let contents: usize = view.files.iter().map(|(_, content)| content.len()).sum();
-        let kib = 1024 + contents.div_ceil(1024) + 4 * view.files.len();
+        let inodes = entries.len() + stash.len() + view.covered.len() + 64;
+        let files = || view.files.iter().chain(&view.covered);
+        let contents: usize = files().map(|(_, content)| content.len()).sum();
+        let kib = 1024 + contents.div_ceil(1024) + 4 * files().count();
         let root_options = format!("mode=0755,size={kib}k,nr_inodes={inodes}");
         Ok(Self {
             entries,
             root_options: c_string(OsStr::new(&root_options))?,
             temp_options: c_string(OsStr::from_bytes(&renewal.temp_options))?,
             mounts,
-            covered: view
-                .covered
-                .iter()
-                .map(|path| c_string(path.as_os_str()))
-                .collect::<Result<_, _>>()?,
+            covered: covered(&view.covered)?,
             processes: view.processes,
             stash,
             user_namespace,
@@ -213,6 +210,27 @@ impl PreparedView {
             renewal,
         })
     }
+}
+
+/// A file that is mounted over another.
+pub(super) struct Covered {
+    /// The path that it covers, relative to the private root.
+    pub at: CString,
+    /// Its own path in the private root.
+    pub file: CString,
+    pub content: Vec<u8>,
+}
+
+fn covered(files: &[(PathBuf, Vec<u8>)]) -> Result<Vec<Covered>, SpawnError> {
+    let each = files.iter().enumerate();
+    each.map(|(index, (path, content))| {
+        Ok(Covered {
+            at: inside(path)?,
+            file: c_string(OsStr::new(&format!(".altair-cover{index}")))?,
+            content: content.clone(),
+        })
+    })
+    .collect()
 }
 
 /// The plan under construction.

@@ -250,6 +250,7 @@ pub fn attack_under(
     let variable = |name: &str, value: String| (OsString::from(name), OsString::from(value));
     let launch = Launch {
         program: std::env::current_exe().unwrap(),
+        name: None,
         args: vec![],
         env: vec![
             variable(NAME, name.into()),

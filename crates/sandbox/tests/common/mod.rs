@@ -24,6 +24,7 @@ pub const LONG: Duration = Duration::from_secs(30);
 pub fn sh(script: &str) -> Launch {
     Launch {
         program: "/bin/sh".into(),
+        name: None,
         args: vec!["-c".into(), script.into()],
         env: vec![(OsString::from("PATH"), OsString::from("/usr/bin:/bin"))],
         cwd: "/".into(),

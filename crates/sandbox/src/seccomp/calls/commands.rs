@@ -137,6 +137,7 @@ pub(super) const CALLS: &[Call] = calls! {
 /// The calls of x86-64 that newer architectures never had.
 #[cfg(target_arch = "x86_64")]
 pub(super) const LEGACY: &[Call] = calls! {
+    SYS_arch_prctl: Allow, "the loader: thread-local storage";
     SYS_fork: AllowIf(Counted(&[&[]]), Told(Process)), "as clone";
     SYS_vfork: AllowIf(Counted(&[&[]]), Told(Process)), "as clone";
     SYS_link: Allow, "as linkat";
