@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::num::IntErrorKind;
 use std::path::PathBuf;
 
+use altair_command::Driver;
 use altair_engine::encode::{ITERABLE_PREVIEW, MAX_DEPTH, MAX_ENTRIES, STRING_MAX};
 use altair_engine::guards::Guard;
 use altair_engine::{
@@ -43,6 +44,26 @@ Exit codes:
   0  the snippet ran to its end, or called exit(0)
   1  an exception, a timeout, or a child that ended with another code than 0
   2  wrong usage, or the child could not be started; one line on standard error says why";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  altair run --layer=. -- composer update
+  altair run --write=build --timeout=60 -- make
+  altair run --service=127.0.0.1:3306 -- mysql -h 127.0.0.1 -e 'SELECT 1'
+  altair run --driver=docker --read=src -- ls /mnt/ro0
+
+Unless options say otherwise, the command may read what you may read, writes nothing, connects to
+nothing, has your environment (less what controls loaders and interpreters or holds cloud keys), and
+may take as long as it likes. /tmp is its own and gone at the end. A policy file is an object with
+the keys driver, timeout, idle_timeout, memory, read, write, layer, service, network, env and
+inherit_env; its paths are relative to the file.
+
+Exit codes:
+  the command's own; 128 + n if signal n ended it
+  124  a timeout
+  125  what altair itself could not do; one line on standard error says why
+  126  the command cannot be executed
+  127  there is no such command";
 
 const EVENTS_EXAMPLES: &str = "\
 Examples:
@@ -135,6 +156,9 @@ pub enum Command {
     /// Run a PHP snippet against the application and show what it returns.
     #[command(display_name = "altair eval", after_help = EVAL_EXAMPLES)]
     Eval(Box<EvalArgs>),
+    /// Run any command under a policy, and look at what it changed before it is real.
+    #[command(display_name = "altair run", after_help = RUN_EXAMPLES)]
+    Run(Box<RunArgs>),
     /// Show the audit log: what was run with --unsafe.
     #[command(name = "events:tail", display_name = "altair events:tail")]
     #[command(after_help = EVENTS_EXAMPLES)]
@@ -270,6 +294,97 @@ pub struct EvalArgs {
     /// Show what is as it should be, too: guards in force, timings, the start. For json and compact.
     #[arg(long)]
     pub verbose: bool,
+}
+
+/// The arguments of `altair run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The program and its arguments, after --.
+    #[arg(
+        value_name = "command",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub command: Vec<OsString>,
+
+    /// What enforces the policy.
+    #[arg(long, value_name = "driver", value_parser = PossibleValuesParser::new(Driver::ALL.map(Driver::name)))]
+    #[arg(help = "What enforces the policy [default: native]")]
+    pub driver: Option<String>,
+
+    /// Seconds until the command is ended [default: none].
+    #[arg(long, value_name = "seconds", value_parser = seconds)]
+    pub timeout: Option<u64>,
+
+    /// Seconds without output until the command is ended [default: none].
+    #[arg(long, value_name = "seconds", value_parser = seconds)]
+    pub idle_timeout: Option<u64>,
+
+    /// Memory of each process: 64M, 1G, at most 1024M [default: no limit].
+    #[arg(long, value_name = "size")]
+    pub memory: Option<String>,
+
+    /// A file or directory that may be read; repeatable [default: everything that you may read].
+    #[arg(long, value_name = "path")]
+    pub read: Vec<PathBuf>,
+
+    /// A file or directory that may be written; repeatable.
+    #[arg(long, value_name = "path")]
+    pub write: Vec<PathBuf>,
+
+    /// A directory that may be written, whose changes are shown at the end and made real only if
+    /// you say so; repeatable.
+    #[arg(long, value_name = "dir")]
+    pub layer: Vec<PathBuf>,
+
+    /// Whether the changes in a layer are made real.
+    #[arg(long, value_enum, value_name = "when", default_value_t = Apply::Ask)]
+    pub apply: Apply,
+
+    /// Show what changed in text files as a diff.
+    #[arg(long)]
+    pub diff: bool,
+
+    /// An address that may be connected to while the network is off: host:port or a Unix socket's
+    /// path; repeatable.
+    #[arg(long, value_name = "address")]
+    pub service: Vec<String>,
+
+    /// Let the command use the network.
+    #[arg(long)]
+    pub network: bool,
+
+    /// A variable for the command, besides your own; repeatable.
+    #[arg(long, value_name = "name=value")]
+    pub env: Vec<OsString>,
+
+    /// A file with a policy as JSON; options win over it, and lists are joined.
+    #[arg(long, value_name = "file.json")]
+    pub policy: Option<PathBuf>,
+
+    /// How to show the result: as the command prints it, or as one JSON object when it has ended.
+    #[arg(long, value_enum, value_name = "format", default_value_t = Format::Human)]
+    pub format: Format,
+}
+
+/// Whether the changes in a layer are made real.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Apply {
+    /// Ask on a terminal; elsewhere, as `no`.
+    Ask,
+    /// Make them real if the command succeeded.
+    Yes,
+    /// Only show them.
+    No,
+}
+
+/// A whole number of seconds, at least one.
+fn seconds(text: &str) -> Result<u64, String> {
+    match text.parse::<u64>() {
+        Ok(seconds) if seconds >= altair_command::MIN_SECONDS => Ok(seconds),
+        _ => Err("a whole number of seconds, at least 1, is needed".to_owned()),
+    }
 }
 
 /// The arguments of `altair events:tail`.

@@ -10,6 +10,8 @@ pub enum Exit {
     NotClean,
     /// Wrong usage, or the command could not be started.
     Usage,
+    /// The exit code of the command that was run.
+    Of(u8),
 }
 
 impl Exit {
@@ -19,6 +21,7 @@ impl Exit {
             Self::Clean => 0,
             Self::NotClean => 1,
             Self::Usage => 2,
+            Self::Of(code) => code,
         }
     }
 }

@@ -55,9 +55,17 @@ pub fn is_terminal() -> bool {
 
 /// Whether standard output takes colour: a capable terminal, and no `NO_COLOR`.
 pub fn takes_color() -> bool {
-    let stdout = io::stdout();
+    colors(&io::stdout())
+}
+
+/// The same for standard error.
+pub fn takes_color_on_stderr() -> bool {
+    colors(&io::stderr())
+}
+
+fn colors(stream: &impl anstream::stream::RawStream) -> bool {
     // `choice` also honours CLICOLOR_FORCE, which would colour a file, and considers any terminal
     // of a CI service capable. So the terminal is checked first.
     let can = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-    stdout.is_terminal() && can && anstream::AutoStream::choice(&stdout) != ColorChoice::Never
+    stream.is_terminal() && can && anstream::AutoStream::choice(stream) != ColorChoice::Never
 }

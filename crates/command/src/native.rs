@@ -100,6 +100,8 @@ pub(crate) struct Workplace {
     pub place: Place,
     /// Where the command sees it.
     pub at: PathBuf,
+    /// The working directory that the command starts in.
+    pub cwd: PathBuf,
     /// Whether it is the command's own.
     pub is_own: bool,
 }
@@ -184,8 +186,16 @@ impl Native<'_> {
         }
     }
 
-    /// The command's working directory.
-    pub(crate) fn works_at(&self, level: &Level) -> PathBuf {
+    /// The directory that the command starts in.
+    pub(crate) fn starts_in(&self, level: &Level) -> PathBuf {
+        match Self::has_root(level) || !self.workplace.is_own {
+            true => self.workplace.cwd.clone(),
+            false => self.workplace.place.path().to_owned(),
+        }
+    }
+
+    /// The command's own directory.
+    fn works_at(&self, level: &Level) -> PathBuf {
         match Self::has_root(level) {
             true => self.workplace.at.clone(),
             false => self.workplace.place.path().to_owned(),

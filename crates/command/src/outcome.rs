@@ -52,6 +52,8 @@ pub struct Outcome {
     pub truncated_stderr: bool,
     /// The program's own exit code, or one of [`exit_codes`].
     pub exit_code: i32,
+    /// Whether the command ran; otherwise `stderr` says why not.
+    pub started: bool,
     /// Time from its start to its end.
     pub duration: Duration,
     /// The deadline that ended it.
@@ -67,6 +69,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Why the command did not start, in words for the user.
+    #[must_use]
+    pub fn why_not_started(&self) -> Option<String> {
+        (!self.started).then(|| String::from_utf8_lossy(&self.stderr).into_owned())
+    }
+
     /// The outcome of a command that did not start.
     pub(crate) fn not_started(exit_code: i32, why: String, duration: Duration) -> Self {
         Self {
@@ -75,6 +83,7 @@ impl Outcome {
             truncated_stdout: false,
             truncated_stderr: false,
             exit_code,
+            started: false,
             duration,
             timeout: None,
             blocked: Vec::new(),

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use altair_engine::{Observer, blocked, php_binary};
 use altair_sandbox::{
-    Child, Ended, Input, Launch, Limits, Place, Policy, Refusal, Role, SpawnError, Status, Stdio,
-    Stream, Supervision,
+    Child, Ended, Input, Launch, Limits, Place, Policy, Pseudoterminal, Refusal, Role, SpawnError,
+    Status, Stdio, Stream, Supervision,
 };
 use nix::sys::signal::Signal;
 
@@ -78,7 +78,7 @@ pub struct Command {
     /// Its standard input.
     pub stdin: Stdin,
     /// A terminal for all its standard streams, instead of `stdin`: only for `host` and `native`.
-    pub terminal: Option<OwnedFd>,
+    pub terminal: Option<Pseudoterminal>,
     /// The caller's environment.
     pub environment: Vec<(OsString, OsString)>,
     /// Whether the changes in a layer are listed with diffs.
@@ -246,6 +246,7 @@ impl Prepared {
             truncated_stdout,
             truncated_stderr,
             exit_code: exit_code(ended.status, timeout),
+            started: true,
             duration,
             timeout,
             blocked: blocked::of_command(&refused),
@@ -301,7 +302,7 @@ impl Command {
     /// The streams of the process, and what the host feeds it.
     fn stdio(
         stdin: Stdin,
-        terminal: Option<OwnedFd>,
+        terminal: Option<Pseudoterminal>,
     ) -> Result<(Stdio, Option<Input>), CommandError> {
         if let Some(terminal) = terminal {
             return Ok((Stdio::Terminal(terminal), None));
@@ -443,10 +444,28 @@ impl Command {
             let place = find_place(dir.path())?;
             let at = work_dir::native_at(dir.path(), &[&readable, &writable, &layered]);
             work_dirs.push(dir);
-            Workplace { place, at, is_own }
+            let cwd = at.clone();
+            Workplace {
+                place,
+                at,
+                cwd,
+                is_own,
+            }
+        } else if base.path() == Path::new("/") {
+            // It is shown already, by its entries; nothing is mounted over it.
+            let dir = WorkDir::create_for(&std::env::temp_dir(), user)?;
+            let workplace = Workplace {
+                place: find_place(dir.path())?,
+                at: dir.path().to_owned(),
+                cwd: "/".into(),
+                is_own,
+            };
+            work_dirs.push(dir);
+            workplace
         } else {
             Workplace {
                 at: base.path().to_owned(),
+                cwd: base.path().to_owned(),
                 place: base,
                 is_own,
             }
@@ -472,7 +491,7 @@ impl Command {
         let mut level = Level::Full;
         let mut why = String::new();
         loop {
-            let cwd = native.works_at(&level);
+            let cwd = native.starts_in(&level);
             let Some(program) = find(name, &path, &cwd) else {
                 let why = format!("{}: command not found", name.display());
                 return Ok(not_started(exit_codes::COMMAND_NOT_FOUND, why, started));
@@ -561,7 +580,10 @@ fn again(stdio: &Stdio) -> Result<Stdio, CommandError> {
         Stdio::Captured { input } => Stdio::Captured {
             input: input.as_ref().map(copy).transpose()?,
         },
-        Stdio::Terminal(terminal) => Stdio::Terminal(copy(terminal)?),
+        Stdio::Terminal(terminal) => Stdio::Terminal(Pseudoterminal {
+            host: copy(&terminal.host)?,
+            process: copy(&terminal.process)?,
+        }),
     })
 }
 

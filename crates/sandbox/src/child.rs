@@ -85,8 +85,10 @@ const STOPPED_PATIENCE: Duration = Duration::from_secs(1);
 /// The host's ends of standard output and standard error.
 #[derive(Debug)]
 pub(crate) struct Streams {
+    /// The host's end of the terminal, if the process has one.
     pub(crate) stdout: OwnedFd,
-    pub(crate) stderr: OwnedFd,
+    /// `None` if the process has a terminal, which takes both.
+    pub(crate) stderr: Option<OwnedFd>,
 }
 
 /// What connects the host to a started process.
@@ -95,8 +97,7 @@ pub(crate) struct Wired {
     pub(crate) keeper: i32,
     pub(crate) pidfd: OwnedFd,
     pub(crate) lifeline: OwnedFd,
-    /// `None` if the process has a terminal.
-    pub(crate) streams: Option<Streams>,
+    pub(crate) streams: Streams,
     /// Whether the process has its own pid namespace, of which the keeper is the first process.
     pub(crate) has_own_pids: bool,
 }
@@ -179,7 +180,7 @@ impl Child {
                 pidfd: wired.pidfd,
                 lifeline: wired.lifeline,
             },
-            streams: wired.streams,
+            streams: Some(wired.streams),
             started,
             guards,
             layers,

@@ -9,7 +9,7 @@ use std::ptr;
 use nix::libc::c_char;
 
 use crate::before_exec::PreparedGuards;
-use crate::{Policy, Spaces, SpawnError, limits, privileges, view};
+use crate::{Policy, Pseudoterminal, Spaces, SpawnError, limits, privileges, view};
 
 /// Everything needed to start one process. Plain data.
 #[derive(Debug)]
@@ -58,9 +58,9 @@ pub enum Stdio {
         /// The descriptor.
         input: Option<OwnedFd>,
     },
-    /// All three are this terminal, which becomes the process's controlling terminal: the slave of
-    /// a pseudoterminal whose other end the host has (pty(7)).
-    Terminal(OwnedFd),
+    /// All three are a terminal, which becomes the process's controlling terminal. What it writes
+    /// there is its standard output.
+    Terminal(Pseudoterminal),
 }
 
 /// A [`Launch`] prepared for system calls. Made before the clone, as nothing may be allocated

@@ -34,6 +34,10 @@ impl Captured {
     }
 }
 
+/// More bytes than a terminal holds that nobody has read yet (`TTYB_DEFAULT_MEM_LIMIT` of
+/// drivers/tty/tty_buffer.c).
+const TERMINAL_BYTES: usize = 64 * 1024;
+
 /// The host's end of one stream.
 pub(crate) struct Tap {
     pub(crate) stream: Stream,
@@ -72,11 +76,12 @@ impl Tap {
 
     /// Bytes that the pipe can hold. A process that has ended leaves at most this much in it.
     pub(crate) fn capacity(&self) -> usize {
-        self.pipe
-            .as_ref()
-            .and_then(|pipe| fcntl(pipe, FcntlArg::F_GETPIPE_SZ).ok())
+        let Some(pipe) = &self.pipe else { return 0 };
+        fcntl(pipe, FcntlArg::F_GETPIPE_SZ)
+            .ok()
             .and_then(|bytes| usize::try_from(bytes).ok())
-            .unwrap_or(0)
+            // A terminal.
+            .unwrap_or(TERMINAL_BYTES)
     }
 
     /// Reads once and keeps the part that belongs to the head.

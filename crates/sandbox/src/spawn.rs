@@ -155,8 +155,7 @@ pub(crate) fn become_program(
 /// Both ends of all descriptors between host, keeper and process.
 struct Ends {
     lifeline: OwnedFd,
-    /// `None` if the process has a terminal.
-    streams: Option<Streams>,
+    streams: Streams,
     has_terminal: bool,
     theirs: Theirs,
 }
@@ -193,11 +192,16 @@ impl Ends {
                     Some(lift(&their_stdout)?),
                     Some(lift(&their_stderr)?),
                 ];
-                (Some(Streams { stdout, stderr }), theirs)
+                let stderr = Some(stderr);
+                (Streams { stdout, stderr }, theirs)
             }
             Stdio::Terminal(terminal) => {
-                let copy = || lift(terminal).map(Some);
-                (None, [copy()?, copy()?, copy()?])
+                let copy = || lift(&terminal.process).map(Some);
+                let streams = Streams {
+                    stdout: terminal.host.try_clone()?,
+                    stderr: None,
+                };
+                (streams, [copy()?, copy()?, copy()?])
             }
         };
         let (Some(stdout), Some(stderr)) = (stdout, stderr) else {

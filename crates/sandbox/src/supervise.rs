@@ -250,10 +250,11 @@ impl<'a> SupervisedRun<'a> {
     fn new(mut child: Child, supervision: Supervision, observer: &'a mut dyn Observer) -> Self {
         let limit = supervision.output_limit;
         let taps = child.take_streams().map(|streams| {
-            [
-                Tap::new(Stream::Stdout, streams.stdout, limit),
-                Tap::new(Stream::Stderr, streams.stderr, limit),
-            ]
+            let stdout = Tap::new(Stream::Stdout, streams.stdout, limit);
+            let stderr = streams
+                .stderr
+                .map(|pipe| Tap::new(Stream::Stderr, pipe, limit));
+            [Some(stdout), stderr].into_iter().flatten()
         });
         let shared = child.fork().and_then(ForkedProcess::listener).is_some();
         let own = child.take_listener().map(Ear::Own);

@@ -226,7 +226,10 @@ impl Template {
                 namespace: OnceLock::new(),
                 of: Arc::clone(&self.0),
             },
-            Streams { stdout, stderr },
+            Streams {
+                stdout,
+                stderr: Some(stderr),
+            },
             started,
         ))
     }

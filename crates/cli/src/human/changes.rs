@@ -8,18 +8,15 @@ use crate::escape;
 /// The most files named. The rest are only counted.
 const NAMED: usize = 20;
 
+/// How many changes there are, those that are only counted among them.
+pub fn count_of(changes: &FileChanges) -> u64 {
+    let listed = u64::try_from(changes.each().count()).unwrap_or(u64::MAX);
+    listed.saturating_add(changes.more.unwrap_or_default())
+}
+
 /// Appends what a run changed in its throwaway layer, if anything.
 pub fn append(out: &mut String, changes: &FileChanges, theme: Theme) {
-    let kinds = [
-        ("created ", &changes.created),
-        ("modified", &changes.modified),
-        ("deleted ", &changes.deleted),
-    ];
-    let more = changes.more.unwrap_or_default();
-    let listed: usize = kinds.iter().map(|(_, list)| list.len()).sum();
-    let all = u64::try_from(listed)
-        .unwrap_or(u64::MAX)
-        .saturating_add(more);
+    let all = count_of(changes);
     if all == 0 {
         return of_boot(out, changes, theme);
     }
@@ -28,13 +25,21 @@ pub fn append(out: &mut String, changes: &FileChanges, theme: Theme) {
     } else {
         ("changes", "them")
     };
-    line(
-        out,
-        1,
-        &theme.notice(&format!(
-            "not kept: {all} {what} to the project; --writes keeps {them}"
-        )),
-    );
+    let title = format!("not kept: {all} {what} to the project; --writes keeps {them}");
+    list(out, changes, &title, theme);
+    of_boot(out, changes, theme);
+}
+
+/// Appends the changes below a title.
+pub fn list(out: &mut String, changes: &FileChanges, title: &str, theme: Theme) {
+    line(out, 1, &theme.notice(title));
+    let kinds = [
+        ("created ", &changes.created),
+        ("modified", &changes.modified),
+        ("deleted ", &changes.deleted),
+    ];
+    let listed = changes.each().count();
+    let all = count_of(changes);
     let each = kinds
         .iter()
         .flat_map(|(kind, list)| list.iter().map(move |change| (kind, change)));
@@ -56,7 +61,13 @@ pub fn append(out: &mut String, changes: &FileChanges, theme: Theme) {
         let text = format!("the diffs of {left_out} more files do not fit");
         line(out, 2, &theme.dim(&text));
     }
-    of_boot(out, changes, theme);
+    if changes.incomplete {
+        line(
+            out,
+            2,
+            &theme.dim("… and maybe more: not all could be looked at"),
+        );
+    }
 }
 
 /// Appends how much boot changed, such as a framework's cache.

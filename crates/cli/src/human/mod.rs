@@ -13,6 +13,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::escape;
+pub use changes::count_of;
 pub use theme::Theme;
 
 /// Renders `result`. Every line ends with a newline, and the snippet's control characters are
@@ -44,6 +45,13 @@ pub fn render(result: &EvalResult, theme: Theme) -> String {
         cut(result, |full| full.stderr),
         theme,
     );
+    out
+}
+
+/// The changes of a command below a title.
+pub fn changes(changes: &altair_engine::FileChanges, title: &str, theme: Theme) -> String {
+    let mut out = String::new();
+    changes::list(&mut out, changes, title, theme);
     out
 }
 
