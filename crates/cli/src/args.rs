@@ -300,12 +300,7 @@ pub struct EvalArgs {
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// The program and its arguments, after --.
-    #[arg(
-        value_name = "command",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "command", required = true, trailing_var_arg = true)]
     pub command: Vec<OsString>,
 
     /// What enforces the policy.
