@@ -4,14 +4,17 @@
 //! [`Driver`] enforces it. What confines and supervises a process is `altair-sandbox`'s; this crate
 //! says what a policy means for each driver, captures output and describes how the command ended.
 
+pub mod binary;
 mod driver;
 pub mod drivers;
+mod environment;
 mod error;
 mod memory;
 mod outcome;
 mod policy;
 
 pub use driver::Driver;
+pub use environment::environment;
 pub use error::CommandError;
 pub use memory::{Memory, MemoryError};
 pub use outcome::{Outcome, TimeoutReason, exit_codes};

@@ -184,7 +184,9 @@ pub(crate) fn passed_on(
         .collect()
 }
 
-fn is_stripped(name: &OsStr) -> bool {
+/// Whether a variable is one of [`STRIPPED_VARIABLES`].
+#[must_use]
+pub fn is_stripped(name: &OsStr) -> bool {
     STRIPPED_VARIABLES
         .iter()
         .any(|pattern| match pattern.strip_suffix('*') {

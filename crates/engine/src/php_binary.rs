@@ -42,8 +42,12 @@ pub fn resolve(
 }
 
 /// Finds the executable that `name` stands for: a path if it has a slash, otherwise the first of
-/// that name on `search_path`. `Err` describes the problem in a sentence.
-pub(crate) fn find(name: &OsStr, search_path: Option<&OsStr>) -> Result<PathBuf, String> {
+/// that name on `search_path`.
+///
+/// # Errors
+///
+/// The problem, in a sentence.
+pub fn find(name: &OsStr, search_path: Option<&OsStr>) -> Result<PathBuf, String> {
     let shown = name.display();
     if name.is_empty() {
         return Err("The name of the program is empty.".into());
