@@ -11,13 +11,17 @@ mod environment;
 mod error;
 mod memory;
 mod outcome;
+mod paths;
 mod policy;
+pub mod work_dir;
 
 pub use driver::Driver;
 pub use environment::environment;
 pub use error::CommandError;
 pub use memory::{Memory, MemoryError};
 pub use outcome::{Outcome, TimeoutReason, exit_codes};
+pub use paths::{PolicyPaths, can_carry, writable_mounts};
 pub use policy::{
     DEFAULT_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, ExecutionPolicy, MIN_OUTPUT_BYTES, MIN_SECONDS,
 };
+pub use work_dir::WorkDir;

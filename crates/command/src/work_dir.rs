@@ -1,0 +1,219 @@
+//! The directory that a command works in.
+
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use altair_sandbox::{Place, RunAs, other_user};
+use nix::unistd::{AccessFlags, access, fchown, geteuid};
+
+use crate::{CommandError, Driver, PolicyPaths};
+
+/// How the name of each begins.
+pub const PREFIX: &str = "sandbox-";
+/// How many random letters and digits follow. The names of containers are made from them, and an
+/// engine may serve several machines' directories.
+const RANDOM: usize = 12;
+/// Where a command sees its directory, wherever it is.
+pub const SEEN_AT: &str = "/work";
+/// Whom commands of root run as where a driver changes the user: `nobody` on most systems.
+pub const NOBODY: RunAs = RunAs {
+    uid: 65534,
+    gid: 65534,
+};
+
+/// Checks the base directory of a policy, and resolves its symlinks.
+///
+/// # Errors
+/// [`CommandError::Invalid`] if it is no directory in which this process can make files.
+pub fn base_directory(base: &Path) -> Result<PathBuf, CommandError> {
+    let needed = AccessFlags::W_OK | AccessFlags::X_OK;
+    base.canonicalize()
+        .ok()
+        .filter(|path| path.is_dir() && access(path, needed).is_ok())
+        .ok_or_else(|| invalid(base))
+}
+
+fn invalid(base: &Path) -> CommandError {
+    CommandError::Invalid(format!(
+        "Base directory is invalid or not writable: {}",
+        base.display()
+    ))
+}
+
+/// A fresh directory for one command. It is removed when dropped, with whatever the command has
+/// left in it; no symlink is followed.
+#[derive(Debug)]
+pub struct WorkDir {
+    path: PathBuf,
+    owner: Option<RunAs>,
+}
+
+impl WorkDir {
+    /// Makes one below `base`, for whom the driver runs commands as.
+    ///
+    /// # Errors
+    /// [`CommandError::Invalid`] if none can be made there.
+    pub fn create(base: &Path, driver: Driver) -> Result<Self, CommandError> {
+        let inside = base_directory(base)?;
+        Self::make(&inside, user(driver)).map_err(|_| invalid(base))
+    }
+
+    fn make(base: &Path, owner: Option<RunAs>) -> io::Result<Self> {
+        let path = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .rand_bytes(RANDOM)
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(base)?
+            .keep();
+        // From here on it is removed whatever happens.
+        let made = Self { path, owner };
+        if let Some(owner) = other_user(owner) {
+            fchown(
+                Place::find(&made.path)?.open()?,
+                Some(owner.uid.into()),
+                Some(owner.gid.into()),
+            )?;
+        }
+        Ok(made)
+    }
+
+    /// Where it is on the host, without symlinks.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for WorkDir {
+    fn drop(&mut self) {
+        altair_sandbox::remove_directory(&self.path, self.owner);
+    }
+}
+
+/// Whom a driver runs commands as; `None`: the caller. No container has a process of the host's
+/// root.
+#[must_use]
+pub fn user(driver: Driver) -> Option<RunAs> {
+    match driver {
+        Driver::Docker | Driver::Podman => geteuid().is_root().then_some(NOBODY),
+        Driver::Host | Driver::Native | Driver::Firejail | Driver::Bubblewrap => None,
+    }
+}
+
+/// Where the command sees its work directory: at [`SEEN_AT`], or at its own place.
+///
+/// A container has a root of its own. Behind drivers that show the host's files there can be
+/// something at that place already; then it is left alone, with the policy's paths below it. If the
+/// whole root may be written, nothing is made in it either. Firejail puts nothing elsewhere
+/// (`--bind` is root's alone).
+#[must_use]
+pub fn seen_at(driver: Driver, own: &Path, paths: &PolicyPaths) -> PathBuf {
+    let has_one = || Path::new(SEEN_AT).symlink_metadata().is_ok();
+    place(driver, own, paths, has_one)
+}
+
+fn place(
+    driver: Driver,
+    own: &Path,
+    paths: &PolicyPaths,
+    host_has_one: impl FnOnce() -> bool,
+) -> PathBuf {
+    let is_own = match driver {
+        Driver::Docker | Driver::Podman => false,
+        Driver::Host | Driver::Firejail => true,
+        Driver::Native | Driver::Bubblewrap => {
+            paths.writable.iter().any(|path| path == Path::new("/")) || host_has_one()
+        }
+    };
+    if is_own { own } else { Path::new(SEEN_AT) }.to_owned()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    #[test]
+    fn it_is_private_and_gone_afterwards() {
+        let base = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::write(outside.path().join("kept"), "").unwrap();
+        let work = WorkDir::create(base.path(), Driver::Bubblewrap).unwrap();
+        let path = work.path().to_owned();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with("sandbox-"), "{name}");
+        assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o700);
+        std::fs::create_dir_all(path.join("a/b")).unwrap();
+        symlink(outside.path(), path.join("a/b/out")).unwrap();
+        std::fs::set_permissions(path.join("a"), Permissions::from_mode(0o0)).unwrap();
+        drop(work);
+        assert!(path.symlink_metadata().is_err());
+        assert!(outside.path().join("kept").exists());
+    }
+
+    #[test]
+    fn a_containers_is_never_roots() {
+        let base = tempfile::tempdir().unwrap();
+        let work = WorkDir::create(base.path(), Driver::Docker).unwrap();
+        let meta = work.path().metadata().unwrap();
+        let path = work.path().to_owned();
+        match geteuid() {
+            root if root.is_root() => assert_eq!((meta.uid(), meta.gid()), (65534, 65534)),
+            user => assert_eq!(meta.uid(), user.as_raw()),
+        }
+        drop(work);
+        assert!(path.symlink_metadata().is_err());
+        let work = WorkDir::create(base.path(), Driver::Firejail).unwrap();
+        assert_eq!(work.path().metadata().unwrap().uid(), geteuid().as_raw());
+    }
+
+    #[test]
+    fn a_base_that_is_none_is_named() {
+        let base = tempfile::tempdir().unwrap();
+        let file = base.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        for path in [file.as_path(), Path::new("/nowhere"), Path::new("/proc")] {
+            let error = WorkDir::create(path, Driver::Docker).unwrap_err();
+            let expected = format!(
+                "Base directory is invalid or not writable: {}",
+                path.display()
+            );
+            assert_eq!(error, CommandError::Invalid(expected));
+        }
+    }
+
+    #[test]
+    fn a_base_may_be_a_symlink() {
+        let base = tempfile::tempdir().unwrap();
+        symlink("real", base.path().join("link")).unwrap();
+        std::fs::create_dir(base.path().join("real")).unwrap();
+        let work = WorkDir::create(&base.path().join("link"), Driver::Docker).unwrap();
+        let real = base.path().canonicalize().unwrap().join("real");
+        assert_eq!(work.path().parent().unwrap(), real);
+    }
+
+    #[test]
+    fn it_is_seen_at_one_place_unless_the_host_has_something_there() {
+        let own = Path::new("/tmp/sandbox-1");
+        let fixed = Path::new("/work");
+        let none = PolicyPaths::default();
+        let all = PolicyPaths {
+            writable: vec!["/".into()],
+            ..PolicyPaths::default()
+        };
+        for driver in [Driver::Docker, Driver::Podman] {
+            assert_eq!(place(driver, own, &all, || true), fixed);
+        }
+        for driver in [Driver::Host, Driver::Firejail] {
+            assert_eq!(place(driver, own, &none, || false), own);
+        }
+        for driver in [Driver::Native, Driver::Bubblewrap] {
+            assert_eq!(place(driver, own, &none, || false), fixed);
+            assert_eq!(place(driver, own, &none, || true), own);
+            assert_eq!(place(driver, own, &all, || false), own);
+        }
+    }
+}
