@@ -1,6 +1,6 @@
 //! Which paths of a policy a driver gets.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -122,22 +122,11 @@ fn unescape(field: &[u8]) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// Whether `path` is strictly below `directory`.
-pub(crate) fn is_below(path: &Path, directory: &Path) -> bool {
-    path != directory && path.starts_with(directory)
-}
-
-/// `prefix` and then `rest`, as one argument.
-pub(crate) fn joined(prefix: &str, rest: impl AsRef<OsStr>) -> OsString {
-    let mut argument = OsString::from(prefix);
-    argument.push(rest);
-    argument
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
     use std::os::unix::fs::symlink;
 
     #[test]

@@ -9,19 +9,21 @@ use std::time::{Duration, Instant};
 
 use altair_engine::{Observer, blocked, php_binary};
 use altair_sandbox::{
-    Child, Ended, Input, Launch, Limits, Place, Policy, Pseudoterminal, Refusal, Role, SpawnError,
-    Status, Stdio, Stream, Supervision,
+    Child, Ended, Input, Launch, Limits, Place, Policy, Pseudoterminal, Refusal, Role, RunAs,
+    SpawnError, Status, Stdio, Stream, Supervision,
 };
 use nix::sys::signal::Signal;
 
 use crate::capture::Tail;
-use crate::drivers::Invocation;
+use crate::drivers::bubblewrap::Bubblewrap;
+use crate::drivers::container::{self, Container, Engine};
+use crate::drivers::{Invocation, Order, firejail};
 use crate::layer::{PendingLayer, beginning};
 use crate::native::{self, Level, Native, Workplace};
 use crate::outcome::exit_codes;
 use crate::{
     CommandError, Driver, ExecutionPolicy, Outcome, PolicyPaths, TimeoutReason, WorkDir, binary,
-    drivers, environment, work_dir,
+    environment, work_dir, writable_mounts,
 };
 
 /// Time between the request to end and the forced end.
@@ -374,17 +376,20 @@ impl Command {
         let failed = || CommandError::Start(format!("Failed to start {name}"));
         let program = program.ok_or_else(failed)?;
         let work_dir = WorkDir::create(&self.policy.base_dir, driver)?;
-        let has_stdin = !matches!(self.stdin, Stdin::Empty);
-        let invocation = drivers::invocation(&drivers::Request {
-            driver,
+        let paths = PolicyPaths::resolve(&self.policy, driver);
+        let env = self.own_environment();
+        let mounts = writable_mounts().unwrap_or_default();
+        let order = Order {
             program: &program,
-            image: self.sandbox.image.as_deref(),
-            policy: &self.policy,
-            work_dir: &work_dir,
             argv: &self.argv,
-            has_stdin,
-            environment: &self.environment,
-        })?;
+            env: &env,
+            work_dir: work_dir.path(),
+            seen_at: &work_dir::seen_at(driver, work_dir.path(), &paths),
+            policy: &self.policy,
+            paths: &paths,
+            mounts: &mounts,
+            has_input: !matches!(self.stdin, Stdin::Empty),
+        };
         let Invocation {
             program,
             args,
@@ -392,10 +397,10 @@ impl Command {
             cwd,
             limits,
             cleanup,
-        } = invocation;
+        } = self.invocation(&order).map_err(|_| failed())?;
         let (stdio, input) = Self::stdio(self.stdin, self.terminal)?;
-        let cleanup = cleanup.map(|(program, args)| Cleanup {
-            program,
+        let cleanup = cleanup.map(|args| Cleanup {
+            program: program.clone(),
             args,
             env: env.clone(),
         });
@@ -424,6 +429,38 @@ impl Command {
             cleanup,
             _work_dirs: vec![work_dir],
         })))
+    }
+
+    /// The command line for a driver's program.
+    fn invocation(&self, order: &Order<'_>) -> std::io::Result<Invocation> {
+        let engine = match self.sandbox.driver {
+            Driver::Bubblewrap => return Ok(Bubblewrap::inspect(order.program)?.invocation(order)),
+            Driver::Firejail => {
+                return Ok(firejail::invocation(order, firejail::home().as_deref()));
+            }
+            Driver::Podman => Engine::Podman,
+            Driver::Docker | Driver::Host | Driver::Native => Engine::Docker,
+        };
+        let image = self
+            .sandbox
+            .image
+            .as_deref()
+            .unwrap_or(container::DEFAULT_IMAGE);
+        let caller = RunAs {
+            uid: nix::unistd::geteuid().as_raw(),
+            gid: nix::unistd::getegid().as_raw(),
+        };
+        let container = Container {
+            engine,
+            image: OsStr::new(image),
+            client_env: &self.environment,
+            caller: if caller.uid == 0 {
+                work_dir::NOBODY
+            } else {
+                caller
+            },
+        };
+        Ok(container.invocation(order))
     }
 
     fn start_native(self) -> Result<Started, CommandError> {

@@ -56,8 +56,7 @@ impl WorkDir {
     /// # Errors
     /// [`CommandError::Invalid`] if none can be made there.
     pub fn create(base: &Path, driver: Driver) -> Result<Self, CommandError> {
-        let inside = base_directory(base)?;
-        Self::make(&inside, user(driver)).map_err(|_| invalid(base))
+        Self::create_for(base, user(driver))
     }
 
     /// Makes one below `base` for a user; `None`: the caller.
@@ -168,7 +167,7 @@ mod tests {
         assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o700);
         std::fs::create_dir_all(path.join("a/b")).unwrap();
         symlink(outside.path(), path.join("a/b/out")).unwrap();
-        std::fs::set_permissions(path.join("a"), Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(path.join("a"), Permissions::from_mode(0o0)).unwrap();
         drop(work);
         assert!(path.symlink_metadata().is_err());
         assert!(outside.path().join("kept").exists());
