@@ -29,9 +29,9 @@ impl PendingLayer {
     /// # Errors
     /// [`CommandError::Apply`]: which path has changed since the command began, or what failed. What
     /// was there is there again then.
-    pub fn apply(self) -> Result<(), CommandError> {
-        let _ = (self.layer, self.since);
-        Err(CommandError::Apply("soon".into()))
+    pub fn apply(&self) -> Result<(), CommandError> {
+        let applied = self.layer.apply(self.since);
+        applied.map_err(|error| CommandError::Apply(error.to_string()))
     }
 
     /// The changes, with diffs if `diff`. `directories`: those that have a layer. Paths are relative

@@ -108,7 +108,7 @@ pub use seccomp::{Command, ROOT_ONLY_CALLS, Seccomp, has_one_thread};
 pub use supervise::{Ended, MadeReady, Observer, Ready, Supervision};
 pub use template::{ForkError, Model, Pass, Template};
 pub use view::{
-    Change, ChangeKind, Changes, Contents, Layer, Layered, Listed, Project, Renewal, Temp, View,
-    Writes, remove_directory,
+    ApplyError, Change, ChangeKind, Changes, Contents, Layer, Layered, Listed, Project, Renewal,
+    Temp, View, Writes, remove_directory,
 };
 pub use visible_path::Shown;

@@ -395,30 +395,38 @@ pub(crate) fn own_descriptor(fd: RawFd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
-/// Gives the owner of the directory behind a descriptor all rights to it.
+/// Gives the owner of the file or directory behind a descriptor all rights to it.
 ///
 /// # Errors
 /// What the system reports.
-pub(crate) fn open_up(directory: BorrowedFd<'_>) -> nix::Result<()> {
+pub(crate) fn open_up(file: BorrowedFd<'_>) -> nix::Result<()> {
+    change_mode(file, libc::S_IRWXU)
+}
+
+/// Changes the mode of the file or directory behind a descriptor, which may be one of `O_PATH`.
+///
+/// # Errors
+/// What the system reports.
+pub(crate) fn change_mode(file: BorrowedFd<'_>, mode: libc::mode_t) -> nix::Result<()> {
     /// `fchmodat2` (asm-generic/unistd.h), since kernel 6.6.
     const SYS_FCHMODAT2: c_long = 452;
     // SAFETY: an empty C string.
     let changed = unsafe {
         libc::syscall(
             SYS_FCHMODAT2,
-            directory.as_raw_fd(),
+            file.as_raw_fd(),
             c"".as_ptr(),
-            libc::S_IRWXU,
+            mode,
             libc::AT_EMPTY_PATH,
         )
     };
     match Errno::result(changed) {
         Ok(_) => Ok(()),
-        // Through the descriptor's link in /proc, which leads to the directory itself (proc(5)).
+        // Through the descriptor's link in /proc, which leads to the file itself (proc(5)).
         Err(Errno::ENOSYS | Errno::EPERM | Errno::EINVAL) => nix::sys::stat::fchmodat(
             nix::fcntl::AT_FDCWD,
-            crate::place::by_number(directory).as_str(),
-            nix::sys::stat::Mode::S_IRWXU,
+            crate::place::by_number(file).as_str(),
+            nix::sys::stat::Mode::from_bits_truncate(mode),
             nix::sys::stat::FchmodatFlags::FollowSymlink,
         ),
         Err(errno) => Err(errno),

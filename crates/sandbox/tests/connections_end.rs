@@ -76,6 +76,7 @@ fn a_connection_that_does_not_come_ends_with_the_socket_s_patience_or_the_run() 
             addresses: vec![full.address],
             sockets: vec![socket_at(&path)],
             internet: false,
+            own_network: false,
         },
         ..Policy::unconfined()
     };

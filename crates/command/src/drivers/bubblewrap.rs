@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use altair_sandbox::{Launch, Limits, Policy, run};
+use altair_sandbox::{Launch, Limits, Policy, Role, Stdio, run};
 
 use super::{Invocation, MEMORY_FILES_BYTES, Order, RESOLVER, memory_limit};
 
@@ -174,15 +174,17 @@ impl Bubblewrap {
 fn takes_sizes(program: &Path) -> bool {
     let launch = Launch {
         program: program.to_owned(),
+        name: None,
         args: vec!["--help".into()],
         env: Vec::new(),
         cwd: "/".into(),
         channel: None,
+        stdio: Stdio::Captured { input: None },
         policy: Policy {
             limits: Limits::default(),
             ..Policy::unconfined()
         },
-        template: false,
+        role: Role::Program,
     };
     run(launch, PATIENCE, HELP_BYTES).is_ok_and(|ended| {
         let help = [ended.stdout.head, ended.stderr.head].concat();

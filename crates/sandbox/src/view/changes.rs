@@ -18,6 +18,7 @@ use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
 use nix::libc;
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 
+use super::opened::Opened;
 use super::plan::Layers;
 use crate::place::{point_below, read_below};
 use crate::{system_calls, with_files_of};
@@ -109,8 +110,8 @@ pub struct Changes {
 /// The throwaway layer of one process. Dropping this discards it.
 #[derive(Debug)]
 pub struct Layer {
-    directory: OwnedFd,
-    layers: Layers,
+    pub(super) directory: OwnedFd,
+    pub(super) layers: Layers,
 }
 
 impl Layer {
@@ -290,7 +291,7 @@ fn changed_at(stat: &FileStat) -> Duration {
 
 /// A directory of the layer that is being scanned.
 struct Level {
-    directory: OwnedFd,
+    directory: Opened,
     /// The project's directory that shows through.
     project: Option<OwnedFd>,
     /// Directories not yet entered.
@@ -407,7 +408,7 @@ impl Walk {
     /// Classifies one entry of the layer.
     fn entry(
         &mut self,
-        parent: &OwnedFd,
+        parent: &Opened,
         project: Option<&OwnedFd>,
         name: &OsStr,
         path: PathBuf,
@@ -498,7 +499,7 @@ impl Walk {
         }
     }
 
-    fn same_bytes(&mut self, parent: &OwnedFd, project: &OwnedFd, name: &OsStr) -> bool {
+    fn same_bytes(&mut self, parent: &Opened, project: &OwnedFd, name: &OsStr) -> bool {
         // An unreadable file either has a changed mode or no content to compare with.
         let upper = openat(parent, name, FILE, Mode::empty());
         let below = openat(project, name, FILE, Mode::empty());
@@ -526,20 +527,12 @@ fn is_directory(stat: &FileStat) -> bool {
     stat.st_mode & libc::S_IFMT == libc::S_IFDIR
 }
 
-fn open_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
-    match openat(parent, name, DIRECTORY, Mode::empty()) {
-        Err(Errno::EACCES) => {
-            // The process removed its own access; the mode is no longer needed.
-            let pointed = openat(parent, name, POINT, Mode::empty()).ok()?;
-            system_calls::open_up(pointed.as_fd()).ok()?;
-            openat(parent, name, DIRECTORY, Mode::empty()).ok()
-        }
-        opened => opened.ok(),
-    }
+fn open_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Option<Opened> {
+    Opened::open(parent, name, DIRECTORY).ok()
 }
 
 /// The names in a directory, sorted.
-pub(super) fn names(directory: &OwnedFd) -> Option<BTreeSet<OsString>> {
+pub(super) fn names(directory: &impl AsFd) -> Option<BTreeSet<OsString>> {
     let mut dir = Dir::openat(directory, ".", DIRECTORY, Mode::empty()).ok()?;
     let names = dir
         .iter()

@@ -1,9 +1,11 @@
 //! Guard: the filesystem view. A private root in a private mount namespace, which contains only
 //! what the process may read.
 
+mod apply;
 mod changes;
 mod mount;
 mod namespaces;
+mod opened;
 mod plan;
 mod remove;
 mod renewal;
@@ -12,6 +14,7 @@ mod tree;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+pub use apply::ApplyError;
 pub use changes::{Change, ChangeKind, Changes, Contents, Layer, Listed};
 pub(crate) use mount::{Renewed, apply, renew};
 pub(crate) use namespaces::{

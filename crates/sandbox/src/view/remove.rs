@@ -41,18 +41,23 @@ pub fn remove_directory(path: &Path, user: Option<RunAs>) {
 
 fn remove_own(path: &Path) {
     if let Ok(top) = openat(AT_FDCWD, path, DIRECTORY, Mode::empty()) {
-        let mut moved = 0;
-        while let Some(found) = names(&top).filter(|found| !found.is_empty()) {
-            let removed = found
-                .iter()
-                .filter(|name| remove(&top, name, &mut moved))
-                .count();
-            if removed == 0 {
-                break;
-            }
-        }
+        remove_entries(&top);
     }
     let _ = std::fs::remove_dir(path);
+}
+
+/// Removes everything in a directory, like [`remove_directory`].
+pub(super) fn remove_entries(top: &OwnedFd) {
+    let mut moved = 0;
+    while let Some(found) = names(top).filter(|found| !found.is_empty()) {
+        let removed = found
+            .iter()
+            .filter(|name| remove(top, name, &mut moved))
+            .count();
+        if removed == 0 {
+            break;
+        }
+    }
 }
 
 /// Removes one entry of `top`; subdirectories of a directory are moved to `top`. Returns `false` if

@@ -1,6 +1,7 @@
 //! Helpers that the tests share.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
+pub mod apply;
 pub mod attack;
 pub mod connections;
 pub mod peers;
