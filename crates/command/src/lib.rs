@@ -16,5 +16,6 @@ pub use error::CommandError;
 pub use memory::{Memory, MemoryError};
 pub use outcome::{Outcome, TimeoutReason, exit_codes};
 pub use policy::{
-    DEFAULT_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, ExecutionPolicy, MIN_OUTPUT_BYTES, MIN_SECONDS,
+    DEFAULT_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, ExecutionPolicy, MAX_SECONDS, MIN_OUTPUT_BYTES,
+    MIN_SECONDS,
 };
