@@ -4,7 +4,7 @@
 set -eu
 
 cd -- "$(dirname -- "$0")/.."
-set -- php-src stubs tests benches examples/shop/config examples/shop/src examples/shop/tests
+set -- php-src php-sandbox stubs tests benches examples/shop/config examples/shop/src examples/shop/tests
 for directory; do
     shift
     if [ -d "$directory" ]; then set -- "$@" "$directory"; fi

@@ -9,7 +9,7 @@ use PHPUnit\Framework\TestCase;
 use ReflectionExtension;
 
 /**
- * stubs/altair_eval.stub.php and the loaded extension say the same, in every detail that reflection tells.
+ * The files in stubs/ and the loaded extension say the same, in every detail that reflection tells.
  */
 final class StubTest extends TestCase
 {
@@ -17,9 +17,9 @@ final class StubTest extends TestCase
     private const LOAD = <<<'PHP'
         require $argv[1];
         $before = [...get_declared_classes(), ...get_declared_interfaces()];
-        require $argv[2];
+        array_map(static fn (string $stubs) => require $stubs, array_slice($argv, 3));
         $declared = array_diff([...get_declared_classes(), ...get_declared_interfaces()], $before);
-        echo json_encode([Altair\Eval\Tests\Support\ClassDump::class, $argv[3]]($declared), JSON_THROW_ON_ERROR);
+        echo json_encode([Altair\Eval\Tests\Support\ClassDump::class, $argv[2]]($declared), JSON_THROW_ON_ERROR);
         PHP;
 
     public function testTheStubsDeclareWhatTheExtensionDoes(): void
@@ -54,7 +54,7 @@ final class StubTest extends TestCase
         $process = proc_open(
             [
                 PHP_BINARY, '-n', '-r', self::LOAD, '--',
-                __DIR__ . '/Support/ClassDump.php', dirname(__DIR__) . '/stubs/altair_eval.stub.php', $tell,
+                __DIR__ . '/Support/ClassDump.php', $tell, ...(array) glob(dirname(__DIR__) . '/stubs/*.stub.php'),
             ],
             [1 => ['pipe', 'w']],
             $pipes,

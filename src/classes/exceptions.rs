@@ -14,7 +14,7 @@ const INTERFACE: &str = "Altair\\Eval\\Exception\\EvalException";
 
 /// Registers the interface and the two classes.
 pub fn register() {
-    Class::interface(INTERFACE, (ce::throwable, "Throwable")).register(&EVAL_EXCEPTION);
+    Class::interface_of(INTERFACE, (ce::throwable, "Throwable")).register(&EVAL_EXCEPTION);
     let interface = (eval_exception as fn() -> &'static ClassEntry, INTERFACE);
     Class::extending(
         "Altair\\Eval\\Exception\\InvalidRequestException",

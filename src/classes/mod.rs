@@ -10,6 +10,7 @@ mod evaluator;
 pub mod exceptions;
 mod human_output;
 mod run_threads;
+mod sandbox;
 mod security_profile;
 mod subprocess;
 mod support;
@@ -29,6 +30,7 @@ pub fn register() {
     human_output::register();
     answer::register();
     command_line::register();
+    sandbox::register();
 }
 
 /// Adds the only class with Rust state.

@@ -46,6 +46,16 @@ void altair_wrong_type(uint32_t number, const char *expected, zval *given)
 	zend_argument_type_error(number, "must be of type %s, %s given", expected, zend_zval_type_name(given));
 }
 
+zend_array *altair_extra_named(zend_execute_data *call)
+{
+	return ZEND_CALL_INFO(call) & ZEND_CALL_HAS_EXTRA_NAMED_PARAMS ? call->extra_named_params : NULL;
+}
+
+const zend_string *altair_called_name(zend_execute_data *call)
+{
+	return call->func->common.function_name;
+}
+
 bool altair_parse_callable(uint32_t number, zval *value)
 {
 	char *error = NULL;

@@ -13,7 +13,7 @@ use ext_php_rs::flags::{ClassFlags, ConstantFlags, DataType, MethodFlags};
 use ext_php_rs::types::Zval;
 use ext_php_rs::zend::{ClassEntry, ExecuteData};
 
-use super::ffi;
+use super::{ffi, object};
 
 /// The native side of a method.
 pub type Handler = extern "C" fn(&mut ExecuteData, &mut Zval);
@@ -62,6 +62,8 @@ impl Type {
     pub const STRING: Self = Self::of(1 << 6, DataType::String);
     /// `int`.
     pub const INT: Self = Self::of(1 << 4, DataType::Long);
+    /// `float`.
+    pub const FLOAT: Self = Self::of(1 << 5, DataType::Double);
     /// `bool`.
     pub const BOOL: Self = Self::of((1 << 2) | (1 << 3), DataType::Bool);
     /// `array`.
@@ -74,6 +76,8 @@ impl Type {
     pub const ITERABLE: Self = Self::of(0, DataType::Iterable);
     /// `mixed`.
     pub const MIXED: Self = Self::of(0, DataType::Mixed);
+    /// `void`, which only a method can return.
+    pub const VOID: Self = Self::of(0, DataType::Void);
 
     const fn of(mask: u32, data: DataType) -> Self {
         Self {
@@ -116,6 +120,12 @@ impl Param {
         Self(Self::arg(name, ty).default(default), false)
     }
 
+    /// `...$name`: any number of values, as the last parameter.
+    #[must_use]
+    pub fn variadic(name: &str, ty: Type) -> Self {
+        Self(Self::arg(name, ty).is_variadic(), false)
+    }
+
     fn arg(name: &str, ty: Type) -> Arg<'static> {
         let arg = Arg::new(name, ty.data);
         if ty.nullable { arg.allow_null() } else { arg }
@@ -125,29 +135,42 @@ impl Param {
 /// Builds a class.
 pub struct Class {
     builder: ClassBuilder,
-    freed: Option<extern "C" fn(u32)>,
-    properties: Vec<(&'static str, Type)>,
+    held: Option<Held>,
+    properties: Vec<Property>,
+}
+
+/// What is called when an object is freed, with its handle, and when it is cloned, with that of the
+/// clone, too.
+struct Held {
+    freed: extern "C" fn(u32),
+    cloned: Option<extern "C" fn(u32, u32)>,
+}
+
+struct Property {
+    name: &'static str,
+    ty: Type,
+    is_private: bool,
 }
 
 impl Class {
+    fn of(builder: ClassBuilder) -> Self {
+        Self {
+            builder,
+            held: None,
+            properties: Vec::new(),
+        }
+    }
+
     /// A final class.
     pub fn new(name: &str) -> Self {
         let flags = ClassFlags::Final | ClassFlags::NoDynamicProperties;
-        Self {
-            builder: ClassBuilder::new(name).flags(flags),
-            freed: None,
-            properties: Vec::new(),
-        }
+        Self::of(ClassBuilder::new(name).flags(flags))
     }
 
     /// A final class with only readonly properties.
     pub fn readonly(name: &str) -> Self {
         let flags = ClassFlags::Final | ClassFlags::NoDynamicProperties | ClassFlags::ReadonlyClass;
-        Self {
-            builder: ClassBuilder::new(name).flags(flags),
-            freed: None,
-            properties: Vec::new(),
-        }
+        Self::of(ClassBuilder::new(name).flags(flags))
     }
 
     /// Forbids `serialize`.
@@ -159,38 +182,67 @@ impl Class {
 
     /// A class that is not final and extends `parent`.
     pub fn extending(name: &str, parent: ClassEntryInfo, interface: ClassEntryInfo) -> Self {
-        let builder = ClassBuilder::new(name)
-            .extends(parent)
-            .implements(interface);
-        Self {
-            builder,
-            freed: None,
-            properties: Vec::new(),
-        }
+        let builder = ClassBuilder::new(name);
+        Self::of(builder.extends(parent).implements(interface))
     }
 
     /// An interface that extends another.
-    pub fn interface(name: &str, parent: ClassEntryInfo) -> Self {
-        let builder = ClassBuilder::new(name)
-            .flags(ClassFlags::Interface)
-            .implements(parent);
-        Self {
-            builder,
-            freed: None,
-            properties: Vec::new(),
-        }
+    pub fn interface_of(name: &str, parent: ClassEntryInfo) -> Self {
+        let mut class = Self::interface(name);
+        class.builder = class.builder.implements(parent);
+        class
     }
 
-    /// Calls `freed` with the handle of each freed object. Possible for one class only.
+    /// An interface.
+    pub fn interface(name: &str) -> Self {
+        Self::of(ClassBuilder::new(name).flags(ClassFlags::Interface))
+    }
+
+    /// Calls `freed` with the handle of each freed object.
     pub fn held(mut self, freed: extern "C" fn(u32)) -> Self {
-        self.freed = Some(freed);
+        self.held = Some(Held {
+            freed,
+            cloned: None,
+        });
+        self
+    }
+
+    /// The same, and calls `cloned` with the handles of each object that is cloned and of its clone.
+    pub fn held_by_clones(
+        mut self,
+        freed: extern "C" fn(u32),
+        cloned: extern "C" fn(u32, u32),
+    ) -> Self {
+        self.held = Some(Held {
+            freed,
+            cloned: Some(cloned),
+        });
         self
     }
 
     /// A public readonly property.
-    pub fn property(mut self, name: &'static str, ty: Type) -> Self {
-        self.properties.push((name, ty));
+    pub fn property(self, name: &'static str, ty: Type) -> Self {
+        self.declare(name, ty, false)
+    }
+
+    /// A private readonly property.
+    pub fn private_property(self, name: &'static str, ty: Type) -> Self {
+        self.declare(name, ty, true)
+    }
+
+    fn declare(mut self, name: &'static str, ty: Type, is_private: bool) -> Self {
+        self.properties.push(Property {
+            name,
+            ty,
+            is_private,
+        });
         self
+    }
+
+    /// A public readonly property, and a method of the same name that returns it.
+    pub fn accessor(self, name: &'static str, ty: Type) -> Self {
+        self.property(name, ty)
+            .method(name, object::accessor, vec![], ty)
     }
 
     /// A public integer constant.
@@ -208,6 +260,19 @@ impl Class {
     /// The constructor.
     pub fn constructor(self, handler: Handler, params: Vec<Param>) -> Self {
         self.add("__construct", handler, params, None, MethodFlags::Public)
+    }
+
+    /// A private constructor: no code outside the class makes objects.
+    pub fn private_constructor(self) -> Self {
+        extern "C" fn construct(_: &mut ExecuteData, _: &mut Zval) {}
+        self.add("__construct", construct, vec![], None, MethodFlags::Private)
+    }
+
+    /// A public method without a body, of an interface.
+    pub fn abstract_method(self, name: &str, params: Vec<Param>, returns: Type) -> Self {
+        let function = FunctionBuilder::new_abstract(name);
+        let flags = MethodFlags::Public | MethodFlags::Abstract;
+        self.build(function, params, Some(returns), flags)
     }
 
     /// A public method.
@@ -233,15 +298,25 @@ impl Class {
     }
 
     fn add(
-        mut self,
+        self,
         name: &str,
         handler: Handler,
         params: Vec<Param>,
         returns: Option<Type>,
         flags: MethodFlags,
     ) -> Self {
+        self.build(FunctionBuilder::new(name, handler), params, returns, flags)
+    }
+
+    fn build(
+        mut self,
+        function: FunctionBuilder<'static>,
+        params: Vec<Param>,
+        returns: Option<Type>,
+        flags: MethodFlags,
+    ) -> Self {
         let required = params.iter().filter(|param| param.1).count();
-        let mut function = FunctionBuilder::new(name, handler).required_args(required);
+        let mut function = function.required_args(required);
         for Param(arg, _) in params {
             function = function.arg(arg);
         }
@@ -270,7 +345,12 @@ impl Class {
             panic!("{error}");
         }
         let ce = REGISTERED.0.swap(std::ptr::null_mut(), Ordering::AcqRel);
-        for (name, ty) in self.properties {
+        for Property {
+            name,
+            ty,
+            is_private,
+        } in self.properties
+        {
             let class_name = ty
                 .data
                 .class_name()
@@ -287,15 +367,39 @@ impl Class {
                     name.len(),
                     ty.mask,
                     class_name,
+                    is_private,
                 );
             }
         }
-        if let Some(freed) = self.freed {
+        if let Some(Held { freed, cloned }) = self.held {
             // SAFETY: as above.
-            unsafe { ffi::altair_hold(ce, freed) };
+            unsafe { ffi::altair_hold(ce, freed, cloned) };
         }
         slot.0.store(ce, Ordering::Release);
     }
+}
+
+/// Registers an enum of strings: the name and the value of each case.
+///
+/// # Panics
+///
+/// If a name or value holds a NUL byte.
+pub fn register_enum(
+    name: &str,
+    cases: impl IntoIterator<Item = (String, String)>,
+    slot: &'static Slot,
+) {
+    let c_string =
+        |text: &str| CString::new(text).unwrap_or_else(|_| panic!("{text:?}: a NUL byte"));
+    let name = c_string(name);
+    // SAFETY: at the module's start; the engine copies the name.
+    let ce = unsafe { ffi::altair_register_enum(name.as_ptr()) };
+    for (name, value) in cases {
+        let (name, value) = (c_string(&name), c_string(&value));
+        // SAFETY: the enum that was just registered; the engine copies both texts.
+        unsafe { ffi::altair_add_case(ce, name.as_ptr(), value.as_ptr()) };
+    }
+    slot.0.store(ce, Ordering::Release);
 }
 
 /// The class that `ClassBuilder::register` has just registered; its hook cannot capture.
@@ -313,4 +417,11 @@ pub fn invalid_argument_exception() -> &'static ClassEntry {
 pub fn runtime_exception() -> &'static ClassEntry {
     // SAFETY: as above.
     unsafe { &*ffi::spl_ce_RuntimeException }
+}
+
+/// `LogicException`.
+#[must_use]
+pub fn logic_exception() -> &'static ClassEntry {
+    // SAFETY: as above.
+    unsafe { &*ffi::spl_ce_LogicException }
 }

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use ext_php_rs::ffi::{zend_array, zend_object, zend_string, zval};
+use ext_php_rs::ffi::{zend_array, zend_execute_data, zend_object, zend_string, zval};
 use ext_php_rs::zend::ClassEntry;
 
 #[repr(C)]
@@ -185,7 +185,12 @@ unsafe extern "C" {
         len: usize,
         mask: u32,
         class_name: *const c_char,
+        is_private: bool,
     );
+    pub fn altair_register_enum(name: *const c_char) -> *mut ClassEntry;
+    pub fn altair_add_case(ce: *mut ClassEntry, name: *const c_char, value: *const c_char);
+    pub fn altair_case_named(ce: *mut ClassEntry, name: *const c_char) -> *mut zend_object;
+    pub fn altair_new_object(ce: *mut ClassEntry) -> *mut zend_object;
     pub fn altair_init_property(
         object: *mut zend_object,
         name: *const c_char,
@@ -262,6 +267,7 @@ unsafe extern "C" {
     ) -> c_int;
     pub fn altair_iterator_free(iterator: *mut c_void);
 
+    pub fn altair_scalar_text(value: *mut zval, text: *mut zval);
     pub fn altair_make_string(value: *mut zval, text: *const c_char, len: usize);
     pub fn altair_make_array(value: *mut zval, size: u32);
     pub fn altair_array_push(array: *mut zval, item: *mut zval);
@@ -287,7 +293,11 @@ unsafe extern "C" {
         value_len: usize,
     ) -> bool;
     pub fn altair_set_memory_limit(bytes: usize) -> bool;
-    pub fn altair_hold(ce: *mut ClassEntry, hook: extern "C" fn(u32));
+    pub fn altair_hold(
+        ce: *mut ClassEntry,
+        freed: extern "C" fn(u32),
+        cloned: Option<extern "C" fn(u32, u32)>,
+    );
     pub fn altair_ini_directory() -> *const c_char;
     pub fn altair_trim_memory();
     pub fn altair_memory_peak() -> usize;
@@ -297,6 +307,8 @@ unsafe extern "C" {
     pub fn altair_php_is_debug() -> bool;
 
     pub fn altair_wrong_type(number: u32, expected: *const c_char, given: *mut zval);
+    pub fn altair_extra_named(call: *mut zend_execute_data) -> *mut zend_array;
+    pub fn altair_called_name(call: *mut zend_execute_data) -> *const zend_string;
     pub fn altair_parse_callable(number: u32, value: *mut zval) -> bool;
     pub fn altair_interrupts() -> bool;
     pub fn altair_call(
@@ -379,6 +391,8 @@ unsafe extern "C" {
     pub static spl_ce_InvalidArgumentException: *mut ClassEntry;
     /// `ext/spl/spl_exceptions.h`.
     pub static spl_ce_RuntimeException: *mut ClassEntry;
+    /// `ext/spl/spl_exceptions.h`.
+    pub static spl_ce_LogicException: *mut ClassEntry;
 
     /// `main/php_ini.h`.
     pub static php_ini_opened_path: *const c_char;

@@ -107,6 +107,16 @@ fn convert(value: &Value, maps: Maps) -> Zval {
 ///
 /// [`Bailout`] if PHP's memory ran out.
 pub fn array(entries: Vec<(&str, Zval)>) -> Result<Zval, Bailout> {
+    let entries = entries.into_iter();
+    array_by_bytes(entries.map(|(key, item)| (key.as_bytes(), item)).collect())
+}
+
+/// An array of the given entries, whose keys need not be text.
+///
+/// # Errors
+///
+/// [`Bailout`] if PHP's memory ran out.
+pub fn array_by_bytes(entries: Vec<(&[u8], Zval)>) -> Result<Zval, Bailout> {
     let mut entries: Vec<_> = entries
         .into_iter()
         .map(|(k, v)| (k, ManuallyDrop::new(v)))
@@ -127,6 +137,41 @@ pub fn array(entries: Vec<(&str, Zval)>) -> Result<Zval, Bailout> {
         ManuallyDrop::new(array)
     })
     .map(ManuallyDrop::into_inner)
+}
+
+/// A list of the given items.
+///
+/// # Errors
+///
+/// [`Bailout`] if PHP's memory ran out.
+pub fn list(items: Vec<Zval>) -> Result<Zval, Bailout> {
+    let mut items: Vec<_> = items.into_iter().map(ManuallyDrop::new).collect();
+    attempt(|| {
+        let mut list = make_array(items.len());
+        for item in &mut items {
+            // SAFETY: `list` is an array of its own, which takes the item over.
+            unsafe { ffi::altair_array_push(&raw mut list, &raw mut **item) };
+        }
+        ManuallyDrop::new(list)
+    })
+    .map(ManuallyDrop::into_inner)
+}
+
+/// A string, a number or a boolean as a string, as `(string)` makes it; `None` for another value.
+///
+/// # Errors
+///
+/// [`Bailout`] if PHP's memory ran out.
+pub fn scalar_text(value: &Zval) -> Result<Option<Zval>, Bailout> {
+    let value = value.dereference();
+    if !(value.is_string() || value.is_long() || value.is_double() || value.is_bool()) {
+        return Ok(None);
+    }
+    let mut text = ManuallyDrop::new(Zval::new());
+    let (from, to) = ((&raw const *value).cast_mut(), &raw mut *text);
+    // SAFETY: the caller holds the value; of a scalar no code runs.
+    attempt(|| unsafe { ffi::altair_scalar_text(from, to) })?;
+    Ok(Some(ManuallyDrop::into_inner(text)))
 }
 
 /// `json_encode` with the flags of an answer, and the maps of encoded values as objects: pretty, slashes and Unicode as they are, what is not

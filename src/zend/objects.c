@@ -2,11 +2,13 @@
 
 #include "shim.h"
 #include "zend_exceptions.h"
+#include "zend_enum.h"
 #include "zend_interfaces.h"
 
 /* ---- classes ---- */
 
-void altair_declare_readonly(zend_class_entry *ce, const char *name, size_t len, uint32_t mask, const char *class_name)
+void altair_declare_readonly(
+	zend_class_entry *ce, const char *name, size_t len, uint32_t mask, const char *class_name, bool is_private)
 {
 	zval undef;
 	ZVAL_UNDEF(&undef);
@@ -14,10 +16,41 @@ void altair_declare_readonly(zend_class_entry *ce, const char *name, size_t len,
 	zend_type type = ZEND_TYPE_INIT_MASK(mask);
 	if (class_name != NULL) {
 		zend_string *type_name = zend_string_init_interned(class_name, strlen(class_name), 1);
-		type = (zend_type) ZEND_TYPE_INIT_CLASS(type_name, 0, 0);
+		type = (zend_type) ZEND_TYPE_INIT_CLASS(type_name, (mask & MAY_BE_NULL) != 0, 0);
 	}
-	zend_declare_typed_property(ce, key, &undef, ZEND_ACC_PUBLIC | ZEND_ACC_READONLY, NULL, type);
+	int flags = (is_private ? ZEND_ACC_PRIVATE : ZEND_ACC_PUBLIC) | ZEND_ACC_READONLY;
+	zend_declare_typed_property(ce, key, &undef, flags, NULL, type);
 	zend_string_release(key);
+}
+
+zend_class_entry *altair_register_enum(const char *name)
+{
+	zend_class_entry *ce = zend_register_internal_enum(name, IS_STRING, NULL);
+	/* As an enum in PHP is; not every version does this itself. */
+	ce->ce_flags |= ZEND_ACC_FINAL;
+	return ce;
+}
+
+void altair_add_case(zend_class_entry *ce, const char *name, const char *value)
+{
+	zval backing;
+	ZVAL_STR(&backing, zend_string_init_interned(value, strlen(value), 1));
+	zend_enum_add_case_cstr(ce, name, &backing);
+}
+
+zend_object *altair_case_named(zend_class_entry *ce, const char *name)
+{
+	return zend_enum_get_case_cstr(ce, name);
+}
+
+zend_object *altair_new_object(zend_class_entry *ce)
+{
+	if (ce->create_object != NULL) {
+		return ce->create_object(ce);
+	}
+	zend_object *object = zend_objects_new(ce);
+	object_properties_init(object, ce);
+	return object;
 }
 
 static zend_property_info *info_of(zend_object *object, const char *name, size_t len)

@@ -21,6 +21,8 @@ pub enum Arg<'t, 'a> {
     Int(&'t mut i64),
     /// `?int`
     IntOrNull(&'t mut Option<i64>),
+    /// `float`
+    Float(&'t mut f64),
     /// `bool`
     Bool(&'t mut bool),
     /// `?bool`
@@ -33,6 +35,11 @@ pub enum Arg<'t, 'a> {
     ObjectOrNull,
     /// An object of a class.
     Of(&'static ClassEntry, &'t mut Option<&'a ZendObject>),
+    /// The same, or null.
+    OfOrNull(&'static ClassEntry, &'t mut Option<&'a ZendObject>),
+    /// `string ...`, as the last one: all that follows, also what was passed by a name that no
+    /// parameter has, as a function in PHP takes it.
+    Rest(&'t mut Vec<&'a [u8]>),
     /// `?callable`
     CallableOrNull(&'t mut Option<&'a Zval>),
     /// `iterable`
@@ -46,27 +53,51 @@ pub enum Arg<'t, 'a> {
 pub fn parse(ex: &ExecuteData, required: usize, args: &mut [Arg<'_, '_>]) -> bool {
     // SAFETY: in the frame of a call the union holds the number of its arguments.
     let given = unsafe { ex.This.u2.num_args } as usize;
-    if given < required || given > args.len() {
-        let bound = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let has_rest = matches!(args.last(), Some(Arg::Rest(_)));
+    if given < required || given > args.len() && !has_rest {
         // SAFETY: throws.
         unsafe { zend_wrong_parameters_count_error(bound(required), bound(args.len())) };
         return false;
     }
-    (1..).zip(args.iter_mut()).take(given).all(|(number, arg)| {
+    let last = args.len().saturating_sub(1);
+    let positional = (0..given).all(|at| {
         // SAFETY: the frame has as many arguments as it says.
-        match unsafe { ex.zend_call_arg(number as usize - 1) } {
-            Some(value) => arg.take(number, value),
-            None => false,
+        let value = unsafe { ex.zend_call_arg(at) };
+        match (args.get_mut(at.min(last)), value) {
+            (Some(arg), Some(value)) => arg.take(bound(at + 1), value),
+            _ => false,
         }
+    });
+    positional && (!has_rest || named(ex, given, &mut args[last]))
+}
+
+/// Takes what was passed by name beyond the parameters.
+fn named(ex: &ExecuteData, given: usize, rest: &mut Arg<'_, '_>) -> bool {
+    // SAFETY: the frame of a call.
+    let named = unsafe { ffi::altair_extra_named((&raw const *ex).cast_mut()) };
+    // SAFETY: null or the frame's own array, which nobody else sees.
+    let values = unsafe { named.as_mut() }.map_or_else(Vec::new, |named| {
+        let values = named.values().map(|value| (&raw const *value).cast_mut());
+        values.collect()
+    });
+    (given + 1..).zip(values).all(|(number, value)| {
+        // SAFETY: a value of that array; parsing may convert it in place, but moves none.
+        unsafe { value.as_mut() }.is_some_and(|value| rest.take(bound(number), value))
     })
+}
+
+/// A count as the engine's.
+fn bound(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 impl<'a> Arg<'_, 'a> {
     fn take(&mut self, number: u32, value: &'a mut Zval) -> bool {
         // A built-in function accepts null for a scalar with a notice; a function in PHP throws.
         let scalar = match self {
-            Self::Bytes(_) => Some(c"string"),
+            Self::Bytes(_) | Self::Rest(_) => Some(c"string"),
             Self::Int(_) => Some(c"int"),
+            Self::Float(_) => Some(c"float"),
             Self::Bool(_) => Some(c"bool"),
             _ => None,
         };
@@ -76,16 +107,21 @@ impl<'a> Arg<'_, 'a> {
             return wrong_type(number, expected, value);
         }
         let value = &raw mut *value;
-        let mut found: *mut Zval = std::ptr::null_mut();
         match self {
-            Self::Bytes(target) => {
-                let mut text: *mut zend_string = std::ptr::null_mut();
-                // SAFETY: `S` writes a string.
-                let ok = unsafe { one(number, value, c"S", (&raw mut text).cast()) };
-                // SAFETY: null or the argument's string.
-                **target = unsafe { super::bytes(text) };
-                ok
-            }
+            Self::Bytes(target) => match string(number, value) {
+                Some(text) => {
+                    **target = text;
+                    true
+                }
+                None => false,
+            },
+            Self::Rest(target) => match string(number, value) {
+                Some(text) => {
+                    target.push(text);
+                    true
+                }
+                None => false,
+            },
             Self::BytesOrNull(target) => {
                 let mut text: *mut zend_string = std::ptr::null_mut();
                 // SAFETY: `S!` writes a string or null.
@@ -96,6 +132,8 @@ impl<'a> Arg<'_, 'a> {
             }
             // SAFETY: `l` writes an integer.
             Self::Int(target) => unsafe { one(number, value, c"l", (&raw mut **target).cast()) },
+            // SAFETY: `d` writes a number.
+            Self::Float(target) => unsafe { one(number, value, c"d", (&raw mut **target).cast()) },
             // SAFETY: `b` writes a boolean.
             Self::Bool(target) => unsafe { one(number, value, c"b", (&raw mut **target).cast()) },
             Self::IntOrNull(target) => {
@@ -133,23 +171,8 @@ impl<'a> Arg<'_, 'a> {
             Self::Array(target) => a_value(number, value, c"a", target),
             Self::ArrayOrNull(target) => a_value(number, value, c"a!", target),
             Self::ObjectOrNull => a_value(number, value, c"o!", &mut None),
-            Self::Of(class, target) => {
-                let class = &raw const **class;
-                // SAFETY: `O` takes where to put the value, and its class.
-                let ok = unsafe {
-                    ffi::zend_parse_parameter(
-                        0,
-                        number,
-                        value,
-                        c"O".as_ptr(),
-                        &raw mut found,
-                        class,
-                    ) == 0
-                };
-                // SAFETY: null or the argument.
-                **target = unsafe { found.as_ref() }.and_then(Zval::object);
-                ok
-            }
+            Self::Of(class, target) => an_object(number, value, c"O", class, target),
+            Self::OfOrNull(class, target) => an_object(number, value, c"O!", class, target),
             Self::CallableOrNull(target) => {
                 // SAFETY: the argument.
                 let ok = unsafe { ffi::altair_parse_callable(number, value) };
@@ -181,6 +204,34 @@ fn wrong_type(number: u32, expected: &CStr, given: &mut Zval) -> bool {
     // SAFETY: throws.
     unsafe { ffi::altair_wrong_type(number, expected.as_ptr(), given) };
     false
+}
+
+/// A string argument; `None` with a pending exception if it is none.
+fn string<'a>(number: u32, value: *mut Zval) -> Option<&'a [u8]> {
+    let mut text: *mut zend_string = std::ptr::null_mut();
+    // SAFETY: `S` writes a string.
+    let ok = unsafe { one(number, value, c"S", (&raw mut text).cast()) };
+    // SAFETY: null or the argument's string, in the caller's frame.
+    ok.then(|| unsafe { super::bytes(text) })
+}
+
+/// Parses an argument for `spec`, the letter of an object of a class.
+fn an_object(
+    number: u32,
+    value: *mut Zval,
+    spec: &CStr,
+    class: &'static ClassEntry,
+    target: &mut Option<&ZendObject>,
+) -> bool {
+    let mut found: *mut Zval = std::ptr::null_mut();
+    let class = &raw const *class;
+    // SAFETY: `O` takes where to put the value, and its class.
+    let ok = unsafe {
+        ffi::zend_parse_parameter(0, number, value, spec.as_ptr(), &raw mut found, class) == 0
+    };
+    // SAFETY: null or the argument, in the caller's frame.
+    *target = unsafe { found.as_ref() }.and_then(Zval::object);
+    ok
 }
 
 /// Parses an argument for `spec`, the letter of a value.

@@ -71,9 +71,17 @@ void altair_on_warning(altair_warned_hook hook);
 
 /* ---- classes ---- */
 
-/* Declares `public readonly <type> $name`; `mask` is a MAY_BE_* mask, `class_name` NULL or a
- * class. */
-void altair_declare_readonly(zend_class_entry *ce, const char *name, size_t len, uint32_t mask, const char *class_name);
+/* Declares `public readonly <type> $name`, or a private one; `mask` is a MAY_BE_* mask, `class_name` NULL or a class,
+ * of whose mask only MAY_BE_NULL counts. */
+void altair_declare_readonly(
+	zend_class_entry *ce, const char *name, size_t len, uint32_t mask, const char *class_name, bool is_private);
+/* Registers an enum of strings, and adds a case to it. */
+zend_class_entry *altair_register_enum(const char *name);
+void altair_add_case(zend_class_entry *ce, const char *name, const char *value);
+/* A case of an enum that was registered so; the enum keeps it. Can bail out. */
+zend_object *altair_case_named(zend_class_entry *ce, const char *name);
+/* A new object of a class, with uninitialised properties. Can bail out. */
+zend_object *altair_new_object(zend_class_entry *ce);
 /* Initialises a readonly property of a new object. Takes ownership of the value. */
 void altair_init_property(zend_object *object, const char *name, size_t len, zval *value);
 /* The value of a property, in the scope of the class. NULL if it is not initialised. */
@@ -146,6 +154,8 @@ void altair_iterator_free(void *iterator);
 
 /* ---- making values: can bail out ---- */
 
+/* A number or a boolean as `(string)` makes it. Can bail out. */
+void altair_scalar_text(zval *value, zval *text);
 void altair_make_string(zval *value, const char *text, size_t len);
 void altair_make_array(zval *value, uint32_t size);
 /* They take ownership of the item. A numeric key becomes an integer, as in PHP. */
@@ -173,7 +183,9 @@ zval *altair_exception_property(zend_object *exception, const char *name, size_t
 
 bool altair_set_ini(const char *name, size_t name_len, const char *value, size_t value_len);
 bool altair_set_memory_limit(size_t bytes);
-void altair_hold(zend_class_entry *ce, void (*hook)(uint32_t handle));
+/* Calls `freed` with the handle of each freed object of a final class, and `cloned`, which may be NULL, with those of an
+ * object and its clone. */
+void altair_hold(zend_class_entry *ce, void (*freed)(uint32_t handle), void (*cloned)(uint32_t from, uint32_t to));
 const char *altair_ini_directory(void);
 void altair_trim_memory(void);
 size_t altair_memory_peak(void);
@@ -192,6 +204,10 @@ bool altair_php_is_debug(void);
 bool altair_interrupts(void);
 /* Throws the engine's error for an argument of a wrong type. */
 void altair_wrong_type(uint32_t number, const char *expected, zval *given);
+/* What was passed by name to a function with a variadic parameter, beyond its other parameters; NULL if nothing was. */
+zend_array *altair_extra_named(zend_execute_data *call);
+/* The name of the function that was called. */
+const zend_string *altair_called_name(zend_execute_data *call);
 /* Returns whether a parameter is null or callable; throws if not. */
 bool altair_parse_callable(uint32_t number, zval *value);
 /* Calls a callable with `count` arguments. False if an exception is now pending. */

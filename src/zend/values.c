@@ -483,6 +483,11 @@ void altair_iterator_free(void *handle)
 
 /* ---- making values ---- */
 
+void altair_scalar_text(zval *value, zval *text)
+{
+	ZVAL_STR(text, zval_get_string(value));
+}
+
 void altair_make_string(zval *value, const char *text, size_t len)
 {
 	ZVAL_STRINGL_FAST(value, text, len);

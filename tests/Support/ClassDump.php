@@ -4,8 +4,10 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Support;
 
+use BackedEnum;
 use ReflectionClass;
 use ReflectionClassConstant;
+use ReflectionEnum;
 use ReflectionMethod;
 use ReflectionParameter;
 use ReflectionProperty;
@@ -34,14 +36,18 @@ final class ClassDump
 
     /**
      * @param iterable<class-string> $names
-     * @return list<string> the classes and members without a doc comment; constructors may do without one
+     * @return list<string> the classes and members without a doc comment; constructors and what PHP
+     *     gives every enum may do without one
      */
     public static function undocumented(iterable $names): array
     {
         $undocumented = [];
         foreach ($names as $name) {
             $class = new ReflectionClass($name);
-            $members = [...$class->getReflectionConstants(), ...$class->getProperties(), ...$class->getMethods()];
+            $members = $class->getReflectionConstants();
+            if (!$class->isEnum()) {
+                $members = [...$members, ...$class->getProperties(), ...$class->getMethods()];
+            }
             foreach ([$class, ...$members] as $member) {
                 $own = $member === $class || $member->getDeclaringClass()->name === $name;
                 if ($own && $member->name !== '__construct' && $member->getDocComment() === false) {
@@ -66,6 +72,7 @@ final class ClassDump
 
         return [
             'interface' => $class->isInterface(),
+            'enum' => $class->isEnum() ? (string) (new ReflectionEnum($class->name))->getBackingType() : null,
             'final' => $class->isFinal(),
             'abstract' => $class->isAbstract(),
             'readonly' => method_exists($class, 'isReadOnly') && $class->isReadOnly(),
@@ -90,7 +97,10 @@ final class ClassDump
     {
         return [
             'name' => $constant->name,
-            'value' => $constant->getValue(),
+            'case' => $constant->isEnumCase(),
+            'value' => $constant->getValue() instanceof BackedEnum
+                ? $constant->getValue()->value
+                : $constant->getValue(),
             'visibility' => self::visibility($constant),
             'final' => $constant->isFinal(),
         ];

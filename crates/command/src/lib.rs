@@ -27,7 +27,8 @@ pub use memory::{Memory, MemoryError};
 pub use outcome::{Outcome, TimeoutReason, exit_codes};
 pub use paths::{PolicyPaths, can_carry, writable_mounts};
 pub use policy::{
-    DEFAULT_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, ExecutionPolicy, MIN_OUTPUT_BYTES, MIN_SECONDS,
+    DEFAULT_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, ExecutionPolicy, MAX_SECONDS, MIN_OUTPUT_BYTES,
+    MIN_SECONDS,
 };
 pub use run::{Command, Prepared, Sandbox, Signals, Stdin, WorksIn};
 pub use work_dir::WorkDir;

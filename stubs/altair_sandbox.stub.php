@@ -1,0 +1,690 @@
+<?php
+
+/**
+ * Signatures of the native classes of `Altair\Sandbox`: any command under a policy.
+ *
+ * This file is never loaded, since the extension altair_eval provides the classes. tests/StubTest.php compares the two.
+ *
+ * Each method that is named like a readonly property returns that property.
+ */
+
+declare(strict_types=1);
+
+namespace Altair\Sandbox\Config {
+
+    /**
+     * What a command may read, write, connect to and use up. Immutable: each `with…()` returns another policy.
+     *
+     * A policy is a plain value, which can be written before its directories are there. Paths are looked at when a
+     * command is run, and so is the base directory: one that is missing or cannot be written is an
+     * `InvalidArgumentException` then, `Base directory is invalid or not writable: …`.
+     */
+    final readonly class ExecutionPolicy
+    {
+        /** The directory below which a command's own directory is made. */
+        public string $baseDir;
+
+        /** Seconds until the command is ended; at least 1. */
+        public int $timeoutSeconds;
+
+        /** Seconds without output until the command is ended, at least 1; null: however long it is silent. */
+        public ?int $idleTimeoutSeconds;
+
+        /** The memory of each process, in whole megabytes: `1M` to `1024M`. */
+        public string $memoryLimit;
+
+        /**
+         * Files and directories that may be read.
+         *
+         * @var list<string>
+         */
+        public array $readablePaths;
+
+        /**
+         * Files and directories that may be read and written.
+         *
+         * @var list<string>
+         */
+        public array $writablePaths;
+
+        /**
+         * The command's variables. They win over inherited ones.
+         *
+         * @var array<string, string>
+         */
+        public array $env;
+
+        /** Whether the command has this process's variables, too, but for those that are always stripped. */
+        public bool $inheritEnv;
+
+        /** Whether the command may use the network. */
+        public bool $networkEnabled;
+
+        /** Bytes that are kept of the end of standard output; at least 1024. */
+        public int $stdoutLimitBytes;
+
+        /** Bytes that are kept of the end of standard error; at least 1024. */
+        public int $stderrLimitBytes;
+
+        /**
+         * Directories that may be written, whose writes go to a layer.
+         *
+         * @var list<string>
+         */
+        public array $layers;
+
+        /**
+         * What may be connected to while the network is off.
+         *
+         * @var list<string>
+         */
+        public array $services;
+
+        /** Whether nobody chose the memory limit. The driver `host` enforces only one that was chosen. */
+        private bool $memoryIsDefault;
+
+        private function __construct()
+        {
+        }
+
+        /**
+         * The defaults with a base directory: 5 seconds, 128 MiB of memory, 1 MiB kept of each stream, no paths, an
+         * empty environment, no network.
+         *
+         * @throws \InvalidArgumentException if the path holds a NUL byte
+         */
+        public static function in(string $baseDir): ExecutionPolicy
+        {
+        }
+
+        /**
+         * The defaults with the base directory `/tmp`.
+         */
+        public static function default(): ExecutionPolicy
+        {
+        }
+
+        /** The directory below which a command's own directory is made. */
+        public function baseDir(): string
+        {
+        }
+
+        /** Seconds until the command is ended. */
+        public function timeoutSeconds(): int
+        {
+        }
+
+        /** Seconds without output until the command is ended; null: however long it is silent. */
+        public function idleTimeoutSeconds(): ?int
+        {
+        }
+
+        /** The memory of each process, in whole megabytes: `128M`. */
+        public function memoryLimit(): string
+        {
+        }
+
+        /**
+         * Files and directories that may be read.
+         *
+         * @return list<string>
+         */
+        public function readablePaths(): array
+        {
+        }
+
+        /**
+         * Files and directories that may be read and written.
+         *
+         * @return list<string>
+         */
+        public function writablePaths(): array
+        {
+        }
+
+        /**
+         * The command's variables.
+         *
+         * @return array<string, string>
+         */
+        public function env(): array
+        {
+        }
+
+        /** Whether the command has this process's variables, too. */
+        public function inheritEnv(): bool
+        {
+        }
+
+        /** Whether the command may use the network. */
+        public function networkEnabled(): bool
+        {
+        }
+
+        /** Bytes that are kept of the end of standard output. */
+        public function stdoutLimitBytes(): int
+        {
+        }
+
+        /** Bytes that are kept of the end of standard error. */
+        public function stderrLimitBytes(): int
+        {
+        }
+
+        /**
+         * Directories that may be written, whose writes go to a layer.
+         *
+         * @return list<string>
+         */
+        public function layers(): array
+        {
+        }
+
+        /**
+         * What may be connected to while the network is off.
+         *
+         * @return list<string>
+         */
+        public function services(): array
+        {
+        }
+
+        /**
+         * The same policy with other values; null keeps what there is. Only {@see withIdleTimeout()} turns the idle
+         * timeout off.
+         *
+         * @param list<string>|null $readablePaths
+         * @param list<string>|null $writablePaths
+         * @param array<string, string|int|float|bool>|null $env
+         * @throws \InvalidArgumentException as the method for each value throws it
+         */
+        public function with(
+            ?string $baseDir = null,
+            ?int $timeoutSeconds = null,
+            ?int $idleTimeoutSeconds = null,
+            ?string $memoryLimit = null,
+            ?array $readablePaths = null,
+            ?array $writablePaths = null,
+            ?array $env = null,
+            ?bool $inheritEnv = null,
+            ?bool $networkEnabled = null,
+            ?int $stdoutLimitBytes = null,
+            ?int $stderrLimitBytes = null,
+        ): ExecutionPolicy {
+        }
+
+        /**
+         * Ends the command after this many seconds. Less than 1 is 1.
+         */
+        public function withTimeout(int $seconds): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Ends the command after this many seconds without output. Less than 1 is 1; null: never.
+         */
+        public function withIdleTimeout(?int $seconds): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Limits the memory of each process.
+         *
+         * @param string $limit digits with an optional K, M or G, in any case; without one they are bytes. Rounded up
+         *     to whole megabytes, and clamped to 1M…1024M
+         * @throws \InvalidArgumentException if it has another form, or is -1
+         */
+        public function withMemory(string $limit): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Allows to read these files and directories, and no others. Symlinks are resolved, and paths that do not exist
+         * are skipped.
+         *
+         * @throws \InvalidArgumentException if a path holds a NUL byte
+         */
+        public function withReadablePaths(string ...$paths): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Allows to read and write these files and directories, and no others. Symlinks are resolved, and paths that do
+         * not exist are skipped.
+         *
+         * @throws \InvalidArgumentException if a path holds a NUL byte
+         */
+        public function withWritablePaths(string ...$paths): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Gives the command these variables, and no others.
+         *
+         * @param array<string, string|int|float|bool> $env values by name; numbers and booleans become strings
+         * @param bool|null $inherit whether it has this process's variables, too; null keeps what there is
+         * @throws \InvalidArgumentException if a name is empty or holds `=` or a NUL byte, or a value is of another
+         *     type or holds a NUL byte
+         */
+        public function withEnv(array $env, ?bool $inherit = null): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Gives the command this process's variables, too, or not.
+         */
+        public function inheritEnvironment(bool $inherit = true): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Opens the network, or closes it.
+         */
+        public function withNetwork(bool $enabled): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Keeps this many bytes of the end of each stream. Less than 1024 is 1024.
+         */
+        public function withOutputCaps(int $stdoutBytes, int $stderrBytes): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Allows to write these existing directories, and no others. What is written goes to a layer, and into the
+         * directories with {@see \Altair\Sandbox\Data\ExecResult::apply()}. Only the driver `native` can do that.
+         *
+         * @throws \InvalidArgumentException if a path holds a NUL byte
+         */
+        public function withLayer(string ...$paths): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Allows to connect to these addresses, and no others, while the network is off: `host:port` or absolute paths
+         * of Unix sockets. Only the driver `native` can do that.
+         *
+         * @throws \InvalidArgumentException if an address is not UTF-8 or holds a NUL byte
+         */
+        public function withServices(string ...$addresses): ExecutionPolicy
+        {
+        }
+    }
+}
+
+namespace Altair\Sandbox\Contracts {
+
+    use Altair\Sandbox\Config\ExecutionPolicy;
+    use Altair\Sandbox\Data\ExecResult;
+
+    /**
+     * Runs commands under a policy.
+     */
+    interface CanExecuteCommand
+    {
+        /**
+         * The policy of every command.
+         */
+        public function policy(): ExecutionPolicy;
+
+        /**
+         * Runs a command and waits for its end.
+         *
+         * @param list<string> $argv the program and its arguments; no shell reads them
+         * @param string|null $stdin what it reads from standard input; null: nothing
+         * @param (callable('out'|'err', string): mixed)|null $onOutput called with each chunk of output as it comes,
+         *     also with what the caps drop
+         * @throws \InvalidArgumentException if command or policy are wrong
+         * @throws \RuntimeException if the command cannot be started
+         */
+        public function execute(array $argv, ?string $stdin = null, ?callable $onOutput = null): ExecResult;
+    }
+}
+
+namespace Altair\Sandbox\Data {
+
+    use Altair\Sandbox\Enums\TimeoutReason;
+
+    /**
+     * How a command ended.
+     */
+    final readonly class ExecResult
+    {
+        /** The last bytes of standard output. */
+        public string $stdout;
+
+        /** The last bytes of standard error. */
+        public string $stderr;
+
+        /** The program's own exit code, 128 + signal, or one of {@see ExitCodes}. */
+        public int $exitCode;
+
+        /** Seconds from start to end. */
+        public float $duration;
+
+        /** Whether a deadline ended the command. */
+        public bool $timedOut;
+
+        /** Whether standard output was longer. */
+        public bool $truncatedStdout;
+
+        /** Whether standard error was longer. */
+        public bool $truncatedStderr;
+
+        /** Which deadline ended the command; null if none did. */
+        public ?TimeoutReason $timeoutReason;
+
+        /**
+         * What was refused, as `diagnostics.blocked` of an {@see \Altair\Eval\EvalResult} has it; empty if the driver
+         * cannot tell.
+         *
+         * @var list<array<string, mixed>>
+         */
+        public array $blocked;
+
+        /**
+         * What the command wrote into its layer, as `diagnostics.file_changes` of an {@see \Altair\Eval\EvalResult} has
+         * it; null without a layer.
+         *
+         * @var array<string, mixed>|null
+         */
+        public ?array $fileChanges;
+
+        /**
+         * A result that no command has: without a layer.
+         *
+         * @param float $duration seconds
+         * @param list<array<string, mixed>> $blocked
+         */
+        public function __construct(
+            string $stdout,
+            string $stderr,
+            int $exitCode,
+            float $duration,
+            bool $timedOut = false,
+            bool $truncatedStdout = false,
+            bool $truncatedStderr = false,
+            ?TimeoutReason $timeoutReason = null,
+            array $blocked = [],
+        ) {
+        }
+
+        /** The last bytes of standard output. */
+        public function stdout(): string
+        {
+        }
+
+        /** The last bytes of standard error. */
+        public function stderr(): string
+        {
+        }
+
+        /** The program's own exit code, 128 + signal, or one of {@see ExitCodes}. */
+        public function exitCode(): int
+        {
+        }
+
+        /** Seconds from start to end. */
+        public function duration(): float
+        {
+        }
+
+        /** Whether a deadline ended the command. */
+        public function timedOut(): bool
+        {
+        }
+
+        /** Whether standard output was longer. */
+        public function truncatedStdout(): bool
+        {
+        }
+
+        /** Whether standard error was longer. */
+        public function truncatedStderr(): bool
+        {
+        }
+
+        /** Which deadline ended the command; null if none did. */
+        public function timeoutReason(): ?TimeoutReason
+        {
+        }
+
+        /**
+         * What was refused; empty if the driver cannot tell.
+         *
+         * @return list<array<string, mixed>>
+         */
+        public function blocked(): array
+        {
+        }
+
+        /**
+         * What the command wrote into its layer; null without a layer.
+         *
+         * @return array<string, mixed>|null
+         */
+        public function fileChanges(): ?array
+        {
+        }
+
+        /**
+         * Whether the exit code is 0 and no deadline ended the command.
+         */
+        public function success(): bool
+        {
+        }
+
+        /**
+         * Standard output, then standard error, which begins on a line of its own.
+         */
+        public function combinedOutput(): string
+        {
+        }
+
+        /**
+         * The result as plain values.
+         *
+         * @return array{
+         *     stdout: string, stderr: string, exit_code: int, duration: float, timed_out: bool,
+         *     truncated_stdout: bool, truncated_stderr: bool, success: bool
+         * }
+         */
+        public function toArray(): array
+        {
+        }
+
+        /**
+         * Writes what is in the layer to where the command believed to write it: all of it or, if anything is in the
+         * way, nothing. Clones share the layer.
+         *
+         * @throws \LogicException without a layer, and once it was applied or discarded
+         * @throws \RuntimeException if it cannot be applied. The layer is as before
+         */
+        public function apply(): void
+        {
+        }
+
+        /**
+         * Throws away what is in the layer, as happens with the last clone of the result, too.
+         *
+         * @throws \LogicException without a layer, and once it was applied or discarded
+         */
+        public function discard(): void
+        {
+        }
+
+        /**
+         * The properties, for `serialize()`.
+         *
+         * @return array<string, mixed>
+         * @throws \Exception while there is a layer that was neither applied nor discarded
+         */
+        public function __serialize(): array
+        {
+        }
+    }
+
+    /**
+     * Exit codes with a meaning of their own.
+     */
+    final class ExitCodes
+    {
+        /** A deadline ended the command. */
+        public const TIMEOUT = 124;
+        /** There is no such command. */
+        public const COMMAND_NOT_FOUND = 127;
+
+        private function __construct()
+        {
+        }
+    }
+
+    /**
+     * A directory or file of the host's inside a container.
+     */
+    final readonly class Mount
+    {
+        /** Its path on the host. */
+        public string $host;
+
+        /** Its path in the container. */
+        public string $container;
+
+        /** Options, separated by commas: `ro`. */
+        public string $options;
+
+        public function __construct(string $host, string $container, string $options)
+        {
+        }
+
+        /** Its path on the host. */
+        public function host(): string
+        {
+        }
+
+        /** Its path in the container. */
+        public function container(): string
+        {
+        }
+
+        /** Options, separated by commas. */
+        public function options(): string
+        {
+        }
+
+        /**
+         * What `docker run --volume` takes: `host:container:options`.
+         */
+        public function toVolumeArg(): string
+        {
+        }
+    }
+}
+
+namespace Altair\Sandbox\Enums {
+
+    /**
+     * What enforces a policy.
+     */
+    enum SandboxDriver: string
+    {
+        /** Nothing but the deadlines, the environment, the caps on output, and a memory limit that was chosen. */
+        case Host = 'host';
+        /** `docker run`. */
+        case Docker = 'docker';
+        /** `podman run`. */
+        case Podman = 'podman';
+        /** `firejail`. */
+        case Firejail = 'firejail';
+        /** `bwrap`. */
+        case Bubblewrap = 'bubblewrap';
+        /** This extension, without another program. */
+        case Native = 'native';
+    }
+
+    /**
+     * Which deadline ended a command.
+     */
+    enum TimeoutReason: string
+    {
+        /** It ran too long. */
+        case WALL = 'wall';
+        /** It was silent too long. */
+        case IDLE = 'idle';
+    }
+}
+
+namespace Altair\Sandbox\Value {
+
+    /**
+     * A command: its program and its arguments. Immutable.
+     */
+    final readonly class Argv
+    {
+        /**
+         * The program, then its arguments.
+         *
+         * @var non-empty-list<string>
+         */
+        public array $arguments;
+
+        private function __construct()
+        {
+        }
+
+        /**
+         * The command of an array; its keys do not matter.
+         *
+         * @param non-empty-array<string> $argv
+         * @throws \InvalidArgumentException if it is empty, or holds anything but strings without NUL bytes
+         */
+        public static function of(array $argv): Argv
+        {
+        }
+
+        /**
+         * The same command with one more argument.
+         *
+         * @throws \InvalidArgumentException if it holds a NUL byte
+         */
+        public function with(string $argument): Argv
+        {
+        }
+
+        /**
+         * The program, then its arguments.
+         *
+         * @return non-empty-list<string>
+         */
+        public function toArray(): array
+        {
+        }
+    }
+
+    /**
+     * A command and what it reads.
+     */
+    final readonly class CommandSpec
+    {
+        /** The command. */
+        public Argv $argv;
+
+        /** What it reads from standard input; null: nothing. */
+        public ?string $stdin;
+
+        public function __construct(Argv $argv, ?string $stdin = null)
+        {
+        }
+
+        /** The command. */
+        public function argv(): Argv
+        {
+        }
+
+        /** What it reads from standard input; null: nothing. */
+        public function stdin(): ?string
+        {
+        }
+    }
+}
