@@ -89,6 +89,7 @@ test-ext: build
 test-php: build $(SHOP)
 	@scripts/setup.sh frameworks
 	@scripts/setup.sh databases
+	@scripts/setup.sh drivers
 	$(WITH_EXTENSION) $(PHPUNIT)
 
 test-mcp: build $(SHOP)

@@ -8,6 +8,7 @@
 #   scripts/setup.sh frameworks   that, and the PHP frameworks of which some tests make applications
 #   scripts/setup.sh databases    that, and the database servers, with PHP's drivers, that some tests
 #                                 start for themselves; none of them runs as a service afterwards
+#   scripts/setup.sh drivers      that, and the programs that run commands under a policy; no service either
 set -eu
 
 root=$(cd -P -- "$(dirname -- "$0")/.." && pwd)
@@ -129,6 +130,14 @@ list_databases() {
     has_extension redis || echo "PHP's Redis driver: @-redis"
 }
 
+# Docker's is the engine, too; its image is made of BusyBox, which needs no library then.
+list_drivers() {
+    has bwrap || echo 'bubblewrap: bubblewrap'
+    has firejail || echo 'firejail: firejail'
+    { has docker && { has dockerd || first_exists /usr/sbin/dockerd; } && has busybox; } ||
+        echo 'Docker: docker.io busybox-static'
+}
+
 # Debian's names carry PHP's version; where a release has another, its unversioned names do.
 php_prefix() {
     if apt-cache show "php${php_series:-${tried_php%% *}}-cli" >/dev/null 2>&1; then
@@ -211,6 +220,30 @@ keep_from_clusters() {
     echo 'create_main_cluster = false' | $sudo tee "$no_cluster" >/dev/null
 }
 
+# Debian's Docker starts as it is installed and at every boot, unless the machine's policy forbids it:
+# as long as this script runs, it does. Then what was enabled, and was not there before, is disabled.
+keep_from_services() {
+    if ! has apt-get || ! find_sudo; then return 0; fi
+    services='' services_policy=/usr/sbin/policy-rc.d
+    for service in docker.service docker.socket containerd.service; do
+        [ -e "/lib/systemd/system/$service" ] || services="$services $service"
+    done
+    [ ! -e "$services_policy" ] || services_policy=''
+    trap forbid_services_no_longer EXIT
+    trap 'exit 1' HUP INT TERM
+    if [ -n "$services_policy" ]; then
+        printf '#!/bin/sh\nexit 101\n' | $sudo tee "$services_policy" >/dev/null
+        $sudo chmod 755 "$services_policy"
+    fi
+}
+
+forbid_services_no_longer() {
+    [ -z "$services_policy" ] || $sudo rm -f "$services_policy"
+    for service in $services; do
+        ! has systemctl || $sudo systemctl --quiet disable "$service" || :
+    done
+}
+
 check_rust() {
     needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml")
     has cargo || stop "cargo is missing. Please install Rust $needed or later, with rustup for one."
@@ -246,6 +279,8 @@ case $with in
     style) missing=$(list_style) ;;
     frameworks) missing=$(list_frameworks) ;;
     databases) missing=$(list_databases) ;;
+    drivers) missing=$(list_drivers) ;;
 esac
 case $missing in *'PostgreSQL: '*) keep_from_clusters ;; esac
+case $missing in *'Docker: '*) keep_from_services ;; esac
 [ -z "$missing" ] || install_optional "$missing"

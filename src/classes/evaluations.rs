@@ -40,7 +40,7 @@ struct State {
     begun: bool,
     exhausted: bool,
     /// Made with the first run, since the threads belong to the process that starts them.
-    crew: Option<(Crew, Turns)>,
+    crew: Option<(Crew<Evaluation>, Turns)>,
     /// The keys of runs that were started and have not completed, by number.
     running: HashMap<usize, Zval>,
     started: usize,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -37,19 +37,74 @@ pub fn lost() -> EvalError {
 }
 
 /// An event of a run.
-pub enum Event {
+pub enum Event<D> {
     /// A piece of output.
     Output(Stream, Vec<u8>),
     /// The end.
-    Done(Box<Result<EvalResult, EvalError>>),
+    Done(Box<D>),
+}
+
+/// Work of a thread.
+pub trait Job: Send + 'static {
+    /// What it gives.
+    type Done: Send + 'static;
+    /// When it has to be over.
+    fn deadline(&self) -> Instant;
+    /// Does it.
+    fn run(self, observer: &mut dyn Observer) -> Self::Done;
+    /// What it gives if it broke off.
+    fn broken_off() -> Self::Done;
+}
+
+impl Job for Evaluation {
+    type Done = Result<EvalResult, EvalError>;
+
+    fn deadline(&self) -> Instant {
+        Self::deadline(self)
+    }
+
+    fn run(self, observer: &mut dyn Observer) -> Self::Done {
+        Self::run(self, observer)
+    }
+
+    fn broken_off() -> Self::Done {
+        Err(EvalError::Launch("The evaluation broke off.".into()))
+    }
+}
+
+/// What a host waits on besides events, and what it does when it is ready.
+pub trait Aside {
+    /// The descriptor, and for what it waits.
+    fn interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)>;
+    /// Called when it may be ready.
+    ///
+    /// # Errors
+    ///
+    /// Why the call must end.
+    fn serve(&mut self) -> Result<(), Wants>;
+    /// Called after every wait.
+    fn look(&mut self) {}
+}
+
+/// Nothing.
+pub struct NothingAside;
+
+impl Aside for NothingAside {
+    fn interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+        None
+    }
+
+    fn serve(&mut self) -> Result<(), Wants> {
+        Ok(())
+    }
 }
 
 /// Threads that take runs from one queue. Dropping it ends the runs and waits for them.
-pub struct Crew {
-    shared: Arc<Shared>,
-    events: Receiver<(usize, Event)>,
+pub struct Crew<J: Job> {
+    shared: Arc<Shared<J>>,
+    events: Receiver<(usize, Event<J::Done>)>,
     /// For threads that are started later.
-    sender: Sender<(usize, Event)>,
+    sender: Sender<(usize, Event<J::Done>)>,
     /// A pipe with a byte for each waiting event.
     bell: OwnedFd,
     threads: Vec<JoinHandle<()>>,
@@ -59,8 +114,8 @@ pub struct Crew {
     owner: u32,
 }
 
-struct Shared {
-    queue: Mutex<Queue>,
+struct Shared<J> {
+    queue: Mutex<Queue<J>>,
     /// Signals that the queue has a run, or is closed.
     called: Condvar,
     cancelled: AtomicBool,
@@ -70,10 +125,9 @@ struct Shared {
     ringer: OwnedFd,
 }
 
-#[derive(Default)]
-struct Queue {
+struct Queue<J> {
     /// Each with its number.
-    runs: VecDeque<(usize, Evaluation)>,
+    runs: VecDeque<(usize, J)>,
     /// The number of idle threads.
     idle: usize,
     is_over: bool,
@@ -83,9 +137,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared {
+impl<J> Default for Queue<J> {
+    fn default() -> Self {
+        Self {
+            runs: VecDeque::new(),
+            idle: 0,
+            is_over: false,
+        }
+    }
+}
+
+impl<J: Job> Shared<J> {
     /// Waits for the next run. `None` if the queue is closed.
-    fn next(&self) -> Option<(usize, Evaluation)> {
+    fn next(&self) -> Option<(usize, J)> {
         let mut queue = lock(&self.queue);
         loop {
             if queue.is_over {
@@ -125,29 +189,29 @@ impl Shared {
 }
 
 /// Sends the events of a run to the host.
-struct Teller {
+struct Teller<J: Job> {
     number: usize,
-    events: Sender<(usize, Event)>,
-    shared: Arc<Shared>,
+    events: Sender<(usize, Event<J::Done>)>,
+    shared: Arc<Shared<J>>,
     tells_output: bool,
     deadline: Instant,
 }
 
-impl Teller {
-    fn tell(&self, event: Event) {
+impl<J: Job> Teller<J> {
+    fn tell(&self, event: Event<J::Done>) {
         if self.events.send((self.number, event)).is_ok() {
             let _ = write(&self.shared.ringer, &[0]);
         }
     }
 
-    fn run(mut self, prepared: Evaluation) {
+    fn run(mut self, prepared: J) {
         let result = catch_unwind(AssertUnwindSafe(|| prepared.run(&mut self)));
-        let broken = |_| Err(EvalError::Launch("The evaluation broke off.".into()));
+        let broken = |_| J::broken_off();
         self.tell(Event::Done(Box::new(result.unwrap_or_else(broken))));
     }
 }
 
-impl Observer for Teller {
+impl<J: Job> Observer for Teller<J> {
     fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
         if self.tells_output && self.shared.wait_for_room(self.deadline) {
             *lock(&self.shared.backlog) += chunk.len();
@@ -169,7 +233,7 @@ impl Observer for Teller {
     }
 }
 
-impl Crew {
+impl<J: Job> Crew<J> {
     /// At most `threads_max` threads, each started when it is needed.
     ///
     /// # Errors
@@ -206,7 +270,7 @@ impl Crew {
     /// # Errors
     ///
     /// If no thread could be started at all.
-    pub fn start(&mut self, number: usize, prepared: Evaluation) -> io::Result<()> {
+    pub fn start(&mut self, number: usize, prepared: J) -> io::Result<()> {
         if !self.is_own() {
             return Ok(()); // `next` reports it
         }
@@ -246,7 +310,15 @@ impl Crew {
 
     /// Waits for the next event of any run, and handles the host's pending interrupts meanwhile.
     /// `None` in a fork of the process that started the runs; host code may have forked.
-    pub fn next(&mut self) -> Result<Option<(usize, Event)>, Wants> {
+    pub fn next(&mut self) -> Result<Option<(usize, Event<J::Done>)>, Wants> {
+        self.next_beside(&mut NothingAside)
+    }
+
+    /// The same, and serves something else meanwhile.
+    pub fn next_beside(
+        &mut self,
+        aside: &mut dyn Aside,
+    ) -> Result<Option<(usize, Event<J::Done>)>, Wants> {
         while self.is_own() {
             if let Ok((number, event)) = self.events.try_recv() {
                 if let Event::Output(_, chunk) = &event {
@@ -254,10 +326,20 @@ impl Crew {
                 }
                 return Ok(Some((number, event)));
             }
-            let mut bell = [PollFd::new(self.bell.as_fd(), PollFlags::POLLIN)];
-            if poll(&mut bell, PollTimeout::from(LOOK_AFTER_MS)).is_ok_and(|rung| rung > 0) {
+            let mut fds = vec![PollFd::new(self.bell.as_fd(), PollFlags::POLLIN)];
+            if let Some((descriptor, events)) = aside.interest() {
+                fds.push(PollFd::new(descriptor, events));
+            }
+            let _ = poll(&mut fds, PollTimeout::from(LOOK_AFTER_MS));
+            let is_ready = |index: usize| fds.get(index).and_then(PollFd::any) == Some(true);
+            let (rung, ready) = (is_ready(0), is_ready(1));
+            if rung {
                 // Reads the bytes of several events together; the loop finds them all.
                 let _ = read(&self.bell, &mut [0; 64]);
+            }
+            aside.look();
+            if ready {
+                aside.serve()?;
             }
             host::interrupts()?;
         }
@@ -293,7 +375,7 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl<J: Job> Drop for Crew<J> {
     fn drop(&mut self) {
         self.end();
     }

@@ -137,6 +137,8 @@ pub struct Class {
     builder: ClassBuilder,
     held: Option<Held>,
     properties: Vec<Property>,
+    /// Methods, in lower case, whose first parameter is an object or a string.
+    or_string: Vec<&'static str>,
 }
 
 /// What is called when an object is freed, with its handle, and when it is cloned, with that of the
@@ -158,6 +160,7 @@ impl Class {
             builder,
             held: None,
             properties: Vec::new(),
+            or_string: Vec::new(),
         }
     }
 
@@ -171,6 +174,12 @@ impl Class {
     pub fn readonly(name: &str) -> Self {
         let flags = ClassFlags::Final | ClassFlags::NoDynamicProperties | ClassFlags::ReadonlyClass;
         Self::of(ClassBuilder::new(name).flags(flags))
+    }
+
+    /// Implements an interface.
+    pub fn implements(mut self, interface: ClassEntryInfo) -> Self {
+        self.builder = self.builder.implements(interface);
+        self
     }
 
     /// Forbids `serialize`.
@@ -280,6 +289,18 @@ impl Class {
         self.add(name, handler, params, Some(returns), MethodFlags::Public)
     }
 
+    /// A public method whose first parameter is an object of a class or a string.
+    pub fn method_or_string(
+        mut self,
+        name: &'static str,
+        handler: Handler,
+        param: Param,
+        returns: Type,
+    ) -> Self {
+        self.or_string.push(name);
+        self.method(name, handler, vec![param], returns)
+    }
+
     /// A public static method.
     pub fn static_method(
         self,
@@ -370,6 +391,10 @@ impl Class {
                     is_private,
                 );
             }
+        }
+        for method in self.or_string {
+            // SAFETY: as above; nothing has called the method yet.
+            unsafe { ffi::altair_or_string(ce, method.as_ptr().cast(), method.len()) };
         }
         if let Some(Held { freed, cloned }) = self.held {
             // SAFETY: as above.

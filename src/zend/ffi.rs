@@ -187,6 +187,7 @@ unsafe extern "C" {
         class_name: *const c_char,
         is_private: bool,
     );
+    pub fn altair_or_string(class: *mut ClassEntry, method: *const c_char, len: usize);
     pub fn altair_register_enum(name: *const c_char) -> *mut ClassEntry;
     pub fn altair_add_case(ce: *mut ClassEntry, name: *const c_char, value: *const c_char);
     pub fn altair_case_named(ce: *mut ClassEntry, name: *const c_char) -> *mut zend_object;
@@ -310,6 +311,10 @@ unsafe extern "C" {
     pub fn altair_extra_named(call: *mut zend_execute_data) -> *mut zend_array;
     pub fn altair_called_name(call: *mut zend_execute_data) -> *const zend_string;
     pub fn altair_parse_callable(number: u32, value: *mut zval) -> bool;
+    pub fn altair_stream_of(value: *mut zval) -> *mut c_void;
+    pub fn altair_stream_descriptor(stream: *mut c_void) -> c_int;
+    pub fn altair_stream_read(stream: *mut c_void, to: *mut c_char, most: usize) -> isize;
+    pub fn altair_stream_is_over(stream: *mut c_void) -> bool;
     pub fn altair_interrupts() -> bool;
     pub fn altair_call(
         callable: *mut zval,

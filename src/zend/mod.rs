@@ -25,6 +25,7 @@ pub mod queries;
 pub mod refusals;
 pub mod snippet;
 pub mod startup;
+pub mod streams;
 pub mod tables;
 
 use std::cell::Cell;

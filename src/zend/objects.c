@@ -23,6 +23,14 @@ void altair_declare_readonly(
 	zend_string_release(key);
 }
 
+void altair_or_string(zend_class_entry *ce, const char *method, size_t len)
+{
+	zend_function *function = zend_hash_str_find_ptr(&ce->function_table, method, len);
+	if (function != NULL && function->common.num_args > 0) {
+		ZEND_TYPE_FULL_MASK(function->common.arg_info[0].type) |= MAY_BE_STRING;
+	}
+}
+
 zend_class_entry *altair_register_enum(const char *name)
 {
 	zend_class_entry *ce = zend_register_internal_enum(name, IS_STRING, NULL);

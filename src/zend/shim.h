@@ -25,6 +25,16 @@ typedef struct {
  * what a signal has found where the engine keeps the current instruction; NULL outside of a signal. */
 size_t altair_frames(altair_place *place, altair_frame *frames, size_t max, const void *in_register);
 
+/* ---- streams ---- */
+
+/* The stream of a resource; NULL where it is none, or closed. */
+void *altair_stream_of(zval *value);
+/* The descriptor on which its next bytes come; -1 where it has to be read to know. */
+int altair_stream_descriptor(void *stream);
+/* Reads once; 0 or less where there is nothing. */
+ssize_t altair_stream_read(void *stream, char *to, size_t most);
+bool altair_stream_is_over(void *stream);
+
 /* ---- the engine's tables, for hints: reads only; runs no code, loads no class, allocates nothing ---- */
 
 typedef void (*altair_name)(void *context, const char *name, size_t len, const void *item);
@@ -75,6 +85,9 @@ void altair_on_warning(altair_warned_hook hook);
  * of whose mask only MAY_BE_NULL counts. */
 void altair_declare_readonly(
 	zend_class_entry *ce, const char *name, size_t len, uint32_t mask, const char *class_name, bool is_private);
+/* Makes the first parameter of a method, which is an object of a class, also a string: builders of
+ * arguments have no types that are both. */
+void altair_or_string(zend_class_entry *ce, const char *method, size_t len);
 /* Registers an enum of strings, and adds a case to it. */
 zend_class_entry *altair_register_enum(const char *name);
 void altair_add_case(zend_class_entry *ce, const char *name, const char *value);

@@ -1,5 +1,7 @@
 //! `Altair\Sandbox\Contracts\CanExecuteCommand`.
 
+use ext_php_rs::zend::ClassEntry;
+
 use super::{exec_result, execution_policy};
 use crate::zend::class::{Class, Param, Slot, Type};
 
@@ -7,6 +9,11 @@ use crate::zend::class::{Class, Param, Slot, Type};
 pub const NAME: &str = "Altair\\Sandbox\\Contracts\\CanExecuteCommand";
 
 static INTERFACE: Slot = Slot::new();
+
+/// The interface, for those that implement it.
+pub fn interface() -> &'static ClassEntry {
+    INTERFACE.get()
+}
 
 /// Registers the interface.
 pub fn register() {

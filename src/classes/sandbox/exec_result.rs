@@ -145,7 +145,6 @@ pub struct Details {
 }
 
 /// The outcome as an object of the class.
-#[expect(dead_code, reason = "drivers return it")]
 pub fn write(outcome: &Outcome, details: Details) -> Result<Zval, Bailout> {
     let values = [
         json::string(&outcome.stdout)?,

@@ -126,7 +126,6 @@ pub fn register() {
 }
 
 /// The class's entry.
-#[expect(dead_code, reason = "drivers take a policy as a parameter")]
 pub fn class() -> &'static ClassEntry {
     CLASS.get()
 }

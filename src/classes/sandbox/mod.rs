@@ -2,8 +2,11 @@
 
 mod arrays;
 mod can_execute_command;
+mod drivers;
 mod exec_result;
+mod execution;
 mod execution_policy;
+mod factory;
 mod layers;
 mod sandbox_driver;
 mod timeout_reason;
@@ -22,13 +25,18 @@ pub fn register() {
     exec_result::register();
     can_execute_command::register();
     values::register();
+    drivers::register();
+    factory::register();
 }
 
 /// Throws the error of a command that was not run.
 fn throw(error: &CommandError) {
     let class = match error {
         CommandError::Invalid(_) => invalid_argument_exception(),
-        CommandError::Start(_) => runtime_exception(),
+        CommandError::Interrupted if crate::zend::host::has_exception() => return,
+        CommandError::Start(_) | CommandError::Interrupted | CommandError::Apply(_) => {
+            runtime_exception()
+        }
     };
     // A message cannot hold a NUL byte, and may show what a caller gave.
     let message = error.to_string().replace('\0', "\\0");

@@ -22,7 +22,6 @@ pub fn register() {
 }
 
 /// The driver that a case is; `None` if the object is no case of this enum.
-#[expect(dead_code, reason = "`Sandbox::using()` takes a case")]
 pub fn read(case: &ZendObject) -> Option<Driver> {
     let is_case = std::ptr::eq(case.ce, ENUM.get());
     let name = is_case.then(|| std::str::from_utf8(enum_value(case)).ok())??;
