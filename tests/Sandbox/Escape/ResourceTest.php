@@ -25,7 +25,7 @@ final class ResourceTest extends CommandEscapeTestCase
         foreach (Caller::everyone() as $name => [$caller]) {
             yield "$name: processes" => [$caller, 'multiply', 700];
             yield "$name: threads" => [$caller, 'threads', 700];
-            yield "$name: processes whose parents end" => [$caller, 'shuffle', 1000];
+            yield "$name: processes whose parents end" => [$caller, 'shuffle', 400];
         }
     }
 

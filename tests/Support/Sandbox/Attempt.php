@@ -32,14 +32,14 @@ final class Attempt
      * @param list<string> $attack its name and arguments
      * @param list<string>|null $options of `altair run`; null: nothing holds the attack
      * @param mixed $input a descriptor for its standard input, as proc_open() takes it
-     * @param list<string> $before commands that start it
+     * @param list<string> $elsewhere the command that starts it elsewhere, as whoever that says
      */
     public function __construct(
         private readonly Ground $ground,
         array $attack,
         ?array $options = [],
         mixed $input = ['pipe', 'r'],
-        array $before = [],
+        array $elsewhere = [],
     ) {
         $tools = Tools::shared();
         $setting = $ground->caller->setting();
@@ -49,11 +49,14 @@ final class Attempt
             $read = ["--read=$tools->directory"];
             $command = [$tools->altair(), 'run', ...$read, ...$options, '--', ...$command];
         }
-        $command = [...$before, ...$command];
         $this->errors = tmpfile() ?: throw new RuntimeException('No temporary file.');
         $process = proc_open(
-            // What holds nothing is made as whom the command would run.
-            $confined ? $setting->hostCommand($command) : $setting->command($command),
+            match (true) {
+                $elsewhere !== [] => [...$elsewhere, ...$command],
+                $confined => $setting->hostCommand($command),
+                // As whom the command would run.
+                default => $setting->command($command),
+            },
             [$input, ['pipe', 'w'], $this->errors],
             $this->pipes,
             $ground->place,

@@ -8,7 +8,7 @@ use Closure;
 use PHPUnit\Framework\TestCase;
 
 /**
- * Attacks by commands. Each is made where nothing holds it, and must succeed there, or it would show nothing; and behind
+ * Attacks by commands. Each is made where nothing holds it, where it must succeed, or it would show nothing; and behind
  * the driver `native`, for everyone who may start commands. What it has done is looked at from outside.
  */
 abstract class CommandEscapeTestCase extends TestCase
@@ -19,6 +19,16 @@ abstract class CommandEscapeTestCase extends TestCase
     public static function everyone(): iterable
     {
         return Caller::everyone();
+    }
+
+    /**
+     * The command that starts an attack elsewhere than on this machine.
+     *
+     * @return list<string>
+     */
+    protected static function elsewhere(Ground $ground): array
+    {
+        return [];
     }
 
     /**
@@ -38,7 +48,8 @@ abstract class CommandEscapeTestCase extends TestCase
     ): void {
         foreach ([null, $options] as $held) {
             $ground = new Ground($caller);
-            $attempt = new Attempt($ground, $attack($ground), $held, $input ? $input($ground) : ['pipe', 'r']);
+            $stdin = $input ? $input($ground) : ['pipe', 'r'];
+            $attempt = new Attempt($ground, $attack($ground), $held, $stdin, static::elsewhere($ground));
             $output = $attempt->end();
             $done = [...$ground->harm($output), ...($harm ? $harm($ground, $output) : [])];
             $held === null
@@ -62,8 +73,11 @@ abstract class CommandEscapeTestCase extends TestCase
     ): void {
         foreach ([null, $options] as $held) {
             $ground = new Ground($caller);
-            $attempt = new Attempt($ground, $attack($ground), $held);
+            $attempt = new Attempt($ground, $attack($ground), $held, elsewhere: static::elsewhere($ground));
             $done = $harm($ground, $attempt->awaitReady());
+            if ($held === null) {
+                $ground->endAttack();
+            }
             $attempt->end();
             $held === null
                 ? self::assertNotSame([], $done, "It does no harm even if nothing holds it.\n{$attempt->story()}")

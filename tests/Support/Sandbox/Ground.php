@@ -58,9 +58,7 @@ final class Ground
 
     public function __destruct()
     {
-        foreach ($this->processes() as $pid) {
-            posix_kill($pid, SIGKILL);
-        }
+        $this->endAttack();
         if ($this->holder !== null) {
             proc_terminate($this->holder, SIGKILL);
             proc_close($this->holder);
@@ -114,6 +112,14 @@ final class Ground
         }
 
         return $found;
+    }
+
+    /** Ends what nothing has ended. */
+    public function endAttack(): void
+    {
+        foreach ($this->processes() as $pid) {
+            posix_kill($pid, SIGKILL);
+        }
     }
 
     /** The processes and threads of the attack. */
