@@ -358,6 +358,7 @@ impl Native<'_> {
             }),
             covered: secrets
                 .into_iter()
+                .chain(self.is_root().then(facts_for_root).into_iter().flatten())
                 .map(|path| (path, Vec::new()))
                 .chain(files)
                 .collect(),
@@ -409,6 +410,16 @@ fn collect_secrets(directory: &Path, found: &mut Vec<PathBuf>) {
             collect_secrets(&entry.path(), found);
         }
     }
+}
+
+/// Files of `/proc` that only root may read: facts about the machine's memory and its processes.
+fn facts_for_root() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let only_roots = entries.filter(|entry| {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        is_file && entry.metadata().is_ok_and(|of| of.mode() & 0o004 == 0)
+    });
+    only_roots.map(|entry| entry.path()).collect()
 }
 
 fn has_below(directory: &Path, secrets: &[PathBuf]) -> bool {

@@ -190,7 +190,8 @@ impl Compiler<'_> {
             When::MetadataAnd(_) if !self.policy.metadata => Resolved::Never,
             // The listener permits what matches, and refuses the rest.
             When::Counted(_) if self.counts() => Resolved::Never,
-            When::NetworkOr(_) if self.policy.network => Resolved::Always,
+            // Where the host connects sockets, it closes its copies (`SO_LINGER`).
+            When::NetworkOr(_) if self.policy.network && !self.policy.local => Resolved::Always,
             When::Signals => switch(self.command().signals),
             When::BySignals { with, without } => {
                 Resolved::If(compiled(match self.command().signals {

@@ -74,11 +74,11 @@ fn build(prepared: &PreparedView, lifeline: RawFd, has_input: bool) -> Result<()
     for entry in &prepared.entries {
         release(entry).map_err(root)?;
     }
-    for covered in &prepared.covered {
-        cover(covered).map_err(root)?;
-    }
     if prepared.processes {
         mount_processes(prepared.user_namespace.is_some()).map_err(root)?;
+    }
+    for covered in &prepared.covered {
+        cover(covered).map_err(root)?;
     }
     let step = prepared.mounts.step();
     make_directory(libc::AT_FDCWD, relative(BACKSTAGE), DIRECTORY_MODE).map_err(root)?;
