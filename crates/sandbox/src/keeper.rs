@@ -25,7 +25,7 @@ use crate::launch::{PreparedLaunch, Role};
 use crate::memory_pressure::{Pressure, is_memory_short};
 use crate::process::{Descriptors, LOWEST_SOURCE, REPORT};
 use crate::template::ForkEnded;
-use crate::{Spaces, limits, own_memory, raw_descriptors, spawn, system_calls, view};
+use crate::{Spaces, limits, raw_descriptors, spawn, system_calls, view};
 
 /// What the keeper needs, all made by the host.
 pub(crate) struct Plan<'a> {
@@ -55,11 +55,7 @@ pub(crate) fn keep(plan: &Plan<'_>) -> ! {
         system_calls::exit_now(NOT_STARTED);
     }
     match set_up(plan) {
-        Ok(keeper) => {
-            // From here on, nothing of the plan is used.
-            own_memory::release_heaps();
-            keeper.run()
-        }
+        Ok(keeper) => keeper.run(),
         Err(failure) => {
             tell(Err(failure));
             sweep(None);

@@ -64,7 +64,6 @@ mod launch;
 mod limits;
 mod memory_pressure;
 mod output;
-mod own_memory;
 mod place;
 mod policy;
 mod privileges;
