@@ -112,7 +112,8 @@ impl Layer {
     /// meanwhile, what was there is in directories named `.altair-apply-…`.
     ///
     /// # Errors
-    /// If it cannot be applied as a whole, nothing of it is: see [`ApplyError`].
+    /// If it cannot be applied as a whole, nothing of it is: see [`ApplyError`]. Restoring what
+    /// was there changes its status, so that another attempt with the same `since` may fail.
     pub fn apply(&self, since: Duration) -> Result<(), ApplyError> {
         let root = self.layers.root.path();
         let progress = Arc::new(Progress::default());
