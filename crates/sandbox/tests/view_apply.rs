@@ -200,6 +200,18 @@ fn what_the_process_closed_is_applied_as_well_before_and_after_it_was_looked_at(
 }
 
 #[test]
+fn the_project_itself_can_be_closed() {
+    as_each(|site| {
+        let left = site.run("echo x > x; trap \"chmod 0 '$PWD'\" EXIT");
+        left.apply().unwrap();
+        assert_eq!(site.app().metadata().unwrap().mode() & 0o7777, 0);
+        set_mode(&site.app(), 0o700);
+        assert_eq!(site.place.read("app/x"), "x\n");
+        site.has_nothing_left();
+    });
+}
+
+#[test]
 fn sockets_count_as_nothing() {
     as_each(|site| {
         if !std::path::Path::new("/usr/bin/perl").exists() {
@@ -261,8 +273,8 @@ fn access_control_lists_are_kept_and_only_those() {
         if nix::unistd::geteuid().as_raw() != 0 {
             return; // in a user namespace there is no user 1000
         }
-        set_attribute(&site.path("file"), ACCESS, &list(6, 6));
-        set_attribute(&site.app(), "system.posix_acl_default", &list(7, 7));
+        set_attribute(&site.path("file"), ACCESS, list(6, 6));
+        set_attribute(&site.app(), "system.posix_acl_default", list(7, 7));
         let before = attribute(&site.path("file"), ACCESS);
         assert!(before.is_some());
         site.run("echo more >> file; echo n > new; mkdir d; echo y > d/y")
