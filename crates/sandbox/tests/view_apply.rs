@@ -277,11 +277,11 @@ fn access_control_lists_are_kept_and_only_those() {
         set_attribute(&site.app(), "system.posix_acl_default", list(7, 7));
         let before = attribute(&site.path("file"), ACCESS);
         assert!(before.is_some());
-        site.run("echo more >> file; echo n > new; mkdir d; echo y > d/y")
+        site.run("echo more >> file; echo n > new; mkdir d; echo y > d/y; mkfifo d/p")
             .apply()
             .unwrap();
         assert_eq!(attribute(&site.path("file"), ACCESS), before);
-        for name in ["new", "d", "d/y"] {
+        for name in ["new", "d", "d/y", "d/p"] {
             // The process saw none.
             assert_eq!(attribute(&site.path(name), ACCESS), None, "{name}");
         }

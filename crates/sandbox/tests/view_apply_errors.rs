@@ -397,3 +397,22 @@ fn another_users_file_is_written_in_place() {
         site.has_nothing_left();
     }
 }
+
+#[test]
+fn modes_and_times_are_undone_too() {
+    for site in sites() {
+        site.outside("mkdir aa zz; echo x > one; echo y > two");
+        let left = site.run("chmod 600 one two; chmod 700 aa zz; touch -d 2001-01-01 one zz");
+        let before = site.state();
+        for stops in ["two", "aa"] {
+            let path = site.path(stops);
+            set_immutable(&path, "+");
+            let guard = Undone(|| set_immutable(&path, "-"));
+            let since = common::apply::now(&site.place.path(""));
+            let result = left.layer.apply(since);
+            drop(guard);
+            is_not_applied(&result, &path);
+            assert_eq!(site.state(), before);
+        }
+    }
+}
