@@ -96,7 +96,10 @@ impl WorkDir {
 
 impl Drop for WorkDir {
     fn drop(&mut self) {
-        altair_sandbox::remove_directory(&self.path, self.owner);
+        // Most commands leave it empty, and this removes no other directory.
+        if std::fs::remove_dir(&self.path).is_err() {
+            altair_sandbox::remove_directory(&self.path, self.owner);
+        }
     }
 }
 

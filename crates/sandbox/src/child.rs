@@ -334,6 +334,7 @@ impl Child {
     pub(crate) fn await_start(&mut self, maps: Option<&IdMaps>) -> Option<Report> {
         let mut give_up = None;
         let until = Instant::now() + START_PATIENCE;
+        let is_mapped = maps.is_some_and(|maps| self.map_keeper(maps));
         loop {
             // The process's user can stop it or make it access a file system that does not answer.
             if Instant::now() >= until {
@@ -373,11 +374,9 @@ impl Child {
                         (true, Some(keeper)) => keeper,
                         _ => i32::from_ne_bytes([a, b, c, d]),
                     };
-                    let mapped = view::map_ids(process, maps);
-                    let errno = mapped
-                        .err()
-                        .map_or(0, |error| error.raw_os_error().unwrap_or(Errno::EIO as i32));
-                    raw_descriptors::send(lifeline.as_raw_fd(), &errno.to_ne_bytes());
+                    if !is_mapped {
+                        answer_maps(lifeline, view::map_ids(process, maps));
+                    }
                     continue;
                 }
                 Ok((1, Some(listener))) if bytes.first() == Some(&LISTENER) => {
@@ -402,6 +401,23 @@ impl Child {
                 return Some(Ok(0));
             }
         }
+    }
+
+    /// Maps the ids of a keeper in a user namespace of its own before it asks, so that it need not
+    /// wait. Returns false if it has to ask: the keeper of a host that has changed its user first
+    /// has to let its maps be written.
+    fn map_keeper(&self, maps: &IdMaps) -> bool {
+        let (Hold::Keeper { lifeline, .. }, true, Some(keeper)) =
+            (&self.hold, self.has_own_pids, self.keeper())
+        else {
+            return false;
+        };
+        let mapped = view::map_ids(keeper, maps);
+        let is_mapped = mapped.is_ok();
+        if is_mapped {
+            answer_maps(lifeline, mapped);
+        }
+        is_mapped
     }
 
     /// Continues a keeper that was stopped. A process of the same user can stop it if nothing
@@ -532,6 +548,14 @@ impl Child {
             }
         }
     }
+}
+
+/// Tells a process whether its ids are mapped.
+fn answer_maps(lifeline: &OwnedFd, mapped: std::io::Result<()>) {
+    let errno = mapped
+        .err()
+        .map_or(0, |error| error.raw_os_error().unwrap_or(Errno::EIO as i32));
+    raw_descriptors::send(lifeline.as_raw_fd(), &errno.to_ne_bytes());
 }
 
 /// How the process ended, as its keeper has said at last. `None` if the keeper was ended.
