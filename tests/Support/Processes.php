@@ -24,10 +24,27 @@ final class Processes
         return $found;
     }
 
+    /** Seconds that the keeper of a command may take to end; it is collected in the background. */
+    private const ENDING = 2.0;
+
     /**
      * @return list<string> `pid (name) state` of every child of this process, zombies included
      */
     public static function children(): array
+    {
+        $until = microtime(true) + self::ENDING;
+        do {
+            $children = self::childrenNow();
+            $ending = array_filter($children, static fn (string $child) => str_contains($child, '(altair-keeper)'));
+        } while ($ending !== [] && microtime(true) < $until);
+
+        return $children;
+    }
+
+    /**
+     * @return list<string>
+     */
+    private static function childrenNow(): array
     {
         $own = (string) getmypid();
         $found = [];
