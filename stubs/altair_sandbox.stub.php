@@ -684,8 +684,8 @@ namespace Altair\Sandbox\Drivers {
     use Altair\Sandbox\Data\ExecResult;
 
     /**
-     * Runs commands with bubblewrap: the host's files read-only but for the policy's writable paths, its own `/proc`,
-     * `/dev`, `/tmp` and `/run`, and no capabilities. The program is `$bubblewrapBin`, otherwise what `BWRAP_BIN` names,
+     * Runs commands with bubblewrap: the host's files read-only but for the policy's writable paths, its own
+     * `/proc`, `/dev`, `/tmp` and `/run`, and no capabilities. The program is `$bubblewrapBin`, otherwise what `BWRAP_BIN` names,
      * otherwise `bwrap` in `PATH`.
      */
     final readonly class BubblewrapSandbox implements CanExecuteCommand
