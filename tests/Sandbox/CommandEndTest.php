@@ -41,7 +41,7 @@ final class CommandEndTest extends SandboxTestCase
     }
 
     /**
-     * @dataProvider drivers
+     * @dataProvider localDrivers
      */
     public function testTheDeadlineEndsACommand(string $driver): void
     {
@@ -99,19 +99,8 @@ final class CommandEndTest extends SandboxTestCase
     }
 
     /**
-     * @dataProvider drivers
-     */
-    public function testACommandThatIgnoresThatIsKilled(string $driver): void
-    {
-        $result = $this->sh($driver, self::DEAF . 'echo ready; while :; do sleep 1000; done', $this->policy()->withTimeout(1));
-
-        self::assertSame("ready\n", $result->stdout());
-        self::assertSame(ExitCodes::TIMEOUT, $result->exitCode());
-        self::assertLessThan(20.0, $result->duration());
-        self::assertSame([], $this->commandProcesses());
-    }
-
-    /**
+     * All of it ignores the request to end.
+     *
      * @dataProvider drivers
      */
     public function testTheWholeTreeEndsAtTheDeadline(string $driver): void

@@ -174,7 +174,8 @@ final class CommandPathsTest extends SandboxTestCase
     }
 
     /**
-     * @dataProvider confiningLocalDrivers
+     * @testWith ["bubblewrap"]
+     *           ["firejail"]
      */
     public function testAReadablePathInsideAWritableOneStaysReadOnly(string $driver): void
     {
