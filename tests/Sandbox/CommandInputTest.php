@@ -172,9 +172,10 @@ final class CommandInputTest extends SandboxTestCase
     public function testAStreamThatThrowsEndsTheCommand(string $driver): void
     {
         GreetingStream::register();
+        $sandbox = $this->sandbox($driver);
 
-        $this->assertRefused(DomainException::class, 'no more of this', function () use ($driver): void {
-            $this->sh($driver, 'cat; exec sleep 1000', null, fopen('greeting://throws', 'r'));
+        $this->assertRefused(DomainException::class, 'no more of this', function () use ($sandbox): void {
+            $sandbox->execute($this->shell('cat; exec sleep 1000'), fopen('greeting://throws', 'r'));
         });
         self::assertSame([], $this->commandProcesses());
     }

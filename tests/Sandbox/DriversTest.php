@@ -271,9 +271,8 @@ final class DriversTest extends SandboxTestCase
         self::assertSame([], self::workDirectories($this->base->root), 'after a signal');
         $this->sandbox($driver)->execute(['altair-is-not-there']);
         self::assertSame([], self::workDirectories($this->base->root), 'after a command that is not there');
-        $thrown = self::thrownBy(fn () => $this->sh($driver, $fill . 'echo x; exec sleep 1000', null, null, static function (): never {
-            throw new LogicException('mine');
-        }));
+        $onOutput = static fn () => throw new LogicException('mine');
+        $thrown = self::thrownBy(fn () => $this->sh($driver, "$fill echo x; exec sleep 1000", null, null, $onOutput));
         self::assertInstanceOf(LogicException::class, $thrown);
         self::assertSame([], self::workDirectories($this->base->root), 'after an exception');
     }
@@ -284,7 +283,8 @@ final class DriversTest extends SandboxTestCase
     public function testItsRemovalFollowsNoSymlink(string $driver): void
     {
         $outside = new TemporaryApplication(['kept' => 'x', 'd/kept' => 'x']);
-        $script = "ln -s {$outside->root} link; ln -s {$outside->root}/d d; mkdir e; ln -s ../../of-the-host e/up; ls -A";
+        $script = "ln -s {$outside->root} link; ln -s {$outside->root}/d d; mkdir e; ln -s ../../of-the-host e/up;"
+            . 'ls -A';
         $this->base->write('of-the-host', 'kept');
 
         self::assertSame("d\ne\nlink\n", $this->printed($driver, $script));
@@ -307,11 +307,11 @@ final class DriversTest extends SandboxTestCase
     {
         $file = $this->base->write('file', '');
         foreach ([$file, $this->base->path('missing'), '', "$file/x"] as $base) {
-            $policy = ExecutionPolicy::in($base);
+            $sandbox = $this->sandbox($driver, ExecutionPolicy::in($base));
             $this->assertRefused(
                 InvalidArgumentException::class,
                 "Base directory is invalid or not writable: $base",
-                fn () => $this->sh($driver, 'true', $policy),
+                static fn () => $sandbox->execute(['true']),
             );
         }
     }
@@ -407,15 +407,14 @@ final class DriversTest extends SandboxTestCase
         $directory = $this->base->root;
         $plain = $this->base->write($program, 'not a program');
         foreach ([$named, [$driver . 'Bin' => $directory], [$driver . 'Bin' => $plain]] as $options) {
-            $thrown = $this->assertRefused(RuntimeException::class, "Failed to start $program", function () use ($driver, $options): void {
-                Sandbox::$driver($this->policy(), ...$options)->execute(['true']);
-            });
+            $thrown = self::thrownBy(fn () => Sandbox::$driver($this->policy(), ...$options)->execute(['true']));
+            self::assertInstanceOf(RuntimeException::class, $thrown);
             self::assertSame("Failed to start $program", $thrown->getMessage());
         }
         $this->setVariable($variable, '/nowhere/else');
-        $thrown = $this->assertRefused(RuntimeException::class, "Failed to start $program", function () use ($driver): void {
-            Sandbox::fromPolicy($this->policy())->using($driver)->execute(['true']);
-        });
+        $sandbox = Sandbox::fromPolicy($this->policy())->using($driver);
+        $thrown = self::thrownBy(static fn () => $sandbox->execute(['true']));
+        self::assertInstanceOf(RuntimeException::class, $thrown);
         self::assertSame("Failed to start $program", $thrown->getMessage());
     }
 
@@ -463,7 +462,8 @@ final class DriversTest extends SandboxTestCase
 
     public function testAContainersCommandIsNeverRootAndHasAReadOnlyRoot(): void
     {
-        $seen = $this->printed('docker', 'id -u; pwd; touch /x 2>&1 || echo refused; grep NoNewPrivs /proc/self/status');
+        $script = 'id -u; pwd; touch /x 2>&1 || echo refused; grep NoNewPrivs /proc/self/status';
+        $seen = $this->printed('docker', $script);
 
         self::assertStringStartsWith("65534\n/work\n", $seen);
         self::assertStringContainsString('refused', $seen);

@@ -23,9 +23,6 @@ abstract class SandboxTestCase extends EvaluationTestCase
     /** Seconds until the deadline of a command that is not to meet it. */
     protected const PATIENCE = 60;
 
-    /** Who an ordinary user is. Firejail runs only those whom the machine knows. */
-    protected const USER = 65534;
-
     protected TemporaryApplication $base;
 
     /** Is in the arguments or the environment of every process of a command. */
