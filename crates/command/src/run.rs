@@ -125,6 +125,15 @@ impl Command {
                 driver.name()
             ));
         }
+        let is_text = |text: &OsString| text.to_str().is_some();
+        let env = self.policy.env.iter();
+        if driver == Driver::Docker
+            && !(self.argv.iter().all(is_text)
+                && env.flat_map(|(name, value)| [name, value]).all(is_text))
+        {
+            // Its client would put other characters in their place (JSON).
+            return invalid("Docker can pass only UTF-8 on, in arguments and variables.");
+        }
         if self.policy.env.iter().any(|(name, value)| {
             name.is_empty()
                 || name.as_bytes().iter().any(|byte| b"=\0".contains(byte))
@@ -328,11 +337,11 @@ impl Command {
         let started = Instant::now();
         let env = self.own_environment();
         let cwd = work_dir::base_directory(&self.policy.base_dir)?;
-        let not_found = |why: &str| {
+        let refused = |code: i32, why: &str| {
             let why = format!("Failed to start host process: {why}");
-            let code = exit_codes::COMMAND_NOT_FOUND;
             Started::Not(Box::new(Outcome::not_started(code, why, started.elapsed())))
         };
+        let not_found = |why: &str| refused(exit_codes::COMMAND_NOT_FOUND, why);
         let Some((name, args)) = self.argv.split_first() else {
             return Ok(not_found("the command is empty"));
         };
@@ -364,6 +373,9 @@ impl Command {
         };
         match launch.spawn() {
             Ok(child) => Ok(Running::of(child, input, started)),
+            Err(error @ (SpawnError::NotExecutable { .. } | SpawnError::NotAProgram { .. })) => {
+                Ok(refused(exit_codes::NOT_EXECUTABLE, &error.to_string()))
+            }
             Err(error) => Ok(not_found(&error.to_string())),
         }
     }
