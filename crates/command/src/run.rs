@@ -490,7 +490,7 @@ impl Command {
         let mut work_dirs = Vec::new();
         let workplace = if is_own {
             let dir = WorkDir::create_for(&policy.base_dir, user)?;
-            let place = find_place(dir.path())?;
+            let place = dir.place().clone();
             let at = work_dir::native_at(dir.path(), &[&readable, &writable, &layered]);
             work_dirs.push(dir);
             let cwd = at.clone();
@@ -504,7 +504,7 @@ impl Command {
             // It is shown already, by its entries; nothing is mounted over it.
             let dir = WorkDir::create_for(&std::env::temp_dir(), user)?;
             let workplace = Workplace {
-                place: find_place(dir.path())?,
+                place: dir.place().clone(),
                 at: dir.path().to_owned(),
                 cwd: "/".into(),
                 is_own,
@@ -576,9 +576,9 @@ impl Command {
                     let needs_layer = !native.layered.is_empty();
                     (level, why) = native::step_down(&level, &error, needs_layer, || {
                         let dir = WorkDir::create_for(&policy.base_dir, user)?;
-                        let place = find_place(dir.path());
+                        let place = dir.place().clone();
                         work_dirs.push(dir);
-                        place
+                        Ok(place)
                     })?;
                     continue;
                 }

@@ -268,7 +268,8 @@ impl Child {
             Role::Template => Listener::of_template(socket, connector, self.pid()),
             Role::Program => Listener::new(socket, connector),
             Role::Command => {
-                Listener::of_command(socket, connector, self.keeper(), self.kept.processes)
+                let (keeper, most) = (self.keeper(), self.kept.processes);
+                Listener::of_command(socket, connector, keeper, self.pid(), most)
             }
         }
     }

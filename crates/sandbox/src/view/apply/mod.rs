@@ -54,6 +54,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(super) use calls::{Over, rename};
 pub use error::ApplyError;
 
 use super::changes::Layer;
