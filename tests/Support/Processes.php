@@ -36,9 +36,17 @@ final class Processes
         do {
             $children = self::childrenNow();
             $ending = array_filter($children, static fn (string $child) => str_contains($child, '(altair-keeper)'));
-        } while ($ending !== [] && microtime(true) < $until);
+        } while (($ending !== [] || self::collects()) && microtime(true) < $until);
 
         return $children;
+    }
+
+    /** Whether a thread of this process collects a keeper. */
+    private static function collects(): bool
+    {
+        $names = array_map(static fn (string $file) => @file_get_contents($file), glob('/proc/self/task/*/comm') ?: []);
+
+        return in_array("altair-collect\n", $names, true);
     }
 
     /**
