@@ -685,7 +685,8 @@ namespace Altair\Sandbox\Drivers {
 
     /**
      * Runs commands with bubblewrap: the host's files read-only but for the policy's writable paths, its own
-     * `/proc`, `/dev`, `/tmp` and `/run`, and no capabilities. The program is `$bubblewrapBin`, otherwise what `BWRAP_BIN` names,
+     * `/proc`, `/dev`, `/tmp` and `/run`, and no capabilities. The program is `$bubblewrapBin`, otherwise what
+     * `BWRAP_BIN` names,
      * otherwise `bwrap` in `PATH`.
      */
     final readonly class BubblewrapSandbox implements CanExecuteCommand
@@ -855,7 +856,8 @@ namespace Altair\Sandbox\Drivers {
     }
 
     /**
-     * Runs commands without another program: in a private root and namespaces of their own, behind Landlock and a filter
+     * Runs commands without another program: in a private root and namespaces of their own, behind Landlock and a
+     * filter
      * of system calls. The only driver with layers and services. What the kernel does not support is in
      * {@see ExecResult::blocked()}.
      *
