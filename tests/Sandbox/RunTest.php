@@ -163,7 +163,7 @@ final class RunTest extends EvaluationTestCase
             self::assertNotFalse($servers[$index]);
         }
         [$declared, $other] = array_map(static fn ($server) => stream_socket_get_name($server, false), $servers);
-        $code = 'foreach (array_slice($argv, 1) as $to) { echo @stream_socket_client("tcp://$to") ? "yes" : "no", "\n"; }';
+        $code = 'foreach (array_slice($argv, 1) as $to) { echo @fsockopen("tcp://$to") ? "yes" : "no", "\n"; }';
         $try = ['--', PHP_BINARY, '-n', '-r', $code, $declared, $other];
 
         self::assertSame("yes\nno\n", $this->altairRun(["--service=$declared", ...$try])->output);
@@ -176,7 +176,8 @@ final class RunTest extends EvaluationTestCase
     {
         $script = 'trap "echo caught; exit 7" TERM; echo ready; while :; do sleep 0.1; done';
         $altair = dirname(__DIR__, 2) . '/bin/altair';
-        $process = proc_open([$altair, 'run', '--', 'sh', '-c', $script], [1 => ['pipe', 'w']], $pipes, $this->directory);
+        $command = [$altair, 'run', '--', 'sh', '-c', $script];
+        $process = proc_open($command, [1 => ['pipe', 'w']], $pipes, $this->directory);
         self::assertIsResource($process);
         self::assertSame("ready\n", fgets($pipes[1]));
         proc_terminate($process, SIGTERM);
@@ -196,7 +197,8 @@ final class RunTest extends EvaluationTestCase
     public function testOnATerminalTheCommandHasOneAndAPersonIsAsked(): void
     {
         $altair = dirname(__DIR__, 2) . '/bin/altair';
-        $script = 'stty size; test -t 0 && test -t 1 && test -t 2 && echo terminal; echo two > a; read l; echo "got $l"';
+        $script = 'stty size; test -t 0 && test -t 1 && test -t 2 && echo terminal; echo two > a;'
+            . ' read l; echo "got $l"';
         $terminal = new Terminal([$altair, 'run', '--layer=.', '--', 'sh', '-c', $script], $this->directory, 33, 77);
         $terminal->waitFor("33 77\r\nterminal\r\n");
         $terminal->type("hello\n");
