@@ -17,7 +17,8 @@ final class CommandPathsTest extends SandboxTestCase
     protected function setUp(): void
     {
         parent::setUp();
-        $this->files = new TemporaryApplication(['r/file' => 'readable', 'w/file' => 'writable', 'other/file' => 'other']);
+        $files = ['r/file' => 'readable', 'w/file' => 'writable', 'other/file' => 'other'];
+        $this->files = new TemporaryApplication($files);
         $this->files->giveTo(posix_geteuid(), posix_getegid());
         // Containers run as nobody where root starts them.
         chmod($this->files->path('w'), 0777);
@@ -85,7 +86,9 @@ final class CommandPathsTest extends SandboxTestCase
      */
     public function testWhatIsNotNamedIsNotThereOrNotWritten(string $driver): void
     {
-        $policy = $this->policy()->withReadablePaths($this->files->path('r'))->withWritablePaths($this->files->path('w'));
+        $policy = $this->policy()
+            ->withReadablePaths($this->files->path('r'))
+            ->withWritablePaths($this->files->path('w'));
         $other = $this->files->path('other');
 
         // The directory is below /tmp, which every driver hides but for what is named.
