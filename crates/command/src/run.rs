@@ -498,6 +498,12 @@ impl Command {
         let paths = PolicyPaths::resolve(policy, Driver::Native);
         let readable = places(&paths.readable);
         let writable = places(&paths.writable);
+        if writable.iter().any(|place| place.path() == Path::new("/")) {
+            return Err(CommandError::Invalid(
+                "The driver native cannot make the whole root directory writable: name the directories."
+                    .into(),
+            ));
+        }
         let layered = layered(policy, &writable)?;
         let is_own = self.works_in == WorksIn::Own;
         let user = native::run_as(&writable, &layered, (!is_own).then_some(&base));
