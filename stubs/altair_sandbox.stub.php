@@ -686,8 +686,7 @@ namespace Altair\Sandbox\Drivers {
     /**
      * Runs commands with bubblewrap: the host's files read-only but for the policy's writable paths, its own
      * `/proc`, `/dev`, `/tmp` and `/run`, and no capabilities. The program is `$bubblewrapBin`, otherwise what
-     * `BWRAP_BIN` names,
-     * otherwise `bwrap` in `PATH`.
+     * `BWRAP_BIN` names, otherwise `bwrap` in `PATH`.
      */
     final readonly class BubblewrapSandbox implements CanExecuteCommand
     {
@@ -857,8 +856,7 @@ namespace Altair\Sandbox\Drivers {
 
     /**
      * Runs commands without another program: in a private root and namespaces of their own, behind Landlock and a
-     * filter
-     * of system calls. The only driver with layers and services. What the kernel does not support is in
+     * filter of system calls. The only driver with layers and services. What the kernel does not support is in
      * {@see ExecResult::blocked()}.
      *
      * A command of root's runs as the owner of the first directory that it may write, otherwise as nobody.

@@ -62,7 +62,7 @@ final class CommandEndTest extends SandboxTestCase
     public function testSilenceEndsACommandAndOutputOfEitherStreamDoesNot(string $driver): void
     {
         // It says something five times within each second, for longer than it may be silent.
-        $script = 'i=0; while [ $i -lt 4 ]; do sleep 0.2; echo x; sleep 0.2; echo y >&2; i=$((i+1)); done; exec sleep 1000';
+        $script = 'for i in 1 2 3 4; do sleep 0.2; echo x; sleep 0.2; echo y >&2; done; exec sleep 1000';
         $result = $this->sh($driver, $script, $this->policy()->withIdleTimeout(1));
 
         self::assertSame(TimeoutReason::IDLE, $result->timeoutReason());
@@ -209,7 +209,8 @@ final class CommandEndTest extends SandboxTestCase
     public function testTheHostsTimeLimitInterruptsACommand(string $driver, string $arguments): void
     {
         // PHP counts its own processor time, and tells itself with this signal when it is used up.
-        $code = 'register_shutdown_function(static fn () => say("shut down")); set_time_limit(1000); $run(); say("on");';
+        $code = 'register_shutdown_function(static fn () => say("shut down"));'
+            . 'set_time_limit(1000); $run(); say("on");';
         $script = $this->script($driver, $arguments, $code);
         $this->awaitProcesses();
 

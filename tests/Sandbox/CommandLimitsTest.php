@@ -67,7 +67,8 @@ final class CommandLimitsTest extends SandboxTestCase
     public function testACommandMayListenAndConnectWithinItsOwnNetwork(): void
     {
         $script = 'php -r \'$s = stream_socket_server("tcp://127.0.0.1:0");'
-            . '$c = stream_socket_client("tcp://" . stream_socket_get_name($s, false)); echo $c ? "connected" : "not";\'';
+            . '$c = stream_socket_client("tcp://" . stream_socket_get_name($s, false));'
+            . ' echo $c ? "connected" : "not";\'';
 
         self::assertSame('connected', $this->printed('native', $script));
     }

@@ -33,7 +33,8 @@ final class CommandOutputTest extends SandboxTestCase
             return false;
         };
 
-        $result = $this->sh($driver, 'echo 1; read go; echo 2 >&2; read go; printf 3; read go', null, $stdin, $onOutput);
+        $script = 'echo 1; read go; echo 2 >&2; read go; printf 3; read go';
+        $result = $this->sh($driver, $script, null, $stdin, $onOutput);
 
         self::assertSame([['out', "1\n"], ['err', "2\n"], ['out', '3']], $chunks);
         self::assertSame("1\n3", $result->stdout());

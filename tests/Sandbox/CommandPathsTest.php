@@ -6,6 +6,7 @@ namespace Altair\Eval\Tests\Sandbox;
 
 use Altair\Eval\Tests\Support\SandboxTestCase;
 use Altair\Eval\Tests\Support\TemporaryApplication;
+use InvalidArgumentException;
 
 /**
  * What a command may read and write: what the policy names, and its own directory.
@@ -17,7 +18,8 @@ final class CommandPathsTest extends SandboxTestCase
     protected function setUp(): void
     {
         parent::setUp();
-        $this->files = new TemporaryApplication(['r/file' => 'readable', 'w/file' => 'writable', 'other/file' => 'other']);
+        $files = ['r/file' => 'readable', 'w/file' => 'writable', 'other/file' => 'other'];
+        $this->files = new TemporaryApplication($files);
         $this->files->giveTo(posix_geteuid(), posix_getegid());
         // Containers run as nobody where root starts them.
         chmod($this->files->path('w'), 0777);
@@ -85,7 +87,9 @@ final class CommandPathsTest extends SandboxTestCase
      */
     public function testWhatIsNotNamedIsNotThereOrNotWritten(string $driver): void
     {
-        $policy = $this->policy()->withReadablePaths($this->files->path('r'))->withWritablePaths($this->files->path('w'));
+        $policy = $this->policy()
+            ->withReadablePaths($this->files->path('r'))
+            ->withWritablePaths($this->files->path('w'));
         $other = $this->files->path('other');
 
         // The directory is below /tmp, which every driver hides but for what is named.
@@ -217,6 +221,35 @@ final class CommandPathsTest extends SandboxTestCase
         self::assertSame("x\n", $this->printed($driver, "echo x > /tmp/$name; cat /tmp/$name"));
         self::assertFileDoesNotExist("/tmp/$name");
         self::assertSame('', $this->printed($driver, "cat /tmp/$name 2>/dev/null || true"));
+    }
+
+    public function testTheWholeRootIsNotWritableBehindNative(): void
+    {
+        $this->assertRefused(
+            InvalidArgumentException::class,
+            'The driver native cannot make the whole root directory writable',
+            fn () => $this->sh('native', 'true', $this->policy()->withWritablePaths('/')),
+        );
+    }
+
+    /**
+     * Whoever may write them has the machine: the kernel starts what `core_pattern` names, as root. Nothing is written
+     * here.
+     *
+     * @dataProvider confiningDrivers
+     */
+    public function testSettingsOfTheKernelCannotBeOpenedForWriting(string $driver): void
+    {
+        $script = '(: 3<>/proc/sys/kernel/core_pattern) 2>/dev/null && echo opened; '
+            . '[ -w /proc/sysrq-trigger ] && echo writable; [ -w /sys/kernel/uevent_helper ] && echo writable; exit 0';
+
+        self::assertSame('', $this->printed($driver, $script));
+        if ($driver !== 'docker') {
+            $named = $this->policy()->withWritablePaths('/proc', '/proc/sys/kernel')->withReadablePaths('/proc/1');
+            self::assertSame('', $this->printed($driver, $script, $named));
+            $seen = $this->printed($driver, 'ls -d /proc/[0-9]*', $named);
+            self::assertLessThan(10, substr_count($seen, "\n"), 'Its own processes, and none of the host.');
+        }
     }
 
     /**

@@ -85,7 +85,7 @@ final class LayerTest extends SandboxTestCase
     {
         $before = self::state($this->files->root);
 
-        $result = $this->layered(self::CHANGES . "\ncat changed created becomes-directory/inside; ls d removed || true");
+        $result = $this->layered(self::CHANGES . "\ncat changed created becomes-directory/inside; ls d removed || :");
 
         self::assertSame("afternew\ninside\n", $result->stdout(), $result->stderr());
         self::assertSame(2, substr_count($result->stderr(), 'No such file'));
@@ -222,7 +222,8 @@ final class LayerTest extends SandboxTestCase
         $script = new Script(sprintf(
             <<<'PHP'
                 $policy = Altair\Sandbox\Config\ExecutionPolicy::in(%s)->withTimeout(60)->withLayer(%s);
-                $result = Altair\Sandbox\Sandbox::native($policy)->execute(['sh', '-c', 'cd "$0"; echo x > created', %2$s]);
+                $argv = ['sh', '-c', 'cd "$0"; echo x > created', %2$s];
+                $result = Altair\Sandbox\Sandbox::native($policy)->execute($argv);
                 for ($i = 0; $i < 2; $i++) {
                     if (pcntl_fork() === 0) {
                         if ($i === 0) {
@@ -343,7 +344,8 @@ final class LayerTest extends SandboxTestCase
     public function testSeveralDirectoriesHaveLayersAndTheirPathsAreAbsolute(): void
     {
         $other = new TemporaryApplication(['file' => 'before']);
-        $result = $this->layered("echo x > created; printf after > {$other->root}/file", $this->files->root, $other->root);
+        $script = "echo x > created; printf after > {$other->root}/file";
+        $result = $this->layered($script, $this->files->root, $other->root);
 
         $changed = self::paths($result);
         self::assertSame([$this->files->path('created')], $changed['created']);
@@ -356,7 +358,9 @@ final class LayerTest extends SandboxTestCase
 
     public function testALayerInsideAnotherIsPartOfThat(): void
     {
-        $inner = $this->layered('cd d; echo x > created; rm one', $this->files->root, $this->files->path('d'), $this->files->root);
+        $root = $this->files->root;
+        $inner = $this->layered('cd d; echo x > created; rm one', $root, $this->files->path('d'), $root);
+
         self::assertSame(['d/created'], self::paths($inner)['created']);
         self::assertSame(['d/one'], self::paths($inner)['deleted']);
         $inner->apply();
@@ -413,7 +417,8 @@ final class LayerTest extends SandboxTestCase
     {
         symlink($this->files->root, $this->base->path('link'));
 
-        $result = $this->sh('native', "echo x > {$this->files->root}/created", $this->policy()->withLayer($this->base->path('link')));
+        $policy = $this->policy()->withLayer($this->base->path('link'));
+        $result = $this->sh('native', "echo x > {$this->files->root}/created", $policy);
 
         self::assertSame(['created'], self::paths($result)['created'], $result->stderr());
         $result->apply();
@@ -475,7 +480,8 @@ final class LayerTest extends SandboxTestCase
         $script = new Script(sprintf(
             <<<'PHP'
                 $policy = Altair\Sandbox\Config\ExecutionPolicy::in(%s)->withTimeout(60)->withLayer(%s);
-                $result = Altair\Sandbox\Sandbox::native($policy)->execute(['sh', '-c', 'cd "$0"; echo x > created', %2$s]);
+                $argv = ['sh', '-c', 'cd "$0"; echo x > created', %2$s];
+                $result = Altair\Sandbox\Sandbox::native($policy)->execute($argv);
                 say($result->fileChanges()['created'][0]['path']);
                 PHP,
             var_export($this->base->root, true),

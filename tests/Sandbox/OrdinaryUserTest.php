@@ -16,12 +16,14 @@ final class OrdinaryUserTest extends TestCase
     /** A user whom the machine knows for the time of the tests: Firejail runs no others. */
     private const USER = 54321;
 
-    private const FILES = ['Drivers', 'CommandInput', 'CommandOutput', 'CommandEnd', 'CommandPaths', 'CommandLimits', 'Layer'];
+    private const FILES = [
+        'CommandEnd', 'CommandInput', 'CommandLimits', 'CommandOutput', 'CommandPaths', 'Drivers', 'Layer',
+    ];
 
     private const BECOME = <<<'SH'
         set -e
         for file in passwd group; do mount --bind "$0/$file" "/etc/$file"; done
-        exec setpriv --reuid=54321 --regid=54321 --clear-groups -- "$@"
+        exec setpriv --reuid=altair --regid=altair --clear-groups -- "$@"
         SH;
 
     public function testTheDriversDoTheSameForAnOrdinaryUser(): void

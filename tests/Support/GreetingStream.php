@@ -6,6 +6,8 @@ namespace Altair\Eval\Tests\Support;
 
 use DomainException;
 
+// phpcs:disable PSR1.Methods.CamelCapsMethodName -- PHP calls them by these names.
+
 /**
  * A stream in PHP: `greeting://<kind>`.
  */
