@@ -2,6 +2,7 @@
 //! a filter of system calls.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -30,26 +31,14 @@ const SYSTEM: &[&str] = &[
     "/etc",
     "/nix/store",
     "/gnu/store",
-    "/sys/devices/system/cpu",
-    "/sys/kernel/mm/transparent_hugepage",
 ];
 
 /// What is not shown even if the whole root may be read: the command has its own.
 const OWN: &[&str] = &["/proc", "/dev", "/tmp"];
 
-/// Files that only root may read. A command of root's has root's files, but none of its powers.
-const OF_ROOT: &[&str] = &[
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/ssl/private",
-    "/etc/ssh",
-    "/etc/letsencrypt",
-    "/etc/mysql/debian.cnf",
-];
+/// Where files that only root may read are not shown to a command of root's, which has root's files,
+/// but none of its powers.
+const SETTINGS: &str = "/etc";
 
 /// Device files that every program may expect.
 const DEVICES: &[&str] = &[
@@ -231,6 +220,16 @@ impl Native<'_> {
         uid == 0
     }
 
+    /// What only root may read, and the policy does not name.
+    fn secrets(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        if self.is_root() {
+            collect_secrets(Path::new(SETTINGS), &mut found);
+        }
+        found.retain(|secret| !self.named().any(|named| named.starts_with(secret)));
+        found
+    }
+
     fn limits(&self, level: &Level) -> Limits {
         let memory = self.policy.memory.bytes();
         let counts = Self::has_root(level) && !self.is_root();
@@ -283,24 +282,31 @@ impl Native<'_> {
             writable.push(self.works_at(level));
         }
         let devices = || DEVICES.iter().map(PathBuf::from);
+        let mut listed = Vec::new();
         let readable = match has_root {
             true => vec![Readable::from("/")],
             false => {
-                let named = self.readable.iter().map(Readable::place);
-                let works_in = Readable::place(&self.workplace.place);
-                let system = SYSTEM.iter().map(Readable::from);
-                let devices = devices().map(Readable::from);
-                named
-                    .chain([works_in])
-                    .chain(system)
-                    .chain(devices)
-                    .collect()
+                let secrets = self.secrets();
+                let mut rest = Vec::new();
+                for place in &self.readable {
+                    match has_below(place.path(), &secrets) {
+                        true => all_but(place.path(), &secrets, &mut rest, &mut listed),
+                        false => rest.push(Readable::place(place)),
+                    }
+                }
+                for path in SYSTEM {
+                    all_but(Path::new(path), &secrets, &mut rest, &mut listed);
+                }
+                rest.push(Readable::place(&self.workplace.place));
+                rest.extend(devices().map(Readable::from));
+                rest
             }
         };
         let own_network = has_root && self.has_own_network();
         Landlock {
             readable,
             readable_but: None,
+            listed,
             writable,
             devices: WRITABLE_DEVICES
                 .iter()
@@ -321,7 +327,7 @@ impl Native<'_> {
             true => Vec::new(),
             false => self.services.files(),
         };
-        let secrets = OF_ROOT.iter().filter(|_| self.is_root());
+        let secrets = self.secrets();
         View {
             readable: self.shown(),
             devices: devices
@@ -349,7 +355,8 @@ impl Native<'_> {
                 },
             }),
             covered: secrets
-                .map(|path| (PathBuf::from(path), Vec::new()))
+                .into_iter()
+                .map(|path| (path, Vec::new()))
                 .chain(files)
                 .collect(),
             processes: true,
@@ -375,6 +382,59 @@ impl Native<'_> {
             }
         }
         shown
+    }
+}
+
+/// Adds what is below a directory and may not be read by everybody.
+fn collect_secrets(directory: &Path, found: &mut Vec<PathBuf>) {
+    const ALL_READ: u32 = 0o004;
+    const ALL_ENTER: u32 = 0o005;
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        // Of the entry itself, not of what a link leads to.
+        let Ok(metadata) = entry.metadata() else {
+            continue;
+        };
+        let needed = match metadata.is_dir() {
+            true => ALL_ENTER,
+            false => ALL_READ,
+        };
+        if metadata.mode() & needed != needed {
+            found.push(entry.path());
+        } else if metadata.is_dir() {
+            collect_secrets(&entry.path(), found);
+        }
+    }
+}
+
+fn has_below(directory: &Path, secrets: &[PathBuf]) -> bool {
+    secrets.iter().any(|secret| secret.starts_with(directory))
+}
+
+/// Adds a path without the secrets below it. Directories that hold some can only be listed; links
+/// in them lead to what has a rule of its own.
+fn all_but(
+    path: &Path,
+    secrets: &[PathBuf],
+    readable: &mut Vec<Readable>,
+    listed: &mut Vec<PathBuf>,
+) {
+    if !has_below(path, secrets) {
+        return readable.push(path.into());
+    }
+    if secrets.iter().any(|secret| secret == path) {
+        return;
+    }
+    listed.push(path.to_owned());
+    let Ok(entries) = std::fs::read_dir(path) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            all_but(&entry.path(), secrets, readable, listed);
+        }
     }
 }
 

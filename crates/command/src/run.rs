@@ -512,7 +512,7 @@ impl Command {
         let mut work_dirs = Vec::new();
         let workplace = if is_own {
             let dir = WorkDir::create_for(&policy.base_dir, user)?;
-            let place = find_place(dir.path())?;
+            let place = dir.place().clone();
             let at = work_dir::native_at(dir.path(), &[&readable, &writable, &layered]);
             work_dirs.push(dir);
             let cwd = at.clone();
@@ -526,7 +526,7 @@ impl Command {
             // It is shown already, by its entries; nothing is mounted over it.
             let dir = WorkDir::create_for(&std::env::temp_dir(), user)?;
             let workplace = Workplace {
-                place: find_place(dir.path())?,
+                place: dir.place().clone(),
                 at: dir.path().to_owned(),
                 cwd: "/".into(),
                 is_own,
@@ -562,9 +562,9 @@ impl Command {
         let mut store = None;
         let mut make_store = || {
             let dir = WorkDir::create_for(&policy.base_dir, user)?;
-            let place = find_place(dir.path());
+            let place = dir.place().clone();
             store = Some(dir);
-            place
+            Ok(place)
         };
         let mut level = match on_disk {
             true => Level::LayerOnDisk(make_store()?),

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use altair_sandbox::{Place, RunAs, other_user};
+use nix::sys::stat::fstat;
 use nix::unistd::{AccessFlags, access, fchown, geteuid};
 
 use crate::{CommandError, Driver, PolicyPaths};
@@ -46,7 +47,7 @@ fn invalid(base: &Path) -> CommandError {
 /// left in it; no symlink is followed.
 #[derive(Debug)]
 pub struct WorkDir {
-    path: PathBuf,
+    place: Place,
     owner: Option<RunAs>,
 }
 
@@ -69,17 +70,18 @@ impl WorkDir {
     }
 
     fn make(base: &Path, owner: Option<RunAs>) -> io::Result<Self> {
-        let path = tempfile::Builder::new()
+        let dir = tempfile::Builder::new()
             .prefix(PREFIX)
             .rand_bytes(RANDOM)
             .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(base)?
-            .keep();
+            .tempdir_in(base)?;
+        let place = Self::exactly(base, dir.path())?;
         // From here on it is removed whatever happens.
-        let made = Self { path, owner };
+        let _ = dir.keep();
+        let made = Self { place, owner };
         if let Some(owner) = other_user(owner) {
             fchown(
-                Place::find(&made.path)?.open()?,
+                made.place.open()?,
                 Some(owner.uid.into()),
                 Some(owner.gid.into()),
             )?;
@@ -87,16 +89,41 @@ impl WorkDir {
         Ok(made)
     }
 
+    /// The directory that was just made. Whoever owns `base` can have put another in its place; one
+    /// that is not the caller's own, private and empty is not taken.
+    fn exactly(base: &Path, path: &Path) -> io::Result<Place> {
+        let name = path.file_name().unwrap_or_default();
+        let place = Place::find(base)?.below(Path::new(name))?;
+        let is_own = place.is_directory()
+            && place.owner().uid == geteuid().as_raw()
+            && place.mode() & 0o7777 == 0o700
+            && place.is_empty()?;
+        is_own
+            .then_some(place)
+            .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    }
+
     /// Where it is on the host, without symlinks.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.place.path()
+    }
+
+    /// The directory itself, wherever its path leads by now.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 }
 
 impl Drop for WorkDir {
     fn drop(&mut self) {
-        altair_sandbox::remove_directory(&self.path, self.owner);
+        // Most commands leave it empty, and where it was made.
+        let is_gone = std::fs::remove_dir(self.path()).is_ok()
+            && fstat(self.place.descriptor()).is_ok_and(|stat| stat.st_nlink == 0);
+        if !is_gone {
+            altair_sandbox::remove_place(&self.place, self.owner);
+        }
     }
 }
 
@@ -171,6 +198,59 @@ mod tests {
         drop(work);
         assert!(path.symlink_metadata().is_err());
         assert!(outside.path().join("kept").exists());
+    }
+
+    #[test]
+    fn another_one_in_its_place_is_not_taken() {
+        let base = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let is_taken = |name: &str| WorkDir::exactly(base.path(), &base.path().join(name)).is_ok();
+        let make = |name: &str, mode: u32| {
+            let path = base.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            path
+        };
+        make("own", 0o700);
+        assert!(is_taken("own"));
+        symlink(outside.path(), base.path().join("link")).unwrap();
+        assert!(!is_taken("link"));
+        make("open", 0o755);
+        assert!(!is_taken("open"));
+        let full = make("full", 0o700);
+        std::fs::write(full.join("file"), "").unwrap();
+        assert!(!is_taken("full"));
+        if geteuid().is_root() {
+            std::os::unix::fs::chown(make("other", 0o700), Some(NOBODY.uid), None).unwrap();
+            assert!(!is_taken("other"));
+        }
+    }
+
+    #[test]
+    fn what_somebody_puts_in_its_place_stays() {
+        let base = tempfile::tempdir().unwrap();
+        let work = WorkDir::create(base.path(), Driver::Bubblewrap).unwrap();
+        let path = work.path().to_owned();
+        std::fs::write(path.join("own"), "").unwrap();
+        std::fs::rename(&path, base.path().join("elsewhere")).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("kept"), "").unwrap();
+        drop(work);
+        assert!(path.join("kept").exists());
+        assert!(!base.path().join("elsewhere/own").exists());
+    }
+
+    #[test]
+    fn the_names_in_it_keep_nothing_from_being_removed() {
+        let base = tempfile::tempdir().unwrap();
+        let work = WorkDir::create(base.path(), Driver::Bubblewrap).unwrap();
+        let path = work.path().to_owned();
+        for number in 1..40 {
+            let below = path.join(format!(".altair-removed-{number}/below/more"));
+            std::fs::create_dir_all(below).unwrap();
+        }
+        drop(work);
+        assert!(path.symlink_metadata().is_err());
     }
 
     #[test]

@@ -210,6 +210,7 @@ impl Confinement<'_> {
             // it.
             readable_but: (!self.has_view())
                 .then(|| (Readable::place(&self.target.root), AUDIT_DIR.into())),
+            listed: Vec::new(),
             writable,
             devices: WRITABLE_DEVICES.iter().map(PathBuf::from).collect(),
             network: self.request.allow_network,

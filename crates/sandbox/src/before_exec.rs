@@ -33,8 +33,9 @@ pub(crate) fn states(wanted: &FinalGuards) -> Taken {
 /// The state of a filter without a listener.
 pub(crate) fn unheard() -> GuardState {
     GuardState::Degraded {
-        to: "no connections to services and no reports of refused calls: another program already \
-             has the seccomp listener for this process"
+        to: "no connections to services, no count of processes where the kernel has none, and no \
+             reports of refused calls: another program already has the seccomp listener for this \
+             process"
             .into(),
     }
 }

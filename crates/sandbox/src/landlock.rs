@@ -32,6 +32,9 @@ pub struct Landlock {
     /// A readable directory with everything below it, except the entry of one name: below that,
     /// only file names can be listed.
     pub readable_but: Option<(Readable, PathBuf)>,
+    /// Directories that may only be listed, with everything below them.
+    #[serde(default, with = "paths")]
+    pub listed: Vec<PathBuf>,
     /// Directories below which anything may be read, written, made, renamed and removed, but no
     /// device or socket may be made or used, and no program executed.
     #[serde(with = "paths")]
@@ -217,6 +220,7 @@ fn restrict(rules: &Landlock, version: ABI) -> Result<RestrictionStatus, Ruleset
         ruleset = grant(ruleset, directory, AccessFs::ReadDir.into())?;
     }
     for (paths, rights) in [
+        (&rules.listed, AccessFs::ReadDir.into()),
         (&rules.writable, writable(version)),
         (&rules.devices, device(rules)),
     ] {

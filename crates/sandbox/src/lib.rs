@@ -109,6 +109,6 @@ pub use supervise::{Ended, MadeReady, Observer, Ready, Supervision};
 pub use template::{ForkError, Model, Pass, Template};
 pub use view::{
     ApplyError, Change, ChangeKind, Changes, Contents, Layer, Layered, Listed, Project, Renewal,
-    Temp, View, Writes, remove_directory,
+    Temp, View, Writes, remove_directory, remove_place,
 };
 pub use visible_path::Shown;

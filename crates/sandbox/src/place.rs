@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat, openat2};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
@@ -162,6 +163,18 @@ impl Place {
     pub fn open(&self) -> io::Result<OwnedFd> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         Ok(openat(self.descriptor(), ".", flags, Mode::empty())?)
+    }
+
+    /// Whether this directory has no entries.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    pub fn is_empty(&self) -> io::Result<bool> {
+        let mut dir = Dir::from_fd(self.open()?)?;
+        Ok(dir
+            .iter()
+            .flatten()
+            .all(|entry| [c".", c".."].contains(&entry.file_name())))
     }
 
     /// Finds what is below this directory at a relative path, which may contain neither links nor

@@ -186,7 +186,9 @@ impl Ends {
             Stdio::Captured { input } => {
                 let (stdout, their_stdout) = pipe2(OFlag::O_CLOEXEC)?;
                 let (stderr, their_stderr) = pipe2(OFlag::O_CLOEXEC)?;
-                let input = input.as_ref().map(lift).transpose()?;
+                // As good as none, and the process's own cannot be changed.
+                let input = input.as_ref().filter(|input| !is_null(input));
+                let input = input.map(lift).transpose()?;
                 let theirs = [
                     input,
                     Some(lift(&their_stdout)?),
@@ -238,6 +240,15 @@ impl Ends {
             },
         })
     }
+}
+
+/// Whether a descriptor is of the null device (null(4)).
+fn is_null(fd: &OwnedFd) -> bool {
+    use nix::sys::stat::{SFlag, fstat, makedev};
+    fstat(fd).is_ok_and(|stat| {
+        stat.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFCHR.bits()
+            && stat.st_rdev == makedev(1, 3)
+    })
 }
 
 /// Duplicates a descriptor above the numbers where the process's own are put in place.

@@ -4,7 +4,7 @@ use std::ffi::{CString, OsStr};
 use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
 
-use landlock::{ABI, Access, AccessFs, AccessNet, Scope};
+use landlock::{ABI, Access, AccessFs, AccessNet, BitFlags, Scope};
 use nix::errno::Errno;
 use nix::libc::{self, c_long};
 
@@ -86,6 +86,10 @@ impl PreparedRules {
         for readable_path in &rules.readable {
             let rights = readable(rules) & known;
             paths.push((text(readable_path.path.as_os_str())?, rights.bits()));
+        }
+        for path in &rules.listed {
+            let rights = BitFlags::from(AccessFs::ReadDir) & known;
+            paths.push((text(path.as_os_str())?, rights.bits()));
         }
         for path in &rules.writable {
             let rights = (writable(version) | readable(rules)) & known;

@@ -79,6 +79,7 @@ impl Place {
     fn rules(&self) -> Landlock {
         Landlock {
             readable_but: None,
+            listed: Vec::new(),
             readable: vec![self.readable.clone().into(), "/not/there".into()],
             writable: vec![self.writable.clone()],
             devices: vec!["/dev/null".into()],

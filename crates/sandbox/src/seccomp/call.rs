@@ -52,6 +52,9 @@ pub(super) enum When {
     NetworkOr(Rules),
     /// A command may send signals to any process.
     Signals,
+    /// One of the rules holds: of `with` if a command may send signals to any process, otherwise of
+    /// `without`.
+    BySignals { with: Rules, without: Rules },
     /// A command may use IPC.
     Ipc,
     /// A command may have memory that is not counted.

@@ -192,6 +192,12 @@ impl Compiler<'_> {
             When::Counted(_) if self.counts() => Resolved::Never,
             When::NetworkOr(_) if self.policy.network => Resolved::Always,
             When::Signals => switch(self.command().signals),
+            When::BySignals { with, without } => {
+                Resolved::If(compiled(match self.command().signals {
+                    true => with,
+                    false => without,
+                })?)
+            }
             When::Ipc => switch(self.command().ipc),
             When::UncountedMemory => switch(self.command().uncounted_memory),
             When::UncountedMemoryOr(_) if self.command().uncounted_memory => Resolved::Always,

@@ -181,16 +181,18 @@ impl Listener {
         })
     }
 
-    /// The same for the filter of a command. `keeper`: the parent of its orphans; `most`: the
-    /// processes and threads that it may have, if the host counts them.
+    /// The same for the filter of a command. `keeper`: the parent of its orphans; `command`: the
+    /// command itself, if it has no pid namespace of its own; `most`: the processes and threads that
+    /// it may have, if the host counts them.
     pub(crate) fn of_command(
         socket: OwnedFd,
         connector: Connector,
         keeper: Option<i32>,
+        command: Option<i32>,
         most: Option<usize>,
     ) -> Option<Self> {
         Some(Self {
-            processes: Some(Processes::new(keeper?, most)),
+            processes: Some(Processes::new(keeper?, command, most)),
             ..Self::new(socket, connector)?
         })
     }
@@ -315,6 +317,7 @@ impl Listener {
                 };
                 return (Some(Reply::Fail(threads::NO_ROOM)), Some(refusal));
             }
+            Verdict::TooLate => return (Some(Reply::Fail(threads::NO_ROOM)), None),
             Verdict::NoThread => {}
         }
         if self.asks_for_v6(line, &call.data)

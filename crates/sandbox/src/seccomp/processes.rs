@@ -1,6 +1,7 @@
 //! Limits the processes and threads of a command whose user the kernel does not count: root
 //! (`copy_process` in kernel/fork.c exempts it from `RLIMIT_NPROC`).
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use nix::libc::seccomp_data;
@@ -11,15 +12,19 @@ use super::threads::Verdict;
 /// The processes below a command's keeper.
 pub(super) struct Processes {
     keeper: i32,
+    /// The command itself, where the kernel does not end everything with it: what is left then may
+    /// make no process that the keeper would have to find.
+    command: Option<i32>,
     most: Option<usize>,
     /// How many may be made before they are counted again.
     room: usize,
 }
 
 impl Processes {
-    pub(super) fn new(keeper: i32, most: Option<usize>) -> Self {
+    pub(super) fn new(keeper: i32, command: Option<i32>, most: Option<usize>) -> Self {
         Self {
             keeper,
+            command,
             most,
             room: 0,
         }
@@ -38,6 +43,9 @@ impl Processes {
         if !holds(rules, &data.args) {
             return Verdict::NoThread;
         }
+        if self.command.is_some_and(has_ended) {
+            return Verdict::TooLate;
+        }
         if self.room == 0 {
             let most = self.most();
             self.room = most.saturating_sub(count(self.keeper, most));
@@ -52,33 +60,62 @@ impl Processes {
     }
 }
 
-/// The processes and threads below a process, at most `most` (proc_tid_children(5)). If `/proc` does
-/// not tell, there may already be too many.
+/// Whether a process has ended, whether or not it has been collected.
+fn has_ended(process: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name before the state may hold anything (proc_pid_stat(5)).
+    let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+    state.is_none_or(|state| state.starts_with(['Z', 'X']))
+}
+
+/// The processes and threads below a process, at most `most`. If `/proc` does not tell, there may
+/// already be too many.
+///
+/// No process is made meanwhile, as each has to ask. But one whose parent ends moves to the keeper,
+/// or to a subreaper, and may be missed there. So they are gone through until nobody new is found.
 fn count(process: i32, most: usize) -> usize {
+    let mut seen = BTreeSet::new();
+    loop {
+        let before = seen.len();
+        if !look(process, most, &mut seen) {
+            return most;
+        }
+        if seen.len() == before {
+            return before;
+        }
+    }
+}
+
+/// Adds the processes and threads below a process (proc_tid_children(5)). Returns `false` if there
+/// are `most`, or if the process has none of its own.
+fn look(process: i32, most: usize, seen: &mut BTreeSet<i32>) -> bool {
     let mut waiting = vec![process];
-    let mut found = 0;
     while let Some(next) = waiting.pop() {
         let Ok(threads) = fs::read_dir(format!("/proc/{next}/task")) else {
             // It has ended, or /proc is not there.
             if next == process {
-                return most;
+                return false;
             }
             continue;
         };
         for thread in threads.flatten() {
-            found += usize::from(next != process);
+            if next != process
+                && let Some(id) = thread.file_name().to_str().and_then(|id| id.parse().ok())
+            {
+                seen.insert(id);
+            }
             let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
             waiting.extend(
                 children
                     .split_ascii_whitespace()
                     .filter_map(|pid| pid.parse::<i32>().ok()),
             );
-            if found >= most {
-                return most;
+            if seen.len() >= most {
+                return false;
             }
         }
     }
-    found
+    true
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ pub(super) enum Verdict {
     Continue,
     /// It would exceed the limit.
     TooMany,
+    /// It makes a process of a command that has ended.
+    TooLate,
     /// It makes no thread.
     NoThread,
 }

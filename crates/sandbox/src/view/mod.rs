@@ -20,8 +20,8 @@ pub(crate) use mount::{Renewed, apply, renew};
 pub(crate) use namespaces::{
     MAP_REQUEST_BYTES, ask_for_maps, bring_up_loopback, clone_flags, enter_namespaces, map_ids,
 };
-pub(crate) use plan::{IdMaps, Layers, Made, PreparedView, UserNamespace};
-pub use remove::remove_directory;
+pub(crate) use plan::{IdMaps, InputFile, Layers, Made, PreparedView, UserNamespace};
+pub use remove::{remove_directory, remove_place};
 pub use renewal::Renewal;
 
 use crate::{GuardState, Place, Shown};

@@ -20,12 +20,12 @@ use nix::sys::stat::{Mode, umask};
 pub(crate) use fork_mounts::{Renewed, renew};
 
 use backstage::{hide_backstage, stash};
-use calls::{ALWAYS, mount, set_attributes, unmount};
+use calls::{ALWAYS, attach, clone_tree, is_inode, mount, set_attributes, unmount};
 use entries::{make, release};
-use files::{make_directory, make_file_of, open_directory};
+use files::{make_directory, make_file_at, make_file_of, open_directory};
 use project::mount_project;
 
-use super::plan::{Covered, PreparedView};
+use super::plan::{Covered, InputFile, PreparedView};
 use super::renewal::BACKSTAGE;
 use super::tree::DIRECTORY_MODE;
 use crate::error::{Failure, Step};
@@ -78,13 +78,17 @@ fn build(prepared: &PreparedView, lifeline: RawFd, has_input: bool) -> Result<()
         cover(covered).map_err(root)?;
     }
     if prepared.processes {
-        mount_processes().map_err(root)?;
+        mount_processes(prepared.user_namespace.is_some()).map_err(root)?;
     }
     let step = prepared.mounts.step();
     make_directory(libc::AT_FDCWD, relative(BACKSTAGE), DIRECTORY_MODE).map_err(root)?;
     let base = open_directory(relative(BACKSTAGE)).map_err(root)?;
     for stashed in &prepared.stash {
         stash(base, stashed).map_err(|e| step.failed(e))?;
+    }
+    if let Some(input) = &prepared.input {
+        // It stays as it is if its path no longer leads to it, or cannot be reached.
+        let _ = read_only_input(input, base);
     }
     raw_descriptors::close(base);
     let pivot = |e| Step::PivotRoot.failed(e);
@@ -122,9 +126,22 @@ fn cover(covered: &Covered) -> nix::Result<()> {
 /// Mounts a `/proc` of the calling process's pid namespace. In a container that hides parts of its
 /// own, the kernel refuses it (`mount_too_revealing` in fs/namespace.c): the directory stays empty.
 /// Read-only: settings of the machine belong to user 0, whatever its capabilities.
-fn mount_processes() -> nix::Result<()> {
+///
+/// It shows only what the process may inspect (proc(5), `hidepid`): not the keeper, whose arguments
+/// and mounts are the host's. Members of the group `gid`, by default user 0's, would see it.
+fn mount_processes(in_user_namespace: bool) -> nix::Result<()> {
     let flags = ALWAYS | libc::MS_NOEXEC | libc::MS_RDONLY;
-    match mount(Some(c"proc"), c"proc", Some(c"proc"), flags, None) {
+    let mount = |options| mount(Some(c"proc"), c"proc", Some(c"proc"), flags, Some(options));
+    let mounted = match in_user_namespace {
+        // The group would have to be mapped.
+        true => mount(c"hidepid=2"),
+        false => match mount(c"hidepid=2,gid=4294967294") {
+            // The host is in a user namespace of its own.
+            Err(Errno::EINVAL) => mount(c"hidepid=2"),
+            other => other,
+        },
+    };
+    match mounted {
         Err(Errno::EPERM) => Ok(()),
         other => other,
     }
@@ -159,6 +176,44 @@ fn become_root() -> nix::Result<()> {
 fn enter_top_of_root() -> nix::Result<()> {
     // `..` of the root is what is mounted on top of it (`follow_dotdot` in fs/namei.c).
     nix::unistd::chdir(c"/..")
+}
+
+/// Opens standard input anew, through a read-only mount: by a descriptor of the host's, its owner
+/// could change its mode, times and attributes, though it may only be read. It is read from where the
+/// host has come to.
+fn read_only_input(input: &InputFile, backstage: RawFd) -> nix::Result<()> {
+    const NAME: &CStr = c".input";
+    let device = match input.is_device {
+        true => 0,
+        false => libc::MOUNT_ATTR_NODEV,
+    };
+    let tree = clone_tree(&input.path, false)?;
+    let opened = is_inode(tree, Some(input.inode))
+        .and_then(|()| {
+            // SAFETY: no pointer is passed.
+            let at = unsafe { libc::lseek(0, 0, libc::SEEK_CUR) };
+            let attributes = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | device;
+            set_attributes(tree, c"", attributes, 0, false)?;
+            make_file_at(backstage, NAME)?;
+            attach(tree, backstage, NAME)?;
+            Ok(at)
+        })
+        .and_then(|at| {
+            let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;
+            // SAFETY: a C string.
+            let fd = unsafe { libc::openat(backstage, NAME.as_ptr(), flags) };
+            let fd = Errno::result(fd)?;
+            // SAFETY: no pointer is passed. Devices have no position.
+            unsafe {
+                libc::fcntl(fd, libc::F_SETFL, 0);
+                libc::lseek(fd, at, libc::SEEK_SET);
+            }
+            let put = raw_descriptors::put(fd, 0, false);
+            raw_descriptors::close(fd);
+            put
+        });
+    raw_descriptors::close(tree);
+    opened
 }
 
 /// Reopens standard input. The inherited `/dev/null` was opened through a mount of the host's;

@@ -26,6 +26,8 @@ pub(crate) struct PreparedView {
     pub(super) entries: Vec<Entry>,
     pub(super) root_options: CString,
     pub(super) temp_options: CString,
+    /// The file that the process reads from, if it is to be opened anew.
+    pub(super) input: Option<InputFile>,
     /// Paths that are covered with a file.
     pub(super) covered: Vec<Covered>,
     /// Whether there is a `/proc`.
@@ -54,6 +56,14 @@ pub(super) struct Stashed {
     pub writable: bool,
     /// Whether mounts below it are included.
     pub whole: bool,
+}
+
+/// A file that the process reads from.
+pub(crate) struct InputFile {
+    pub(crate) path: CString,
+    /// What the path must still lead to.
+    pub(crate) inode: Inode,
+    pub(crate) is_device: bool,
 }
 
 /// A user namespace that a process makes.
@@ -120,6 +130,7 @@ impl PreparedView {
         view: &View,
         user_namespace: Option<UserNamespace>,
         user: Option<RunAs>,
+        input: Option<InputFile>,
     ) -> Result<Self, SpawnError> {
         let project = &view.project;
         let at = project.at.as_path();
@@ -202,6 +213,7 @@ impl PreparedView {
             root_options: c_string(OsStr::new(&root_options))?,
             temp_options: c_string(OsStr::from_bytes(&renewal.temp_options))?,
             mounts,
+            input,
             covered: covered(&view.covered)?,
             processes: view.processes,
             stash,

@@ -10,8 +10,9 @@ use nix::fcntl::{AT_FDCWD, OFlag, openat, renameat};
 use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
+use super::apply::{Over, rename};
 use super::changes::{POINT, names};
-use crate::{RunAs, other_user, system_calls, with_files_of};
+use crate::{Place, RunAs, other_user, system_calls, with_files_of};
 
 const DIRECTORY: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_DIRECTORY)
@@ -37,6 +38,24 @@ pub fn remove_directory(path: &Path, user: Option<RunAs>) {
     // Removes what the host itself made there, and the directory if its user may not remove it;
     // also by descriptors.
     remove_own(path);
+}
+
+/// Removes exactly this directory, like [`remove_directory`]. Whoever may rename it cannot have
+/// another one removed in its place.
+pub fn remove_place(place: &Place, user: Option<RunAs>) {
+    let remove = |place: &Place| {
+        let _ = system_calls::open_up(place.descriptor());
+        if let Ok(top) = place.open() {
+            remove_entries(&top);
+        }
+    };
+    if other_user(user).is_some() {
+        let own = place.clone();
+        let _ = with_files_of(user, PATIENCE, move || remove(&own));
+    }
+    // As above.
+    remove(place);
+    let _ = std::fs::remove_dir(place.path());
 }
 
 fn remove_own(path: &Path) {
@@ -78,12 +97,29 @@ fn remove(top: &OwnedFd, name: &OsStr, moved: &mut u64) -> bool {
         }
         // Moving a directory to another parent requires write permission on it.
         open_up(&directory, &below);
+        move_up(&directory, &below, top, moved);
+    }
+    unlinkat(top, name, UnlinkatFlags::RemoveDir).is_ok()
+}
+
+/// Moves a directory to `top`, under a name that nothing has there: who has made the directory may
+/// have taken some.
+fn move_up(parent: &OwnedFd, name: &OsStr, top: &OwnedFd, moved: &mut u64) {
+    loop {
         *moved += 1;
         let mut place = OsString::from(".altair-removed-");
         place.push(moved.to_string());
-        let _ = renameat(&directory, below.as_os_str(), top, place.as_os_str());
+        let (from, to) = ((parent.as_fd(), name), (top.as_fd(), place.as_os_str()));
+        match rename(from, to, Over::Nothing) {
+            Err(Errno::EEXIST) => {}
+            // The file system cannot do this.
+            Err(Errno::EINVAL) => match renameat(parent, name, top, place.as_os_str()) {
+                Err(Errno::EEXIST | Errno::ENOTEMPTY | Errno::ENOTDIR) => {}
+                _ => return,
+            },
+            _ => return,
+        }
     }
-    unlinkat(top, name, UnlinkatFlags::RemoveDir).is_ok()
 }
 
 fn enter(parent: &OwnedFd, name: &OsStr) -> Option<OwnedFd> {

@@ -7,7 +7,8 @@ use crate::seccomp::call::Answer::{Allow, AllowIf, Refuse};
 use crate::seccomp::call::Kind::{Bind, Listen, Process, Signal};
 use crate::seccomp::call::Refuse::{AsAbsent, Quietly, Told};
 use crate::seccomp::call::When::{
-    Args, Counted, Ipc, Metadata, Network, NetworkOr, Signals, UncountedMemory, UncountedMemoryOr,
+    Args, BySignals, Counted, Ipc, Metadata, Network, NetworkOr, Signals, UncountedMemory,
+    UncountedMemoryOr,
 };
 use crate::seccomp::call::{Call, Rules, at_least, at_most, calls, is, without};
 
@@ -64,7 +65,48 @@ const PRCTL: Rules = &[
 const MMAP: Rules = super::memory::MMAP;
 
 /// Its own priority can only get worse.
+#[allow(clippy::unnecessary_cast)] // with glibc; with musl it is signed
 const PRIORITY: Rules = &[&[is(0, PRIO_PROCESS as u32), is(1, 0)]];
+
+/// Filters without a listener: once the host's is gone, which is so while the keeper ends everything
+/// after it, a listener of the command's own would permit the calls that the host's decides about.
+const SECCOMP: Rules = &[&[without(1, SECCOMP_FILTER_FLAG_NEW_LISTENER as u32)]];
+
+/// `fcntl`: not `F_SETLEASE`, `F_NOTIFY` and `F_SETDELEG`, which watch and hold up others' use of a
+/// file that may only be read.
+const FCNTL: Rules = &[
+    &[at_most(1, F_SETLEASE as u32 - 1)],
+    &[is(1, F_GETLEASE as u32)],
+    // F_DUPFD_QUERY 1027 to F_SET_FILE_RW_HINT 1038.
+    &[at_least(1, F_NOTIFY as u32 + 1), at_most(1, 1038)],
+];
+/// The same without those that have signals sent to any process: `F_SETOWN` 8, `F_SETSIG` 10,
+/// `F_SETOWN_EX` 15 and `O_ASYNC`.
+const FCNTL_WITHOUT_SIGNALS: Rules = &[
+    &[at_most(1, F_GETFL as u32)],
+    &[is(1, F_SETFL as u32), without(2, O_ASYNC as u32)],
+    &[at_least(1, F_GETLK as u32), at_most(1, F_SETLKW as u32)],
+    &[is(1, F_GETOWN as u32)],
+    &[at_least(1, 16), at_most(1, F_SETLEASE as u32 - 1)],
+    &[is(1, F_GETLEASE as u32)],
+    &[at_least(1, F_NOTIFY as u32 + 1), at_most(1, 1038)],
+];
+
+/// As [`IOCTL`], without those that do the same as `F_SETOWN` and `O_ASYNC`: `FIOASYNC`, and
+/// `FIOSETOWN` and `SIOCSPGRP` (asm-generic/sockios.h).
+const IOCTL_WITHOUT_SIGNALS: Rules = &[
+    &[at_most(1, TIOCSTI as u32 - 1)],
+    &[
+        at_least(1, TIOCSTI as u32 + 1),
+        at_most(1, TIOCLINUX as u32 - 1),
+    ],
+    &[
+        at_least(1, TIOCLINUX as u32 + 1),
+        at_most(1, FIOASYNC as u32 - 1),
+    ],
+    &[at_least(1, FIOASYNC as u32 + 1), at_most(1, 0x8900)],
+    &[at_least(1, 0x8903)],
+];
 
 /// On every architecture.
 pub(super) const CALLS: &[Call] = calls! {
@@ -88,7 +130,7 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_setgroups: Allow, "as setuid: the kernel refuses it";
     SYS_capset: Allow, "programs that drop what they do not have";
     SYS_prctl: AllowIf(Args(PRCTL), Quietly), "names, death signals, subreapers, a filter of its own";
-    SYS_seccomp: Allow, "programs that confine themselves further; the strictest filter wins";
+    SYS_seccomp: AllowIf(Args(SECCOMP), Quietly), "programs that confine themselves further; the strictest filter wins";
     SYS_landlock_create_ruleset: Allow, "as seccomp";
     SYS_landlock_add_rule: Allow, "as seccomp";
     SYS_landlock_restrict_self: Allow, "as seccomp";
@@ -99,8 +141,8 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_rt_tgsigqueueinfo: AllowIf(Signals, Told(Signal(0, 2))), "as kill";
     SYS_pidfd_open: AllowIf(Signals, AsAbsent), "waiting for a process; only the command's own are there";
     SYS_pidfd_send_signal: AllowIf(Signals, AsAbsent), "as kill";
-    SYS_ioctl: AllowIf(Args(IOCTL), Quietly), "terminals; nothing is typed for the user";
-    SYS_fcntl: Allow, "owners of descriptors, leases, sizes of pipes; signals reach only the command";
+    SYS_ioctl: AllowIf(BySignals { with: IOCTL, without: IOCTL_WITHOUT_SIGNALS }, Quietly), "terminals; nothing is typed for the user";
+    SYS_fcntl: AllowIf(BySignals { with: FCNTL, without: FCNTL_WITHOUT_SIGNALS }, Quietly), "locks, owners of descriptors, sizes of pipes; signals reach only the command";
     SYS_close_range: Allow, "programs that tidy up";
     SYS_linkat: Allow, "ln, cp, package managers: in what the command may write";
     SYS_symlinkat: Allow, "as linkat";

@@ -106,6 +106,80 @@ fn plain(number: libc::c_long, args: &[u64]) -> u32 {
     verdict(&policy(false, false), number, args)
 }
 
+/// The answer of a command's filter.
+fn to_command(policy: Command, number: libc::c_long, args: &[u64]) -> u32 {
+    let policy = Seccomp {
+        command: Some(policy),
+        ..Seccomp::default()
+    };
+    let program = compile(&policy, For::Command, Ask::Listener).unwrap();
+    call(number, args).verdict(&program)
+}
+
+#[test]
+fn a_command_gets_no_listener_of_its_own() {
+    let filter = |flags: u64| {
+        let args = [libc::SECCOMP_SET_MODE_FILTER.into(), flags];
+        to_command(Command::default(), libc::SYS_seccomp, &args)
+    };
+    assert_eq!(filter(0), ALLOW);
+    assert_eq!(filter(libc::SECCOMP_FILTER_FLAG_TSYNC), ALLOW);
+    for flags in [0, libc::SECCOMP_FILTER_FLAG_TSYNC, 1 << 32] {
+        let listening = flags | libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+        assert_eq!(filter(listening), errno(Errno::EPERM));
+    }
+}
+
+#[test]
+fn where_signals_are_not_kept_in_no_descriptor_sends_them() {
+    let number = |number: i32| u64::from(number.cast_unsigned());
+    for signals in [false, true] {
+        let policy = || Command {
+            signals,
+            ..Command::default()
+        };
+        let fcntl = |which: i32, arg: i32| {
+            let args = [0, number(which), number(arg)];
+            to_command(policy(), libc::SYS_fcntl, &args) == ALLOW
+        };
+        let ioctl = |which: u64| to_command(policy(), libc::SYS_ioctl, &[0, which]) == ALLOW;
+        // F_SETSIG, F_SETOWN_EX.
+        for which in [libc::F_SETOWN, 10, 15] {
+            assert_eq!(fcntl(which, 0), signals, "{which}");
+        }
+        assert_eq!(fcntl(libc::F_SETFL, libc::O_ASYNC), signals);
+        for which in [libc::FIOASYNC, 0x8901, 0x8902] {
+            assert_eq!(ioctl(which), signals, "{which:#x}");
+        }
+        for which in [libc::TIOCSTI, libc::TIOCLINUX] {
+            assert!(!ioctl(which) && !ioctl(which | 1 << 32), "{which:#x}");
+        }
+        // With F_SETDELEG.
+        for which in [libc::F_SETLEASE, libc::F_NOTIFY, 1040] {
+            assert!(!fcntl(which, 0), "{which}");
+        }
+        for which in [
+            libc::F_GETFL,
+            libc::F_SETFL,
+            libc::F_SETLK,
+            libc::F_OFD_SETLK,
+            libc::F_DUPFD_CLOEXEC,
+            libc::F_SETPIPE_SZ,
+            libc::F_ADD_SEALS,
+        ] {
+            assert!(fcntl(which, libc::O_NONBLOCK), "{which}");
+        }
+        for which in [
+            libc::TCGETS,
+            libc::TIOCSPGRP,
+            libc::TIOCGWINSZ,
+            libc::FIONREAD,
+        ] {
+            assert!(ioctl(which), "{which:#x}");
+        }
+    }
+}
+
 #[test]
 fn every_number_gets_what_its_line_says_and_all_others_eperm() {
     for (policy, ask) in policies() {

@@ -15,7 +15,7 @@ const ATTRIBUTE_MAX_BYTES: usize = 64 * 1024;
 
 /// How [`rename`] treats what is at the new name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Over {
+pub(in crate::view) enum Over {
     /// It must not exist.
     Nothing,
     /// The two change places.
@@ -30,7 +30,7 @@ fn c_string(name: &OsStr) -> nix::Result<CString> {
 ///
 /// # Errors
 /// Those of the call. `EINVAL` if the file system cannot do this.
-pub(super) fn rename(
+pub(in crate::view) fn rename(
     from: (BorrowedFd<'_>, &OsStr),
     to: (BorrowedFd<'_>, &OsStr),
     over: Over,
