@@ -76,6 +76,8 @@ fn main() {
         };
     }
     shim.flag("-fvisibility=hidden").compile("altair_shim");
+    // A thread that collects a process may still be in it when PHP unloads its extensions.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }
 
 /// Whether this was tried with that PHP; stops where it was not and nobody insists.

@@ -10,6 +10,101 @@
 
 declare(strict_types=1);
 
+namespace Altair\Sandbox {
+
+    use Altair\Sandbox\Config\ExecutionPolicy;
+    use Altair\Sandbox\Contracts\CanExecuteCommand;
+    use Altair\Sandbox\Enums\SandboxDriver;
+
+    /**
+     * Makes what runs commands under a policy.
+     */
+    final readonly class Sandbox
+    {
+        /** The policy of every command. */
+        private ExecutionPolicy $policy;
+
+        public function __construct(ExecutionPolicy $policy)
+        {
+        }
+
+        /**
+         * The same as `new Sandbox($policy)`.
+         */
+        public static function fromPolicy(ExecutionPolicy $policy): Sandbox
+        {
+        }
+
+        /**
+         * Runs commands with a driver, of which everything but the policy is as usual.
+         *
+         * @param SandboxDriver|string $driver a case, or its value
+         * @throws \InvalidArgumentException if there is no such driver; the message lists those that there are
+         */
+        public function using(SandboxDriver|string $driver): CanExecuteCommand
+        {
+        }
+
+        /**
+         * Runs commands with this process's rights: {@see Drivers\HostSandbox}.
+         */
+        public static function host(ExecutionPolicy $policy): CanExecuteCommand
+        {
+        }
+
+        /**
+         * Runs commands in containers of Docker's: {@see Drivers\DockerSandbox}.
+         *
+         * @param string|null $image null: `alpine:3`
+         * @param string|null $dockerBin a path or a name, looked for in `PATH`
+         */
+        public static function docker(
+            ExecutionPolicy $policy,
+            ?string $image = null,
+            ?string $dockerBin = null,
+        ): CanExecuteCommand {
+        }
+
+        /**
+         * Runs commands in containers of Podman's: {@see Drivers\PodmanSandbox}.
+         *
+         * @param string|null $image null: `alpine:3`
+         * @param string|null $podmanBin a path or a name, looked for in `PATH`
+         */
+        public static function podman(
+            ExecutionPolicy $policy,
+            ?string $image = null,
+            ?string $podmanBin = null,
+        ): CanExecuteCommand {
+        }
+
+        /**
+         * Runs commands with Firejail: {@see Drivers\FirejailSandbox}.
+         *
+         * @param string|null $firejailBin a path or a name, looked for in `PATH`
+         */
+        public static function firejail(ExecutionPolicy $policy, ?string $firejailBin = null): CanExecuteCommand
+        {
+        }
+
+        /**
+         * Runs commands with bubblewrap: {@see Drivers\BubblewrapSandbox}.
+         *
+         * @param string|null $bubblewrapBin a path or a name, looked for in `PATH`
+         */
+        public static function bubblewrap(ExecutionPolicy $policy, ?string $bubblewrapBin = null): CanExecuteCommand
+        {
+        }
+
+        /**
+         * Runs commands without another program: {@see Drivers\NativeSandbox}.
+         */
+        public static function native(ExecutionPolicy $policy): CanExecuteCommand
+        {
+        }
+    }
+}
+
 namespace Altair\Sandbox\Config {
 
     /**
@@ -577,6 +672,267 @@ namespace Altair\Sandbox\Data {
          * What `docker run --volume` takes: `host:container:options`.
          */
         public function toVolumeArg(): string
+        {
+        }
+    }
+}
+
+namespace Altair\Sandbox\Drivers {
+
+    use Altair\Sandbox\Config\ExecutionPolicy;
+    use Altair\Sandbox\Contracts\CanExecuteCommand;
+    use Altair\Sandbox\Data\ExecResult;
+
+    /**
+     * Runs commands with bubblewrap: the host's files read-only but for the policy's writable paths, its own
+     * `/proc`, `/dev`, `/tmp` and `/run`, and no capabilities. The program is `$bubblewrapBin`, otherwise what
+     * `BWRAP_BIN` names, otherwise `bwrap` in `PATH`.
+     */
+    final readonly class BubblewrapSandbox implements CanExecuteCommand
+    {
+        /** The policy of every command. */
+        public ExecutionPolicy $policy;
+
+        /** The program; null: the usual one. */
+        private ?string $binary;
+
+        /**
+         * @param string|null $bubblewrapBin a path or a name, looked for in `PATH`
+         */
+        public function __construct(ExecutionPolicy $policy, ?string $bubblewrapBin = null)
+        {
+        }
+
+        /** The policy of every command. */
+        public function policy(): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Runs a command in a fresh directory below the base directory, and waits for its end. The directory is
+         * gone afterwards.
+         *
+         * @param list<string> $argv the program and its arguments; no shell reads them
+         * @param string|resource|null $stdin what it reads from standard input: text, or what is left of a stream,
+         *     read as fast as the command reads; null: nothing
+         * @param (callable('out'|'err', string): mixed)|null $onOutput called with each chunk of output as it comes,
+         *     also with what the caps drop. An exception of it ends the command, and is this method's
+         * @throws \InvalidArgumentException if command or policy are wrong, or the policy has layers or services
+         * @throws \RuntimeException `Failed to start bwrap`
+         */
+        public function execute(array $argv, mixed $stdin = null, ?callable $onOutput = null): ExecResult
+        {
+        }
+    }
+
+    /**
+     * Runs commands in containers of Docker's, which are removed afterwards. The client is `$dockerBin`, otherwise what
+     * `DOCKER_BIN` names, otherwise `docker` in `PATH`.
+     *
+     * The root is read-only. Readable paths are at `/mnt/ro0`, `/mnt/ro1`…, writable ones at `/mnt/rw0`…, sorted by
+     * their names after symlinks are resolved.
+     */
+    final readonly class DockerSandbox implements CanExecuteCommand
+    {
+        /** The policy of every command. */
+        public ExecutionPolicy $policy;
+
+        /** The image of the containers; null: `alpine:3`. */
+        private ?string $image;
+
+        /** The program; null: the usual one. */
+        private ?string $binary;
+
+        /**
+         * @param string|null $image null: `alpine:3`
+         * @param string|null $dockerBin a path or a name, looked for in `PATH`
+         */
+        public function __construct(ExecutionPolicy $policy, ?string $image = null, ?string $dockerBin = null)
+        {
+        }
+
+        /** The policy of every command. */
+        public function policy(): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Runs a command in a fresh directory below the base directory, and waits for its end. The directory is
+         * gone afterwards.
+         *
+         * @param list<string> $argv the program and its arguments; no shell reads them
+         * @param string|resource|null $stdin what it reads from standard input: text, or what is left of a stream,
+         *     read as fast as the command reads; null: nothing
+         * @param (callable('out'|'err', string): mixed)|null $onOutput called with each chunk of output as it comes,
+         *     also with what the caps drop. An exception of it ends the command, and is this method's
+         * @throws \InvalidArgumentException if command or policy are wrong, or the policy has layers or services
+         * @throws \RuntimeException `Failed to start docker`
+         */
+        public function execute(array $argv, mixed $stdin = null, ?callable $onOutput = null): ExecResult
+        {
+        }
+    }
+
+    /**
+     * Runs commands with Firejail: the host's files read-only but for the policy's writable paths, without those of
+     * its home, `/tmp` and `/run`. The program is `$firejailBin`, otherwise what `FIREJAIL_BIN` names, otherwise
+     * `firejail` in `PATH`.
+     *
+     * The work directory is at its own place, and the command's `HOME`.
+     */
+    final readonly class FirejailSandbox implements CanExecuteCommand
+    {
+        /** The policy of every command. */
+        public ExecutionPolicy $policy;
+
+        /** The program; null: the usual one. */
+        private ?string $binary;
+
+        /**
+         * @param string|null $firejailBin a path or a name, looked for in `PATH`
+         */
+        public function __construct(ExecutionPolicy $policy, ?string $firejailBin = null)
+        {
+        }
+
+        /** The policy of every command. */
+        public function policy(): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Runs a command in a fresh directory below the base directory, and waits for its end. The directory is
+         * gone afterwards.
+         *
+         * @param list<string> $argv the program and its arguments; no shell reads them
+         * @param string|resource|null $stdin what it reads from standard input: text, or what is left of a stream,
+         *     read as fast as the command reads; null: nothing
+         * @param (callable('out'|'err', string): mixed)|null $onOutput called with each chunk of output as it comes,
+         *     also with what the caps drop. An exception of it ends the command, and is this method's
+         * @throws \InvalidArgumentException if command or policy are wrong, or the policy has layers or services
+         * @throws \RuntimeException `Failed to start firejail`
+         */
+        public function execute(array $argv, mixed $stdin = null, ?callable $onOutput = null): ExecResult
+        {
+        }
+    }
+
+    /**
+     * Runs commands in the base directory, with this process's rights. Enforces the deadlines, the environment, the
+     * caps on output, and a memory limit that was chosen; nothing else of the policy.
+     *
+     * A command that cannot be started is a result with the exit code 127 and `Failed to start host process` in its
+     * standard error.
+     */
+    final readonly class HostSandbox implements CanExecuteCommand
+    {
+        /** The policy of every command. */
+        public ExecutionPolicy $policy;
+
+        public function __construct(ExecutionPolicy $policy)
+        {
+        }
+
+        /** The policy of every command. */
+        public function policy(): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Runs a command in the base directory, and waits for its end.
+         *
+         * @param list<string> $argv the program and its arguments; no shell reads them
+         * @param string|resource|null $stdin what it reads from standard input: text, or what is left of a stream,
+         *     read as fast as the command reads; null: nothing
+         * @param (callable('out'|'err', string): mixed)|null $onOutput called with each chunk of output as it comes,
+         *     also with what the caps drop. An exception of it ends the command, and is this method's
+         * @throws \InvalidArgumentException if command or policy are wrong, or the policy has layers or services
+         * @throws \RuntimeException if the system refuses what every command needs: a pipe, a thread
+         */
+        public function execute(array $argv, mixed $stdin = null, ?callable $onOutput = null): ExecResult
+        {
+        }
+    }
+
+    /**
+     * Runs commands without another program: in a private root and namespaces of their own, behind Landlock and a
+     * filter of system calls. The only driver with layers and services. What the kernel does not support is in
+     * {@see ExecResult::blocked()}.
+     *
+     * A command of root's runs as the owner of the first directory that it may write, otherwise as nobody.
+     */
+    final readonly class NativeSandbox implements CanExecuteCommand
+    {
+        /** The policy of every command. */
+        public ExecutionPolicy $policy;
+
+        public function __construct(ExecutionPolicy $policy)
+        {
+        }
+
+        /** The policy of every command. */
+        public function policy(): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Runs a command in a fresh directory below the base directory, and waits for its end. The directory is
+         * gone afterwards.
+         *
+         * @param list<string> $argv the program and its arguments; no shell reads them
+         * @param string|resource|null $stdin what it reads from standard input: text, or what is left of a stream,
+         *     read as fast as the command reads; null: nothing
+         * @param (callable('out'|'err', string): mixed)|null $onOutput called with each chunk of output as it comes,
+         *     also with what the caps drop. An exception of it ends the command, and is this method's
+         * @throws \InvalidArgumentException if command or policy are wrong
+         * @throws \RuntimeException if the command cannot be confined, or a service has no address
+         */
+        public function execute(array $argv, mixed $stdin = null, ?callable $onOutput = null): ExecResult
+        {
+        }
+    }
+
+    /**
+     * Runs commands in containers of Podman's, as {@see DockerSandbox} does with Docker's. The program is `$podmanBin`,
+     * otherwise what `PODMAN_BIN` names, otherwise `podman` in `PATH`.
+     */
+    final readonly class PodmanSandbox implements CanExecuteCommand
+    {
+        /** The policy of every command. */
+        public ExecutionPolicy $policy;
+
+        /** The image of the containers; null: `alpine:3`. */
+        private ?string $image;
+
+        /** The program; null: the usual one. */
+        private ?string $binary;
+
+        /**
+         * @param string|null $image null: `alpine:3`
+         * @param string|null $podmanBin a path or a name, looked for in `PATH`
+         */
+        public function __construct(ExecutionPolicy $policy, ?string $image = null, ?string $podmanBin = null)
+        {
+        }
+
+        /** The policy of every command. */
+        public function policy(): ExecutionPolicy
+        {
+        }
+
+        /**
+         * Runs a command in a fresh directory below the base directory, and waits for its end. The directory is
+         * gone afterwards.
+         *
+         * @param list<string> $argv the program and its arguments; no shell reads them
+         * @param string|resource|null $stdin what it reads from standard input: text, or what is left of a stream,
+         *     read as fast as the command reads; null: nothing
+         * @param (callable('out'|'err', string): mixed)|null $onOutput called with each chunk of output as it comes,
+         *     also with what the caps drop. An exception of it ends the command, and is this method's
+         * @throws \InvalidArgumentException if command or policy are wrong, or the policy has layers or services
+         * @throws \RuntimeException `Failed to start podman`
+         */
+        public function execute(array $argv, mixed $stdin = null, ?callable $onOutput = null): ExecResult
         {
         }
     }

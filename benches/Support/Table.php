@@ -59,6 +59,22 @@ final class Table
         $this->timed($name, $seen, self::signed($seen->differenceMs()), self::signed($limitMs));
     }
 
+    /** How much longer than so many times its reference something may take. */
+    public function beyond(string $name, Comparison $seen, float $times, float $limitMs): void
+    {
+        $beyond = $seen->subjectMs() - $times * $seen->referenceMs();
+        $this->rows[] = [
+            'name' => $name,
+            'median_ms' => $seen->subjectMs(),
+            'reference_ms' => $seen->referenceMs(),
+            'ratio' => $seen->ratio(),
+            'beyond_ms' => $beyond,
+            'limit_ms' => $limitMs,
+            'pass' => $beyond <= $limitMs,
+        ];
+        $this->timed($name, $seen, self::signed($beyond), self::signed($limitMs));
+    }
+
     /**
      * How long something may take, each time.
      *

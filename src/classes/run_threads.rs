@@ -44,6 +44,9 @@ pub enum Event<D> {
     Done(Box<D>),
 }
 
+/// An event, with the number of its run.
+pub type Told<J> = (usize, Event<<J as Job>::Done>);
+
 /// Work of a thread.
 pub trait Job: Send + 'static {
     /// What it gives.
@@ -102,9 +105,9 @@ impl Aside for NothingAside {
 /// Threads that take runs from one queue. Dropping it ends the runs and waits for them.
 pub struct Crew<J: Job> {
     shared: Arc<Shared<J>>,
-    events: Receiver<(usize, Event<J::Done>)>,
+    events: Receiver<Told<J>>,
     /// For threads that are started later.
-    sender: Sender<(usize, Event<J::Done>)>,
+    sender: Sender<Told<J>>,
     /// A pipe with a byte for each waiting event.
     bell: OwnedFd,
     threads: Vec<JoinHandle<()>>,
@@ -191,7 +194,7 @@ impl<J: Job> Shared<J> {
 /// Sends the events of a run to the host.
 struct Teller<J: Job> {
     number: usize,
-    events: Sender<(usize, Event<J::Done>)>,
+    events: Sender<Told<J>>,
     shared: Arc<Shared<J>>,
     tells_output: bool,
     deadline: Instant,
@@ -310,15 +313,12 @@ impl<J: Job> Crew<J> {
 
     /// Waits for the next event of any run, and handles the host's pending interrupts meanwhile.
     /// `None` in a fork of the process that started the runs; host code may have forked.
-    pub fn next(&mut self) -> Result<Option<(usize, Event<J::Done>)>, Wants> {
+    pub fn next(&mut self) -> Result<Option<Told<J>>, Wants> {
         self.next_beside(&mut NothingAside)
     }
 
     /// The same, and serves something else meanwhile.
-    pub fn next_beside(
-        &mut self,
-        aside: &mut dyn Aside,
-    ) -> Result<Option<(usize, Event<J::Done>)>, Wants> {
+    pub fn next_beside(&mut self, aside: &mut dyn Aside) -> Result<Option<Told<J>>, Wants> {
         while self.is_own() {
             if let Ok((number, event)) = self.events.try_recv() {
                 if let Event::Output(_, chunk) = &event {

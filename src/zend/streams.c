@@ -12,24 +12,33 @@ void *altair_stream_of(zval *value)
 		: NULL;
 }
 
-int altair_stream_descriptor(void *stream)
+static size_t buffered(const php_stream *stream)
 {
+	return stream->writepos > stream->readpos ? (size_t) (stream->writepos - stream->readpos) : 0;
+}
+
+int altair_stream_descriptor(void *handle)
+{
+	php_stream *stream = handle;
 	php_socket_t descriptor;
-	/* Something that was read already, or a filter, is not in the descriptor. */
-	if (((php_stream *) stream)->readfilters.head != NULL
-		|| ((php_stream *) stream)->writepos > ((php_stream *) stream)->readpos) {
+	/* Something that was read already is not in the descriptor. PHP warns where the class of a wrapper has no
+	 * stream_cast(), which none needs to be read. */
+	if (buffered(stream) > 0 || php_stream_is(stream, PHP_STREAM_IS_USERSPACE)) {
 		return -1;
 	}
-	if (php_stream_cast((php_stream *) stream, PHP_STREAM_AS_FD_FOR_SELECT | PHP_STREAM_CAST_INTERNAL,
+	if (php_stream_cast(stream, PHP_STREAM_AS_FD_FOR_SELECT | PHP_STREAM_CAST_INTERNAL,
 			(void *) &descriptor, 0) == SUCCESS) {
 		return (int) descriptor;
 	}
 	return -1;
 }
 
-ssize_t altair_stream_read(void *stream, char *to, size_t most)
+ssize_t altair_stream_read(void *handle, char *to, size_t most)
 {
-	return php_stream_read((php_stream *) stream, to, most);
+	php_stream *stream = handle;
+	/* After what it has in its buffer, PHP would wait for more. */
+	size_t ready = buffered(stream);
+	return php_stream_read(stream, to, ready > 0 && ready < most ? ready : most);
 }
 
 bool altair_stream_is_over(void *stream)

@@ -65,7 +65,9 @@ impl<'a> Stream<'a> {
         };
         match usize::try_from(read) {
             Ok(count @ 1..) => Ok(Read::Bytes(count)),
-            _ => Ok(match self.is_over() {
+            // What cannot be read now never can: PHP gives 0 where it only has to wait.
+            Err(_) => Ok(Read::End),
+            Ok(0) => Ok(match self.is_over() {
                 true => Read::End,
                 false => Read::Nothing,
             }),

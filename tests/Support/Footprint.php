@@ -30,6 +30,8 @@ final class Footprint
     {
         // What waits for the cycle collector is the application's, and comes and goes.
         gc_collect_cycles();
+        // Waits for what is collected in the background.
+        $children = Processes::children();
         $status = Processes::status((int) getmypid());
 
         return new self(
@@ -37,7 +39,7 @@ final class Footprint
             (int) $status['Threads'],
             array_values(Processes::descriptors()),
             // Whether it runs or sleeps just now is nothing to count; a zombie is.
-            preg_replace('/ [A-Y]$/', '', Processes::children()),
+            preg_replace('/ [A-Y]$/', '', $children),
             self::below($directory),
         );
     }

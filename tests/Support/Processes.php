@@ -24,10 +24,35 @@ final class Processes
         return $found;
     }
 
+    /** Seconds that the keeper of a command may take to end; it is collected in the background. */
+    private const ENDING = 2.0;
+
     /**
      * @return list<string> `pid (name) state` of every child of this process, zombies included
      */
     public static function children(): array
+    {
+        $until = microtime(true) + self::ENDING;
+        do {
+            $children = self::childrenNow();
+            $ending = array_filter($children, static fn (string $child) => str_contains($child, '(altair-keeper)'));
+        } while (($ending !== [] || self::collects()) && microtime(true) < $until);
+
+        return $children;
+    }
+
+    /** Whether a thread of this process collects a keeper. */
+    private static function collects(): bool
+    {
+        $names = array_map(static fn (string $file) => @file_get_contents($file), glob('/proc/self/task/*/comm') ?: []);
+
+        return in_array("altair-collect\n", $names, true);
+    }
+
+    /**
+     * @return list<string>
+     */
+    private static function childrenNow(): array
     {
         $own = (string) getmypid();
         $found = [];

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use altair_engine::{FileChanges, file_changes};
 use altair_sandbox::Layer;
 
-use crate::CommandError;
+use crate::{CommandError, WorkDir};
 
 /// How long to look for changes.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -17,11 +17,17 @@ pub struct PendingLayer {
     layer: Layer,
     /// When the command began, by the clock of files.
     since: Duration,
+    /// What holds it, if it is on disk.
+    _store: Option<WorkDir>,
 }
 
 impl PendingLayer {
-    pub(crate) fn new(layer: Layer, since: Duration) -> Self {
-        Self { layer, since }
+    pub(crate) fn new(layer: Layer, since: Duration, store: Option<WorkDir>) -> Self {
+        Self {
+            layer,
+            since,
+            _store: store,
+        }
     }
 
     /// Makes the changes real.

@@ -31,8 +31,6 @@ const SYSTEM: &[&str] = &[
     "/etc",
     "/nix/store",
     "/gnu/store",
-    "/sys/devices/system/cpu",
-    "/sys/kernel/mm/transparent_hugepage",
 ];
 
 /// What is not shown even if the whole root may be read: the command has its own.

@@ -50,6 +50,14 @@ fn resolved(paths: &[PathBuf], driver: Driver) -> Vec<PathBuf> {
 #[must_use]
 pub fn can_carry(driver: Driver, path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
+    // Behind these the command has processes of its own there.
+    let has_own = matches!(
+        driver,
+        Driver::Native | Driver::Bubblewrap | Driver::Firejail
+    );
+    if has_own && path.starts_with("/proc") {
+        return false;
+    }
     match driver {
         Driver::Host | Driver::Native | Driver::Bubblewrap => true,
         // A mount is one record of CSV, whose reader drops carriage returns, in a message that is
@@ -171,6 +179,17 @@ mod tests {
         }
         for name in ["a,b", "a\"b", "a\nb", "a*", "a..b", "a\\b", "${HOME}", "%"] {
             assert_eq!(cannot(name.as_bytes()), [Driver::Firejail], "{name}");
+        }
+        for path in ["/proc", "/proc/1"] {
+            for (driver, can) in [
+                (Driver::Native, false),
+                (Driver::Bubblewrap, false),
+                (Driver::Firejail, false),
+                (Driver::Host, true),
+                (Driver::Docker, true),
+            ] {
+                assert_eq!(can_carry(driver, Path::new(path)), can, "{driver:?}");
+            }
         }
         assert_eq!(cannot(b"a\rb"), all[..3]);
         assert_eq!(cannot(b"\xff"), all[..2]);

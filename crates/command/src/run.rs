@@ -125,6 +125,15 @@ impl Command {
                 driver.name()
             ));
         }
+        let is_text = |text: &OsString| text.to_str().is_some();
+        let env = self.policy.env.iter();
+        if driver == Driver::Docker
+            && !(self.argv.iter().all(is_text)
+                && env.flat_map(|(name, value)| [name, value]).all(is_text))
+        {
+            // Its client would put other characters in their place (JSON).
+            return invalid("Docker can pass only UTF-8 on, in arguments and variables.");
+        }
         if self.policy.env.iter().any(|(name, value)| {
             name.is_empty()
                 || name.as_bytes().iter().any(|byte| b"=\0".contains(byte))
@@ -150,6 +159,8 @@ struct Running {
     guards: Vec<(&'static str, altair_sandbox::GuardState)>,
     /// Removes what outlives the driver's program.
     cleanup: Option<Cleanup>,
+    /// Holds the layer, if that is on disk.
+    store: Option<WorkDir>,
     /// Removed last.
     _work_dirs: Vec<WorkDir>,
 }
@@ -188,11 +199,22 @@ impl Prepared {
         let Self(command) = self;
         let policy = command.policy.clone();
         let diff = command.diff;
-        let running = match command.start()? {
-            Started::Running(running) => *running,
-            Started::Not(outcome) => return Ok(*outcome),
-        };
-        let Running {
+        match command.start()? {
+            Started::Running(running) => running.finish(&policy, diff, observer, signals),
+            Started::Not(outcome) => Ok(*outcome),
+        }
+    }
+}
+
+impl Running {
+    fn finish(
+        self,
+        policy: &ExecutionPolicy,
+        diff: bool,
+        observer: &mut dyn Observer,
+        signals: Option<Signals>,
+    ) -> Result<Outcome, CommandError> {
+        let Self {
             child,
             input,
             started,
@@ -200,8 +222,9 @@ impl Prepared {
             layered,
             guards,
             cleanup,
+            store,
             _work_dirs,
-        } = running;
+        } = self;
         let mut watch = Watch {
             observer,
             signals,
@@ -241,7 +264,7 @@ impl Prepared {
         let (stdout, truncated_stdout) = stdout.into_bytes();
         let (stderr, truncated_stderr) = stderr.into_bytes();
         let layer = ended.layer.zip(since);
-        let layer = layer.map(|(layer, since)| PendingLayer::new(layer, since));
+        let layer = layer.map(|(layer, since)| PendingLayer::new(layer, since, store));
         Ok(Outcome {
             stdout,
             stderr,
@@ -289,7 +312,7 @@ impl Command {
     fn start(self) -> Result<Started, CommandError> {
         match self.sandbox.driver {
             Driver::Host => self.start_on_host(),
-            Driver::Native => self.start_native(),
+            Driver::Native => self.start_native(false),
             Driver::Docker | Driver::Podman | Driver::Firejail | Driver::Bubblewrap => {
                 self.start_driver()
             }
@@ -328,11 +351,11 @@ impl Command {
         let started = Instant::now();
         let env = self.own_environment();
         let cwd = work_dir::base_directory(&self.policy.base_dir)?;
-        let not_found = |why: &str| {
+        let refused = |code: i32, why: &str| {
             let why = format!("Failed to start host process: {why}");
-            let code = exit_codes::COMMAND_NOT_FOUND;
             Started::Not(Box::new(Outcome::not_started(code, why, started.elapsed())))
         };
+        let not_found = |why: &str| refused(exit_codes::COMMAND_NOT_FOUND, why);
         let Some((name, args)) = self.argv.split_first() else {
             return Ok(not_found("the command is empty"));
         };
@@ -364,6 +387,9 @@ impl Command {
         };
         match launch.spawn() {
             Ok(child) => Ok(Running::of(child, input, started)),
+            Err(error @ (SpawnError::NotExecutable { .. } | SpawnError::NotAProgram { .. })) => {
+                Ok(refused(exit_codes::NOT_EXECUTABLE, &error.to_string()))
+            }
             Err(error) => Ok(not_found(&error.to_string())),
         }
     }
@@ -427,6 +453,7 @@ impl Command {
             layered: Vec::new(),
             guards: Vec::new(),
             cleanup,
+            store: None,
             _work_dirs: vec![work_dir],
         })))
     }
@@ -463,13 +490,20 @@ impl Command {
         Ok(container.invocation(order))
     }
 
-    fn start_native(self) -> Result<Started, CommandError> {
+    /// `on_disk`: the layer is on disk from the start, as where the kernel makes none in memory.
+    fn start_native(self, on_disk: bool) -> Result<Started, CommandError> {
         let started = Instant::now();
         let policy = &self.policy;
         let base = find_place(&work_dir::base_directory(&policy.base_dir)?)?;
         let paths = PolicyPaths::resolve(policy, Driver::Native);
         let readable = places(&paths.readable);
         let writable = places(&paths.writable);
+        if writable.iter().any(|place| place.path() == Path::new("/")) {
+            return Err(CommandError::Invalid(
+                "The driver native cannot make the whole root directory writable: name the directories."
+                    .into(),
+            ));
+        }
         let layered = layered(policy, &writable)?;
         let is_own = self.works_in == WorksIn::Own;
         let user = native::run_as(&writable, &layered, (!is_own).then_some(&base));
@@ -525,7 +559,17 @@ impl Command {
         let since = (!native.layered.is_empty()).then(beginning);
         let (stdio, input) = Self::stdio(self.stdin, self.terminal)?;
         let mut stdio = Some(stdio);
-        let mut level = Level::Full;
+        let mut store = None;
+        let mut make_store = || {
+            let dir = WorkDir::create_for(&policy.base_dir, user)?;
+            let place = dir.place().clone();
+            store = Some(dir);
+            Ok(place)
+        };
+        let mut level = match on_disk {
+            true => Level::LayerOnDisk(make_store()?),
+            false => Level::Full,
+        };
         let mut why = String::new();
         loop {
             let cwd = native.starts_in(&level);
@@ -562,12 +606,7 @@ impl Command {
                 }
                 Err(error) => {
                     let needs_layer = !native.layered.is_empty();
-                    (level, why) = native::step_down(&level, &error, needs_layer, || {
-                        let dir = WorkDir::create_for(&policy.base_dir, user)?;
-                        let place = dir.place().clone();
-                        work_dirs.push(dir);
-                        Ok(place)
-                    })?;
+                    (level, why) = native::step_down(&level, &error, needs_layer, &mut make_store)?;
                     continue;
                 }
             };
@@ -582,6 +621,7 @@ impl Command {
                 layered: layered.collect(),
                 guards,
                 cleanup: None,
+                store,
                 _work_dirs: work_dirs,
             })));
         }
@@ -598,6 +638,7 @@ impl Running {
             layered: Vec::new(),
             guards: Vec::new(),
             cleanup: None,
+            store: None,
             _work_dirs: Vec::new(),
         }))
     }
@@ -749,5 +790,47 @@ impl altair_sandbox::Observer for Watch<'_> {
 
     fn signal(&mut self) -> Option<i32> {
         self.signals.as_mut().and_then(|signals| signals())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use altair_engine::Silent;
+
+    #[test]
+    fn a_layer_on_disk_can_be_applied_and_is_gone_afterwards() {
+        let base = tempfile::tempdir().unwrap();
+        let files = tempfile::tempdir().unwrap();
+        let mut policy = ExecutionPolicy::in_dir(base.path());
+        policy.layers = vec![files.path().to_owned()];
+        let command = Command {
+            sandbox: Sandbox {
+                driver: Driver::Native,
+                binary: None,
+                image: None,
+            },
+            policy: policy.clone(),
+            works_in: WorksIn::Own,
+            argv: vec!["touch".into(), files.path().join("made").into_os_string()],
+            stdin: Stdin::Empty,
+            terminal: None,
+            environment: Vec::new(),
+            diff: false,
+        };
+        let Started::Running(running) = command.start_native(true).unwrap() else {
+            panic!("not started");
+        };
+
+        let outcome = running.finish(&policy, false, &mut Silent, None).unwrap();
+
+        assert_eq!(outcome.exit_code, 0, "{:?}", outcome.stderr);
+        assert!(!files.path().join("made").exists());
+        let layer = outcome.layer.unwrap();
+        layer.apply().unwrap();
+        assert!(files.path().join("made").exists());
+        drop(layer);
+        assert_eq!(base.path().read_dir().unwrap().count(), 0);
     }
 }

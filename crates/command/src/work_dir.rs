@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use altair_sandbox::{Place, RunAs, other_user};
+use nix::sys::stat::fstat;
 use nix::unistd::{AccessFlags, access, fchown, geteuid};
 
 use crate::{CommandError, Driver, PolicyPaths};
@@ -117,7 +118,12 @@ impl WorkDir {
 
 impl Drop for WorkDir {
     fn drop(&mut self) {
-        altair_sandbox::remove_place(&self.place, self.owner);
+        // Most commands leave it empty, and where it was made.
+        let is_gone = std::fs::remove_dir(self.path()).is_ok()
+            && fstat(self.place.descriptor()).is_ok_and(|stat| stat.st_nlink == 0);
+        if !is_gone {
+            altair_sandbox::remove_place(&self.place, self.owner);
+        }
     }
 }
 

@@ -90,7 +90,7 @@ impl Refused {
     }
 }
 
-/// What a command was refused, as in [`Refused::list`]. Only the flags that a command has too lift
+/// What a command was refused: each thing once, the first 20. Only the flags that a command has too lift
 /// something.
 #[must_use]
 pub fn of_command(calls: &[Refusal]) -> Vec<Blocked> {

@@ -15,7 +15,7 @@ use crate::launch::Role;
 use crate::seccomp::{Connector, Listener};
 use crate::template::ForkedProcess;
 use crate::view::{self, IdMaps, Layer, Layers, MAP_REQUEST_BYTES, Renewal};
-use crate::{Connections, RunAs, kill_descendants, procfs, raw_descriptors, system_calls};
+use crate::{Connections, RunAs, kill_descendants, procfs, raw_descriptors, system_calls, thread};
 
 /// Receives one packet and the descriptor that came with it, if any, without waiting.
 fn receive(lifeline: &OwnedFd, bytes: &mut [u8]) -> nix::Result<(usize, Option<OwnedFd>)> {
@@ -141,6 +141,8 @@ pub struct Child {
     /// The id of the process that made this `Child`.
     host: u32,
     collected: bool,
+    /// How a command ended, once its keeper has said so.
+    verdict: Option<Status>,
 }
 
 /// How the host controls a process.
@@ -193,6 +195,7 @@ impl Child {
             pid: 0,
             host: std::process::id(),
             collected: false,
+            verdict: None,
         }
     }
 
@@ -220,6 +223,7 @@ impl Child {
             pid,
             host: std::process::id(),
             collected: false,
+            verdict: None,
         }
     }
 
@@ -335,6 +339,7 @@ impl Child {
     pub(crate) fn await_start(&mut self, maps: Option<&IdMaps>) -> Option<Report> {
         let mut give_up = None;
         let until = Instant::now() + START_PATIENCE;
+        let is_mapped = maps.is_some_and(|maps| self.map_keeper(maps));
         loop {
             // The process's user can stop it or make it access a file system that does not answer.
             if Instant::now() >= until {
@@ -374,11 +379,9 @@ impl Child {
                         (true, Some(keeper)) => keeper,
                         _ => i32::from_ne_bytes([a, b, c, d]),
                     };
-                    let mapped = view::map_ids(process, maps);
-                    let errno = mapped
-                        .err()
-                        .map_or(0, |error| error.raw_os_error().unwrap_or(Errno::EIO as i32));
-                    raw_descriptors::send(lifeline.as_raw_fd(), &errno.to_ne_bytes());
+                    if !is_mapped {
+                        answer_maps(lifeline, view::map_ids(process, maps));
+                    }
                     continue;
                 }
                 Ok((1, Some(listener))) if bytes.first() == Some(&LISTENER) => {
@@ -403,6 +406,23 @@ impl Child {
                 return Some(Ok(0));
             }
         }
+    }
+
+    /// Maps the ids of a keeper in a user namespace of its own before it asks, so that it need not
+    /// wait. Returns false if it has to ask: the keeper of a host that has changed its user first
+    /// has to let its maps be written.
+    fn map_keeper(&self, maps: &IdMaps) -> bool {
+        let (Hold::Keeper { lifeline, .. }, true, Some(keeper)) =
+            (&self.hold, self.has_own_pids, self.keeper())
+        else {
+            return false;
+        };
+        let mapped = view::map_ids(keeper, maps);
+        let is_mapped = mapped.is_ok();
+        if is_mapped {
+            answer_maps(lifeline, mapped);
+        }
+        is_mapped
     }
 
     /// Continues a keeper that was stopped. A process of the same user can stop it if nothing
@@ -499,21 +519,45 @@ impl Child {
         system_calls::signal_pidfd(self.pidfd(), nix::libc::SIGKILL);
     }
 
-    /// Waits for the keeper's end and collects it. If another part of the host has collected it
-    /// (with `__WALL`), it counts as killed.
+    /// Where a command's keeper says how the command ended.
+    pub(crate) fn verdict_interest(&self) -> Option<BorrowedFd<'_>> {
+        match (&self.hold, self.role) {
+            (Hold::Keeper { lifeline, .. }, Role::Command) => Some(lifeline.as_fd()),
+            _ => None,
+        }
+    }
+
+    /// Takes what a command's keeper has said. `true`: nothing of the command is left.
+    pub(crate) fn hear_verdict(&mut self) -> bool {
+        if let (Hold::Keeper { lifeline, .. }, Role::Command, None) =
+            (&self.hold, self.role, self.verdict)
+        {
+            self.verdict = verdict(lifeline);
+        }
+        self.verdict.is_some()
+    }
+
+    /// Waits for the keeper's end and collects it; after a verdict, a thread does. If another part of
+    /// the host has collected it (with `__WALL`), it counts as killed.
     pub(crate) fn collect(&mut self) -> Status {
         self.collected = true;
+        if self.hear_verdict()
+            && let (Some(status), Some(keeper)) = (self.verdict, self.keeper())
+        {
+            collect_aside(keeper);
+            return status;
+        }
         match &self.hold {
-            Hold::Keeper {
-                pidfd, lifeline, ..
-            } => {
+            Hold::Keeper { pidfd, .. } => {
                 let status = system_calls::wait_pidfd(pidfd.as_fd());
-                match self.has_own_pids {
-                    // The first process of a pid namespace cannot end by a signal of its own.
-                    true => verdict(lifeline),
-                    false => status,
-                }
-                .unwrap_or(Status::Signalled(nix::libc::SIGKILL))
+                // It may have said it at last; the first process of a pid namespace cannot end by a
+                // signal of its own.
+                let status = match (self.hear_verdict(), self.has_own_pids) {
+                    (true, _) => self.verdict,
+                    (false, true) => None,
+                    (false, false) => status,
+                };
+                status.unwrap_or(Status::Signalled(nix::libc::SIGKILL))
             }
             Hold::Itself(forked) => forked.status(),
         }
@@ -532,6 +576,25 @@ impl Child {
                 Err(_) => return false,
             }
         }
+    }
+}
+
+/// Tells a process whether its ids are mapped.
+fn answer_maps(lifeline: &OwnedFd, mapped: std::io::Result<()>) {
+    let errno = mapped
+        .err()
+        .map_or(0, |error| error.raw_os_error().unwrap_or(Errno::EIO as i32));
+    raw_descriptors::send(lifeline.as_raw_fd(), &errno.to_ne_bytes());
+}
+
+/// Collects a keeper that is ending. Its id is its own until then, so no descriptor is needed, which
+/// the host would see for a moment.
+fn collect_aside(keeper: i32) {
+    let collect = move || {
+        let _ = system_calls::wait_child(keeper);
+    };
+    if thread::start("altair-collect", collect).is_err() {
+        collect();
     }
 }
 

@@ -20,7 +20,7 @@ use nix::unistd::{getpid, setsid};
 
 use crate::child::Status;
 use crate::error::{Failure, REPORT_BYTES, Report, Step, decode, encode};
-use crate::kill_descendants::sweep;
+use crate::kill_descendants::{sweep, sweep_namespace};
 use crate::launch::{PreparedLaunch, Role};
 use crate::memory_pressure::{Pressure, is_memory_short};
 use crate::process::{Descriptors, LOWEST_SOURCE, REPORT};
@@ -182,15 +182,22 @@ impl Keeper {
         if self.starting {
             self.report_start();
         }
-        if self.has_own_pids {
-            if let Some(status) = self.status {
-                raw_descriptors::send(LIFELINE, &Verdict(status).encode());
-            }
-            // The kernel ends what is left in the namespace.
-            system_calls::exit_now(0);
+        let swept = match self.has_own_pids {
+            true => sweep_namespace(self.process, self.signals),
+            false => sweep(Some((self.process, self.signals))),
+        };
+        let status = self.status.or(swept);
+        if self.is_command
+            && let Some(status) = status
+            && !system_calls::has_children()
+        {
+            raw_descriptors::send(LIFELINE, &Verdict(status).encode());
         }
-        let swept = sweep(Some((self.process, self.signals)));
-        mirror(self.status.or(swept))
+        match self.has_own_pids {
+            // It cannot end by a signal of its own. The kernel ends what is left in the namespace.
+            true => system_calls::exit_now(0),
+            false => mirror(status),
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -309,7 +316,8 @@ impl Keeper {
     }
 }
 
-/// How the process ended, which the first process of a pid namespace cannot mirror.
+/// How a command ended, once nothing of it is left. The host need not wait for the end of the keeper,
+/// which takes longer than many commands: its memory is a copy of the host's.
 pub(crate) struct Verdict(c_int);
 
 impl Verdict {

@@ -70,6 +70,33 @@ pub(crate) fn sweep(known: Option<(c_int, RawFd)>) -> Option<c_int> {
     status
 }
 
+/// The same for the first process of a pid namespace, which can reach everything in it at once.
+pub(crate) fn sweep_namespace(process: c_int, signals: RawFd) -> Option<c_int> {
+    let began = Instant::now();
+    let mut status = None;
+    while began.elapsed() < SWEEP_LIMIT {
+        // `ESRCH` if it is alone.
+        let _ = system_calls::kill(-1, libc::SIGKILL);
+        loop {
+            match system_calls::reap_one() {
+                Ok(Some((pid, ended))) if pid == process => status = Some(ended),
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                // No children: all done.
+                Err(_) => return status,
+            }
+        }
+        let mut fds = [libc::pollfd {
+            fd: signals,
+            events: libc::POLLIN,
+            revents: 0,
+        }];
+        raw_descriptors::poll(&mut fds, ROUND_MS);
+        while raw_descriptors::next_signal(signals).is_some() {}
+    }
+    status
+}
+
 /// Kills all children of the keeper. Returns `false` if there were some and none could be killed.
 fn kill_children(process: c_int) -> bool {
     let (mut seen, mut refused) = (0u32, 0u32);

@@ -221,6 +221,8 @@ struct Polled {
     channel: PollFlags,
     listener: PollFlags,
     input: bool,
+    /// The keeper of a command says something, or has closed the lifeline.
+    verdict: bool,
 }
 
 struct SupervisedRun<'a> {
@@ -293,7 +295,7 @@ impl<'a> SupervisedRun<'a> {
     fn step(&mut self) -> bool {
         self.advance(Instant::now());
         let ready = self.wait();
-        if ready.ended {
+        if ready.ended || ready.verdict && self.child.hear_verdict() {
             return true;
         }
         self.serve(&ready);
@@ -417,6 +419,7 @@ impl<'a> SupervisedRun<'a> {
         let mut channel_place = None;
         let mut listener_place = None;
         let mut input_place = None;
+        let mut verdict_place = None;
         // After `Break` only the end matters.
         if !self.interrupted {
             for (tap, place) in self.taps.iter().zip(&mut places) {
@@ -443,6 +446,13 @@ impl<'a> SupervisedRun<'a> {
                 fds.push(PollFd::new(input.pipe(), PollFlags::POLLOUT));
             }
         }
+        // Once it was told to end everything, the lifeline is shut.
+        if matches!(self.stage, Stage::Running | Stage::Stopping(_))
+            && let Some(lifeline) = self.child.verdict_interest()
+        {
+            verdict_place = Some(fds.len());
+            fds.push(PollFd::new(lifeline, PollFlags::POLLIN));
+        }
         match ppoll(&mut fds, Some(TimeSpec::from_duration(timeout)), None) {
             // A chance to check what poll does not report.
             Ok(0) => drop(self.child.revive_keeper()),
@@ -462,6 +472,7 @@ impl<'a> SupervisedRun<'a> {
             channel: found(channel_place),
             listener: found(listener_place),
             input: !found(input_place).is_empty(),
+            verdict: !found(verdict_place).is_empty(),
         }
     }
 

@@ -212,20 +212,22 @@ pub(crate) fn signal_pidfd(pidfd: BorrowedFd<'_>, signal: c_int) {
 /// Waits for the end of the child behind `pidfd` and collects it. `None` if it was collected
 /// elsewhere.
 pub(crate) fn wait_pidfd(pidfd: BorrowedFd<'_>) -> Option<Status> {
-    // A descriptor is never negative.
-    let id = libc::id_t::try_from(pidfd.as_raw_fd()).ok()?;
+    wait_for(libc::P_PIDFD, pidfd.as_raw_fd())
+}
+
+/// The same for a child by its id.
+pub(crate) fn wait_child(pid: c_int) -> Option<Status> {
+    wait_for(libc::P_PID, pid)
+}
+
+fn wait_for(kind: libc::idtype_t, id: c_int) -> Option<Status> {
+    // Neither a descriptor nor a process's id is ever negative.
+    let id = libc::id_t::try_from(id).ok()?;
     loop {
         // SAFETY: all zeros is a valid siginfo_t.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
         // SAFETY: `info` outlives the call. __WALL, as the child has no exit signal.
-        let result = unsafe {
-            libc::waitid(
-                libc::P_PIDFD,
-                id,
-                &raw mut info,
-                libc::WEXITED | libc::__WALL,
-            )
-        };
+        let result = unsafe { libc::waitid(kind, id, &raw mut info, libc::WEXITED | libc::__WALL) };
         match Errno::result(result) {
             Ok(_) => {
                 // SAFETY: waitid has filled in the fields for a child's end.

@@ -200,6 +200,18 @@ fn what_the_process_closed_is_applied_as_well_before_and_after_it_was_looked_at(
 }
 
 #[test]
+fn the_project_itself_can_be_closed() {
+    as_each(|site| {
+        let left = site.run("echo x > x; trap \"chmod 0 '$PWD'\" EXIT");
+        left.apply().unwrap();
+        assert_eq!(site.app().metadata().unwrap().mode() & 0o7777, 0);
+        set_mode(&site.app(), 0o700);
+        assert_eq!(site.place.read("app/x"), "x\n");
+        site.has_nothing_left();
+    });
+}
+
+#[test]
 fn sockets_count_as_nothing() {
     as_each(|site| {
         if !std::path::Path::new("/usr/bin/perl").exists() {
@@ -236,5 +248,42 @@ fn holes_stay_holes() {
         let meta = site.path("sparse").metadata().unwrap();
         assert_eq!(meta.len(), 40 << 20);
         assert!(meta.blocks() * 512 < 1 << 20, "{}", meta.blocks());
+    });
+}
+
+/// An access control list of the owner, the user 1000, the group and others (acl(5), in the form
+/// of the attributes).
+fn list(of_1000: u8, mask: u8) -> Vec<u8> {
+    let entry = |tag: u8, rights: u8, id: [u8; 4]| [tag, 0, rights, 0, id[0], id[1], id[2], id[3]];
+    let nobody = [0xff; 4];
+    let entries = [
+        entry(1, 6, nobody),
+        entry(2, of_1000, [0xe8, 3, 0, 0]),
+        entry(4, 4, nobody),
+        entry(0x10, mask, nobody),
+        entry(0x20, 4, nobody),
+    ];
+    [2, 0, 0, 0].into_iter().chain(entries.concat()).collect()
+}
+
+#[test]
+fn access_control_lists_are_kept_and_only_those() {
+    const ACCESS: &str = "system.posix_acl_access";
+    as_each(|site| {
+        if nix::unistd::geteuid().as_raw() != 0 {
+            return; // in a user namespace there is no user 1000
+        }
+        set_attribute(&site.path("file"), ACCESS, list(6, 6));
+        set_attribute(&site.app(), "system.posix_acl_default", list(7, 7));
+        let before = attribute(&site.path("file"), ACCESS);
+        assert!(before.is_some());
+        site.run("echo more >> file; echo n > new; mkdir d; echo y > d/y; mkfifo d/p")
+            .apply()
+            .unwrap();
+        assert_eq!(attribute(&site.path("file"), ACCESS), before);
+        for name in ["new", "d", "d/y", "d/p"] {
+            // The process saw none.
+            assert_eq!(attribute(&site.path(name), ACCESS), None, "{name}");
+        }
     });
 }

@@ -187,6 +187,8 @@ fn run_aside(prepared: Prepared, on_output: Option<&Zval>, aside: &mut dyn Aside
                 };
                 if let Some(on_output) = on_output {
                     host::call(on_output, kind, &chunk)?;
+                    // With a slow callback there is always more output.
+                    serve_if_ready(aside)?;
                 }
             }
             Some((_, Event::Done(outcome))) => return Ok(*outcome),
@@ -198,6 +200,15 @@ fn run_aside(prepared: Prepared, on_output: Option<&Zval>, aside: &mut dyn Aside
             }
         }
     }
+}
+
+/// Serves what is ready just now.
+fn serve_if_ready(aside: &mut dyn Aside) -> Result<(), Wants> {
+    let is_ready = aside.interest().is_some_and(|(descriptor, events)| {
+        let mut fds = [PollFd::new(descriptor, events)];
+        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    });
+    if is_ready { aside.serve() } else { Ok(()) }
 }
 
 /// Feeds a command from a stream of PHP's.

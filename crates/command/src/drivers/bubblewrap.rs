@@ -92,8 +92,9 @@ impl Bubblewrap {
         for (place, mount) in &mounts {
             args.extend(self.arguments(place, mount));
         }
-        // Last, as places to mount on have to be made in them.
-        for place in ["/", "/dev", "/run"] {
+        // Last, as places to mount on have to be made in them. What only root may write in /proc
+        // changes the whole machine (`kernel.core_pattern`), and root's command is root there.
+        for place in ["/", "/dev", "/proc", "/run"] {
             if !matches!(
                 mounts.get(Path::new(place)),
                 Some(Mount::Writable(_) | Mount::ReadOnly)
@@ -230,7 +231,7 @@ mod tests {
              --symlink usr/bin /bin --dev /dev --size 67108864 --tmpfs /dev/shm --proc /proc \
              --size 67108864 --tmpfs /run --size 67108864 --tmpfs /tmp --ro-bind /usr /usr \
              --bind /srv/base/sandbox-abc /work --remount-ro / --remount-ro /dev \
-             --remount-ro /run --chdir /work -- echo hello"
+             --remount-ro /proc --remount-ro /run --chdir /work -- echo hello"
         );
         let mut older = bubblewrap();
         older.sizes = false;
@@ -285,7 +286,7 @@ mod tests {
             line.contains(
                 "--bind / / --dev /dev --size 67108864 --tmpfs /dev/shm --proc /proc \
                  --ro-bind /run /run --bind /srv/base/sandbox-abc /srv/base/sandbox-abc \
-                 --bind /tmp /tmp --remount-ro /dev --chdir"
+                 --bind /tmp /tmp --remount-ro /dev --remount-ro /proc --chdir"
             ),
             "{line}"
         );

@@ -169,8 +169,13 @@ impl Site {
 
     /// Everything in the project and beside it, as far as it can be told apart.
     pub fn state(&self) -> String {
+        self.state_but(&[])
+    }
+
+    /// The same without the contents of files with these names, which are not opened.
+    pub fn state_but(&self, names: &[&str]) -> String {
         let mut state = String::new();
-        add_state(&self.place.path(""), &mut state);
+        add_state(&self.place.path(""), names, &mut state);
         state
     }
 
@@ -224,10 +229,11 @@ fn own(path: &Path, owner: u32) {
     }
 }
 
-fn add_state(path: &Path, state: &mut String) {
+fn add_state(path: &Path, closed: &[&str], state: &mut String) {
     let meta = path.symlink_metadata().unwrap();
     let at = (meta.mtime(), meta.mtime_nsec());
     let content = match (meta.is_file(), meta.is_symlink()) {
+        (true, _) if closed.iter().any(|name| path.ends_with(name)) => Vec::new(),
         (true, _) => fs::read(path).unwrap_or_default(),
         (_, true) => fs::read_link(path).unwrap().as_os_str().as_bytes().to_vec(),
         _ => Vec::new(),
@@ -245,7 +251,7 @@ fn add_state(path: &Path, state: &mut String) {
         let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
         paths.sort();
         for path in paths {
-            add_state(&path, state);
+            add_state(&path, closed, state);
         }
     }
 }
@@ -270,7 +276,8 @@ pub fn set_mode(path: &Path, mode: u32) {
 }
 
 /// Sets an extended attribute, if the file system has any.
-pub fn set_attribute(path: &Path, name: &str, value: &str) {
+pub fn set_attribute(path: &Path, name: &str, value: impl AsRef<[u8]>) {
+    let value = value.as_ref();
     let path = std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap();
     let name = std::ffi::CString::new(name).unwrap();
     // SAFETY: two C strings; pointer and length are of one slice.

@@ -52,7 +52,8 @@ pub(super) fn copy(
     Ok(ftruncate(to.as_fd(), offset(length)?)?)
 }
 
-/// Copies a file over another one, whose other names then have the same content.
+/// Copies a file over another one, whose other names then have the same content. A hole takes no
+/// space where the other one had nothing, either.
 pub(super) fn overwrite(
     from: BorrowedFd<'_>,
     to: BorrowedFd<'_>,
@@ -60,7 +61,14 @@ pub(super) fn overwrite(
 ) -> io::Result<()> {
     let (mut from, mut to) = (file(from)?, file(to)?);
     let length = from.seek(SeekFrom::End(0))?;
-    copy_range(&mut from, &mut to, 0, length, progress)?;
+    let before = to.seek(SeekFrom::End(0))?;
+    let mut at = 0;
+    while at < length {
+        let (start, end) = data(&from, at)?.unwrap_or((length, length));
+        copy_range(&mut from, &mut to, at, start.min(before), progress)?;
+        copy_range(&mut from, &mut to, start, end, progress)?;
+        at = end;
+    }
     Ok(ftruncate(to.as_fd(), offset(length)?)?)
 }
 
@@ -118,4 +126,38 @@ fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
         }
     }
     Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::{FileExt, MetadataExt};
+
+    #[test]
+    fn a_file_with_holes_overwrites_what_was_there() {
+        let (mut from, mut to) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+        to.write_all(&[b'x'; 300_000]).unwrap();
+        from.write_all_at(b"begin", 0).unwrap();
+        from.write_all_at(b"end", 1 << 30).unwrap();
+        from.set_len(1 << 31).unwrap();
+        overwrite(from.as_fd(), to.as_fd(), &Progress::default()).unwrap();
+        let meta = to.metadata().unwrap();
+        assert_eq!(meta.len(), 1 << 31);
+        assert!(meta.blocks() * 512 < 1 << 20, "{}", meta.blocks());
+        let mut read = vec![0; 300_000];
+        to.read_exact_at(&mut read, 0).unwrap();
+        assert!(read.starts_with(b"begin\0") && read.ends_with(&[0; 290_000]));
+        let mut end = [0; 3];
+        to.read_exact_at(&mut end, 1 << 30).unwrap();
+        assert_eq!(&end, b"end");
+        // Shorter than before.
+        from.set_len(3).unwrap();
+        overwrite(from.as_fd(), to.as_fd(), &Progress::default()).unwrap();
+        assert_eq!(to.metadata().unwrap().len(), 3);
+        from.rewind().unwrap();
+        to.rewind().unwrap();
+        assert!(same(from.as_fd(), to.as_fd(), &Progress::default()).unwrap());
+    }
 }

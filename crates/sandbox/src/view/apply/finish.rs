@@ -6,7 +6,7 @@ use nix::fcntl::openat;
 use nix::sys::stat::Mode;
 
 use super::error::{ApplyError, failed};
-use super::metadata::{Metadata, set_time};
+use super::metadata::Metadata;
 use super::plan::Operation;
 use super::work::{POINT_ITSELF, Step, Work, lost, way, way_to};
 
@@ -28,6 +28,7 @@ impl Work<'_> {
         let mut wanted = found.wanted.clone();
         if is_staging {
             // The staging directory is still to be removed.
+            wanted = wanted.open_to_owner();
             wanted.modified = None;
         }
         self.steps.push(Step::Finished(directory, before));
@@ -53,7 +54,7 @@ impl Work<'_> {
             {
                 saved.push(staging.path.clone());
             }
-            self.set_time_after(staging.directory);
+            self.finish_after(staging.directory);
         }
         match saved.is_empty() {
             true => Ok(()),
@@ -61,8 +62,8 @@ impl Work<'_> {
         }
     }
 
-    /// Sets the modification time of a directory that had a staging directory.
-    fn set_time_after(&self, directory: usize) {
+    /// Gives a directory that had a staging directory what it shall have.
+    fn finish_after(&self, directory: usize) {
         let Some(found) = self.plan.directories.get(directory) else {
             return;
         };
@@ -75,10 +76,10 @@ impl Work<'_> {
                 _ => None,
             }),
         };
-        if let Some(modified) = found.wanted.modified.or(before)
-            && let Ok((parent, name)) = way_to(self.plan, directory)
-        {
-            let _ = set_time(parent.as_fd(), &name, &modified);
+        let mut wanted = found.wanted.clone();
+        wanted.modified = wanted.modified.or(before);
+        if let Ok((parent, name)) = way_to(self.plan, directory) {
+            let _ = wanted.set(parent.as_fd(), &name);
         }
     }
 }

@@ -26,6 +26,8 @@
 //!   copied. It is made anew.
 //! - that a directory was replaced by another one with unchanged files, if the layer uses `user.*`
 //!   attributes or the file system has no file handles.
+//! - both of these, for any file and any directory, if the layer's file system has no extended
+//!   attributes of that kind (tmpfs before Linux 6.6, in a user namespace).
 //! - changes on a server whose clock is behind, and those between the last look and the call that
 //!   replaces a file; a file renamed away by that call is looked at afterwards once more.
 
@@ -113,7 +115,8 @@ impl Layer {
     /// meanwhile, what was there is in directories named `.altair-apply-…`.
     ///
     /// # Errors
-    /// If it cannot be applied as a whole, nothing of it is: see [`ApplyError`].
+    /// If it cannot be applied as a whole, nothing of it is: see [`ApplyError`]. Restoring what
+    /// was there changes its status, so that another attempt with the same `since` may fail.
     pub fn apply(&self, since: Duration) -> Result<(), ApplyError> {
         let root = self.layers.root.path();
         let progress = Arc::new(Progress::default());

@@ -74,11 +74,12 @@ impl Survey<'_> {
             false => root.path().join(mount),
         };
         let name = OsString::from(format!("upper{index}"));
+        // Opening it can change its mode.
+        let stat = look(layer, &name).map_err(failed("cannot look at", &path))?;
         let upper = Opened::open(layer, &name, DIRECTORY).map_err(failed("cannot read", &path))?;
         let lower =
             point_below(root.descriptor(), mount).map_err(|_| ApplyError::changed(&path))?;
         let cannot_look = |errno| failed("cannot look at", &path)(errno);
-        let stat = fstat(&upper).map_err(cannot_look)?;
         let below = fstat(&lower).map_err(cannot_look)?;
         let dup = |file: BorrowedFd<'_>| {
             let file = file.try_clone_to_owned();
