@@ -174,6 +174,31 @@ final class ContainerTest extends CommandEscapeTestCase
     /**
      * @dataProvider everyone
      */
+    public function testEverythingEndsWithAHostThatIsKilled(Caller $caller): void
+    {
+        $ground = new Ground($caller);
+        $attempt = new Attempt($ground, ['hide', $ground->mark], null, elsewhere: self::elsewhere($ground));
+        $attempt->end();
+        self::assertCount(2, $ground->processes());
+        $ground->endAttack();
+
+        $attempt = new Attempt($ground, ['multiply', $ground->mark, '20'], elsewhere: self::elsewhere($ground));
+        $attempt->awaitReady();
+        $command = min($ground->processes());
+        $host = self::parent(self::parent($command));
+        self::assertStringStartsWith('altair', (string) file_get_contents("/proc/$host/comm"));
+        posix_kill($host, SIGKILL);
+        self::await(static fn (): bool => $ground->processes() === [], 'The command outlives its host.');
+    }
+
+    private static function parent(int $pid): int
+    {
+        return (int) Processes::stat($pid)[1];
+    }
+
+    /**
+     * @dataProvider everyone
+     */
     public function testProcessesAreLimited(Caller $caller): void
     {
         self::assertHeldWhileItRuns(

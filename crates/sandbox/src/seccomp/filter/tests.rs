@@ -131,6 +131,26 @@ fn a_command_gets_no_listener_of_its_own() {
 }
 
 #[test]
+fn what_the_host_connects_is_never_slow_to_close() {
+    let linger = [
+        0,
+        u64::from(libc::SOL_SOCKET.cast_unsigned()),
+        u64::from(libc::SO_LINGER.cast_unsigned()),
+    ];
+    for local in [false, true] {
+        let policy = Seccomp {
+            network: true,
+            local,
+            command: Some(Command::default()),
+            ..Seccomp::default()
+        };
+        let program = compile(&policy, For::Command, Ask::Listener).unwrap();
+        let verdict = call(libc::SYS_setsockopt, &linger).verdict(&program);
+        assert_eq!(verdict == ALLOW, !local);
+    }
+}
+
+#[test]
 fn where_signals_are_not_kept_in_no_descriptor_sends_them() {
     let number = |number: i32| u64::from(number.cast_unsigned());
     for signals in [false, true] {
