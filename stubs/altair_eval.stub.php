@@ -640,7 +640,7 @@ namespace Altair\Eval\Support {
          * `--php=php`, the default, is the running PHP. Signal handlers of this process are delayed until the end.
          *
          * @param list<string> $arguments the arguments after the program's name
-         * @return int the exit code 0, 1 or 2; see `altair --help`
+         * @return int the exit code 0, 1 or 2, or that of the command of `altair run`; see `altair --help`
          * @throws \TypeError if an argument is not a string
          * @throws \Altair\Eval\Exception\LaunchException inside a snippet, which cannot evaluate
          */

@@ -48,6 +48,7 @@ mod acting;
 mod before_exec;
 pub mod bounded;
 mod buffer;
+mod caught_signals;
 mod channel;
 mod child;
 mod connections;
@@ -85,6 +86,7 @@ mod view;
 mod visible_path;
 
 pub use acting::{other_user, with_files_of};
+pub use caught_signals::CaughtSignals;
 pub use channel::{MAX_PACKET_BYTES, channel_pair};
 pub use child::{Child, Status};
 pub use connections::{Connections, LocalSocket};

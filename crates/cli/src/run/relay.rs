@@ -3,6 +3,7 @@
 
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use altair_command::Stdin;
@@ -74,7 +75,7 @@ impl Relay {
     /// If no descriptor is left.
     pub fn resizer(&self) -> Result<Resizer, Failure> {
         let terminal = self.terminal()?;
-        Ok(Box::new(move || {
+        Ok(Arc::new(move || {
             resize_like(terminal.host.as_fd(), io::stdin().as_fd())
         }))
     }

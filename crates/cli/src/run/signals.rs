@@ -1,10 +1,9 @@
 //! Passes signals on to the command.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use altair_sandbox::CaughtSignals;
 use nix::libc::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
-use signal_hook::SigId;
 
 use crate::failure::{Failure, reason};
 
@@ -12,13 +11,12 @@ use crate::failure::{Failure, reason};
 const PASSED_ON: [i32; 7] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH];
 
 /// What happens when the size of the terminal changes.
-pub type Resizer = Box<dyn Fn() + Send + Sync>;
+pub type Resizer = Arc<dyn Fn() + Send + Sync>;
 
 /// Signals that are caught until this is dropped.
 pub struct Signals {
-    caught: Vec<(i32, Arc<AtomicBool>)>,
-    registered: Vec<SigId>,
-    resizer: Option<Arc<Resizer>>,
+    _caught: CaughtSignals,
+    resizer: Option<Resizer>,
 }
 
 impl Signals {
@@ -27,46 +25,24 @@ impl Signals {
     /// # Errors
     /// If the system refuses it.
     pub fn catch(resizer: Option<Resizer>) -> Result<Self, Failure> {
-        let mut signals = Self {
-            caught: Vec::new(),
-            registered: Vec::new(),
-            resizer: resizer.map(Arc::new),
-        };
-        for signal in PASSED_ON {
-            let flag = Arc::new(AtomicBool::new(false));
-            let id = signal_hook::flag::register(signal, Arc::clone(&flag)).map_err(|error| {
-                Failure::new(format!("signals cannot be caught: {}", reason(&error)))
-            })?;
-            signals.caught.push((signal, flag));
-            signals.registered.push(id);
-        }
-        Ok(signals)
+        let caught = CaughtSignals::catch(&PASSED_ON).map_err(|error| {
+            Failure::new(format!("signals cannot be caught: {}", reason(&error)))
+        })?;
+        Ok(Self {
+            _caught: caught,
+            resizer,
+        })
     }
 
     /// Returns each caught signal once, for the command.
     pub fn forwarding(&self) -> altair_command::Signals {
-        let caught = self.caught.clone();
         let resizer = self.resizer.clone();
-        Box::new(move || {
-            let found = caught
-                .iter()
-                .find(|(_, flag)| flag.swap(false, Ordering::Relaxed));
-            let (signal, _) = found?;
-            match (&resizer, *signal) {
-                (Some(resize), SIGWINCH) => {
-                    resize();
-                    None
-                }
-                (_, signal) => Some(signal),
+        Box::new(move || match (CaughtSignals::take(&PASSED_ON)?, &resizer) {
+            (SIGWINCH, Some(resize)) => {
+                resize();
+                None
             }
+            (signal, _) => Some(signal),
         })
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        for id in self.registered.drain(..) {
-            signal_hook::low_level::unregister(id);
-        }
     }
 }

@@ -111,6 +111,8 @@ fn build(prepared: &PreparedView, lifeline: RawFd, has_input: bool) -> Result<()
 fn cover(covered: &Covered) -> nix::Result<()> {
     make_file_of(&covered.file, &covered.content)?;
     match mount(Some(&covered.file), &covered.at, None, libc::MS_BIND, None) {
+        // For user 0 its file is its own.
+        Ok(()) => set_attributes(libc::AT_FDCWD, &covered.at, READ_ONLY, 0, false),
         Err(Errno::ENOTDIR) => mount(
             Some(c"altair"),
             &covered.at,

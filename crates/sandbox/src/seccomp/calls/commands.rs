@@ -118,6 +118,10 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_getpgid: Allow, "shells: jobs";
     SYS_getsid: Allow, "shells: jobs";
     SYS_getpriority: Allow, "nice";
+    SYS_sched_getaffinity: Allow, "threads by their ids (pthread_getattr_np() of glibc); only facts";
+    SYS_sched_getparam: Allow, "as sched_getaffinity";
+    SYS_sched_getscheduler: Allow, "as sched_getaffinity";
+    SYS_sched_setaffinity: AllowIf(Ipc, Quietly), "taskset, runtimes; in namespaces of its own only its threads are there";
     SYS_setpriority: AllowIf(Args(PRIORITY), Quietly), "nice";
     SYS_setuid: Allow, "programs that make sure of their user; without privileges there is no other";
     SYS_setgid: Allow, "as setuid";
