@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use altair_sandbox::{Place, RunAs, other_user};
+use nix::errno::Errno;
 use nix::sys::stat::fstat;
 use nix::unistd::{AccessFlags, access, fchown, geteuid};
 
@@ -55,7 +56,8 @@ impl WorkDir {
     /// Makes one below `base`, for whom the driver runs commands as.
     ///
     /// # Errors
-    /// [`CommandError::Invalid`] if none can be made there.
+    /// [`CommandError::Invalid`] if none can be made there, [`CommandError::Start`] if something
+    /// has run out: descriptors, or the disk's space.
     pub fn create(base: &Path, driver: Driver) -> Result<Self, CommandError> {
         Self::create_for(base, user(driver))
     }
@@ -66,7 +68,17 @@ impl WorkDir {
     /// As for [`WorkDir::create`].
     pub fn create_for(base: &Path, owner: Option<RunAs>) -> Result<Self, CommandError> {
         let inside = base_directory(base)?;
-        Self::make(&inside, owner).map_err(|_| invalid(base))
+        Self::make(&inside, owner).map_err(|error| {
+            match error.raw_os_error().map(Errno::from_raw) {
+                Some(
+                    Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::ENOSPC | Errno::EDQUOT,
+                ) => CommandError::Start(format!(
+                    "No directory can be made in {}: {error}",
+                    base.display()
+                )),
+                _ => invalid(base),
+            }
+        })
     }
 
     fn make(base: &Path, owner: Option<RunAs>) -> io::Result<Self> {
@@ -75,7 +87,14 @@ impl WorkDir {
             .rand_bytes(RANDOM)
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(base)?;
-        let place = Self::exactly(base, dir.path())?;
+        let place = match Self::exactly(base, dir.path()) {
+            Ok(place) => place,
+            Err(error) => {
+                // Dropping it would need a descriptor, and there may be none left.
+                let _ = std::fs::remove_dir(dir.keep());
+                return Err(error);
+            }
+        };
         // From here on it is removed whatever happens.
         let _ = dir.keep();
         let made = Self { place, owner };

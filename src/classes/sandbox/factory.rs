@@ -8,7 +8,9 @@ use super::{can_execute_command, drivers, execution_policy, sandbox_driver, thro
 use crate::classes::exceptions::throw_error;
 use crate::zend::class::{Class, Handler, Param, Slot, Type};
 use crate::zend::host;
-use crate::zend::object::{init, new_object, property, share, this, throw_never_constructed};
+use crate::zend::object::{
+    init, new_object, property, share, string_bytes, this, throw_never_constructed,
+};
 use crate::zend::params::{Arg, parse};
 
 /// The class.
@@ -101,14 +103,16 @@ extern "C" fn using(ex: &mut ExecuteData, returned: &mut Zval) {
         let Some(named) = named else { return Ok(()) };
         let driver = match named.object() {
             Some(case) => sandbox_driver::read(case),
-            None => match named.str().map(str::parse::<Driver>) {
-                Some(Ok(driver)) => Some(driver),
-                Some(Err(error)) => {
-                    throw(&error);
-                    return Ok(());
+            None if named.is_string() => {
+                match String::from_utf8_lossy(string_bytes(named)).parse::<Driver>() {
+                    Ok(driver) => Some(driver),
+                    Err(error) => {
+                        throw(&error);
+                        return Ok(());
+                    }
                 }
-                None => None,
-            },
+            }
+            None => None,
         };
         match driver {
             Some(driver) => *returned = drivers::with_policy(driver, policy)?,
