@@ -8,6 +8,7 @@ use Altair\Eval\Tests\Support\Sandbox\Attempt;
 use Altair\Eval\Tests\Support\Sandbox\Caller;
 use Altair\Eval\Tests\Support\Sandbox\CommandEscapeTestCase;
 use Altair\Eval\Tests\Support\Sandbox\Ground;
+use Altair\Eval\Tests\Support\Skip;
 
 /**
  * Other processes: what they hold, what they are, and whether the command's own end with it.
@@ -28,6 +29,20 @@ final class ProcessTest extends CommandEscapeTestCase
             ...(str_contains($output, 'altair run') || str_contains($output, "altair\0run") ? ['arguments'] : []),
             ...(str_contains($output, ' - devpts ') ? ['mounts'] : []),
         ]);
+    }
+
+    /** To members of user 0's group, /proc shows every process, also if it hides others (proc(5), hidepid). */
+    public function testTheKeeperIsHiddenFromRootsGroupToo(): void
+    {
+        if (posix_geteuid() !== 0) {
+            Skip::NeedsRoot->because('Only root can put somebody into that group.');
+        }
+        $ground = new Ground(Caller::User);
+        $member = ['setpriv', "--reuid={$ground->caller->uid()}", '--regid=0', '--clear-groups', '--'];
+        $output = (new Attempt($ground, ['rummage', $ground->mark], elsewhere: $member))->end();
+        self::assertStringContainsString('/proc/1/cmdline: -1', $output);
+        self::assertStringNotContainsString("\0run\0", $output);
+        self::assertStringNotContainsString(' - devpts ', $output);
     }
 
     /**

@@ -113,13 +113,17 @@ fn cover(covered: &Covered) -> nix::Result<()> {
     match mount(Some(&covered.file), &covered.at, None, libc::MS_BIND, None) {
         // For user 0 its file is its own.
         Ok(()) => set_attributes(libc::AT_FDCWD, &covered.at, READ_ONLY, 0, false),
-        Err(Errno::ENOTDIR) => mount(
-            Some(c"altair"),
-            &covered.at,
-            Some(c"tmpfs"),
-            ALWAYS | libc::MS_NOEXEC | libc::MS_RDONLY,
-            Some(c"mode=0555,size=4k,nr_inodes=2"),
-        ),
+        Err(Errno::ENOTDIR) => cover_directory(&covered.at),
+        Err(Errno::ENOENT) => Ok(()),
+        other => other,
+    }
+}
+
+/// Covers a directory with an empty one, if it exists.
+fn cover_directory(at: &CStr) -> nix::Result<()> {
+    let flags = ALWAYS | libc::MS_NOEXEC | libc::MS_RDONLY;
+    let options = Some(c"mode=0555,size=4k,nr_inodes=2");
+    match mount(Some(c"altair"), at, Some(c"tmpfs"), flags, options) {
         Err(Errno::ENOENT) => Ok(()),
         other => other,
     }
@@ -130,7 +134,8 @@ fn cover(covered: &Covered) -> nix::Result<()> {
 /// Read-only: settings of the machine belong to user 0, whatever its capabilities.
 ///
 /// It shows only what the process may inspect (proc(5), `hidepid`): not the keeper, whose arguments
-/// and mounts are the host's. Members of the group `gid`, by default user 0's, would see it.
+/// and mounts are the host's. Members of the group `gid`, by default user 0's, would see it; where
+/// they do, it is covered.
 fn mount_processes(in_user_namespace: bool) -> nix::Result<()> {
     let flags = ALWAYS | libc::MS_NOEXEC | libc::MS_RDONLY;
     let mount = |options| mount(Some(c"proc"), c"proc", Some(c"proc"), flags, Some(options));
@@ -144,6 +149,7 @@ fn mount_processes(in_user_namespace: bool) -> nix::Result<()> {
         },
     };
     match mounted {
+        Ok(()) => cover_directory(c"proc/1"),
         Err(Errno::EPERM) => Ok(()),
         other => other,
     }
