@@ -92,8 +92,8 @@ fn check_name(name: &str) -> Result<(), EvalError> {
     match is_name && name != "this" && !SUPERGLOBALS.contains(&name) {
         true => Ok(()),
         false => Err(invalid(format!(
-            "\"{}\" cannot be an argument's name: it has to be a variable's, as in $name, and neither $this nor one that \
-             is the same everywhere, as $_SERVER is.",
+            "\"{}\" cannot be an argument's name. Use the name of a variable without the dollar sign; $this and superglobals \
+             such as $_SERVER are not allowed.",
             name.escape_debug()
         ))),
     }
