@@ -38,7 +38,8 @@ final class Processes
             $ending = array_filter($children, static fn (string $child) => str_contains($child, '(altair-keeper)'));
         } while (($ending !== [] || self::collects()) && microtime(true) < $until);
 
-        return $children;
+        // One that ended while it was looked at is none.
+        return array_values(array_filter($children, static fn (string $child) => !str_ends_with($child, ' gone')));
     }
 
     /** Whether a thread of this process collects a keeper. */
