@@ -21,7 +21,16 @@ final class Processes
             }
         }
 
-        return $found;
+        return self::there($found);
+    }
+
+    /**
+     * @param list<string> $processes
+     * @return list<string> those that have not ended while they were looked at
+     */
+    private static function there(array $processes): array
+    {
+        return array_values(array_filter($processes, static fn (string $one): bool => !str_ends_with($one, ' gone')));
     }
 
     /** Seconds that the keeper of a command may take to end; it is collected in the background. */
@@ -38,7 +47,7 @@ final class Processes
             $ending = array_filter($children, static fn (string $child) => str_contains($child, '(altair-keeper)'));
         } while (($ending !== [] || self::collects()) && microtime(true) < $until);
 
-        return $children;
+        return self::there($children);
     }
 
     /** Whether a thread of this process collects a keeper. */
