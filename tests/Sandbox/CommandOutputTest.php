@@ -155,6 +155,21 @@ final class CommandOutputTest extends SandboxTestCase
         self::assertSame([], $this->commandProcesses());
     }
 
+    public function testACommandDoesNotIdleWhileItWaitsForASlowCallback(): void
+    {
+        $calls = 0;
+        $onOutput = static function () use (&$calls): void {
+            // Longer than a command may be silent: time is what this is about.
+            $calls++ === 0 && usleep(1_300_000);
+        };
+        $policy = $this->policy()->withIdleTimeout(1);
+
+        $result = $this->sh('host', 'head -c 4194304 /dev/zero; echo end', $policy, null, $onOutput);
+
+        self::assertFalse($result->timedOut());
+        self::assertStringEndsWith("end\n", $result->stdout());
+    }
+
     public function testASlowCallbackDoesNotDelayTheDeadline(): void
     {
         $calls = 0;

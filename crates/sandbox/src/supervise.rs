@@ -535,8 +535,10 @@ impl<'a> SupervisedRun<'a> {
             return 0;
         };
         let chunk = self.buffer.get(..count).unwrap_or_default();
+        let flow = self.observer.output(tap.stream, chunk);
+        // What a slow observer takes is no silence of the process, which may have waited for it.
         self.last_output = Instant::now();
-        if self.observer.output(tap.stream, chunk).is_break() {
+        if flow.is_break() {
             self.interrupt();
         }
         count
