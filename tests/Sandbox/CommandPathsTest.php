@@ -178,7 +178,8 @@ final class CommandPathsTest extends SandboxTestCase
     }
 
     /**
-     * @testWith ["bubblewrap"]
+     * @testWith ["native"]
+     *           ["bubblewrap"]
      *           ["firejail"]
      */
     public function testAReadablePathInsideAWritableOneStaysReadOnly(string $driver): void

@@ -15,7 +15,7 @@ use super::renewal::{
 };
 use super::tree::{Entry, Tree, bytes};
 use super::{Project, View, Writes};
-use crate::{Inode, Place, RunAs, SpawnError, with_files_of};
+use crate::{Inode, Place, RunAs, Shown, SpawnError, with_files_of};
 
 /// Files that a layer or the directory for temporary files may hold per MiB of its size. Besides
 /// its content, a file costs the kernel about 1 KiB.
@@ -353,6 +353,19 @@ impl Plan {
             };
             further.push((place.path().to_owned(), mount));
         }
+        for (index, place) in readable_within(view).enumerate() {
+            let name = format!(".readable{index}");
+            let kind = match place.is_directory() {
+                true => Kind::Tree { writable: false },
+                false => Kind::File,
+            };
+            self.stash(source(place), name.clone(), kind)?;
+            let mount = Further::Bind {
+                source: c_string(OsStr::new(&name))?,
+                at: c_string(place.path().as_os_str())?,
+            };
+            further.push((place.path().to_owned(), mount));
+        }
         let Some(layered) = &view.layered else {
             return Ok((sorted(further), None));
         };
@@ -450,6 +463,17 @@ const PROC: &[u8] = b"/proc";
 fn further_points(view: &View) -> Vec<&Place> {
     let layered = view.layered.iter().flat_map(|layered| &layered.directories);
     view.writable.iter().chain(layered).collect()
+}
+
+/// What may only be read, below a directory that may be written.
+fn readable_within(view: &View) -> impl Iterator<Item = &Place> {
+    let readable = view.readable.iter().filter_map(Shown::found_as);
+    readable.map(|found| &found.place).filter(|place| {
+        let is_within = |writable: &Place| {
+            place.path() != writable.path() && place.path().starts_with(writable.path())
+        };
+        view.writable.iter().any(is_within)
+    })
 }
 
 /// Mounts by path, so that each comes after those above it.
