@@ -99,6 +99,14 @@ fn first_line(error: &clap::Error) -> String {
 }
 
 fn suggestion(error: &clap::Error) -> Option<String> {
+    // PHP where a command is expected is no slip of the pen.
+    let is_word = |name: &str| {
+        name.bytes()
+            .all(|b| b.is_ascii_lowercase() || b":-".contains(&b))
+    };
+    if text(error, ContextKind::InvalidSubcommand).is_some_and(|name| !is_word(&name)) {
+        return None;
+    }
     [
         ContextKind::SuggestedArg,
         ContextKind::SuggestedSubcommand,
