@@ -95,7 +95,7 @@ final class NetworkTest extends CommandEscapeTestCase
         self::assertHeld(
             $caller,
             static fn (Ground $ground): array => [
-                'race', (string) $service, (string) $ground->listeners()->port('tcp'), '500',
+                'race', (string) $service, (string) $ground->listeners()->port('tcp'), '1000',
             ],
             ["--service=127.0.0.1:$service"],
         );

@@ -13,6 +13,9 @@ use PHPUnit\Framework\TestCase;
  */
 abstract class CommandEscapeTestCase extends TestCase
 {
+    /** How often an attack is made until it does harm where nothing holds it. */
+    private const TRIES = 5;
+
     /**
      * @return iterable<string, array{Caller}>
      */
@@ -47,11 +50,15 @@ abstract class CommandEscapeTestCase extends TestCase
         ?Closure $input = null,
     ): void {
         foreach ([null, $options] as $held) {
-            $ground = new Ground($caller);
-            $stdin = $input ? $input($ground) : ['pipe', 'r'];
-            $attempt = new Attempt($ground, $attack($ground), $held, $stdin, static::elsewhere($ground));
-            $output = $attempt->end();
-            $done = [...$ground->harm($output), ...($harm ? $harm($ground, $output) : [])];
+            // An attack that is a race may need more than one.
+            $tries = $held === null ? self::TRIES : 1;
+            do {
+                $ground = new Ground($caller);
+                $stdin = $input ? $input($ground) : ['pipe', 'r'];
+                $attempt = new Attempt($ground, $attack($ground), $held, $stdin, static::elsewhere($ground));
+                $output = $attempt->end();
+                $done = [...$ground->harm($output), ...($harm ? $harm($ground, $output) : [])];
+            } while ($done === [] && --$tries > 0);
             $held === null
                 ? self::assertNotSame([], $done, "It does no harm even if nothing holds it.\n{$attempt->story()}")
                 : self::assertSame([], $done, $attempt->story());
