@@ -76,11 +76,11 @@ final class DockerEngine
     }
 
     /**
-     * @return list<string> the names of its containers, those that do not run included
+     * @return list<string> the names of sandboxes' containers, those that do not run included
      */
     public function containers(): array
     {
-        return $this->docker("ps --all --format '{{.Names}}'");
+        return $this->docker("ps --all --filter=name='^/altair-sandbox-' --format '{{.Names}}'");
     }
 
     /**

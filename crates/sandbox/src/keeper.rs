@@ -20,7 +20,7 @@ use nix::unistd::{getpid, setsid};
 
 use crate::child::Status;
 use crate::error::{Failure, REPORT_BYTES, Report, Step, decode, encode};
-use crate::kill_descendants::{sweep, sweep_namespace};
+use crate::kill_descendants::{Reach, sweep};
 use crate::launch::{PreparedLaunch, Role};
 use crate::memory_pressure::{Pressure, is_memory_short};
 use crate::process::{Descriptors, LOWEST_SOURCE, REPORT};
@@ -58,7 +58,7 @@ pub(crate) fn keep(plan: &Plan<'_>) -> ! {
         Ok(keeper) => keeper.run(),
         Err(failure) => {
             tell(Err(failure));
-            sweep(None);
+            sweep(None, Reach::Children);
             system_calls::exit_now(NOT_STARTED)
         }
     }
@@ -182,10 +182,11 @@ impl Keeper {
         if self.starting {
             self.report_start();
         }
-        let swept = match self.has_own_pids {
-            true => sweep_namespace(self.process, self.signals),
-            false => sweep(Some((self.process, self.signals))),
+        let reach = match self.has_own_pids {
+            true => Reach::Namespace,
+            false => Reach::Children,
         };
+        let swept = sweep(Some((self.process, self.signals)), reach);
         let status = self.status.or(swept);
         if self.is_command
             && let Some(status) = status

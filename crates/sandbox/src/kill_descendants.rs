@@ -24,7 +24,7 @@ const ROUND_MS: c_int = 10;
 ///
 /// The keeper is the parent of all orphans below it, so ending its children repeatedly removes the
 /// tree from the top, whatever sessions and forks a process used to hide.
-pub(crate) fn sweep(known: Option<(c_int, RawFd)>) -> Option<c_int> {
+pub(crate) fn sweep(known: Option<(c_int, RawFd)>, reach: Reach) -> Option<c_int> {
     let began = Instant::now();
     let (process, signals) = known.unwrap_or((-1, -1));
     let mut status = None;
@@ -36,7 +36,7 @@ pub(crate) fn sweep(known: Option<(c_int, RawFd)>) -> Option<c_int> {
         Err(_) => return status,
     }
     while began.elapsed() < SWEEP_LIMIT && refused_rounds < REFUSED_ROUNDS {
-        if kill_children(process) {
+        if reach.kill(process) {
             refused_rounds = 0;
         } else {
             refused_rounds += 1;
@@ -70,31 +70,27 @@ pub(crate) fn sweep(known: Option<(c_int, RawFd)>) -> Option<c_int> {
     status
 }
 
-/// The same for the first process of a pid namespace, which can reach everything in it at once.
-pub(crate) fn sweep_namespace(process: c_int, signals: RawFd) -> Option<c_int> {
-    let began = Instant::now();
-    let mut status = None;
-    while began.elapsed() < SWEEP_LIMIT {
-        // `ESRCH` if it is alone.
-        let _ = system_calls::kill(-1, libc::SIGKILL);
-        loop {
-            match system_calls::reap_one() {
-                Ok(Some((pid, ended))) if pid == process => status = Some(ended),
-                Ok(Some(_)) => {}
-                Ok(None) => break,
-                // No children: all done.
-                Err(_) => return status,
+/// What the keeper can reach.
+#[derive(Clone, Copy)]
+pub(crate) enum Reach {
+    /// Its children.
+    Children,
+    /// Everything in its pid namespace, of which it is the first process.
+    Namespace,
+}
+
+impl Reach {
+    /// Kills all of it. Returns `false` if there was some and none could be killed.
+    fn kill(self, process: c_int) -> bool {
+        match self {
+            Self::Children => kill_children(process),
+            Self::Namespace => {
+                // `ESRCH` if it is alone.
+                let _ = system_calls::kill(-1, libc::SIGKILL);
+                true
             }
         }
-        let mut fds = [libc::pollfd {
-            fd: signals,
-            events: libc::POLLIN,
-            revents: 0,
-        }];
-        raw_descriptors::poll(&mut fds, ROUND_MS);
-        while raw_descriptors::next_signal(signals).is_some() {}
     }
-    status
 }
 
 /// Kills all children of the keeper. Returns `false` if there were some and none could be killed.

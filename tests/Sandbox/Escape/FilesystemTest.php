@@ -121,14 +121,17 @@ final class FilesystemTest extends CommandEscapeTestCase
         file_put_contents("$victim/kept", '');
         $policy = ExecutionPolicy::in($base)->withReadablePaths(Tools::shared()->directory);
         $swapped = [];
+        [$input, $end] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
         $result = Sandbox::native($policy)->execute(
             [Tools::shared()->attack(), 'stay'],
-            null,
-            static function () use ($base, $victim, &$swapped): void {
+            $input,
+            static function () use ($base, $victim, $end, &$swapped): void {
                 foreach (glob("$base/sandbox-*") as $path) {
                     rename($path, "$base/moved");
                     $swapped[] = symlink($victim, $path);
                 }
+                // It stays until its input ends.
+                stream_socket_shutdown($end, STREAM_SHUT_WR);
             },
         );
         self::assertSame([0, [true]], [$result->exitCode(), $swapped]);

@@ -70,6 +70,8 @@ final class SignalTest extends CommandEscapeTestCase
             clearstatcache();
             $has = [array_pop($lines), decoct(fileperms($path) & 0777)];
             proc_terminate($terminal, SIGKILL);
+            // Waits; the end of the resource does not.
+            proc_close($terminal);
             $held === null
                 ? self::assertSame(['77 77', '666'], $has, $attempt->story())
                 : self::assertNotContains($has[0], ['77 77'], $attempt->story());

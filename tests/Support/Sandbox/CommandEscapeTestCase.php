@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Support\Sandbox;
 
+use Altair\Eval\Tests\Support\Processes;
 use Closure;
 use PHPUnit\Framework\TestCase;
 
@@ -15,6 +16,19 @@ abstract class CommandEscapeTestCase extends TestCase
 {
     /** How often an attack is made until it does harm where nothing holds it. */
     private const TRIES = 5;
+
+    /** @var list<string> */
+    private array $childrenBefore = [];
+
+    protected function setUp(): void
+    {
+        $this->childrenBefore = Processes::children();
+    }
+
+    protected function assertPostConditions(): void
+    {
+        self::assertSame([], array_diff(Processes::children(), $this->childrenBefore), 'No child is left.');
+    }
 
     /**
      * @return iterable<string, array{Caller}>
