@@ -6,6 +6,7 @@
 
 pub mod binary;
 mod capture;
+mod command;
 mod driver;
 pub mod drivers;
 mod environment;
@@ -17,8 +18,10 @@ mod outcome;
 mod paths;
 mod policy;
 mod run;
+mod start;
 pub mod work_dir;
 
+pub use command::{Command, Prepared, Sandbox, Signals, Stdin, WorksIn};
 pub use driver::Driver;
 pub use environment::environment;
 pub use error::CommandError;
@@ -30,5 +33,4 @@ pub use policy::{
     DEFAULT_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, ExecutionPolicy, MAX_SECONDS, MIN_OUTPUT_BYTES,
     MIN_SECONDS,
 };
-pub use run::{Command, Prepared, Sandbox, Signals, Stdin, WorksIn};
 pub use work_dir::WorkDir;

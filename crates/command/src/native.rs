@@ -95,6 +95,28 @@ pub(crate) struct Workplace {
     pub is_own: bool,
 }
 
+impl Workplace {
+    /// The command's own directory, which it sees at `at`.
+    pub(crate) fn own(place: Place, at: PathBuf) -> Self {
+        Self {
+            cwd: at.clone(),
+            place,
+            at,
+            is_own: true,
+        }
+    }
+
+    /// The base directory, at its own place.
+    pub(crate) fn at(base: Place) -> Self {
+        Self {
+            at: base.path().to_owned(),
+            cwd: base.path().to_owned(),
+            place: base,
+            is_own: false,
+        }
+    }
+}
+
 /// Everything that a native command is made from.
 #[derive(Debug)]
 pub(crate) struct Native<'a> {

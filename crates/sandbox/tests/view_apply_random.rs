@@ -24,7 +24,7 @@ fn change() -> impl Strategy<Value = String> {
         2 => path().prop_map(|path| format!("rm -rf {path}")),
         2 => (path(), path()).prop_map(|(from, to)| format!("mv -T {from} {to}")),
         1 => (path(), path()).prop_map(|(from, to)| format!("mv {from} {to}")),
-        1 => (path(), path()).prop_map(|(from, to)| format!("cp -aT {from} {to}")),
+        1 => (path(), path()).prop_map(|(from, to)| format!("cp -aT --remove-destination {from} {to}")),
         1 => (path(), path()).prop_map(|(to, path)| format!("ln -sfn {to} {path}")),
         1 => (path(), path()).prop_map(|(one, two)| {
             format!("rm -rf {one} {two}; echo l > {one} && ln {one} {two}")

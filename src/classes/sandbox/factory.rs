@@ -48,17 +48,18 @@ pub fn register() {
     class.register(&CLASS);
 }
 
+/// The policy that a call was given; `None`: PHP has thrown.
+fn policy_argument(ex: &mut ExecuteData) -> Option<Zval> {
+    let mut policy = None;
+    let mut args = [Arg::Of(execution_policy::class(), &mut policy)];
+    parse(ex, 1, &mut args).then(|| policy.map_or_else(Zval::null, share))
+}
+
 extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
     host::method(|| {
-        let mut policy = None;
-        if !parse(
-            ex,
-            1,
-            &mut [Arg::Of(execution_policy::class(), &mut policy)],
-        ) {
+        let Some(policy) = policy_argument(ex) else {
             return Ok(());
-        }
-        let policy = policy.map_or_else(Zval::null, share);
+        };
         let object = this(ex);
         if property(object, POLICY).is_some() {
             throw_error("Cannot modify readonly property Altair\\Sandbox\\Sandbox::$policy");
@@ -71,15 +72,9 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
 
 extern "C" fn from_policy(ex: &mut ExecuteData, returned: &mut Zval) {
     host::method(|| {
-        let mut policy = None;
-        if !parse(
-            ex,
-            1,
-            &mut [Arg::Of(execution_policy::class(), &mut policy)],
-        ) {
+        let Some(policy) = policy_argument(ex) else {
             return Ok(());
-        }
-        let policy = policy.map_or_else(Zval::null, share);
+        };
         let mut zval = new_object(&CLASS);
         if let Some(object) = zval.object_mut() {
             init(object, POLICY, policy);

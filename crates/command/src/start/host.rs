@@ -1,0 +1,60 @@
+//! Starts a command where its caller is, without confinement.
+
+use std::time::Instant;
+
+use altair_sandbox::{Launch, Limits, Policy, Role, SpawnError};
+
+use super::{Started, find, search_path};
+use crate::command::Command;
+use crate::outcome::exit_codes;
+use crate::run::Running;
+use crate::{CommandError, Memory, Outcome, work_dir};
+
+impl Command {
+    pub(super) fn start_on_host(self) -> Result<Started, CommandError> {
+        let started = Instant::now();
+        let env = self.own_environment();
+        let cwd = work_dir::base_directory(&self.policy.base_dir)?;
+        let refused = |code: i32, why: &str| {
+            let why = format!("Failed to start host process: {why}");
+            Started::Not(Box::new(Outcome::not_started(code, why, started.elapsed())))
+        };
+        let not_found = |why: &str| refused(exit_codes::COMMAND_NOT_FOUND, why);
+        let Some((name, args)) = self.argv.split_first() else {
+            return Ok(not_found("the command is empty"));
+        };
+        let path = search_path(&env, &self.environment);
+        let Some(program) = find(name, &path, &cwd) else {
+            return Ok(not_found(&format!("{} was not found", name.display())));
+        };
+        let memory = match self.policy.memory {
+            Memory::Megabytes(_) => self.policy.memory.bytes(),
+            Memory::Default | Memory::Unlimited => None,
+        };
+        let (stdio, input) = Self::stdio(self.stdin, self.terminal)?;
+        let launch = Launch {
+            program,
+            name: Some(name.clone()),
+            args: args.to_vec(),
+            env,
+            cwd,
+            channel: None,
+            stdio,
+            policy: Policy {
+                limits: Limits {
+                    data_bytes: memory,
+                    ..Limits::default()
+                },
+                ..Policy::unconfined()
+            },
+            role: Role::Command,
+        };
+        match launch.spawn() {
+            Ok(child) => Ok(Running::of(child, input, started)),
+            Err(error @ (SpawnError::NotExecutable { .. } | SpawnError::NotAProgram { .. })) => {
+                Ok(refused(exit_codes::NOT_EXECUTABLE, &error.to_string()))
+            }
+            Err(error) => Ok(not_found(&error.to_string())),
+        }
+    }
+}
