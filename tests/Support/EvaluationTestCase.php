@@ -36,12 +36,12 @@ abstract class EvaluationTestCase extends TestCase
 
     private string $mark = '';
 
-    /** @var list<int> what a test that failed has left, which is none of this one's */
-    private array $leftBefore = [];
+    /** @var list<string> the children that earlier tests have left */
+    private array $childrenBefore = [];
 
     protected function setUp(): void
     {
-        $this->leftBefore = array_map(intval(...), Processes::children());
+        $this->childrenBefore = Processes::children();
         $this->elsewhere = new TemporaryApplication();
         mkdir($this->elsewhere->path('tmp'));
         chmod($this->elsewhere->path('tmp'), 01777);
@@ -158,13 +158,11 @@ abstract class EvaluationTestCase extends TestCase
      */
     protected function processes(): array
     {
-        $processes = array_unique([
+        return array_values(array_unique([
             ...Processes::startedWith(self::MARK . '=' . $this->mark),
             // Where the child is not ours to look into, it is still ours by descent.
-            ...Processes::children(),
-        ]);
-
-        return array_values(array_filter($processes, fn (string $one) => !in_array((int) $one, $this->leftBefore)));
+            ...Processes::childrenSince($this->childrenBefore),
+        ]));
     }
 
     /**

@@ -50,6 +50,18 @@ final class Processes
         return self::there($children);
     }
 
+    /**
+     * @param list<string> $known what {@see children()} said earlier
+     * @return list<string> the children that were made since, whatever state the others are in by now
+     */
+    public static function childrenSince(array $known): array
+    {
+        $ids = array_map(intval(...), $known);
+        $isNew = static fn (string $child): bool => !in_array((int) $child, $ids, true);
+
+        return array_values(array_filter(self::children(), $isNew));
+    }
+
     /** Whether a thread of this process collects a keeper. */
     private static function collects(): bool
     {

@@ -29,8 +29,11 @@ pub(crate) struct Running {
     pub(crate) input: Option<Input>,
     /// When it was started.
     pub(crate) started: Instant,
+    /// When its layer was begun, by the clock of file times; `None` without a layer.
     pub(crate) since: Option<Duration>,
+    /// The directories that have a layer.
     pub(crate) layered: Vec<PathBuf>,
+    /// The guards that are not fully in force.
     pub(crate) guards: Vec<(&'static str, GuardState)>,
     /// Removes what outlives the driver's program.
     pub(crate) cleanup: Option<Cleanup>,
@@ -75,6 +78,21 @@ impl Prepared {
 }
 
 impl Running {
+    /// A command without a directory, a layer or anything that outlives it.
+    pub(crate) fn new(child: Child, input: Option<Input>, started: Instant) -> Self {
+        Self {
+            child,
+            input,
+            started,
+            since: None,
+            layered: Vec::new(),
+            guards: Vec::new(),
+            cleanup: None,
+            store: None,
+            _work_dir: None,
+        }
+    }
+
     /// Supervises it to its end.
     pub(crate) fn finish(
         self,

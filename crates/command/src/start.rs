@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use altair_engine::php_binary;
-use altair_sandbox::{Child, Input, Pseudoterminal, Stdio};
+use altair_sandbox::{Input, Pseudoterminal, Stdio};
 
 use crate::command::{Command, Stdin};
 use crate::run::Running;
@@ -27,6 +27,7 @@ pub(crate) enum Started {
 }
 
 impl Command {
+    /// Starts it under its driver.
     pub(crate) fn start(self) -> Result<Started, CommandError> {
         match self.sandbox.driver {
             Driver::Host => self.start_on_host(),
@@ -66,19 +67,9 @@ impl Command {
     }
 }
 
-impl Running {
-    fn of(child: Child, input: Option<Input>, started: Instant) -> Started {
-        Started::Running(Box::new(Self {
-            child,
-            input,
-            started,
-            since: None,
-            layered: Vec::new(),
-            guards: Vec::new(),
-            cleanup: None,
-            store: None,
-            _work_dir: None,
-        }))
+impl From<Running> for Started {
+    fn from(running: Running) -> Self {
+        Self::Running(Box::new(running))
     }
 }
 

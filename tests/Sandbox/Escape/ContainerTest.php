@@ -21,6 +21,7 @@ final class ContainerTest extends CommandEscapeTestCase
 {
     protected function setUp(): void
     {
+        parent::setUp();
         if (posix_geteuid() !== 0) {
             Skip::NeedsRoot->because('Only root can start an engine.');
         }

@@ -17,7 +17,7 @@ abstract class CommandEscapeTestCase extends TestCase
     /** How often an attack is made until it does harm where nothing holds it. */
     private const TRIES = 5;
 
-    /** @var list<string> */
+    /** @var list<string> the children that earlier tests have left */
     private array $childrenBefore = [];
 
     protected function setUp(): void
@@ -27,7 +27,7 @@ abstract class CommandEscapeTestCase extends TestCase
 
     protected function assertPostConditions(): void
     {
-        self::assertSame([], array_diff(Processes::children(), $this->childrenBefore), 'No child is left.');
+        self::assertSame([], Processes::childrenSince($this->childrenBefore), 'No child is left.');
     }
 
     /**

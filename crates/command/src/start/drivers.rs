@@ -65,17 +65,12 @@ impl Command {
             role: Role::Command,
         };
         let child = launch.spawn().map_err(|_| failed())?;
-        Ok(Started::Running(Box::new(Running {
-            child,
-            input,
-            started,
-            since: None,
-            layered: Vec::new(),
-            guards: Vec::new(),
+        let running = Running {
             cleanup,
-            store: None,
             _work_dir: Some(work_dir),
-        })))
+            ..Running::new(child, input, started)
+        };
+        Ok(running.into())
     }
 
     /// The command line for a driver's program.

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use altair_sandbox::{Launch, Limits, Policy, Role, SpawnError};
 
-use super::{Started, find, search_path};
+use super::{Started, find, not_started, search_path};
 use crate::command::Command;
 use crate::outcome::exit_codes;
 use crate::run::Running;
-use crate::{CommandError, Memory, Outcome, work_dir};
+use crate::{CommandError, Memory, work_dir};
 
 impl Command {
     pub(super) fn start_on_host(self) -> Result<Started, CommandError> {
@@ -16,8 +16,11 @@ impl Command {
         let env = self.own_environment();
         let cwd = work_dir::base_directory(&self.policy.base_dir)?;
         let refused = |code: i32, why: &str| {
-            let why = format!("Failed to start host process: {why}");
-            Started::Not(Box::new(Outcome::not_started(code, why, started.elapsed())))
+            not_started(
+                code,
+                format!("Failed to start host process: {why}"),
+                started,
+            )
         };
         let not_found = |why: &str| refused(exit_codes::COMMAND_NOT_FOUND, why);
         let Some((name, args)) = self.argv.split_first() else {
@@ -50,7 +53,7 @@ impl Command {
             role: Role::Command,
         };
         match launch.spawn() {
-            Ok(child) => Ok(Running::of(child, input, started)),
+            Ok(child) => Ok(Running::new(child, input, started).into()),
             Err(error @ (SpawnError::NotExecutable { .. } | SpawnError::NotAProgram { .. })) => {
                 Ok(refused(exit_codes::NOT_EXECUTABLE, &error.to_string()))
             }

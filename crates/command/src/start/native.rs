@@ -123,17 +123,15 @@ impl Command {
             drop(stdio.take());
             let guards = native::lacking(child.guards(), &level, &why);
             let layered = native.layered.iter().map(|place| place.path().to_owned());
-            return Ok(Started::Running(Box::new(Running {
-                child,
-                input,
-                started,
+            let running = Running {
                 since,
                 layered: layered.collect(),
                 guards,
-                cleanup: None,
                 store,
                 _work_dir: work_dir,
-            })));
+                ..Running::new(child, input, started)
+            };
+            return Ok(running.into());
         }
     }
 }
