@@ -74,10 +74,10 @@ pub(crate) const KEEPER_PATIENCE: Duration =
     kill_descendants::SWEEP_LIMIT.saturating_add(Duration::from_secs(1));
 
 /// How long a start may take. It normally takes some milliseconds of system calls.
-const START_PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const START_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Milliseconds between two checks for a stopped keeper during the start.
-const STOP_CHECK_MS: u16 = 50;
+pub(crate) const STOP_CHECK_MS: u16 = 50;
 
 /// How long to wait for the report on the start after the keeper was found stopped.
 const STOPPED_PATIENCE: Duration = Duration::from_secs(1);
@@ -580,7 +580,7 @@ impl Child {
 }
 
 /// Tells a process whether its ids are mapped.
-fn answer_maps(lifeline: &OwnedFd, mapped: std::io::Result<()>) {
+pub(crate) fn answer_maps(lifeline: &OwnedFd, mapped: std::io::Result<()>) {
     let errno = mapped
         .err()
         .map_or(0, |error| error.raw_os_error().unwrap_or(Errno::EIO as i32));

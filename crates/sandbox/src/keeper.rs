@@ -7,8 +7,12 @@
 //! With namespaces of its own ([`Spaces`](crate::Spaces)) it is the first process of its pid
 //! namespace: when it ends, the kernel ends everything in it.
 //!
-//! It is a clone of a host that may have had other threads, and never executes a program: nothing
-//! here allocates, takes a lock or panics.
+//! It is a clone of a host that may have had other threads, so nothing here allocates, takes a lock or
+//! panics. Usually it has a copy of the host's memory and never executes a program. That of a command
+//! in namespaces of its own shares the host's memory while it makes the process, and then becomes a
+//! small program that does the rest ([`Init`]).
+
+mod init;
 
 use std::os::fd::RawFd;
 
@@ -25,7 +29,9 @@ use crate::launch::{PreparedLaunch, Role};
 use crate::memory_pressure::{Pressure, is_memory_short};
 use crate::process::{Descriptors, LOWEST_SOURCE, REPORT};
 use crate::template::ForkEnded;
-use crate::{Spaces, limits, raw_descriptors, spawn, system_calls, view};
+use crate::{Spaces, limits, privileges, raw_descriptors, spawn, system_calls, view};
+
+pub(crate) use init::{Ends as InitEnds, Init};
 
 /// What the keeper needs, all made by the host.
 pub(crate) struct Plan<'a> {
@@ -36,6 +42,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) lifeline: RawFd,
     /// A pidfd of the host.
     pub(crate) host: Option<RawFd>,
+    /// For a keeper that becomes a program.
+    pub(crate) init: Option<InitEnds<'a>>,
 }
 
 // The keeper's own descriptors; 0 to 2 are /dev/null.
@@ -51,10 +59,14 @@ const NOT_STARTED: c_int = 127;
 pub(crate) fn keep(plan: &Plan<'_>) -> ! {
     let _stop_here = NoUnwinding;
     system_calls::default_signals();
-    if raw_descriptors::put(plan.lifeline, LIFELINE, true).is_err() {
+    if raw_descriptors::put(plan.lifeline, LIFELINE, plan.init.is_none()).is_err() {
         system_calls::exit_now(NOT_STARTED);
     }
-    match set_up(plan) {
+    let started = begin(plan).and_then(|()| match &plan.init {
+        Some(init) => Err(become_init(plan, init)),
+        None => set_up(plan),
+    });
+    match started {
         Ok(keeper) => keeper.run(),
         Err(failure) => {
             tell(Err(failure));
@@ -73,8 +85,8 @@ impl Drop for NoUnwinding {
     }
 }
 
-/// Starts its own session, makes the process and releases everything that belongs to the host.
-fn set_up(plan: &Plan<'_>) -> Result<Keeper, Failure> {
+/// Starts its own session and gets its namespaces ready.
+fn begin(plan: &Plan<'_>) -> Result<(), Failure> {
     let failed = |e| Step::Keeper.failed(e);
     // The host handles keys on its terminal and signals to its group.
     setsid().map_err(failed)?;
@@ -83,14 +95,62 @@ fn set_up(plan: &Plan<'_>) -> Result<Keeper, Failure> {
     // A process that can stop the keeper must not outlive the host that way. The signal comes
     // when the thread that made the keeper ends. It does not affect a running keeper.
     prctl::set_pdeathsig(Signal::SIGCONT).map_err(failed)?;
-    if let Some(spaces) = plan.prepared.spaces {
-        enter(plan, spaces)?;
+    match plan.prepared.spaces {
+        Some(spaces) => enter(plan, spaces),
+        None => Ok(()),
     }
+}
+
+/// Makes the process and executes the program that keeps it. Returns only on failure.
+fn become_init(plan: &Plan<'_>, init: &InitEnds<'_>) -> Failure {
+    match make_for_init(plan, init) {
+        // The process may be using this thread's variables now, so a call must not fail here.
+        Ok(()) => Step::Keeper.failed(init::execute(init.program)),
+        Err(failure) => failure,
+    }
+}
+
+/// Puts the program's descriptors in place, and makes the process.
+#[allow(unsafe_code)]
+fn make_for_init(plan: &Plan<'_>, init: &InitEnds<'_>) -> Result<(), Failure> {
+    let put = |from, to, close_on_exec| {
+        let put = raw_descriptors::put(from, to, close_on_exec);
+        put.map_err(|e| Step::Keeper.failed(e))
+    };
+    let (start, report) = init.report;
+    put(report, REPORT, true)?;
+    for standard in 0..=2 {
+        put(plan.descriptors.null, standard, false)?;
+    }
+    match plan.host {
+        Some(host) => put(host, init::HOST, false)?,
+        None => raw_descriptors::close(init::HOST),
+    }
+    put(start, init::START, false)?;
+    put(init.gate, init::GATE, false)?;
+    privileges::keep_kill().map_err(|e| Step::Keeper.failed(e))?;
+    let own = getpid();
+    // SAFETY: the host waits until the process has its own memory, and keeps everything until then;
+    // the process copies what it needs of this one.
+    let (process, _) = unsafe {
+        system_calls::clone_sharing(init.stack, libc::SIGCHLD, move || become_process(plan, own))
+    }
+    .map_err(|e| Step::Clone.failed(e))?;
+    match process {
+        init::PROCESS => Ok(()),
+        _ => Err(Step::Clone.failed(Errno::EEXIST)),
+    }
+}
+
+/// Makes the process and releases everything that belongs to the host.
+fn set_up(plan: &Plan<'_>) -> Result<Keeper, Failure> {
+    let failed = |e| Step::Keeper.failed(e);
     let (start, report) = raw_descriptors::pipe_at(LOWEST_SOURCE).map_err(failed)?;
     raw_descriptors::put(report, REPORT, true).map_err(failed)?;
 
     let own = getpid();
-    let process = clone_process(plan, own).map_err(|e| Step::Clone.failed(e))?;
+    let process = system_calls::clone_plain(|| become_process(plan, own))
+        .map_err(|e| Step::Clone.failed(e))?;
 
     let_go(plan, start).map_err(failed)?;
     let signals = raw_descriptors::signal_queue().map_err(failed)?;
@@ -111,6 +171,18 @@ fn set_up(plan: &Plan<'_>) -> Result<Keeper, Failure> {
 fn enter(plan: &Plan<'_>, spaces: Spaces) -> Result<(), Failure> {
     let maps = |e| Step::IdMaps.failed(e);
     let view = plan.prepared.view.as_ref();
+    if let Some(init) = &plan.init {
+        // The host can be inspected, and so can this one; the program forbids it.
+        if let Some(socket) = init.maps {
+            // As the host knows it: its /proc is still in place.
+            let own = crate::procfs::own_id().map_err(maps)?;
+            view::ask_for_maps_of(own, socket).map_err(maps)?;
+        }
+        if spaces.network {
+            view::bring_up_loopback();
+        }
+        return Ok(());
+    }
     if view.is_some_and(|view| view.user_namespace.is_some()) {
         // A host that has changed its user could not write the maps.
         prctl::set_dumpable(true).map_err(maps)?;
@@ -124,12 +196,11 @@ fn enter(plan: &Plan<'_>, spaces: Spaces) -> Result<(), Failure> {
     Ok(())
 }
 
-fn clone_process(plan: &Plan<'_>, own: nix::unistd::Pid) -> nix::Result<c_int> {
-    system_calls::clone_plain(|| {
-        let failure = spawn::become_program(plan.prepared, &plan.descriptors, own);
-        raw_descriptors::write(REPORT, &encode(Err(failure)));
-        system_calls::exit_now(NOT_STARTED)
-    })
+/// What the process does.
+fn become_process(plan: &Plan<'_>, keeper: nix::unistd::Pid) -> ! {
+    let failure = spawn::become_program(plan.prepared, &plan.descriptors, keeper);
+    raw_descriptors::write(REPORT, &encode(Err(failure)));
+    system_calls::exit_now(NOT_STARTED)
 }
 
 /// Keeps no descriptor, no working directory and no readable memory of the host.
@@ -344,7 +415,7 @@ fn mirror(status: Option<c_int>) -> ! {
     let status = status.unwrap_or(libc::SIGKILL);
     if libc::WIFSIGNALED(status) {
         // Dying from the signal must not leave a core file with the host's memory.
-        let _ = limits::no_core();
+        let _ = limits::no_core(false);
         let _ = system_calls::kill(getpid().as_raw(), libc::WTERMSIG(status));
         let _ = system_calls::unblock_signals();
     }

@@ -135,11 +135,12 @@ impl PreparedLimits {
 }
 
 /// Prevents core files of the calling process, and core dump programs from getting its memory, for
-/// its lifetime and whatever it executes.
-pub(crate) fn no_core() -> nix::Result<()> {
+/// its lifetime and whatever it executes. A process that shares its host's memory would change the
+/// host's filter; for it, the limit is enough if it can be set ([`has_core_limit`]).
+pub(crate) fn no_core(shares_memory: bool) -> nix::Result<()> {
     // If the kernel starts a core dump program anyway, there is no memory for it to read (core(5),
     // "Controlling which mappings are written to the core dump").
-    if let Ok(file) = raw_descriptors::open_for_writing(CORE_FILTER) {
+    if !shares_memory && let Ok(file) = raw_descriptors::open_for_writing(CORE_FILTER) {
         let _ = raw_descriptors::write_all(file, b"0");
         raw_descriptors::close(file);
     }
@@ -148,6 +149,11 @@ pub(crate) fn no_core() -> nix::Result<()> {
         Err(Errno::EPERM) => setrlimit(Resource::RLIMIT_CORE, 0, 0),
         set => set,
     }
+}
+
+/// Whether the host may set the limit that prevents core files and core dump programs alike.
+pub(crate) fn has_core_limit() -> bool {
+    getrlimit(Resource::RLIMIT_CORE).is_ok_and(|(_, hard)| hard >= CORE_BYTES)
 }
 
 /// Fewer bytes than any core file has.
@@ -248,7 +254,7 @@ mod tests {
         #[allow(unsafe_code)]
         unsafe {
             use std::os::unix::process::CommandExt;
-            shell.pre_exec(|| no_core().map_err(Into::into));
+            shell.pre_exec(|| no_core(false).map_err(Into::into));
         }
         let output = shell
             .args(["-c", "cat /proc/self/limits"])

@@ -156,7 +156,7 @@ pub(crate) fn apply(prepared: &PrivilegeSteps) -> Result<(), Failure> {
     // the rest.
     empty_ambient_set().map_err(|e| Step::AmbientSet.failed(e))?;
     if *mounts {
-        raise_ambient().map_err(|e| Step::AmbientSet.failed(e))?;
+        raise_ambient(MOUNTS).map_err(|e| Step::AmbientSet.failed(e))?;
     }
     if *setpcap {
         lock_secure_bits().map_err(|e| Step::SecureBits.failed(e))?;
@@ -343,11 +343,19 @@ fn change_capabilities(permitted: u64, effective: u64, inheritable: u64) -> nix:
     .map(drop)
 }
 
-/// Raises the kept capabilities in the ambient set, which survives `exec`.
-fn raise_ambient() -> nix::Result<()> {
+/// Keeps CAP_KILL over `exec`, for a keeper that is the first process of its user namespace: the
+/// processes that it ends have another user. Numbers of linux/capability.h.
+pub(crate) fn keep_kill() -> nix::Result<()> {
+    const KILL: u64 = 1 << 5;
+    set_capabilities(ALL, KILL)?;
+    raise_ambient(KILL)
+}
+
+/// Raises capabilities, which must be inheritable, in the ambient set, which survives `exec`.
+fn raise_ambient(set: u64) -> nix::Result<()> {
     let raise = c_ulong::try_from(libc::PR_CAP_AMBIENT_RAISE).unwrap_or(0);
     for capability in 0..u64::BITS {
-        if MOUNTS & (1 << capability) != 0 {
+        if set & (1 << capability) != 0 {
             prctl_call(libc::PR_CAP_AMBIENT, raise, capability.into())?;
         }
     }

@@ -20,6 +20,9 @@ pub(crate) const CHANNEL: RawFd = 3;
 pub(crate) const REPORT: RawFd = 4;
 /// Where the process finds the lifeline until `exec`, which closes it.
 pub(crate) const LIFELINE: RawFd = 5;
+/// Where the process waits for its keeper's byte before `exec`, which closes it; only if the keeper
+/// becomes a program itself ([`Descriptors::gate`]).
+pub(crate) const GATE: RawFd = 6;
 /// Descriptors that will be put in place must be at or above this number, so that putting one in
 /// place cannot overwrite another.
 pub(crate) const LOWEST_SOURCE: RawFd = 10;
@@ -43,6 +46,9 @@ pub(crate) struct Descriptors {
     /// The keeper's end of the lifeline, over which the process sends the host what it makes for
     /// it.
     pub(crate) lifeline: RawFd,
+    /// Readable once the keeper no longer shares the host's memory, which the program must not find
+    /// in another process of its namespace. `None` if the keeper never does.
+    pub(crate) gate: Option<RawFd>,
 }
 
 /// Separates the calling process from its host. Async-signal-safe.
@@ -72,6 +78,10 @@ fn arrange(descriptors: &Descriptors) -> nix::Result<()> {
         None => raw_descriptors::close(CHANNEL),
     }
     raw_descriptors::put(descriptors.lifeline, LIFELINE, true)?;
+    if let Some(gate) = descriptors.gate {
+        raw_descriptors::put(gate, GATE, true)?;
+        return raw_descriptors::close_from(GATE + 1);
+    }
     raw_descriptors::close_from(LIFELINE + 1)
 }
 

@@ -72,6 +72,18 @@ fn locks_by_process(process: c_int, most: usize) -> usize {
     own.take(most + 1).count()
 }
 
+/// The id of the calling process as whoever mounted `/proc` knows it (proc(5), `/proc/self`).
+pub(crate) fn own_id() -> nix::Result<nix::unistd::Pid> {
+    let mut target = [0u8; 16];
+    // SAFETY: a C string; pointer and length are of one buffer.
+    let length = Errno::result(unsafe {
+        libc::readlink(c"/proc/self".as_ptr(), target.as_mut_ptr().cast(), target.len())
+    })?;
+    let digits = target.get(..length.unsigned_abs());
+    let id = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    id.map(nix::unistd::Pid::from_raw).ok_or(Errno::ESRCH)
+}
+
 /// Calls `found` with each child of the calling process, which must have only one thread.
 /// Returns `false` if they cannot be determined.
 pub(crate) fn each_child(found: &mut dyn FnMut(c_int)) -> bool {

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
+use nix::libc::{CLONE_PIDFD, CLONE_VFORK};
 use nix::sys::signal::SigSet;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::sys::stat::Mode;
@@ -15,10 +16,13 @@ use nix::unistd::{Pid, chdir, pipe2};
 
 use crate::child::{Child, Kept, Streams, Wired};
 use crate::error::{Failure, Step};
+use crate::keeper::Init;
 use crate::launch::{self, Launch, PreparedLaunch, Role, Stdio};
 use crate::process::{self, Descriptors, LOWEST_SOURCE};
 use crate::system_calls::Cloned;
-use crate::{SpawnError, guard_state, keeper, limits, privileges, system_calls, view};
+use crate::{
+    SpawnError, guard_state, keeper, limits, privileges, raw_descriptors, system_calls, view,
+};
 
 impl Launch {
     /// Starts the process and returns when its program runs.
@@ -31,7 +35,17 @@ impl Launch {
         let ends = Ends::new(self.channel.as_ref(), &self.stdio)
             .map_err(|source| host_error("its descriptors cannot be made", source))?;
         let started = Instant::now();
-        let (keeper, pidfd) = clone_keeper(&prepared, &ends).map_err(|errno| {
+        let maps = prepared
+            .view
+            .as_ref()
+            .and_then(|view| view.user_namespace.as_ref())
+            .filter(|namespace| namespace.is_mapped_by_host())
+            .map(|namespace| namespace.maps.clone());
+        let init = Init::new(&prepared, maps.as_ref())
+            .map_err(|source| host_error("the keeper cannot be prepared", source))?;
+        // The keeper that becomes a program has its maps before this thread goes on.
+        let maps = maps.filter(|_| init.is_none());
+        let (keeper, pidfd) = clone_keeper(&prepared, &ends, init).map_err(|errno| {
             match prepared.spaces {
                 None => host_error("no process can be made", errno.into()),
                 // The kernel may refuse only the namespaces.
@@ -51,12 +65,6 @@ impl Launch {
             role,
             ..
         } = self;
-        let maps = prepared
-            .view
-            .as_ref()
-            .and_then(|view| view.user_namespace.as_ref())
-            .filter(|namespace| namespace.is_mapped_by_host())
-            .map(|namespace| namespace.maps.clone());
         let wired = Wired {
             keeper,
             pidfd,
@@ -103,7 +111,7 @@ fn confine(
 ) -> Result<(), Failure> {
     process::isolate(descriptors, prepared.makes_real_files)?;
     // As the host's user, who may raise a limit of 0.
-    limits::no_core().map_err(|e| Step::CoreLimit.failed(e))?;
+    limits::no_core(descriptors.gate.is_some()).map_err(|e| Step::CoreLimit.failed(e))?;
     if prepared.role == Role::Template {
         process::be_expendable();
     }
@@ -145,6 +153,10 @@ pub(crate) fn become_program(
 ) -> Failure {
     if let Err(failure) = confine(prepared, descriptors, keeper) {
         return failure;
+    }
+    if descriptors.gate.is_some() && raw_descriptors::read(process::GATE, &mut [0]) != Ok(1) {
+        // The keeper has ended; the kernel ends this process, too.
+        return Step::ParentWatch.failed(Errno::ESRCH);
     }
     let (program, argv, envp) = prepared.exec();
     // SAFETY: both lists were made with a null pointer at the end, of strings that `prepared`
@@ -252,7 +264,7 @@ fn is_null(fd: &OwnedFd) -> bool {
 }
 
 /// Duplicates a descriptor above the numbers where the process's own are put in place.
-fn lift(fd: &OwnedFd) -> nix::Result<OwnedFd> {
+pub(crate) fn lift(fd: &OwnedFd) -> nix::Result<OwnedFd> {
     use std::os::fd::FromRawFd;
     let copy = fcntl(fd.as_fd(), FcntlArg::F_DUPFD_CLOEXEC(LOWEST_SOURCE))?;
     // SAFETY: just made, and not owned elsewhere.
@@ -260,7 +272,11 @@ fn lift(fd: &OwnedFd) -> nix::Result<OwnedFd> {
 }
 
 /// Makes the keeper, which makes the process.
-fn clone_keeper(prepared: &PreparedLaunch, ends: &Ends) -> nix::Result<(i32, OwnedFd)> {
+fn clone_keeper(
+    prepared: &PreparedLaunch,
+    ends: &Ends,
+    init: Option<Init>,
+) -> nix::Result<(i32, OwnedFd)> {
     let theirs = &ends.theirs;
     let plan = keeper::Plan {
         prepared,
@@ -273,9 +289,11 @@ fn clone_keeper(prepared: &PreparedLaunch, ends: &Ends) -> nix::Result<(i32, Own
             stderr: theirs.stderr.as_raw_fd(),
             channel: theirs.channel.as_ref().map(AsRawFd::as_raw_fd),
             lifeline: theirs.lifeline.as_raw_fd(),
+            gate: init.as_ref().map(Init::gate),
         },
         lifeline: theirs.lifeline.as_raw_fd(),
         host: theirs.host.as_ref().map(AsRawFd::as_raw_fd),
+        init: init.as_ref().map(Init::ends),
     };
     let flags = prepared.spaces.map_or(0, |spaces| {
         let view = prepared.view.as_ref();
@@ -283,13 +301,26 @@ fn clone_keeper(prepared: &PreparedLaunch, ends: &Ends) -> nix::Result<(i32, Own
     });
     // The host's signal handlers must not run in the child, where they would find its state.
     let mask = SigSet::all().thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_SETMASK)?;
-    // SAFETY: the child goes into `keep`, which makes only async-signal-safe calls and does not
-    // return.
-    let cloned = match unsafe { system_calls::clone_unnoticed(flags) } {
-        Ok(Cloned::Child) => keeper::keep(&plan),
-        Ok(Cloned::Parent(pid, pidfd)) => Ok((pid, pidfd)),
-        Err(errno) => Err(errno),
+    let cloned = match &init {
+        Some(init) => {
+            let flags = flags | CLONE_PIDFD | CLONE_VFORK;
+            // SAFETY: this thread is suspended until the keeper is a program, and then waits below
+            // for the process, which shares this memory, too. All of `plan` lives until then.
+            // `keep` makes only async-signal-safe calls.
+            unsafe { system_calls::clone_sharing(init.stack(), flags, || keeper::keep(&plan)) }
+                .and_then(|(pid, pidfd)| Ok((pid, pidfd.ok_or(Errno::EBADF)?)))
+        }
+        // SAFETY: the child goes into `keep`, which makes only async-signal-safe calls and does not
+        // return.
+        None => match unsafe { system_calls::clone_unnoticed(flags) } {
+            Ok(Cloned::Child) => keeper::keep(&plan),
+            Ok(Cloned::Parent(pid, pidfd)) => Ok((pid, pidfd)),
+            Err(errno) => Err(errno),
+        },
     };
+    if let Some(init) = init {
+        init.wait_until_alone(cloned.as_ref().ok().map(|(_, pidfd)| pidfd.as_fd()));
+    }
     // Does not fail for a mask that was in force before.
     let _ = mask.thread_set_mask();
     cloned

@@ -60,52 +60,159 @@ pub(crate) unsafe fn clone_unnoticed(flags: c_int) -> nix::Result<Cloned> {
     }
 }
 
-/// Bytes of the stack on which a new process takes its guards. They need a few KiB.
-const CHILD_STACK_BYTES: usize = 256 * 1024;
+/// Memory for the stack of a process that shares its maker's memory.
+pub(crate) struct Stack(std::ptr::NonNull<libc::c_void>);
 
-/// Makes an ordinary child of the calling process, which must have only one thread, and returns
-/// its id. `child` is what the new process does; it cannot return.
+impl Stack {
+    /// Taking all guards needs a few KiB.
+    const BYTES: usize = 256 * 1024;
+
+    pub(crate) fn new() -> nix::Result<Self> {
+        // SAFETY: a new mapping of our own.
+        let stack = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                Self::BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK,
+                -1,
+                0,
+            )
+        };
+        match std::ptr::NonNull::new(stack) {
+            Some(memory) if stack != libc::MAP_FAILED => Ok(Self(memory)),
+            _ => Err(Errno::last()),
+        }
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        // SAFETY: the mapping from above; whoever drops it knows that no process runs on it.
+        unsafe { libc::munmap(self.0.as_ptr(), Self::BYTES) };
+    }
+}
+
+/// Makes a process that shares the caller's memory until it has become its program or ended
+/// (`CLONE_VM`), and returns its id, and its pidfd if the flags have `CLONE_PIDFD`. `child` is what
+/// the new process does; it cannot return.
 ///
-/// The child shares the caller's memory, and the caller is suspended until the child has become
-/// its program or ended (`CLONE_VFORK`). Copying a large host's page tables a second time, only to
-/// discard them, would cost more than all guards together. So `child` must not change anything
-/// that the caller depends on.
-pub(crate) fn clone_plain<F: FnOnce() -> Infallible>(child: F) -> nix::Result<c_int> {
+/// Copying a large host's page tables, only to discard them, would cost more than all guards
+/// together. `child` must not change anything that the caller depends on. The two also share the
+/// calling thread's variables (`errno`), so the caller should do nothing until the child is done with
+/// them; with `CLONE_VFORK`, the kernel suspends it.
+///
+/// # Safety
+/// The stack and everything that `child` refers to must outlive the child's use of this memory. The
+/// child may only call async-signal-safe functions.
+pub(crate) unsafe fn clone_sharing<F: FnOnce() -> Infallible>(
+    stack: &Stack,
+    flags: c_int,
+    child: F,
+) -> nix::Result<(c_int, Option<OwnedFd>)> {
     extern "C" fn run<F: FnOnce() -> Infallible>(child: *mut libc::c_void) -> c_int {
-        // SAFETY: the caller passes this pointer below and is suspended while it is used.
-        let child = unsafe { (*child.cast::<Option<F>>()).take() };
+        // SAFETY: written below, for this process alone.
+        let child = Some(unsafe { child.cast::<F>().read() });
         child.map(|child| child()).map_or(0, |never| match never {})
     }
-    // SAFETY: a new mapping of our own.
-    let stack = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            CHILD_STACK_BYTES,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK,
-            -1,
+    let mut pidfd: c_int = -1;
+    // The closure lies at the stack's top: the caller's frame may be gone before the child reads it.
+    const { assert!(size_of::<F>() < Stack::BYTES / 2 && align_of::<F>() <= 16) };
+    let room = size_of::<F>().next_multiple_of(16);
+    // SAFETY: within the mapping, whose end is aligned to pages; stacks grow downwards from there.
+    let result = unsafe {
+        let top = stack.0.as_ptr().byte_add(Stack::BYTES - room);
+        top.cast::<F>().write(child);
+        libc::clone(
+            run::<F>,
+            top,
+            libc::CLONE_VM | flags,
+            top,
+            &raw mut pidfd,
+        )
+    };
+    let pid = Errno::result(result)?;
+    // SAFETY: the kernel has just made this descriptor for us, close-on-exec.
+    let pidfd = (pidfd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(pidfd) });
+    Ok((pid, pidfd))
+}
+
+/// Makes an ordinary child of the calling process, which must have only one thread, and returns
+/// its id once the child has become its program or ended.
+pub(crate) fn clone_plain<F: FnOnce() -> Infallible>(child: F) -> nix::Result<c_int> {
+    let stack = Stack::new()?;
+    // SAFETY: with CLONE_VFORK, everything of the caller's outlives the child's use of it. With a
+    // single thread, no other thread can hold a lock.
+    unsafe { clone_sharing(&stack, libc::CLONE_VFORK | libc::SIGCHLD, child) }.map(|(pid, _)| pid)
+}
+
+/// Waits until all writing ends of a pipe are closed, at most for a number of milliseconds. Returns
+/// whether they are. It leaves the thread's variables alone: a process that shares them may hold such
+/// an end ([`clone_sharing`]).
+pub(crate) fn wait_for_hangup(pipe: BorrowedFd<'_>, timeout_ms: i64) -> bool {
+    let mut fds = [libc::pollfd {
+        fd: pipe.as_raw_fd(),
+        // Always reported: POLLHUP.
+        events: 0,
+        revents: 0,
+    }];
+    let mut time = libc::timespec {
+        tv_sec: timeout_ms / 1000,
+        tv_nsec: timeout_ms % 1000 * 1_000_000,
+    };
+    // SAFETY: both outlive the call; a null mask leaves the signals as they are.
+    let ready = unsafe {
+        libc::syscall(
+            libc::SYS_ppoll,
+            fds.as_mut_ptr(),
+            1,
+            &raw mut time,
+            std::ptr::null::<libc::sigset_t>(),
             0,
         )
     };
-    if stack == libc::MAP_FAILED {
-        return Err(Errno::last());
-    }
-    let mut child = std::mem::ManuallyDrop::new(Some(child));
-    // SAFETY: stacks grow downwards, from the mapping's end. With CLONE_VFORK the mapping and
-    // `child` outlive the child's use of them. With a single thread, no other thread can hold a
-    // lock.
-    let result = unsafe {
-        libc::clone(
-            run::<F>,
-            stack.byte_add(CHILD_STACK_BYTES),
-            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
-            (&raw mut *child).cast(),
+    ready > 0
+}
+
+/// Whether other processes of its user may inspect the calling process (prctl(2),
+/// `PR_GET_DUMPABLE`).
+pub(crate) fn is_dumpable() -> bool {
+    // SAFETY: no pointer is passed.
+    unsafe { libc::prctl(libc::PR_GET_DUMPABLE, 0, 0, 0, 0) == 1 }
+}
+
+/// A file in memory that can be executed, closed on `exec`.
+pub(crate) fn memory_file(name: &std::ffi::CStr) -> nix::Result<OwnedFd> {
+    let make = |flags| {
+        // SAFETY: a C string that outlives the call.
+        Errno::result(unsafe { libc::memfd_create(name.as_ptr(), flags) })
+    };
+    let fd = match make(libc::MFD_CLOEXEC | libc::MFD_EXEC) {
+        // Before kernel 6.3 there is no such flag; all can be executed.
+        Err(Errno::EINVAL) => make(libc::MFD_CLOEXEC),
+        made => made,
+    }?;
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Replaces the calling process by the program behind a descriptor, without arguments and
+/// environment. Returns only on failure.
+pub(crate) fn exec_file(file: RawFd, name: &std::ffi::CStr) -> Errno {
+    let argv = [name.as_ptr(), std::ptr::null()];
+    let envp: [*const libc::c_char; 1] = [std::ptr::null()];
+    // SAFETY: both lists end with a null pointer; all strings outlive the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            file,
+            c"".as_ptr(),
+            argv.as_ptr(),
+            envp.as_ptr(),
+            libc::AT_EMPTY_PATH,
         )
     };
-    let pid = Errno::result(result);
-    // SAFETY: the mapping from above, which is no longer used.
-    unsafe { libc::munmap(stack, CHILD_STACK_BYTES) };
-    pid
+    Errno::last()
 }
 
 /// The pass of a template's forks through their filter (`seccomp::setup`); 0 in other processes.

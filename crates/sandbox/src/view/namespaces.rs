@@ -53,7 +53,12 @@ const MAP_PATIENCE_MS: c_int = 5_000;
 
 /// Asks the host to map the ids of the calling process, and waits for the answer.
 pub(crate) fn ask_for_maps(lifeline: RawFd) -> nix::Result<()> {
-    let own: [u8; MAP_REQUEST_BYTES] = nix::unistd::getpid().as_raw().to_ne_bytes();
+    ask_for_maps_of(nix::unistd::getpid(), lifeline)
+}
+
+/// The same by the id that the host knows, where the process is in another pid namespace.
+pub(crate) fn ask_for_maps_of(process: nix::unistd::Pid, lifeline: RawFd) -> nix::Result<()> {
+    let own: [u8; MAP_REQUEST_BYTES] = process.as_raw().to_ne_bytes();
     raw_descriptors::send(lifeline, &own);
     let mut fds = [libc::pollfd {
         fd: lifeline,
