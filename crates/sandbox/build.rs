@@ -7,7 +7,10 @@ const SOURCE: &str = "src/keeper/init.c";
 
 fn main() {
     println!("cargo:rerun-if-changed={SOURCE}");
-    let program = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("keeper_init");
+    let Some(directory) = env::var_os("OUT_DIR") else {
+        panic!("cargo runs this");
+    };
+    let program = PathBuf::from(directory).join("keeper_init");
     // A program without C library, so that executing it costs as little as possible.
     let mut compiler = cc::Build::new().get_compiler().to_command();
     let compiled = compiler

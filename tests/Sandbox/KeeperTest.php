@@ -4,8 +4,8 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Sandbox;
 
-use Altair\Eval\Tests\Support\Command;
 use Altair\Eval\Tests\Support\SandboxTestCase;
+use Altair\Eval\Tests\Support\Script;
 use FFI;
 
 /**
@@ -14,15 +14,15 @@ use FFI;
  */
 final class KeeperTest extends SandboxTestCase
 {
-    private const PR_GET_DUMPABLE = 3;
+    private const PRCTL = '$libc = FFI::cdef("int prctl(int, long, long, long, long);");';
 
     public function testTheKeeperHasNothingOfTheHost(): void
     {
-        $mine = getmypid();
+        $known = self::children();
         $maps = '';
         $descriptors = $names = [];
-        $this->sh('native', 'echo x', onOutput: function () use ($mine, &$maps, &$descriptors, &$names): void {
-            foreach (self::children($mine) as $child) {
+        $this->sh('native', 'echo x; sleep 0.5', onOutput: function () use ($known, &$maps, &$descriptors, &$names): void {
+            foreach (array_diff(self::children(), $known) as $child) {
                 $names[] = trim((string) file_get_contents("/proc/$child/comm"));
                 $maps .= file_get_contents("/proc/$child/maps");
                 $descriptors = array_map('readlink', glob("/proc/$child/fd/*") ?: []);
@@ -40,9 +40,9 @@ final class KeeperTest extends SandboxTestCase
 
     public function testTheHostIsAsItWas(): void
     {
-        $libc = FFI::cdef('int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);');
+        $libc = FFI::cdef('int prctl(int, long, long, long, long);');
         $look = static fn (): array => [
-            'dumpable' => $libc->prctl(self::PR_GET_DUMPABLE, 0, 0, 0, 0),
+            'dumpable' => $libc->prctl(3 /* PR_GET_DUMPABLE */, 0, 0, 0, 0),
             'filter of core files' => file_get_contents('/proc/self/coredump_filter'),
             'blocked, ignored and caught signals' => preg_grep('/^Sig|^Cap/', file('/proc/self/status') ?: []),
             'memory that grows with each command' => substr_count((string) file_get_contents('/proc/self/maps'), "\n"),
@@ -64,14 +64,14 @@ final class KeeperTest extends SandboxTestCase
     /** The kernel's owner of what /proc shows of it: root, where nobody may look at it. */
     public function testNobodyMayLookIntoIt(): void
     {
-        $mine = getmypid();
+        $known = self::children();
         $owners = [];
         $output = $this->sh(
             'native',
             'for f in mem maps environ auxv stack; do cat /proc/1/$f 2>/dev/null && echo "read $f"; done;'
-                . ' readlink /proc/1/exe /proc/1/fd/3 && echo linked; echo x',
-            onOutput: function () use ($mine, &$owners): void {
-                foreach (self::children($mine) as $child) {
+                . ' readlink /proc/1/exe /proc/1/fd/3 && echo linked; echo x; sleep 0.5',
+            onOutput: function () use ($known, &$owners): void {
+                foreach (array_diff(self::children(), $known) as $child) {
                     $owners[] = fileowner("/proc/$child/environ");
                 }
             },
@@ -81,56 +81,51 @@ final class KeeperTest extends SandboxTestCase
         self::assertSame([0], array_values(array_unique($owners)));
     }
 
-    /** Its host can neither prevent core files by a limit alone, nor change the filter that it shares. */
+    /** Its host cannot prevent core files by a limit, and must not change the filter that it would share. */
     public function testWithoutALimitOfCoreFilesTheKeeperIsACopy(): void
     {
-        $script = <<<'PHP'
-            use Altair\Sandbox\Config\ExecutionPolicy;
-            use Altair\Sandbox\Sandbox;
-
-            $maps = '';
-            $result = Sandbox::native(ExecutionPolicy::in($argv[1]))->execute(
-                ['sh', '-c', 'echo hello; exit 3'],
-                onOutput: function () use (&$maps): void {
-                    foreach (explode(' ', trim(file_get_contents('/proc/self/task/' . getmypid() . '/children'))) as $id) {
-                        $maps .= file_get_contents("/proc/$id/maps");
-                    }
-                },
-            );
-            echo $result->stdout(), $result->exitCode(), ' ', str_contains($maps, 'memfd') ? 'program' : 'copy';
-            PHP;
-        $php = Command::php(['-r', $script, '--', $this->base->root]);
-        self::assertSame("hello\n3 program", Command::run($php)->stdout);
-        $limited = ['sh', '-c', 'ulimit -c 0 && exec "$@"', 'sh', ...$php];
-        self::assertSame("hello\n3 copy", Command::run($limited)->stdout);
+        self::assertSame(['hello 3', 'program'], $this->asked(''));
+        self::assertSame(['hello 3', 'copy'], $this->asked('posix_setrlimit(POSIX_RLIMIT_CORE, 0, 0);'));
     }
 
     /** As a host is that has changed its user (prctl(2), PR_SET_DUMPABLE). */
-    public function testAHostThatNobodyMayLookIntoStaysOne(): void
+    public function testAHostThatNobodyMayLookIntoSharesNothing(): void
     {
-        $script = <<<'PHP'
-            use Altair\Sandbox\Config\ExecutionPolicy;
-            use Altair\Sandbox\Sandbox;
+        self::assertSame(['hello 3', 'copy'], $this->asked(self::PRCTL . '$libc->prctl(4, 0, 0, 0, 0);'));
+    }
 
-            $libc = FFI::cdef('int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);');
-            $libc->prctl(4, 0, 0, 0, 0);
-            $seen = [];
-            $result = Sandbox::native(ExecutionPolicy::in($argv[1]))->execute(
-                ['sh', '-c', 'echo hello'],
-                onOutput: function () use (&$seen, $libc): void {
-                    $seen[] = $libc->prctl(3, 0, 0, 0, 0);
-                },
-            );
-            echo $result->stdout(), implode(' ', $seen), ' ', $libc->prctl(3, 0, 0, 0, 0);
-            PHP;
-        self::assertSame("hello\n0 0", Command::run(Command::php(['-r', $script, '--', $this->base->root]))->stdout);
+    /**
+     * @return list<string> what a command said in a host that did this first, and what its keeper was
+     */
+    private function asked(string $before): array
+    {
+        $base = var_export($this->base->root, true);
+        $script = new Script($before . <<<PHP
+            \$maps = '';
+            \$look = function () use (&\$maps): void {
+                foreach (glob('/proc/self/task/*/children') as \$list) {
+                    foreach (preg_split('/ /', file_get_contents(\$list), flags: PREG_SPLIT_NO_EMPTY) as \$id) {
+                        \$maps .= file_get_contents("/proc/\$id/maps");
+                    }
+                }
+            };
+            \$policy = Altair\Sandbox\Config\ExecutionPolicy::in($base);
+            \$result = Altair\Sandbox\Sandbox::native(\$policy)
+                ->execute(['sh', '-c', 'echo hello; sleep 0.5; exit 3'], onOutput: \$look);
+            say(trim(\$result->stdout()) . ' ' . \$result->exitCode());
+            say(str_contains(\$maps, 'memfd') ? 'program' : 'copy');
+            PHP);
+        [$exitCode, $output, $errors] = $script->end();
+        self::assertSame(0, $exitCode, $errors);
+
+        return explode("\n", trim($output));
     }
 
     /** @return list<int> */
-    private static function children(int $process): array
+    private static function children(): array
     {
-        $list = trim((string) file_get_contents("/proc/$process/task/$process/children"));
+        $lists = array_map(file_get_contents(...), glob('/proc/self/task/*/children') ?: []);
 
-        return $list === '' ? [] : array_map('intval', explode(' ', $list));
+        return array_map(intval(...), preg_split('/ +/', implode(' ', $lists), flags: PREG_SPLIT_NO_EMPTY) ?: []);
     }
 }

@@ -77,7 +77,11 @@ pub(crate) fn own_id() -> nix::Result<nix::unistd::Pid> {
     let mut target = [0u8; 16];
     // SAFETY: a C string; pointer and length are of one buffer.
     let length = Errno::result(unsafe {
-        libc::readlink(c"/proc/self".as_ptr(), target.as_mut_ptr().cast(), target.len())
+        libc::readlink(
+            c"/proc/self".as_ptr(),
+            target.as_mut_ptr().cast(),
+            target.len(),
+        )
     })?;
     let digits = target.get(..length.unsigned_abs());
     let id = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());

@@ -123,13 +123,7 @@ pub(crate) unsafe fn clone_sharing<F: FnOnce() -> Infallible>(
     let result = unsafe {
         let top = stack.0.as_ptr().byte_add(Stack::BYTES - room);
         top.cast::<F>().write(child);
-        libc::clone(
-            run::<F>,
-            top,
-            libc::CLONE_VM | flags,
-            top,
-            &raw mut pidfd,
-        )
+        libc::clone(run::<F>, top, libc::CLONE_VM | flags, top, &raw mut pidfd)
     };
     let pid = Errno::result(result)?;
     // SAFETY: the kernel has just made this descriptor for us, close-on-exec.

@@ -66,7 +66,10 @@ impl Init {
     ///
     /// # Errors
     /// If there are no more descriptors, threads or memory.
-    pub(crate) fn new(prepared: &PreparedLaunch, maps: Option<&IdMaps>) -> io::Result<Option<Self>> {
+    pub(crate) fn new(
+        prepared: &PreparedLaunch,
+        maps: Option<&IdMaps>,
+    ) -> io::Result<Option<Self>> {
         let in_user_namespace = prepared
             .view
             .as_ref()
