@@ -136,6 +136,31 @@ final class CommandLimitsTest extends SandboxTestCase
         self::assertSame("withServices('127.0.0.1:$port')", $blocked[0]['lift']);
     }
 
+    /** In a network of its own nobody refuses that; the kernel finds no such service. */
+    public function testAServiceOfTheMachineIsNamedToWhomMeantIt(): void
+    {
+        $port = $this->server();
+        $result = $this->bash('native', self::connect($port), $this->policy());
+        self::assertSame("refused\n", $result->stdout());
+        self::assertSame([[
+            'what' => "connect to 127.0.0.1:$port",
+            'guard' => 'seccomp',
+            'lift' => "withServices('127.0.0.1:$port')",
+        ]], $result->blocked());
+    }
+
+    public function testWaitingForAServiceOfItsOwnIsNoRefusal(): void
+    {
+        $script = <<<'SH'
+            php -r 'usleep(300000); $s = stream_socket_server("tcp://127.0.0.1:8123"); stream_socket_accept($s);' &
+            until (exec 3<>/dev/tcp/127.0.0.1/8123) 2>/dev/null; do sleep 0.05; done
+            echo met
+            SH;
+        $result = $this->bash('native', $script, $this->policy());
+        self::assertSame("met\n", $result->stdout(), $result->stderr());
+        self::assertSame([], $result->blocked());
+    }
+
     /**
      * @return iterable<string, array{string}>
      */

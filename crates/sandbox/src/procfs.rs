@@ -88,6 +88,32 @@ pub(crate) fn own_id() -> nix::Result<nix::unistd::Pid> {
     id.map(nix::unistd::Pid::from_raw).ok_or(Errno::ESRCH)
 }
 
+/// Bytes read of a list of sockets: some 50,000 sockets.
+const SOCKETS_MAX_BYTES: u64 = 8 << 20;
+
+/// Whether a TCP socket listens on a port, or a UDP socket has it, in the network of a process
+/// (proc_pid_net(5)). Also true if that cannot be determined. For the host only, since it allocates.
+pub(crate) fn is_bound(process: c_int, port: u16) -> bool {
+    /// `TCP_LISTEN` (include/net/tcp_states.h).
+    const LISTENS: &str = "0A";
+    let port = format!("{port:04X}");
+    ["tcp", "tcp6", "udp", "udp6"].iter().any(|kind| {
+        let Ok(list) = std::fs::File::open(format!("/proc/{process}/net/{kind}")) else {
+            // A kernel without IPv6 has no such list.
+            return !kind.ends_with('6');
+        };
+        let lines = std::io::BufReader::new(list.take(SOCKETS_MAX_BYTES)).lines();
+        // `0: 0100007F:0CEA 00000000:0000 0A ...`: number, own address, peer, state.
+        lines.map_while(Result::ok).any(|line| {
+            let mut fields = line.split_ascii_whitespace().skip(1);
+            let own = fields.next().and_then(|own| own.rsplit_once(':'));
+            let state = fields.nth(1);
+            own.is_some_and(|(_, own)| own == port)
+                && (kind.starts_with("udp") || state == Some(LISTENS))
+        })
+    })
+}
+
 /// Calls `found` with each child of the calling process, which must have only one thread.
 /// Returns `false` if they cannot be determined.
 pub(crate) fn each_child(found: &mut dyn FnMut(c_int)) -> bool {

@@ -330,6 +330,9 @@ impl<'a> SupervisedRun<'a> {
         let ended_at = Instant::now();
         self.timed_out |= ended_at >= self.deadline;
         let elapsed = ended_at.saturating_duration_since(self.child.started());
+        if let Some(Ear::Own(listener)) = &self.listener {
+            listener.tell_rest(&mut |refusal| self.observer.refused(refusal));
+        }
         let status = self.child.collect();
         self.child.release_mounts();
         self.drain();
@@ -514,6 +517,7 @@ impl<'a> SupervisedRun<'a> {
                 // Closed if no process is left behind the filter, or if it cannot be served. Its
                 // calls fail without the listener, too.
                 if !listener.serve(ready, &mut |_, refusal| observer.refused(refusal)) {
+                    listener.tell_rest(&mut |refusal| observer.refused(refusal));
                     self.listener = None;
                 }
             }

@@ -9,6 +9,7 @@
 //! that the host also has open would release the host's locks on it (fcntl(2), "Record locking").
 #![allow(unsafe_code)]
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
@@ -31,9 +32,9 @@ use nix::unistd::Pid;
 use super::listener::{Answering, Reply};
 use super::{memory, threads};
 use crate::acting::{Acting, For};
-use crate::connections::{Connections, Destination};
+use crate::connections::{Address, Connections, Destination};
 use crate::place::by_number;
-use crate::{Refusal, RunAs, system_calls};
+use crate::{Refusal, RunAs, procfs, system_calls};
 
 /// Maximum number of concurrent connection attempts of one process.
 const UNDER_WAY_MAX: usize = 32;
@@ -41,6 +42,9 @@ const UNDER_WAY_MAX: usize = 32;
 /// Maximum number of the host's connecting threads, for all processes together.
 const THREADS_MAX: usize = 128;
 static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+/// Maximum number of addresses noted for one process.
+const UNMET_MAX: usize = 64;
 
 /// How often a thread that waits for a connection checks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
@@ -51,6 +55,8 @@ pub(crate) struct Connector {
     /// The user they run as, if different from the host's.
     run_as: Option<RunAs>,
     under_way: Arc<UnderWay>,
+    /// Addresses in the process's own network to which it has connected while nobody was there.
+    unmet: Mutex<BTreeSet<SocketAddr>>,
     owner: u32,
 }
 
@@ -78,6 +84,7 @@ impl Connector {
             to,
             run_as,
             under_way: Arc::default(),
+            unmet: Mutex::default(),
             owner: std::process::id(),
         }
     }
@@ -96,7 +103,10 @@ impl Connector {
         };
         // Whatever the address is by the time that the kernel reads it again, it is one of the
         // process's own network.
-        if self.to.is_to_itself(&address) {
+        if let Address::Internet(own) = address
+            && self.to.is_to_itself(&address)
+        {
+            self.note(own, thread);
             return Decision::Made;
         }
         let to = address.to_string();
@@ -129,6 +139,26 @@ impl Connector {
             },
             answering,
         )
+    }
+
+    /// Notes whether the process meets itself at an address. If not, it probably means a service of
+    /// the machine.
+    fn note(&self, address: SocketAddr, thread: Pid) {
+        let mut unmet = lock(&self.unmet);
+        if procfs::is_bound(thread.as_raw(), address.port()) {
+            unmet.remove(&address);
+        } else if unmet.len() < UNMET_MAX {
+            unmet.insert(address);
+        }
+    }
+
+    /// Takes the connections that failed because the process's own network has no such service.
+    pub(super) fn take_unmet(&self) -> impl Iterator<Item = Refusal> + use<> {
+        std::mem::take(&mut *lock(&self.unmet))
+            .into_iter()
+            .map(|to| Refusal::Connect {
+                to: Some(to.to_string()),
+            })
     }
 
     fn take(&self, connecting: Connecting, answering: &Answering) -> Decision {

@@ -251,6 +251,11 @@ impl Listener {
         !ready.intersects(PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL)
     }
 
+    /// Tells what failed although no guard refused it; once, when the process has ended.
+    pub(crate) fn tell_rest(&self, refused: &mut dyn FnMut(Refusal)) {
+        self.connector.take_unmet().for_each(refused);
+    }
+
     fn ready(&self) -> PollFlags {
         let mut fds = [PollFd::new(
             self.answering.socket.as_fd(),
