@@ -94,6 +94,21 @@ final class KeeperTest extends SandboxTestCase
         self::assertSame(['hello 3', 'copy'], $this->asked(self::PRCTL . '$libc->prctl(4, 0, 0, 0, 0);'));
     }
 
+    public function testItHoldsNoFileOfTheHost(): void
+    {
+        $files = 'for ($i = 0; $i < 12; $i++) { $held[] = fopen("/dev/zero", "r"); }';
+        self::assertSame(['hello 3', 'program'], $this->asked($files));
+        self::assertSame(['hello 3', 'copy'], $this->asked($files . 'posix_setrlimit(POSIX_RLIMIT_CORE, 0, 0);'));
+    }
+
+    /** The kernel then keeps no status of a program that ends (wait(2)). */
+    public function testAHostThatIgnoresEndsOfProgramsLearnsExitCodesAllTheSame(): void
+    {
+        self::assertSame(['hello 3', 'program'], $this->asked('pcntl_signal(SIGCHLD, SIG_IGN);'));
+        $first = 'Altair\Sandbox\Sandbox::host(Altair\Sandbox\Config\ExecutionPolicy::in("/tmp"))->execute(["true"]);';
+        self::assertSame(['hello 3', 'program'], $this->asked($first . 'pcntl_signal(SIGCHLD, SIG_IGN);'));
+    }
+
     /**
      * @return list<string> what a command said in a host that did this first, and what its keeper was
      */
@@ -106,6 +121,8 @@ final class KeeperTest extends SandboxTestCase
                 foreach (glob('/proc/self/task/*/children') as \$list) {
                     foreach (preg_split('/ /', file_get_contents(\$list), flags: PREG_SPLIT_NO_EMPTY) as \$id) {
                         \$maps .= file_get_contents("/proc/\$id/maps");
+                        \$open = array_map('readlink', glob("/proc/\$id/fd/*"));
+                        in_array('/dev/zero', \$open) && say('It holds a file of the host.');
                     }
                 }
             };

@@ -100,6 +100,7 @@ pub(crate) struct Wired {
     pub(crate) streams: Streams,
     /// Whether the process has its own pid namespace, of which the keeper is the first process.
     pub(crate) has_own_pids: bool,
+    pub(crate) is_program: bool,
 }
 
 /// The parts of the policy that the host itself enforces while the process runs.
@@ -136,6 +137,8 @@ pub struct Child {
     /// The listener of a filter that the process took before its program ran.
     listener: Option<OwnedFd>,
     has_own_pids: bool,
+    /// The keeper is a program of its own, which ends at once.
+    is_program: bool,
     /// The process's id as reported by its keeper; 0 if the keeper could not report.
     pid: i32,
     /// The id of the process that made this `Child`.
@@ -192,6 +195,7 @@ impl Child {
             layer: None,
             listener: None,
             has_own_pids: wired.has_own_pids,
+            is_program: wired.is_program,
             pid: 0,
             host: std::process::id(),
             collected: false,
@@ -220,6 +224,7 @@ impl Child {
             layer: None,
             listener: None,
             has_own_pids: false,
+            is_program: false,
             pid,
             host: std::process::id(),
             collected: false,
@@ -542,6 +547,7 @@ impl Child {
     pub(crate) fn collect(&mut self) -> Status {
         self.collected = true;
         if self.hear_verdict()
+            && !self.is_program
             && let (Some(status), Some(keeper)) = (self.verdict, self.keeper())
         {
             collect_aside(keeper);

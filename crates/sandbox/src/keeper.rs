@@ -27,7 +27,7 @@ use crate::error::{Failure, REPORT_BYTES, Report, Step, decode, encode};
 use crate::kill_descendants::{Reach, sweep};
 use crate::launch::{PreparedLaunch, Role};
 use crate::memory_pressure::{Pressure, is_memory_short};
-use crate::process::{Descriptors, LOWEST_SOURCE, REPORT};
+use crate::process::{self, Descriptors, LOWEST_SOURCE, REPORT};
 use crate::template::ForkEnded;
 use crate::{Spaces, limits, privileges, raw_descriptors, spawn, system_calls, view};
 
@@ -117,7 +117,10 @@ fn make_for_init(plan: &Plan<'_>, init: &InitEnds<'_>) -> Result<(), Failure> {
         let put = raw_descriptors::put(from, to, close_on_exec);
         put.map_err(|e| Step::Keeper.failed(e))
     };
-    let (start, report) = init.report;
+    let failed = |e| Step::Keeper.failed(e);
+    // Made here, so that no fork of the host holds an end of them.
+    let (start, report) = raw_descriptors::pipe_at(LOWEST_SOURCE).map_err(failed)?;
+    let (gate, program) = raw_descriptors::pipe_at(LOWEST_SOURCE).map_err(failed)?;
     put(report, REPORT, true)?;
     for standard in 0..=2 {
         put(plan.descriptors.null, standard, false)?;
@@ -127,13 +130,18 @@ fn make_for_init(plan: &Plan<'_>, init: &InitEnds<'_>) -> Result<(), Failure> {
         None => raw_descriptors::close(init::HOST),
     }
     put(start, init::START, false)?;
-    put(init.gate, init::GATE, false)?;
-    privileges::keep_kill().map_err(|e| Step::Keeper.failed(e))?;
+    put(program, init::GATE, false)?;
+    // What the host had at the numbers between.
+    raw_descriptors::close(process::LIFELINE);
+    raw_descriptors::close(process::GATE);
+    privileges::keep_kill().map_err(failed)?;
     let own = getpid();
     // SAFETY: the host waits until the process has its own memory, and keeps everything until then;
     // the process copies what it needs of this one.
     let (process, _) = unsafe {
-        system_calls::clone_sharing(init.stack, libc::SIGCHLD, move || become_process(plan, own))
+        system_calls::clone_sharing(init.stack, libc::SIGCHLD, move || {
+            become_process(plan, own, Some(gate))
+        })
     }
     .map_err(|e| Step::Clone.failed(e))?;
     match process {
@@ -149,7 +157,7 @@ fn set_up(plan: &Plan<'_>) -> Result<Keeper, Failure> {
     raw_descriptors::put(report, REPORT, true).map_err(failed)?;
 
     let own = getpid();
-    let process = system_calls::clone_plain(|| become_process(plan, own))
+    let process = system_calls::clone_plain(|| become_process(plan, own, None))
         .map_err(|e| Step::Clone.failed(e))?;
 
     let_go(plan, start).map_err(failed)?;
@@ -197,8 +205,12 @@ fn enter(plan: &Plan<'_>, spaces: Spaces) -> Result<(), Failure> {
 }
 
 /// What the process does.
-fn become_process(plan: &Plan<'_>, keeper: nix::unistd::Pid) -> ! {
-    let failure = spawn::become_program(plan.prepared, &plan.descriptors, keeper);
+fn become_process(plan: &Plan<'_>, keeper: nix::unistd::Pid, gate: Option<RawFd>) -> ! {
+    let descriptors = Descriptors {
+        gate,
+        ..plan.descriptors
+    };
+    let failure = spawn::become_program(plan.prepared, &descriptors, keeper);
     raw_descriptors::write(REPORT, &encode(Err(failure)));
     system_calls::exit_now(NOT_STARTED)
 }

@@ -10,8 +10,9 @@
 //! between the two (`altair-keeper` in `ps`). It has its own session and becomes the parent of all
 //! orphans below it, so it can end whatever the process left behind. It does so when the process
 //! ends, when the host requests it, and when the host is gone. The **process** is the program
-//! itself. The application in the host never sees the keeper: neither `SIGCHLD` nor `waitpid(-1)`
-//! reports it.
+//! itself. The application in the host does not see the keeper: neither `SIGCHLD` nor `waitpid(-1)`
+//! reports it. An exception is the keeper of a command ([`Role::Command`]) in namespaces of its own,
+//! which becomes a program itself; it looks like any program that the application starts.
 //!
 //! ```
 //! use std::time::Duration;

@@ -159,6 +159,17 @@ pub(crate) fn poll(fds: &mut [libc::pollfd], timeout: c_int) {
     unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout) };
 }
 
+/// Waits for a byte on a pipe that does not block, and takes it. Returns whether it has come.
+pub(crate) fn awaits_byte(pipe: RawFd) -> bool {
+    let mut fds = [libc::pollfd {
+        fd: pipe,
+        events: libc::POLLIN,
+        revents: 0,
+    }];
+    poll(&mut fds, -1);
+    read(pipe, &mut [0]) == Ok(1)
+}
+
 /// Reads once.
 pub(crate) fn read(fd: RawFd, buffer: &mut [u8]) -> nix::Result<usize> {
     // SAFETY: pointer and length are of one slice.

@@ -44,7 +44,8 @@ impl Launch {
         let init = Init::new(&prepared, maps.as_ref())
             .map_err(|source| host_error("the keeper cannot be prepared", source))?;
         // The keeper that becomes a program has its maps before this thread goes on.
-        let maps = maps.filter(|_| init.is_none());
+        let is_program = init.is_some();
+        let maps = maps.filter(|_| !is_program);
         let (keeper, pidfd) = clone_keeper(&prepared, &ends, init).map_err(|errno| {
             match prepared.spaces {
                 None => host_error("no process can be made", errno.into()),
@@ -71,6 +72,7 @@ impl Launch {
             lifeline: ends.lifeline,
             streams: ends.streams,
             has_own_pids: prepared.spaces.is_some(),
+            is_program,
         };
         drop(ends.theirs);
         drop(channel);
@@ -136,7 +138,9 @@ fn confine(
     process::die_with(keeper)?;
     // As the process's own user, who needs permission for it.
     chdir(prepared.cwd.as_c_str()).map_err(|e| Step::WorkingDirectory.failed(e))?;
-    system_calls::unblock_signals().map_err(|e| Step::Signals.failed(e))?;
+    if descriptors.gate.is_none() {
+        system_calls::unblock_signals().map_err(|e| Step::Signals.failed(e))?;
+    }
     // Landlock, which forbids mounts, and seccomp, which forbids most of the above. A program that
     // takes them itself has to be executed first ([`FinalGuards`](crate::FinalGuards)).
     match &prepared.before_exec {
@@ -154,9 +158,15 @@ pub(crate) fn become_program(
     if let Err(failure) = confine(prepared, descriptors, keeper) {
         return failure;
     }
-    if descriptors.gate.is_some() && raw_descriptors::read(process::GATE, &mut [0]) != Ok(1) {
-        // The keeper has ended; the kernel ends this process, too.
-        return Step::ParentWatch.failed(Errno::ESRCH);
+    if descriptors.gate.is_some() {
+        if !raw_descriptors::awaits_byte(process::GATE) {
+            // The keeper has ended; the kernel ends this process, too.
+            return Step::ParentWatch.failed(Errno::ESRCH);
+        }
+        // As late as possible: a signal that ends it finds the host's memory until it has its own.
+        if let Err(errno) = system_calls::unblock_signals() {
+            return Step::Signals.failed(errno);
+        }
     }
     let (program, argv, envp) = prepared.exec();
     // SAFETY: both lists were made with a null pointer at the end, of strings that `prepared`
@@ -289,7 +299,7 @@ fn clone_keeper(
             stderr: theirs.stderr.as_raw_fd(),
             channel: theirs.channel.as_ref().map(AsRawFd::as_raw_fd),
             lifeline: theirs.lifeline.as_raw_fd(),
-            gate: init.as_ref().map(Init::gate),
+            gate: None,
         },
         lifeline: theirs.lifeline.as_raw_fd(),
         host: theirs.host.as_ref().map(AsRawFd::as_raw_fd),

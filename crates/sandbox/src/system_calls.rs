@@ -7,7 +7,7 @@
 
 use std::convert::Infallible;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use nix::errno::Errno;
 use nix::libc::{self, c_int, c_long};
@@ -60,7 +60,8 @@ pub(crate) unsafe fn clone_unnoticed(flags: c_int) -> nix::Result<Cloned> {
     }
 }
 
-/// Memory for the stack of a process that shares its maker's memory.
+/// Memory for the stack of a process that shares its maker's memory. Its first word tells how long the
+/// process does.
 pub(crate) struct Stack(std::ptr::NonNull<libc::c_void>);
 
 impl Stack {
@@ -83,6 +84,31 @@ impl Stack {
             Some(memory) if stack != libc::MAP_FAILED => Ok(Self(memory)),
             _ => Err(Errno::last()),
         }
+    }
+
+    /// 1 while a process runs on it. The kernel sets it to 0 when the process gives up this memory, and
+    /// wakes who waits (clone(2), `CLONE_CHILD_CLEARTID`).
+    fn word(&self) -> &AtomicI32 {
+        // SAFETY: the mapping's first bytes, which live as long as `self`, are 0 at first, and are
+        // used in no other way: stacks grow downwards, and this one is much longer than needed.
+        unsafe { self.0.cast::<AtomicI32>().as_ref() }
+    }
+
+    /// Waits until no process runs on it, at most for a number of milliseconds. Returns whether none
+    /// does. It leaves the thread's variables alone, which the process may be using.
+    pub(crate) fn is_left_within(&self, timeout_ms: i64) -> bool {
+        let value = self.word().load(Ordering::Acquire);
+        if value == 0 {
+            return true;
+        }
+        let time = libc::timespec {
+            tv_sec: timeout_ms / 1000,
+            tv_nsec: timeout_ms % 1000 * 1_000_000,
+        };
+        let (word, time) = (self.word().as_ptr(), &raw const time);
+        // SAFETY: word and time outlive the call, which returns at once if the word has changed.
+        unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, value, time) };
+        self.word().load(Ordering::Acquire) == 0
     }
 }
 
@@ -123,9 +149,18 @@ pub(crate) unsafe fn clone_sharing<F: FnOnce() -> Infallible>(
     let result = unsafe {
         let top = stack.0.as_ptr().byte_add(Stack::BYTES - room);
         top.cast::<F>().write(child);
-        libc::clone(run::<F>, top, libc::CLONE_VM | flags, top, &raw mut pidfd)
+        stack.word().store(1, Ordering::Release);
+        libc::clone(
+            run::<F>,
+            top,
+            libc::CLONE_VM | libc::CLONE_CHILD_CLEARTID | flags,
+            top,
+            &raw mut pidfd,
+            std::ptr::null_mut::<libc::c_void>(),
+            stack.word().as_ptr(),
+        )
     };
-    let pid = Errno::result(result)?;
+    let pid = Errno::result(result).inspect_err(|_| stack.word().store(0, Ordering::Release))?;
     // SAFETY: the kernel has just made this descriptor for us, close-on-exec.
     let pidfd = (pidfd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(pidfd) });
     Ok((pid, pidfd))
@@ -138,34 +173,6 @@ pub(crate) fn clone_plain<F: FnOnce() -> Infallible>(child: F) -> nix::Result<c_
     // SAFETY: with CLONE_VFORK, everything of the caller's outlives the child's use of it. With a
     // single thread, no other thread can hold a lock.
     unsafe { clone_sharing(&stack, libc::CLONE_VFORK | libc::SIGCHLD, child) }.map(|(pid, _)| pid)
-}
-
-/// Waits until all writing ends of a pipe are closed, at most for a number of milliseconds. Returns
-/// whether they are. It leaves the thread's variables alone: a process that shares them may hold such
-/// an end ([`clone_sharing`]).
-pub(crate) fn wait_for_hangup(pipe: BorrowedFd<'_>, timeout_ms: i64) -> bool {
-    let mut fds = [libc::pollfd {
-        fd: pipe.as_raw_fd(),
-        // Always reported: POLLHUP.
-        events: 0,
-        revents: 0,
-    }];
-    let mut time = libc::timespec {
-        tv_sec: timeout_ms / 1000,
-        tv_nsec: timeout_ms % 1000 * 1_000_000,
-    };
-    // SAFETY: both outlive the call; a null mask leaves the signals as they are.
-    let ready = unsafe {
-        libc::syscall(
-            libc::SYS_ppoll,
-            fds.as_mut_ptr(),
-            1,
-            &raw mut time,
-            std::ptr::null::<libc::sigset_t>(),
-            0,
-        )
-    };
-    ready > 0
 }
 
 /// Whether other processes of its user may inspect the calling process (prctl(2),
@@ -373,8 +380,13 @@ pub(crate) fn is_stopped(pidfd: BorrowedFd<'_>) -> bool {
     // SAFETY: all zeros is a valid siginfo_t.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     let options = libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
-    // SAFETY: `info` outlives the call.
-    let result = unsafe { libc::waitid(libc::P_PIDFD, id, &raw mut info, options) };
+    // Bypasses the C library, which would touch the thread's variables
+    // ([`Stack::is_left_within`]).
+    // SAFETY: `info` outlives the call; there is nothing else to fill in.
+    let result = unsafe {
+        let (kind, usage) = (libc::P_PIDFD, std::ptr::null_mut::<libc::rusage>());
+        libc::syscall(libc::SYS_waitid, kind, id, &raw mut info, options, usage)
+    };
     // With nothing to report, the call leaves zeros.
     result == 0 && info.si_code == libc::CLD_STOPPED
 }

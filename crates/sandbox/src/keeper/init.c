@@ -40,6 +40,7 @@ enum {
 #define OUR_EINTR 4
 #define OUR_EAGAIN 11
 /* bits/socket.h */
+#define OUR_MSG_TRUNC 0x20
 #define OUR_MSG_DONTWAIT 0x40
 #define OUR_MSG_NOSIGNAL 0x4000
 /* The same as in kill_descendants.rs. */
@@ -100,16 +101,54 @@ static void close_one(int fd)
 	call(__NR_close, fd, 0, 0, 0, 0, 0);
 }
 
+/* The number in a name; -1 for another name. */
+static int number_in(const char *name)
+{
+	int number = 0;
+	for (; *name; name++) {
+		if (*name < '0' || *name > '9')
+			return -1;
+		number = number * 10 + (*name - '0');
+	}
+	return number;
+}
+
+/* Closes what /proc lists. Returns whether it was something: the list changes meanwhile. */
+static bool close_listed(int first)
+{
+	/* getdents(2) */
+	struct entry {
+		uint64_t inode, offset;
+		uint16_t length;
+		uint8_t type;
+		char name[];
+	};
+	_Alignas(struct entry) char room[1024];
+	bool closed = false;
+	int list = (int)call(__NR_openat, AT_FDCWD, (long)"/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
+	long length;
+	while (list >= 0 && (length = call(__NR_getdents64, list, (long)room, sizeof room, 0, 0, 0)) > 0) {
+		for (long at = 0; at < length;) {
+			const struct entry *entry = (const struct entry *)(room + at);
+			int fd = number_in(entry->name);
+			if (fd >= first && fd != list) {
+				close_one(fd);
+				closed = true;
+			}
+			at += entry->length;
+		}
+	}
+	if (list >= 0)
+		close_one(list);
+	return closed;
+}
+
 /* close_range(2) is there since Linux 5.9; container profiles may refuse it. */
 static void close_from(int first)
 {
-	if (call(__NR_close_range, first, ~0U, 0, 0, 0, 0) == 0)
-		return;
-	/* setrlimit(2): the soft and the hard limit. */
-	struct { uint64_t soft, hard; } limit = { 1024, 1024 };
-	call(__NR_prlimit64, 0, 7 /* RLIMIT_NOFILE */, 0, (long)&limit, 0, 0);
-	for (uint64_t fd = first; fd < limit.soft; fd++)
-		close_one((int)fd);
+	if (call(__NR_close_range, first, ~0U, 0, 0, 0, 0) != 0)
+		while (close_listed(first))
+			;
 }
 
 static void send_packet(const void *bytes, size_t length)
@@ -196,7 +235,9 @@ static void report_start(struct keeper *keeper)
 static void obey(struct keeper *keeper)
 {
 	uint8_t number = 0;
-	long count = call(__NR_recvfrom, LIFELINE, (long)&number, 1, OUR_MSG_DONTWAIT, 0, 0);
+	/* With the whole length of the packet. */
+	int flags = OUR_MSG_DONTWAIT | OUR_MSG_TRUNC;
+	long count = call(__NR_recvfrom, LIFELINE, (long)&number, 1, flags, 0, 0);
 	if (count == 1) {
 		/* Only this process collects it, so until then its id is not reused. */
 		if (!keeper->has_status)
@@ -231,7 +272,7 @@ static bool sweep(struct keeper *keeper)
 {
 	long until = seconds() + SWEEP_LIMIT_S;
 	/* Most commands leave nothing behind. */
-	while (seconds() <= until) {
+	while (seconds() < until) {
 		bool progress = false;
 		for (;;) {
 			int status;

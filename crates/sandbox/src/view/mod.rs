@@ -18,8 +18,8 @@ pub use apply::ApplyError;
 pub use changes::{Change, ChangeKind, Changes, Contents, Layer, Listed};
 pub(crate) use mount::{Renewed, apply, renew};
 pub(crate) use namespaces::{
-    MAP_REQUEST_BYTES, ask_for_maps, ask_for_maps_of, bring_up_loopback, clone_flags,
-    enter_namespaces, map_ids,
+    MAP_PATIENCE_MS, MAP_REQUEST_BYTES, ask_for_maps, ask_for_maps_of, bring_up_loopback,
+    clone_flags, enter_namespaces, map_ids,
 };
 pub(crate) use plan::{IdMaps, InputFile, Layers, Made, PreparedView, UserNamespace};
 pub use remove::{remove_directory, remove_place};

@@ -49,7 +49,7 @@ pub(crate) fn enter_namespaces(prepared: &PreparedView, lifeline: RawFd) -> Resu
 pub(crate) const MAP_REQUEST_BYTES: usize = 4;
 
 /// How long to wait for the answer, in milliseconds.
-const MAP_PATIENCE_MS: c_int = 5_000;
+pub(crate) const MAP_PATIENCE_MS: c_int = 5_000;
 
 /// Asks the host to map the ids of the calling process, and waits for the answer.
 pub(crate) fn ask_for_maps(lifeline: RawFd) -> nix::Result<()> {
