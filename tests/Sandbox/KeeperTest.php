@@ -21,13 +21,14 @@ final class KeeperTest extends SandboxTestCase
         $known = self::children();
         $maps = '';
         $descriptors = $names = [];
-        $this->sh('native', 'echo x; sleep 0.5', onOutput: function () use ($known, &$maps, &$descriptors, &$names): void {
+        $look = function () use ($known, &$maps, &$descriptors, &$names): void {
             foreach (array_diff(self::children(), $known) as $child) {
                 $names[] = trim((string) file_get_contents("/proc/$child/comm"));
                 $maps .= file_get_contents("/proc/$child/maps");
                 $descriptors = array_map('readlink', glob("/proc/$child/fd/*") ?: []);
             }
-        });
+        };
+        $this->sh('native', 'echo x; sleep 0.5', onOutput: $look);
 
         self::assertSame(['altair-keeper'], $names);
         self::assertStringContainsString('/memfd:altair-keeper', $maps);
