@@ -6,6 +6,7 @@ namespace Altair\Eval\Tests\Sandbox;
 
 use Altair\Eval\Tests\Support\SandboxTestCase;
 use Altair\Eval\Tests\Support\Script;
+use Altair\Eval\Tests\Support\Skip;
 use FFI;
 
 /**
@@ -15,6 +16,14 @@ use FFI;
 final class KeeperTest extends SandboxTestCase
 {
     private const PRCTL = '$libc = FFI::cdef("int prctl(int, long, long, long, long);");';
+
+    protected function setUp(): void
+    {
+        parent::setUp();
+        if ((posix_getrlimit()['hard core'] ?? 0) === 0) {
+            Skip::LacksKernel->because('No core file may be forbidden by a limit here, so each keeper is a copy.');
+        }
+    }
 
     public function testTheKeeperHasNothingOfTheHost(): void
     {
