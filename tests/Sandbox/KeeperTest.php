@@ -27,6 +27,7 @@ final class KeeperTest extends SandboxTestCase
 
     public function testTheKeeperHasNothingOfTheHost(): void
     {
+        posix_geteuid() === 0 || Skip::NeedsRoot->because('Only root may look into a keeper.');
         $known = self::children();
         $maps = '';
         $descriptors = $names = [];
@@ -71,7 +72,10 @@ final class KeeperTest extends SandboxTestCase
         self::assertSame(1, $before['dumpable']);
     }
 
-    /** The kernel's owner of what /proc shows of it: root, where nobody may look at it. */
+    /**
+     * What /proc shows of a process belongs to root where its own user may not look into it. Tells most where the host
+     * is an ordinary user ({@see OrdinaryUserTest}).
+     */
     public function testNobodyMayLookIntoIt(): void
     {
         $known = self::children();
@@ -124,6 +128,7 @@ final class KeeperTest extends SandboxTestCase
      */
     private function asked(string $before): array
     {
+        posix_geteuid() === 0 || Skip::NeedsRoot->because('Only root may look into a keeper.');
         $base = var_export($this->base->root, true);
         $script = new Script($before . <<<PHP
             \$maps = '';

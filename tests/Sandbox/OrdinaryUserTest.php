@@ -17,8 +17,8 @@ final class OrdinaryUserTest extends TestCase
     private const USER = 54321;
 
     private const FILES = [
-        'CommandEnd', 'CommandInput', 'CommandLimits', 'CommandOutput', 'CommandPaths', 'Drivers', 'Layer', 'OddUse',
-        'WorkDirectory',
+        'CommandEnd', 'CommandInput', 'CommandLimits', 'CommandOutput', 'CommandPaths', 'Drivers', 'Keeper', 'Layer',
+        'OddUse', 'WorkDirectory',
     ];
 
     private const BECOME = <<<'SH'

@@ -100,6 +100,7 @@ pub(crate) struct Wired {
     pub(crate) streams: Streams,
     /// Whether the process has its own pid namespace, of which the keeper is the first process.
     pub(crate) has_own_pids: bool,
+    /// Whether the keeper is a program of its own, not a copy of the host.
     pub(crate) is_program: bool,
 }
 

@@ -113,11 +113,9 @@ fn become_init(plan: &Plan<'_>, init: &InitEnds<'_>) -> Failure {
 /// Puts the program's descriptors in place, and makes the process.
 #[allow(unsafe_code)]
 fn make_for_init(plan: &Plan<'_>, init: &InitEnds<'_>) -> Result<(), Failure> {
-    let put = |from, to, close_on_exec| {
-        let put = raw_descriptors::put(from, to, close_on_exec);
-        put.map_err(|e| Step::Keeper.failed(e))
-    };
     let failed = |e| Step::Keeper.failed(e);
+    let put =
+        |from, to, close_on_exec| raw_descriptors::put(from, to, close_on_exec).map_err(failed);
     // Made here, so that no fork of the host holds an end of them.
     let (start, report) = raw_descriptors::pipe_at(LOWEST_SOURCE).map_err(failed)?;
     let (gate, program) = raw_descriptors::pipe_at(LOWEST_SOURCE).map_err(failed)?;
@@ -177,31 +175,31 @@ fn set_up(plan: &Plan<'_>) -> Result<Keeper, Failure> {
 
 /// Gets the namespaces that the keeper was made in ready for the process.
 fn enter(plan: &Plan<'_>, spaces: Spaces) -> Result<(), Failure> {
-    let maps = |e| Step::IdMaps.failed(e);
-    let view = plan.prepared.view.as_ref();
-    if let Some(init) = &plan.init {
-        // The host can be inspected, and so can this one; the program forbids it.
-        if let Some(socket) = init.maps {
+    match &plan.init {
+        // Whether it can be inspected is the host's setting here; the program changes its own.
+        Some(init) => init.maps.map_or(Ok(()), |socket| {
             // As the host knows it: its /proc is still in place.
-            let own = crate::procfs::own_id().map_err(maps)?;
-            view::ask_for_maps_of(own, socket).map_err(maps)?;
-        }
-        if spaces.network {
-            view::bring_up_loopback();
-        }
-        return Ok(());
+            view::ask_for_maps_of(crate::procfs::own_id()?, socket)
+        }),
+        None => get_maps(plan),
     }
-    if view.is_some_and(|view| view.user_namespace.is_some()) {
-        // A host that has changed its user could not write the maps.
-        prctl::set_dumpable(true).map_err(maps)?;
-        view::ask_for_maps(LIFELINE).map_err(maps)?;
-    }
-    // The process sees this one, which holds a copy of the host's memory.
-    prctl::set_dumpable(false).map_err(maps)?;
+    .map_err(|e| Step::IdMaps.failed(e))?;
     if spaces.network {
         view::bring_up_loopback();
     }
     Ok(())
+}
+
+/// Gets the id maps of a keeper with a copy of the host's memory.
+fn get_maps(plan: &Plan<'_>) -> nix::Result<()> {
+    let view = plan.prepared.view.as_ref();
+    if view.is_some_and(|view| view.user_namespace.is_some()) {
+        // A host that has changed its user could not write the maps.
+        prctl::set_dumpable(true)?;
+        view::ask_for_maps(LIFELINE)?;
+    }
+    // The process sees this one.
+    prctl::set_dumpable(false)
 }
 
 /// What the process does.
