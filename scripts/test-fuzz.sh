@@ -17,7 +17,7 @@ target=${CARGO_TARGET_DIR:-../target}/fuzz
 # With a target named, build scripts are not instrumented.
 triple=$(rustc -vV | sed -n 's/^host: //p')
 cargo build --quiet --release --target "$triple" --target-dir "$target"
-[ $# -gt 0 ] || set -- channel sql redaction dotenv installed arguments
+[ $# -gt 0 ] || set -- channel sql redaction dotenv installed arguments by_value
 for name in "$@"; do
     echo "fuzz: $name"
     mkdir -p "$target/corpus/$name"

@@ -24,6 +24,16 @@ pub struct RawPlace {
     pub line: u32,
 }
 
+/// `altair_table`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawTable {
+    pub slots: *const c_void,
+    pub used: u32,
+    pub count: u32,
+    pub is_packed: bool,
+}
+
 /// `enum altair_kind`.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -275,6 +285,17 @@ unsafe extern "C" {
     pub fn altair_array_set(array: *mut zval, key: *const c_char, len: usize, item: *mut zval);
     pub fn altair_array_set_index(array: *mut zval, key: i64, item: *mut zval);
     pub fn altair_keep_as_object(array: *mut zval);
+
+    pub fn altair_table_of(array: *const zend_array, table: *mut RawTable);
+    pub fn altair_begin_list(to: *mut zval, count: u32) -> *mut zval;
+    pub fn altair_begin_map(to: *mut zval, count: u32) -> *mut zend_array;
+    pub fn altair_add_index(map: *mut zend_array, index: i64, steps: *mut u64) -> *mut zval;
+    pub fn altair_add_key(
+        map: *mut zend_array,
+        key: *const c_char,
+        len: usize,
+        steps: *mut u64,
+    ) -> *mut zval;
 
     pub fn altair_json_encode(value: *mut zval, text: *mut zval);
 

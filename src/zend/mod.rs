@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 pub mod allocator;
+pub mod by_value;
 pub mod child;
 pub mod class;
 pub mod composer;

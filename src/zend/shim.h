@@ -140,6 +140,26 @@ const char *altair_resource_kind(zval *resource);
 /* The bytes of a stream of memory or of a file; -1 for any other resource. */
 zend_long altair_stream_length(zval *resource);
 
+/* ---- values that travel as bytes ---- */
+
+/* How an array is laid out: zvals if it is packed, buckets if not, `used` of them, of which `count` have a value. */
+typedef struct {
+	const void *slots;
+	uint32_t used;
+	uint32_t count;
+	bool is_packed;
+} altair_table;
+void altair_table_of(const zend_array *array, altair_table *table);
+/* Makes `to` a list of that many nulls, which are filled in place: the first of them; NULL for none. Can bail out. */
+zval *altair_begin_list(zval *to, uint32_t count);
+/* Makes `to` an array with room for that many entries, which are added by the two below; NULL for none. Can bail
+ * out. */
+zend_array *altair_begin_map(zval *to, uint32_t count);
+/* Adds an entry, null at first, under an index, or under a key as `$array[$key]` understands it. NULL where the array
+ * has it, or no more room. `steps` is increased by the entries that were in the way. Can bail out. */
+zval *altair_add_index(zend_array *map, zend_long index, uint64_t *steps);
+zval *altair_add_key(zend_array *map, const char *key, size_t len, uint64_t *steps);
+
 /* ---- reading values by running code: can bail out ---- */
 
 /* Calls the method `name` (lower case) of `object`. False if it does not exist. */

@@ -10,6 +10,7 @@ pub mod audit;
 mod began;
 pub mod blocked;
 mod bounds;
+pub mod by_value;
 pub mod channel;
 mod child_messages;
 mod cold_start;
