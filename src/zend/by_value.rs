@@ -45,6 +45,22 @@ pub enum Undecodable {
     Bailout,
 }
 
+impl std::fmt::Display for Unencodable {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Object => to.write_str("an object"),
+            Self::Resource => to.write_str("a resource"),
+            Self::TooDeep => {
+                write!(
+                    to,
+                    "arrays nested more than {DEPTH_MAX} deep, or in themselves"
+                )
+            }
+            Self::TooLarge => to.write_str("too large a value"),
+        }
+    }
+}
+
 impl From<Full> for Unencodable {
     fn from(Full: Full) -> Self {
         Self::TooLarge

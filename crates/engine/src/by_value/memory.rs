@@ -37,7 +37,9 @@ pub fn string(len: usize) -> usize {
 pub fn list(count: usize) -> usize {
     match count {
         0 => 0, // the same for all
-        _ => block(TABLE_HEAD).saturating_add(block(slots(count).saturating_mul(ZVAL) + NO_HASH)),
+        _ => block(TABLE_HEAD).saturating_add(block(
+            slots(count).saturating_mul(ZVAL).saturating_add(NO_HASH),
+        )),
     }
 }
 
