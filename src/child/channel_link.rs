@@ -135,6 +135,29 @@ impl Voice {
         }
     }
 
+    /// Waits for the host's next packet that `read` makes something of. `None` once the host has
+    /// closed the channel.
+    pub fn receive<R>(&self, mut read: impl FnMut(&[u8]) -> Option<R>) -> Option<R> {
+        let mut packet = vec![0; PACKET_BYTES + 1];
+        loop {
+            match recv(self.socket.as_raw_fd(), &mut packet, MsgFlags::empty()) {
+                Ok(0) | Err(Errno::ECONNRESET) => return None,
+                Ok(len) => {
+                    if let Some(read) = packet.get(..len).and_then(&mut read) {
+                        return Some(read);
+                    }
+                }
+                Err(Errno::EINTR) => {}
+                // Code may have made the socket non-blocking.
+                Err(Errno::EAGAIN) => {
+                    let more = PollFd::new(self.socket.as_fd(), PollFlags::POLLIN);
+                    let _ = poll(&mut [more], PollTimeout::NONE);
+                }
+                Err(_) => return None,
+            }
+        }
+    }
+
     /// Sends one packet. Usable in a signal handler.
     pub fn send_packet(&self, packet: &[u8]) {
         if getpid() == self.owner {

@@ -12,6 +12,7 @@ mod project_classes;
 mod queries;
 mod refusals;
 mod run;
+mod runtime;
 mod short_names;
 mod template;
 
@@ -58,6 +59,7 @@ fn main() -> i32 {
         Some((link, task)) => match task.work.clone() {
             Work::Snippet(run) => cold(&task, &run, link),
             Work::Template(model) => template::serve(&task, &model, link),
+            Work::Runtime(runtime) => runtime::cold(&task, &runtime, link),
         },
         None => BROKEN,
     }

@@ -26,13 +26,16 @@ use crate::zend::fork_state;
 use crate::zend::has_bailed;
 use crate::zend::host::has_exception;
 use crate::zend::node::ZvalNode;
+use crate::zend::params::ini;
 use crate::zend::process::leave;
 use crate::zend::snippet::{self, Returned};
 
-/// ini settings of the child from its first code on: PHP logs to standard error, and closed output
-/// (a snippet may close it) does not end the process.
-const OWN_INI: &[(&str, &str)] = &[
-    ("error_log", ""),
+/// The log of a child's start, whose complaints are about the extension that it was told to load.
+/// From its first code on, PHP logs to standard error.
+const NO_LOG: &str = "/dev/null";
+/// ini settings of the child from its first code on: closed output (a snippet may close it) does not
+/// end the process.
+const PROCESS_INI: &[(&str, &str)] = &[
     ("ignore_user_abort", "1"),
     // PHP would end the process if a long native call exceeds `set_time_limit`. The deadline does
     // that instead, and reports the position.
@@ -41,14 +44,43 @@ const OWN_INI: &[(&str, &str)] = &[
 /// ini settings that boot may have changed, and that must hold for the snippet.
 const SNIPPET_INI: &[(&str, &str)] = &[("display_errors", "stderr"), ("html_errors", "0")];
 
-/// Boots the application. Afterwards its objects are marked as boot's, and the snippet's
-/// `container()` returns its container.
+/// Boots: the application, or nothing but PHP.
 ///
 /// # Errors
 ///
 /// The ending of a boot that failed.
-pub fn boot_application(task: &Task, voice: &Voice) -> Result<(), Ending> {
-    for (name, value) in OWN_INI {
+pub fn boot(task: &Task, voice: &Voice, boots: bool) -> Result<(), Ending> {
+    match boots {
+        true => boot_application(task, voice),
+        false => {
+            boot_nothing(task, voice);
+            Ok(())
+        }
+    }
+}
+
+/// A PHP without an application has its own ini settings, but for what ends a process in the middle
+/// of a call.
+fn boot_nothing(task: &Task, voice: &Voice) {
+    if ini(c"error_log") == NO_LOG {
+        engine::set_ini("error_log", b"");
+    }
+    for (name, value) in PROCESS_INI {
+        engine::set_ini(name, value.as_bytes());
+    }
+    if let Some(watched) = task.watched {
+        database::watch(watched);
+    }
+    tell_variables(voice);
+    engine::end_boot();
+    guards::restrict(task);
+}
+
+/// Boots the application. Afterwards its objects are marked as boot's, and the snippet's
+/// `container()` returns its container.
+fn boot_application(task: &Task, voice: &Voice) -> Result<(), Ending> {
+    engine::set_ini("error_log", b"");
+    for (name, value) in PROCESS_INI {
         engine::set_ini(name, value.as_bytes());
     }
     if let Some(watched) = task.watched {
@@ -117,6 +149,85 @@ pub fn run(
     going.report
 }
 
+/// Boots, unless the template of this fork has booted, takes the guards that come after boot, and
+/// says that the child is ready.
+///
+/// # Errors
+///
+/// The ending of a boot that failed.
+pub fn get_ready(
+    task: &Task,
+    run: &SnippetTask,
+    voice: &'static Voice,
+    booted: Option<Booted>,
+    boots: bool,
+) -> Result<(), Ending> {
+    let began = Instant::now();
+    if booted.is_none() {
+        boot(task, voice, boots)?;
+    }
+    // Boot may have changed the directory; relative paths must mean the same in each run.
+    let root = Path::new(OsStr::from_bytes(&task.root));
+    let fresh = fork_state::enter(root).and_then(|()| match booted {
+        Some(_) => fork_state::freshen(),
+        None => Ok(()),
+    });
+    fresh.map_err(ending::of_unfresh)?;
+    let ini = guards::limit(task, run, voice)?.map(|state| (Guard::Ini, state));
+    let (entered_ns, guards, layer) = match booted {
+        Some(booted) => (Some(booted.entered_ns), booted.guards, booted.layer),
+        None => (None, Vec::new(), None),
+    };
+    let guards: ToldStates = guards.into_iter().chain(ini).collect();
+    let boot_us = micros(began);
+    // The boot of a template has a layer of its own.
+    let boot_ended = match entered_ns {
+        Some(_) => Duration::ZERO,
+        None => timestamp(),
+    };
+    let ready = |guards| Message::Ready {
+        boot_us,
+        guards,
+        entered_ns,
+        boot_ended,
+    };
+    let sent = match &layer {
+        Some(layer) => voice.send_with(&ready(guards.clone()), layer),
+        None => {
+            voice.send(&ready(guards.clone()));
+            Ok(())
+        }
+    };
+    if let Err(errno) = sent {
+        let why = errno.desc().to_lowercase();
+        let to = format!("a layer whose changes cannot be reported: {why}");
+        let layer = (Guard::Filesystem, GuardState::Degraded { to });
+        voice.send(&ready(guards.into_iter().chain([layer]).collect()));
+    }
+    drop(layer);
+    // From here on, no message needs more descriptors.
+    if run.guards.limit_descriptors().is_err() {
+        leave(BROKEN);
+    }
+    queries::report_to(voice, task, run);
+    Ok(())
+}
+
+/// Runs what an isolated PHP runs first. Its value is not kept.
+///
+/// # Errors
+///
+/// How it was cut short.
+pub fn run_first(task: &Task, run: &SnippetTask, voice: &Voice) -> Result<(), Ending> {
+    let root = Path::new(OsStr::from_bytes(&task.root));
+    let source = snippet_source(&run.snippet);
+    short_names::compile(&source, root, voice)
+        .and_then(|code| snippet::run_with(code, &run.arguments))
+        .and_then(|returned| engine::release_value(returned.value))
+        .and_then(|()| engine::flush_output())
+        .map_err(ending::of)
+}
+
 /// An application that the template of this fork has booted.
 pub struct Booted {
     /// When the fork began.
@@ -140,56 +251,10 @@ impl Going {
         voice: &'static Voice,
         booted: Option<Booted>,
     ) -> Result<Ending, Ending> {
-        let began = Instant::now();
-        if booted.is_none() {
-            boot_application(task, voice)?;
-        }
-        // Boot may have changed the directory; relative paths must mean the same in each run.
-        let root = Path::new(OsStr::from_bytes(&task.root));
-        let fresh = fork_state::enter(root).and_then(|()| match booted {
-            Some(_) => fork_state::freshen(),
-            None => Ok(()),
-        });
-        fresh.map_err(ending::of_unfresh)?;
-        let ini = guards::limit(task, run, voice)?.map(|state| (Guard::Ini, state));
-        let (entered_ns, guards, layer) = match booted {
-            Some(booted) => (Some(booted.entered_ns), booted.guards, booted.layer),
-            None => (None, Vec::new(), None),
-        };
-        let guards: ToldStates = guards.into_iter().chain(ini).collect();
-        let boot_us = micros(began);
-        // The boot of a template has a layer of its own.
-        let boot_ended = match entered_ns {
-            Some(_) => Duration::ZERO,
-            None => timestamp(),
-        };
-        let ready = |guards| Message::Ready {
-            boot_us,
-            guards,
-            entered_ns,
-            boot_ended,
-        };
-        let sent = match &layer {
-            Some(layer) => voice.send_with(&ready(guards.clone()), layer),
-            None => {
-                voice.send(&ready(guards.clone()));
-                Ok(())
-            }
-        };
-        if let Err(errno) = sent {
-            let why = errno.desc().to_lowercase();
-            let to = format!("a layer whose changes cannot be reported: {why}");
-            let layer = (Guard::Filesystem, GuardState::Degraded { to });
-            voice.send(&ready(guards.into_iter().chain([layer]).collect()));
-        }
-        drop(layer);
-        // From here on, no message needs more descriptors.
-        if run.guards.limit_descriptors().is_err() {
-            leave(BROKEN);
-        }
-        queries::report_to(voice, task, run);
+        get_ready(task, run, voice, booted, true)?;
         hints::begin();
         self.enter(Phase::Snippet);
+        let root = Path::new(OsStr::from_bytes(&task.root));
         let ending = self.snippet(root, run, voice);
         Ok(self.shut_down(ending, run))
     }

@@ -14,7 +14,7 @@ use altair_sandbox::{
 };
 
 use super::channel_link::{Link, Voice};
-use super::{deadline, ending, finish, guards, receive, run};
+use super::{deadline, ending, finish, guards, receive, run, runtime};
 use crate::zend::child::{self as engine, memory_peak};
 use crate::zend::{fork_state, startup};
 
@@ -76,7 +76,7 @@ fn get_ready(task: &Task, model: &TemplateTask, voice: &'static Voice) -> Result
     });
     let began = Instant::now();
     fork_state::watch_seeds();
-    run::boot_application(task, voice).map_err(boot_failed)?;
+    run::boot(task, voice, model.boots).map_err(boot_failed)?;
     let record = match recorder {
         Ok(recorder) => Ok(recorder.end()),
         Err(error) => Err(error.to_string()),
@@ -138,8 +138,10 @@ fn in_fork(fork: Fork) -> i32 {
     let Some((link, task)) = receive(link) else {
         return BROKEN;
     };
-    let Work::Snippet(run) = &task.work else {
-        return BROKEN;
+    let run = match &task.work {
+        Work::Snippet(run) => run,
+        Work::Runtime(runtime) => &runtime.first,
+        Work::Template(_) => return BROKEN,
     };
     let voice = link.with_secret(task.secret.clone());
     ending::pass_on(voice);
@@ -165,5 +167,8 @@ fn in_fork(fork: Fork) -> i32 {
         guards,
         layer,
     };
-    finish(run::run(&task, run, voice, Some(booted)), voice)
+    match &task.work {
+        Work::Runtime(runtime) => runtime::serve(&task, runtime, voice, Some(booted)),
+        _ => finish(run::run(&task, run, voice, Some(booted)), voice),
+    }
 }

@@ -131,7 +131,8 @@ fn ini_seconds(name: &CStr) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-fn ini_flag(name: &CStr) -> bool {
+/// Whether an ini setting is on.
+pub fn ini_flag(name: &CStr) -> bool {
     !matches!(
         ini(name).to_ascii_lowercase().as_str(),
         "" | "0" | "off" | "no" | "false"
@@ -170,30 +171,36 @@ fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
         throw_error("The Evaluator was never constructed");
         return None;
     }
-    let selection = match selection() {
-        Ok(selection) => selection,
+    let mut evaluator = match host_evaluator(object::bytes(object, "phpBinary")) {
+        Ok(evaluator) => evaluator,
         Err(error) => {
             throw(&error);
             return None;
         }
     };
-    let mut evaluator = Evaluator::new(
-        OsStr::from_bytes(object::bytes(object, "phpBinary")),
-        Actor::Script,
-    )
-    .with_running(host::running_binary())
-    .with_ini_scan_dir(INI_SCAN_DIR.get().cloned().flatten())
-    .with_known_paths(startup::paths())
-    .with_guards(selection);
-    if let Some(path) = extension_path() {
-        evaluator = evaluator.with_extension(path.clone());
-    }
     if property(object, "warm").is_some_and(Zval::is_true) {
         evaluator = evaluator
             .with_pool(pool(object.handle))
             .with_idle(ini_seconds(c"altair_eval.idle").unwrap_or(IDLE));
     }
     Some(evaluator)
+}
+
+/// An evaluator with what this process knows: its PHP, its extension, its guards.
+///
+/// # Errors
+///
+/// An ini setting names an unknown guard.
+pub fn host_evaluator(php: &[u8]) -> Result<Evaluator, EvalError> {
+    let evaluator = Evaluator::new(OsStr::from_bytes(php), Actor::Script)
+        .with_running(host::running_binary())
+        .with_ini_scan_dir(INI_SCAN_DIR.get().cloned().flatten())
+        .with_known_paths(startup::paths())
+        .with_guards(selection()?);
+    Ok(match extension_path() {
+        Some(path) => evaluator.with_extension(path.clone()),
+        None => evaluator,
+    })
 }
 
 /// The file this extension was loaded from.

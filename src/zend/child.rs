@@ -215,6 +215,17 @@ pub fn superglobals(wanted: fn(&[u8], &[u8]) -> bool) -> Vec<Variable> {
     found.variables
 }
 
+/// Releases a value, which runs destructors.
+///
+/// # Errors
+///
+/// How that was cut short.
+pub fn release_value(value: Zval) -> Result<(), Cut> {
+    let mut value = ManuallyDrop::new(value);
+    // SAFETY: dropped once.
+    run(|| unsafe { ManuallyDrop::drop(&mut value) })
+}
+
 /// Releases a value and the snippet's variables, which runs their destructors.
 ///
 /// # Errors
@@ -241,8 +252,24 @@ pub fn shut_down() -> Result<(), Cut> {
     unsafe {
         run(|| ffi::altair_call_shutdown_functions())?;
         run(|| ffi::altair_call_destructors())?;
-        run(|| ffi::altair_flush_output())
     }
+    flush_output()
+}
+
+/// Ends the output buffers that code has left open, which writes what they hold.
+///
+/// # Errors
+///
+/// How a buffer's callback was cut short.
+pub fn flush_output() -> Result<(), Cut> {
+    // SAFETY: runs code of the application inside `run`.
+    run(|| unsafe { ffi::altair_flush_output() })
+}
+
+/// `container()` is known by its name, as in a snippet.
+pub fn know_container() {
+    // SAFETY: adds a function to the engine's table.
+    unsafe { ffi::altair_know_container() };
 }
 
 /// Sets what the snippet's `container()` returns.

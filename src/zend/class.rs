@@ -136,6 +136,8 @@ impl Param {
 pub struct Class {
     builder: ClassBuilder,
     held: Option<Held>,
+    /// Whether its objects cannot be cloned.
+    is_alone: bool,
     properties: Vec<Property>,
     /// Methods, in lower case, whose first parameter is an object or a string.
     or_string: Vec<&'static str>,
@@ -159,6 +161,7 @@ impl Class {
         Self {
             builder,
             held: None,
+            is_alone: false,
             properties: Vec::new(),
             or_string: Vec::new(),
         }
@@ -195,6 +198,11 @@ impl Class {
         Self::of(builder.extends(parent).implements(interface))
     }
 
+    /// A class that is not final and extends `parent`.
+    pub fn extending_class(name: &str, parent: ClassEntryInfo) -> Self {
+        Self::of(ClassBuilder::new(name).extends(parent))
+    }
+
     /// An interface that extends another.
     pub fn interface_of(name: &str, parent: ClassEntryInfo) -> Self {
         let mut class = Self::interface(name);
@@ -214,6 +222,13 @@ impl Class {
             cloned: None,
         });
         self
+    }
+
+    /// The same for objects that cannot be cloned.
+    pub fn held_alone(self, freed: extern "C" fn(u32)) -> Self {
+        let mut class = self.held(freed);
+        class.is_alone = true;
+        class
     }
 
     /// The same, and calls `cloned` with the handles of each object that is cloned and of its clone.
@@ -398,7 +413,7 @@ impl Class {
         }
         if let Some(Held { freed, cloned }) = self.held {
             // SAFETY: as above.
-            unsafe { ffi::altair_hold(ce, freed, cloned) };
+            unsafe { ffi::altair_hold(ce, freed, cloned, !self.is_alone) };
         }
         slot.0.store(ce, Ordering::Release);
     }

@@ -11,6 +11,8 @@
 bool altair_is_snippet(const zend_execute_data *ex);
 /* Returns whether the innermost PHP code around a call is the snippet's, or there is none. */
 bool altair_from_snippet(const zend_execute_data *ex);
+/* Returns whether a frame is code of a closure that was entered in an isolated PHP (runtime.c). */
+bool altair_is_entered(const zend_execute_data *ex);
 /* Replaces the handler of a built-in function with `with`, also in existing closures (once
  * altair_refuse_everywhere() is called). Returns the old handler; NULL if there is no such
  * function. */

@@ -151,12 +151,13 @@ ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_INFO_EX(last_arginfo, 0, 0, 0)
 ZEND_END_ARG_INFO()
 
-/* Whether a call is written out in code that is not the snippet's. */
+/* Whether a call is written out in code that is neither the snippet's nor that of an entered closure. */
 static bool is_written_elsewhere(const zend_execute_data *call)
 {
 	const zend_execute_data *caller = call->prev_execute_data;
 	return !(ZEND_CALL_INFO(call) & ZEND_CALL_DYNAMIC) && caller != NULL && caller->func != NULL
-		&& ZEND_USER_CODE(caller->func->type) && !altair_is_snippet(caller);
+		&& ZEND_USER_CODE(caller->func->type) && !altair_is_snippet(caller)
+		&& !altair_is_entered(caller);
 }
 
 /* The application's call of a function that it may have by now: a call keeps what it has found first. */

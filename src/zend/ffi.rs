@@ -34,6 +34,13 @@ pub struct RawTable {
     pub is_packed: bool,
 }
 
+#[repr(C)]
+pub struct RawIniOptions {
+    pub path: *const c_char,
+    pub entries: *const c_char,
+    pub ignores_files: bool,
+}
+
 /// `enum altair_kind`.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -319,7 +326,9 @@ unsafe extern "C" {
         ce: *mut ClassEntry,
         freed: extern "C" fn(u32),
         cloned: Option<extern "C" fn(u32, u32)>,
+        can_be_cloned: bool,
     );
+    pub fn altair_ini_options(options: *mut RawIniOptions);
     pub fn altair_ini_directory() -> *const c_char;
     pub fn altair_trim_memory();
     pub fn altair_memory_peak() -> usize;
@@ -343,6 +352,13 @@ unsafe extern "C" {
         arguments: *mut zval,
         result: *mut zval,
     ) -> bool;
+
+    pub fn altair_mark_stack();
+    pub fn altair_unwind_stack();
+    pub fn altair_enter_closure(closure: *mut zval, arguments: *mut zval, result: *mut zval);
+    pub fn altair_print_uncaught(exception: *mut zend_object);
+    pub fn altair_write(text: *const c_char, len: usize);
+    pub fn altair_may_use_memory(bytes: *mut usize) -> bool;
 
     pub fn altair_on_first_compile(entry: extern "C" fn());
     pub fn altair_begin();
@@ -379,6 +395,7 @@ unsafe extern "C" {
     pub fn altair_set_variable(name: *const c_char, len: usize, value: *mut zval);
     pub fn altair_run_snippet(code: *mut OpArray, result: *mut zval) -> bool;
     pub fn altair_release_scope();
+    pub fn altair_know_container();
     pub fn altair_set_container(container: *mut zval);
     pub fn altair_end_boot();
     pub fn altair_call_shutdown_functions();

@@ -96,13 +96,18 @@ pub fn throw_value_error(message: &str) {
     PhpException::new(message.to_owned(), 0, ce::value_error()).throw();
 }
 
+/// Whether this process is a command line of PHP's.
+#[must_use]
+pub fn is_command_line() -> bool {
+    let sapi = ext_php_rs::zend::SapiModule::get();
+    // SAFETY: the SAPI's name is a constant.
+    unsafe { CStr::from_ptr(sapi.name) }.to_bytes() == b"cli"
+}
+
 /// The PHP binary of this process, if it is the command line SAPI.
 #[must_use]
 pub fn running_binary() -> Option<PathBuf> {
-    let sapi = ext_php_rs::zend::SapiModule::get();
-    // SAFETY: the SAPI's name is a constant.
-    let is_cli = unsafe { CStr::from_ptr(sapi.name) }.to_bytes() == b"cli";
-    is_cli
+    is_command_line()
         .then(|| std::fs::read_link("/proc/self/exe").ok())
         .flatten()
 }

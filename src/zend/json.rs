@@ -5,6 +5,7 @@ use std::mem::ManuallyDrop;
 use ext_php_rs::types::Zval;
 use serde_json::Value;
 
+use super::object::string_bytes;
 use super::{Bailout, attempt, ffi};
 
 /// The value in PHP: objects become arrays, except those that would print as lists.
@@ -172,6 +173,20 @@ pub fn scalar_text(value: &Zval) -> Result<Option<Zval>, Bailout> {
     // SAFETY: the caller holds the value; of a scalar no code runs.
     attempt(|| unsafe { ffi::altair_scalar_text(from, to) })?;
     Ok(Some(ManuallyDrop::into_inner(text)))
+}
+
+/// A value as `(string)` makes it, which may run an object's code. An exception may be pending.
+///
+/// # Errors
+///
+/// [`Bailout`] if the engine bailed out.
+pub fn text_of(value: &Zval) -> Result<Vec<u8>, Bailout> {
+    let mut text = ManuallyDrop::new(Zval::new());
+    let (from, to) = ((&raw const *value).cast_mut(), &raw mut *text);
+    // SAFETY: the caller holds the value; the engine writes a string.
+    attempt(|| unsafe { ffi::altair_scalar_text(from, to) })?;
+    let text = ManuallyDrop::into_inner(text);
+    Ok(string_bytes(&text).to_vec())
 }
 
 /// `json_encode` with the flags of an answer, and the maps of encoded values as objects: pretty, slashes and Unicode as they are, what is not

@@ -5,6 +5,7 @@
 # include <malloc.h>
 # include <unistd.h>
 #endif
+#include "SAPI.h"
 #include "zend_ini.h"
 
 bool altair_set_ini(const char *name, size_t name_len, const char *value, size_t value_len)
@@ -25,6 +26,13 @@ bool altair_set_memory_limit(size_t bytes)
 	}
 	PG(memory_limit) = (zend_long) bytes;
 	return true;
+}
+
+void altair_ini_options(altair_ini_options_found *options)
+{
+	options->path = sapi_module.php_ini_path_override;
+	options->entries = sapi_module.ini_entries;
+	options->ignores_files = sapi_module.php_ini_ignore;
 }
 
 const char *altair_ini_directory(void)

@@ -47,11 +47,12 @@ static void free_object(zend_object *object)
 	zend_object_std_dtor(object);
 }
 
-void altair_hold(zend_class_entry *ce, void (*freed)(uint32_t handle), void (*cloned)(uint32_t from, uint32_t to))
+void altair_hold(zend_class_entry *ce, void (*freed)(uint32_t handle), void (*cloned)(uint32_t from, uint32_t to),
+	bool can_be_cloned)
 {
 	held_class *held = pecalloc(1, sizeof(*held), 1);
 	held->handlers = std_object_handlers;
-	held->handlers.clone_obj = clone;
+	held->handlers.clone_obj = can_be_cloned ? clone : NULL;
 	held->handlers.free_obj = free_object;
 	held->ce = ce;
 	held->freed = freed;

@@ -218,8 +218,17 @@ bool altair_set_ini(const char *name, size_t name_len, const char *value, size_t
 bool altair_set_memory_limit(size_t bytes);
 /* Calls `freed` with the handle of each freed object of a final class, and `cloned`, which may be NULL, with those of an
  * object and its clone. */
-void altair_hold(zend_class_entry *ce, void (*freed)(uint32_t handle), void (*cloned)(uint32_t from, uint32_t to));
+void altair_hold(zend_class_entry *ce, void (*freed)(uint32_t handle), void (*cloned)(uint32_t from, uint32_t to),
+	bool can_be_cloned);
 const char *altair_ini_directory(void);
+/* What the command line said of ini settings: -c, -n and the switches -d, as the text of an ini file. Both texts can
+ * be NULL. */
+typedef struct {
+	const char *path;
+	const char *entries;
+	bool ignores_files;
+} altair_ini_options_found;
+void altair_ini_options(altair_ini_options_found *options);
 void altair_trim_memory(void);
 size_t altair_memory_peak(void);
 size_t altair_memory_usage(void);
@@ -371,6 +380,20 @@ void altair_settle(void);
 /* In a fork of the template, before the snippet: renews the state that would reveal the fork. False
  * if an exception is now pending. Can bail out. */
 bool altair_freshen(void);
+
+/* ---- an isolated PHP: runtime.c ---- */
+
+/* Before code is run that may bail out, and after it has: gives back the frames that it has left. */
+void altair_mark_stack(void);
+void altair_unwind_stack(void);
+/* Calls a closure with the values of an array, or with none. Can bail out; an exception may be pending. */
+void altair_enter_closure(zval *closure, zval *arguments, zval *result);
+/* Prints PHP's message for an exception that nobody has caught. Can bail out. */
+void altair_print_uncaught(zend_object *exception);
+/* In the caller: writes to its output layer. Can bail out; an exception may be pending. */
+void altair_write(const char *text, size_t len);
+/* In the caller: how many bytes its memory limit leaves. False if it has none. */
+bool altair_may_use_memory(size_t *bytes);
 
 /* Refuses a function, or a method as Class::name, from now on, if it exists. `lift` is the flag
  * that allows it; the pointer is kept. */

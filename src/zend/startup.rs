@@ -35,6 +35,51 @@ pub fn ini_paths() -> Vec<PathBuf> {
     absolute_paths(&lists)
 }
 
+/// What this process was told about ini settings when it was started.
+pub struct IniOptions {
+    /// Whether it is a command line, whose options another one understands.
+    pub is_command_line: bool,
+    /// `-c`.
+    pub path: Option<PathBuf>,
+    /// `-n`.
+    pub ignores_files: bool,
+    /// The switches `-d`, as the text of an ini file; with the settings that the SAPI itself makes.
+    pub switches: Vec<u8>,
+    /// The main ini file that was read.
+    pub opened: Option<PathBuf>,
+    /// The directories that were searched for others, separated by colons.
+    pub scanned: Option<Vec<u8>>,
+}
+
+/// Reads them from the SAPI.
+#[must_use]
+pub fn ini_options() -> IniOptions {
+    let mut raw = ffi::RawIniOptions {
+        path: std::ptr::null(),
+        entries: std::ptr::null(),
+        ignores_files: false,
+    };
+    // SAFETY: the SAPI's own texts, set at its start; null or strings.
+    let (path, switches, opened, scanned) = unsafe {
+        ffi::altair_ini_options(&raw mut raw);
+        (
+            text(raw.path),
+            text(raw.entries),
+            text(ffi::php_ini_opened_path),
+            text(ffi::php_ini_scanned_path),
+        )
+    };
+    let some = |text: &'static [u8]| (!text.is_empty()).then_some(text);
+    IniOptions {
+        is_command_line: super::host::is_command_line(),
+        path: some(path).map(|path| PathBuf::from(OsStr::from_bytes(path))),
+        ignores_files: raw.ignores_files,
+        switches: switches.to_vec(),
+        opened: some(opened).map(|path| PathBuf::from(OsStr::from_bytes(path))),
+        scanned: some(scanned).map(<[u8]>::to_vec),
+    }
+}
+
 fn configured_paths() -> Vec<PathBuf> {
     // SAFETY: the engine's own, set at its start.
     let (opened, directories, files) = unsafe {

@@ -62,6 +62,8 @@ pub(crate) struct Confinement<'a> {
     pub readable: &'a [Shown],
     /// Services that may be connected to while the network is off.
     pub services: &'a Services,
+    /// Whether the process lives longer than one deadline.
+    pub lives_on: bool,
 }
 
 impl Confinement<'_> {
@@ -116,9 +118,9 @@ impl Confinement<'_> {
             address_space_bytes: Some(
                 memory + HARD_CAP_HEADROOM_BYTES + ADDRESS_SPACE_HEADROOM_BYTES,
             ),
-            cpu_seconds: Some(
-                u64::from(self.request.timeout_ms()).div_ceil(1000) + CPU_BACKSTOP_SECONDS,
-            ),
+            cpu_seconds: (!self.lives_on).then(|| {
+                u64::from(self.request.timeout_ms()).div_ceil(1000) + CPU_BACKSTOP_SECONDS
+            }),
             file_size_bytes: Some(FILE_SIZE_BYTES),
             pending_signals: Some(PENDING_SIGNALS),
             // The child sets it itself, after it has sent what it has to send.

@@ -84,6 +84,7 @@ impl RequestContext<'_> {
             level,
             readable,
             services: self.services,
+            lives_on: self.settings.purpose.lives_on(),
         }
     }
 
@@ -93,6 +94,7 @@ impl RequestContext<'_> {
             extension: self.settings.extension.as_deref(),
             ini_scan_dir: self.settings.ini_scan_dir.as_deref(),
             environment: self.environment.to_vec(),
+            ini: &self.settings.ini,
         }
     }
 

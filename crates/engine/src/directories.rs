@@ -10,9 +10,18 @@ use tempfile::TempDir;
 
 use crate::owner::run_as;
 
-/// Removes the directories when dropped.
+/// Removes the directories when dropped by the process that made them.
 #[derive(Debug, Default)]
-pub(crate) struct Directories(Vec<(TempDir, Option<RunAs>)>);
+pub(crate) struct Directories(Vec<Directory>);
+
+#[derive(Debug)]
+struct Directory {
+    dir: TempDir,
+    owner: Option<RunAs>,
+    /// The process that made it. A fork of that process has a copy of this value, and leaves the
+    /// directory alone.
+    maker: u32,
+}
 
 impl Directories {
     /// Creates a directory for the owner of the project at `root`.
@@ -20,13 +29,33 @@ impl Directories {
     /// # Errors
     /// The system's error.
     pub(crate) fn make(&mut self, root: &Place) -> io::Result<Place> {
+        self.make_for(run_as(root))
+    }
+
+    /// Creates a directory for the host's own user.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub(crate) fn make_own(&mut self) -> io::Result<Place> {
+        self.make_for(None)
+    }
+
+    /// Removes those of `other`, too, when dropped.
+    pub(crate) fn take_over(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+
+    fn make_for(&mut self, owner: Option<RunAs>) -> io::Result<Place> {
         let dir = tempfile::Builder::new()
             .prefix("altair-")
             .permissions(Permissions::from_mode(0o700))
             .tempdir()?;
         let place = Place::find(dir.path())?;
-        let owner = run_as(root);
-        self.0.push((dir, owner));
+        self.0.push(Directory {
+            dir,
+            owner,
+            maker: std::process::id(),
+        });
         if let Some(owner) = other_user(owner) {
             // The last access by path: from here on its owner can rename it.
             fchown(
@@ -41,8 +70,11 @@ impl Directories {
 
 impl Drop for Directories {
     fn drop(&mut self) {
-        for (dir, owner) in self.0.drain(..) {
-            altair_sandbox::remove_directory(&dir.keep(), owner);
+        for Directory { dir, owner, maker } in self.0.drain(..) {
+            let path = dir.keep();
+            if maker == std::process::id() {
+                altair_sandbox::remove_directory(&path, owner);
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::audit::{self, AuditError};
 use crate::began::Began;
 use crate::blocked::Context;
 use crate::bounds::{AFTERWARDS, GRACE, OUTPUT_LIMIT, stop_signal};
-use crate::channel::{self, MessageReader, Secret, SnippetTask, Work};
+use crate::channel::{self, MessageReader, RuntimeTask, Secret, SnippetTask, Work};
 use crate::child_messages::ChildMessages;
 use crate::cold_start::{NewChild, start_cold};
 use crate::concurrency::{Turn, Turns};
@@ -29,7 +29,7 @@ use crate::redaction::output::Redactor;
 use crate::request::{EvalRequest, Target};
 use crate::run_listener::Listener;
 use crate::services::{self, Service, Services};
-use crate::settings::Settings;
+use crate::settings::{Purpose, Settings};
 use crate::unfit_php::never_entered;
 use crate::verdict::Evidence;
 use crate::warm::{Acquired, Boot, Failed, Pool};
@@ -181,7 +181,7 @@ impl Evaluation {
     }
 
     /// Announces an unsafe run in the audit log. Secrets are always kept out of the log.
-    fn announced(&self) -> Result<audit::AuditedRun, AuditError> {
+    pub(crate) fn announced(&self) -> Result<audit::AuditedRun, AuditError> {
         audit::AuditedRun::begin(
             &self.target.root,
             self.settings.actor,
@@ -193,7 +193,7 @@ impl Evaluation {
 
     /// Resolves the services that it may connect to while the network is off. Only services
     /// declared for this run alone must exist; the others may not concern it.
-    fn resolved(&self) -> Result<Services, EvalError> {
+    pub(crate) fn resolved(&self) -> Result<Services, EvalError> {
         if self.request.unconfined {
             return Ok(Services::default());
         }
@@ -237,7 +237,7 @@ impl Evaluation {
         Ok((Some(turn), ahead))
     }
 
-    fn context(&self) -> RequestContext<'_> {
+    pub(crate) fn context(&self) -> RequestContext<'_> {
         RequestContext {
             settings: &self.settings,
             request: &self.request,
@@ -249,7 +249,7 @@ impl Evaluation {
     }
 
     /// Returns a fork of a template, or the reason why there is none.
-    fn acquire(
+    pub(crate) fn acquire(
         &self,
         ahead: Option<Acquired>,
         redactor: &mut Redactor<'_>,
@@ -262,7 +262,7 @@ impl Evaluation {
     }
 
     /// The task of a child, in packets.
-    fn task(
+    pub(crate) fn task(
         &self,
         child: &NewChild,
         origin: &Origin,
@@ -280,7 +280,7 @@ impl Evaluation {
                 (context.restrictions(readable), context.watched())
             }
         };
-        let work = Work::Snippet(SnippetTask {
+        let first = SnippetTask {
             snippet: self.request.snippet.clone(),
             guards: child.final_guards.clone(),
             insist: child.insist.clone(),
@@ -293,7 +293,17 @@ impl Evaluation {
             shown: self.request.value_limits(),
             redact: self.request.redact,
             casters: self.known.services.casters.clone(),
-        });
+        };
+        let work = match self.settings.purpose {
+            Purpose::Evaluation => Work::Snippet(first),
+            Purpose::Runtime { boots } => {
+                let mut first = first;
+                if !self.request.has_snippet() {
+                    first.snippet = Vec::new();
+                }
+                Work::Runtime(RuntimeTask { first, boots })
+            }
+        };
         let task = context.task(secret, child.private_root, restrictions, watched, work);
         channel::encode_task(&task).map_err(|e| not_started(&e))
     }
@@ -419,7 +429,7 @@ impl Evaluation {
     }
 
     /// The evidence to judge a boot by that produced no template.
-    fn evidence_of_failed(&self, failed: Failed) -> Evidence {
+    pub(crate) fn evidence_of_failed(&self, failed: Failed) -> Evidence {
         let Failed {
             ended,
             heard,
@@ -442,7 +452,7 @@ impl Evaluation {
     }
 
     /// The context that the wording of refusals depends on.
-    fn words(&self, writable: bool, private_root: bool) -> Context {
+    pub(crate) fn words(&self, writable: bool, private_root: bool) -> Context {
         Context {
             user: run_as(&self.target.root),
             root: self.target.root.path().to_owned(),
@@ -457,6 +467,6 @@ impl Evaluation {
     }
 }
 
-fn not_started(error: &dyn std::fmt::Display) -> EvalError {
+pub(crate) fn not_started(error: &dyn std::fmt::Display) -> EvalError {
     EvalError::Launch(format!("No child could be started: {error}."))
 }

@@ -10,11 +10,12 @@ use crate::began::Began;
 use crate::error::reason;
 use crate::evaluation::Evaluation;
 use crate::guards::Selection;
+use crate::launch::StartIni;
 use crate::observer::Observer;
 use crate::project_environment::ProjectEnvironment;
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest};
 use crate::services::{self, Service, Services};
-use crate::settings::{IDLE, Settings};
+use crate::settings::{IDLE, Purpose, Settings};
 use crate::warm::Pool;
 use crate::{EvalError, EvalResult, php_binary};
 
@@ -41,6 +42,8 @@ impl Evaluator {
                 known_paths: Arc::default(),
                 idle: IDLE,
                 actor,
+                ini: StartIni::OfEvaluation,
+                purpose: Purpose::Evaluation,
             },
             pool: None,
             services: None,
@@ -114,6 +117,11 @@ impl Evaluator {
         self
     }
 
+    /// Its templates, if this process made them.
+    pub(crate) fn pool(&self) -> Option<&Pool> {
+        self.pool.as_deref().filter(|pool| pool.is_own())
+    }
+
     /// Evaluates a request and waits for its end.
     ///
     /// # Errors
@@ -136,6 +144,12 @@ impl Evaluator {
     ///
     /// [`EvalError::InvalidRequest`] and [`EvalError::Launch`], as for [`Evaluator::evaluate`].
     pub fn prepare(&self, request: &EvalRequest) -> Result<Evaluation, EvalError> {
+        request.check_snippet()?;
+        self.located(request)
+    }
+
+    /// The same for a request whose snippet may be blank.
+    pub(crate) fn located(&self, request: &EvalRequest) -> Result<Evaluation, EvalError> {
         let began = Began::now();
         let settings = &self.settings;
         let target = request.resolve(std::env::var_os(BOOTSTRAP_VARIABLE))?;

@@ -62,6 +62,21 @@ const START_INI: &[&str] = &[
     "error_log=/dev/null",
 ];
 
+/// ini settings of an isolated PHP that its host's switches and its own settings override: as for an
+/// evaluation, nothing that bypasses hooks, shares memory or changes what is measured.
+const PLAIN_INI: &[&str] = &[
+    "opcache.enable=0",
+    "opcache.enable_cli=0",
+    "opcache.preload=",
+    "xdebug.mode=off",
+    "pcov.enabled=0",
+];
+
+/// ini settings of a child that has a directory of its own for temporary files. A value in the ini
+/// files would take precedence over the variable. The session directory in the ini files does not
+/// exist there: sessions are stored as temporary files, too.
+const OWN_TEMP_INI: [&str; 2] = ["sys_temp_dir=", "session.save_path="];
+
 /// The code passed to `php -r`. The extension takes over before it is compiled. Without the
 /// extension the code reports on the channel, which is the host's only way to know which PHP this
 /// is. Both cast constants are booleans since PHP 8.4.
@@ -79,12 +94,51 @@ pub(crate) struct Unloaded {
     pub loaded: bool,
 }
 
+/// The settings that keep the start of a PHP quiet whose ini files may already load the extension.
+/// The child restores the log.
+const QUIET_INI: &[&str] = &["display_startup_errors=0", "error_log=/dev/null"];
+
+/// The ini settings that a child starts with.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum StartIni {
+    /// Those of an evaluation.
+    OfEvaluation,
+    /// Its host's, and some of its own.
+    Own(OwnIni),
+}
+
+/// The ini settings of an isolated PHP.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct OwnIni {
+    /// The ini files.
+    pub files: IniFiles,
+    /// What the host's own switches say, as the text of an ini file.
+    pub switches: Vec<u8>,
+    /// Settings of its own, name and value. No value holds a NUL byte.
+    pub settings: Vec<(String, Vec<u8>)>,
+    /// Whether these files or switches load the extension.
+    pub load_extension: bool,
+}
+
+/// Which ini files a PHP reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub enum IniFiles {
+    /// Those that it finds.
+    #[default]
+    Found,
+    /// None (`-n`).
+    None,
+    /// This one, or those in this directory (`-c`).
+    At(PathBuf),
+}
+
 /// The host's inputs to the launch, besides the request.
 pub(crate) struct HostContext<'a> {
     pub php: PathBuf,
     pub extension: Option<&'a Path>,
     pub ini_scan_dir: Option<&'a OsStr>,
     pub environment: Vec<(OsString, OsString)>,
+    pub ini: &'a StartIni,
 }
 
 /// Everything needed to start the child of one evaluation.
@@ -106,7 +160,7 @@ pub(crate) fn plan(
     Launch {
         program: host.php,
         name: None,
-        args: arguments(host.extension, temp.is_some()),
+        args: arguments(host.ini, host.extension, temp.is_some()),
         env,
         cwd: confinement.target.root.path().to_owned(),
         channel: Some(channel),
@@ -116,27 +170,79 @@ pub(crate) fn plan(
     }
 }
 
-fn arguments(extension: Option<&Path>, own_temp: bool) -> Vec<OsString> {
-    let mut settings: Vec<OsString> = START_INI.iter().map(OsString::from).collect();
-    if own_temp {
-        // A value in the ini files would take precedence over the variable.
-        settings.push("sys_temp_dir=".into());
-        // The session directory in the ini files does not exist in the run: store sessions as
-        // temporary files, too.
-        settings.push("session.save_path=".into());
+fn arguments(ini: &StartIni, extension: Option<&Path>, own_temp: bool) -> Vec<OsString> {
+    let mut args = Vec::new();
+    let mut settings: Vec<OsString> = Vec::new();
+    match ini {
+        StartIni::OfEvaluation => {
+            settings.extend(START_INI.iter().map(OsString::from));
+            settings.extend(
+                own_temp
+                    .then_some(OWN_TEMP_INI)
+                    .iter()
+                    .flatten()
+                    .map(OsString::from),
+            );
+            settings.push("memory_limit=-1".into());
+            settings.extend(extension.map(loading));
+        }
+        StartIni::Own(own) => {
+            match &own.files {
+                IniFiles::Found => {}
+                IniFiles::None => args.push("-n".into()),
+                IniFiles::At(path) => args.extend(["-c".into(), path.into()]),
+            }
+            settings.extend(PLAIN_INI.iter().map(OsString::from));
+            settings.push("memory_limit=-1".into());
+            settings.extend(
+                own_temp
+                    .then_some(OWN_TEMP_INI)
+                    .iter()
+                    .flatten()
+                    .map(OsString::from),
+            );
+            if !own.switches.is_empty() {
+                // PHP takes the text as it is, since the value of its first line is a word.
+                let text = [b"html_errors=0\n", own.switches.as_slice()].concat();
+                settings.push(OsString::from_vec(text));
+            }
+            let own_settings = own.settings.iter();
+            settings.extend(own_settings.map(|(name, value)| quoted(name, value)));
+            if !own.load_extension {
+                settings.extend(QUIET_INI.iter().map(OsString::from));
+                settings.extend(extension.map(loading));
+            }
+        }
     }
-    settings.push("memory_limit=-1".into());
     settings.push(format!("altair_eval.channel={}", channel::DESCRIPTOR).into());
-    if let Some(path) = extension {
-        let quoted = [b"extension=\"", path.as_os_str().as_bytes(), b"\""].concat();
-        settings.push(OsString::from_vec(quoted));
-    }
-    let mut args: Vec<OsString> = settings
-        .into_iter()
-        .flat_map(|setting| [OsString::from("-d"), setting])
-        .collect();
+    args.extend(
+        settings
+            .into_iter()
+            .flat_map(|setting| [OsString::from("-d"), setting]),
+    );
     args.extend(["-r".into(), UNLOADED.into()]);
     args
+}
+
+/// The setting that loads the extension.
+fn loading(extension: &Path) -> OsString {
+    let quoted = [b"extension=\"", extension.as_os_str().as_bytes(), b"\""].concat();
+    OsString::from_vec(quoted)
+}
+
+/// A setting whose value an ini file reads as these bytes.
+fn quoted(name: &str, value: &[u8]) -> OsString {
+    let mut text = [name.as_bytes(), b"=\""].concat();
+    for byte in value {
+        match byte {
+            b'"' | b'\\' => text.extend([b'\\', *byte]),
+            // `${` names a variable, and no escape prevents it; two adjacent strings are one.
+            b'$' => text.extend(b"$\"\""),
+            byte => text.push(*byte),
+        }
+    }
+    text.push(b'"');
+    OsString::from_vec(text)
 }
 
 /// The variable that names the directory for temporary files.

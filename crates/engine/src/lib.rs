@@ -47,6 +47,7 @@ pub mod redaction;
 mod request;
 mod result;
 mod run_listener;
+pub mod runtime;
 pub mod services;
 mod settings;
 pub mod sql;

@@ -255,20 +255,35 @@ impl EvalRequest {
         self.memory_limit.get()
     }
 
+    /// Checks that there is a snippet.
+    ///
+    /// # Errors
+    ///
+    /// [`EvalError::InvalidRequest`] if it is blank.
+    pub fn check_snippet(&self) -> Result<(), EvalError> {
+        match self.has_snippet() {
+            true => Ok(()),
+            false => Err(invalid("The snippet is empty: give some PHP to run.")),
+        }
+    }
+
+    /// Returns whether there is a snippet.
+    #[must_use]
+    pub(crate) fn has_snippet(&self) -> bool {
+        !is_blank(&self.snippet)
+    }
+
     /// Checks the request against the disk and resolves its paths.
     ///
     /// `env_bootstrap` is the host's value of `ALTAIR_EVAL_BOOTSTRAP`, if it is set.
     ///
     /// # Errors
     ///
-    /// [`EvalError::InvalidRequest`] for an empty snippet, a NUL byte in a path, a root that is
+    /// [`EvalError::InvalidRequest`] for a NUL byte in a path, a root that is
     /// missing or not a directory, a bootstrap that is missing, not a file, or outside the root, a
     /// readable path that is missing, relative, or too broad to be shown, and an unsafe run whose
     /// database sessions are to be guarded.
     pub fn resolve(&self, env_bootstrap: Option<OsString>) -> Result<Target, EvalError> {
-        if is_blank(&self.snippet) {
-            return Err(invalid("The snippet is empty: give some PHP to run."));
-        }
         if let (true, Some(asked @ (Database::ReadOnly | Database::Rollback))) =
             (self.unconfined, self.database)
         {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::audit::Actor;
 use crate::guards::Selection;
+use crate::launch::StartIni;
 
 /// How long a template waits for a request before it ends, by default: longer than an agent thinks.
 pub const IDLE: Duration = Duration::from_secs(5 * 60);
@@ -31,4 +32,35 @@ pub(crate) struct Settings {
     pub idle: Duration,
     /// The entry point.
     pub actor: Actor,
+    /// The ini settings that its children start with.
+    pub ini: StartIni,
+    /// What its children are for.
+    pub purpose: Purpose,
+}
+
+/// What a child is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Purpose {
+    /// One evaluation.
+    Evaluation,
+    /// An isolated PHP, which lives on between entries; with or without the application.
+    Runtime {
+        /// Whether it boots the application.
+        boots: bool,
+    },
+}
+
+impl Purpose {
+    /// Whether the application is booted.
+    pub(crate) fn boots(self) -> bool {
+        match self {
+            Self::Evaluation => true,
+            Self::Runtime { boots } => boots,
+        }
+    }
+
+    /// Whether the child lives longer than one deadline.
+    pub(crate) fn lives_on(self) -> bool {
+        matches!(self, Self::Runtime { .. })
+    }
 }

@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, recv, recvmsg, send, sendmsg,
-    setsockopt, socketpair, sockopt,
+    AddressFamily, ControlMessage, MsgFlags, Shutdown, SockFlag, SockType, recv, recvmsg, send,
+    sendmsg, setsockopt, shutdown, socketpair, sockopt,
 };
 
 use crate::buffer::Buffer;
@@ -112,9 +112,7 @@ impl Channel {
     /// Sends `outbox` over `socket` as fast as the process reads it.
     pub(crate) fn new(socket: Option<OwnedFd>, outbox: Vec<Vec<u8>>, of_fork: bool) -> Self {
         if let (Some(socket), Some(largest)) = (&socket, outbox.iter().map(Vec::len).max()) {
-            // A packet must fit in the buffer whole, with the kernel's bookkeeping (for which the
-            // kernel doubles the value). `wmem_max` limits this; if it is too low, sending fails.
-            let _ = setsockopt(socket, sockopt::SndBuf, &(largest.saturating_add(4096)));
+            make_room(socket, largest);
         }
         let buffer = match &socket {
             Some(_) => Buffer::new(MAX_PACKET_BYTES),
@@ -130,6 +128,23 @@ impl Channel {
             },
             layer: None,
         }
+    }
+
+    /// Tells the process that nothing more comes. What it sends can still be read.
+    pub(crate) fn close(&mut self) {
+        self.outbox.clear();
+        if let Some(socket) = &self.socket {
+            // Fails only for a socket whose other end is closed.
+            let _ = shutdown(socket.as_raw_fd(), Shutdown::Write);
+        }
+    }
+
+    /// Sends more packets, after those that wait.
+    pub(crate) fn give(&mut self, packets: Vec<Vec<u8>>) {
+        if let (Some(socket), Some(largest)) = (&self.socket, packets.iter().map(Vec::len).max()) {
+            make_room(socket, largest);
+        }
+        self.outbox.extend(packets);
     }
 
     /// Takes the directory of the layer that a template's fork has sent, if it has come.
@@ -218,6 +233,13 @@ impl Channel {
             }
         }
     }
+}
+
+/// Makes the socket's buffer large enough for a packet.
+fn make_room(socket: &OwnedFd, packet: usize) {
+    // A packet must fit in the buffer whole, with the kernel's bookkeeping (for which the kernel
+    // doubles the value). `wmem_max` limits this; if it is too low, sending fails.
+    let _ = setsockopt(socket, sockopt::SndBuf, &(packet.saturating_add(4096)));
 }
 
 /// Receives one packet and returns its length; stores a listener that comes with it. The hand-over

@@ -307,6 +307,12 @@ impl Child {
         self.layer.take()
     }
 
+    /// The process's throwaway layer as it is now, while nobody has taken it.
+    #[must_use]
+    pub fn layer(&self) -> Option<&Layer> {
+        self.layer.as_ref()
+    }
+
     /// Takes the directory of the layer, which the process has sent.
     pub(crate) fn has_layer(&mut self, directory: OwnedFd) {
         if let Some(layers) = &self.layers {

@@ -77,6 +77,7 @@ mod record;
 mod refusal;
 mod run;
 mod seccomp;
+mod session;
 mod spawn;
 mod supervise;
 mod syscall_numbers;
@@ -108,6 +109,7 @@ pub use record::{Identity, Look, Record, Recorder, Unseen, Way};
 pub use refusal::Refusal;
 pub use run::run;
 pub use seccomp::{Command, ROOT_ONLY_CALLS, Seccomp, has_one_thread};
+pub use session::{Served, Session};
 pub use supervise::{Ended, MadeReady, Observer, Ready, Supervision};
 pub use template::{ForkError, Model, Pass, Template};
 pub use view::{

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll, ppoll};
 use nix::sys::time::TimeSpec;
 
 use crate::Refusal;
@@ -116,18 +116,20 @@ impl Child {
     /// A stream is read until the processes have ended, not until every copy of the pipe is
     /// closed.
     pub fn supervise(self, supervision: Supervision, observer: &mut dyn Observer) -> Ended {
-        SupervisedRun::new(self, supervision, observer).finish()
+        let mut run = SupervisedRun::new(self, supervision);
+        while !run.step(observer) {}
+        run.ended(observer)
     }
 
     /// Runs a template until [`Observer::is_ready`] returns true, or until it ends.
     pub fn make_ready(self, supervision: Supervision, observer: &mut dyn Observer) -> MadeReady {
-        let mut run = SupervisedRun::new(self, supervision, observer);
-        while !run.observer.is_ready() {
-            if run.step() {
-                return MadeReady::Ended(run.ended());
+        let mut run = SupervisedRun::new(self, supervision);
+        while !observer.is_ready() {
+            if run.step(observer) {
+                return MadeReady::Ended(run.ended(observer));
             }
         }
-        run.drain_streams();
+        run.drain_streams(observer);
         let SupervisedRun {
             mut child,
             taps,
@@ -225,13 +227,12 @@ struct Polled {
     verdict: bool,
 }
 
-struct SupervisedRun<'a> {
+pub(crate) struct SupervisedRun {
     child: Child,
     taps: Vec<Tap>,
     channel: Channel,
     /// Set once the listener has been handed over.
     listener: Option<Ear>,
-    observer: &'a mut dyn Observer,
     buffer: Buffer,
     deadline: Instant,
     idle: Option<Duration>,
@@ -248,8 +249,8 @@ struct SupervisedRun<'a> {
     look_after: Duration,
 }
 
-impl<'a> SupervisedRun<'a> {
-    fn new(mut child: Child, supervision: Supervision, observer: &'a mut dyn Observer) -> Self {
+impl SupervisedRun {
+    pub(crate) fn new(mut child: Child, supervision: Supervision) -> Self {
         let limit = supervision.output_limit;
         let taps = child.take_streams().map(|streams| {
             let stdout = Tap::new(Stream::Stdout, streams.stdout, limit);
@@ -269,7 +270,6 @@ impl<'a> SupervisedRun<'a> {
                 child.fork().is_some(),
             ),
             child,
-            observer,
             buffer: Buffer::new(READ_BYTES),
             deadline: supervision.deadline,
             idle: supervision.idle,
@@ -286,37 +286,59 @@ impl<'a> SupervisedRun<'a> {
         }
     }
 
-    fn finish(mut self) -> Ended {
-        while !self.step() {}
-        self.ended()
+    /// Gives the process a job: packets to send, and the time by which it must be done.
+    pub(crate) fn give(&mut self, packets: Vec<Vec<u8>>, deadline: Instant) {
+        self.channel.give(packets);
+        self.deadline = deadline;
+    }
+
+    /// The process has no job until it is given one: it has until `deadline`.
+    pub(crate) fn rest(&mut self, deadline: Instant) {
+        self.deadline = deadline;
+    }
+
+    pub(crate) fn child(&self) -> &Child {
+        &self.child
+    }
+
+    /// Whether the process has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        let mut fds = [PollFd::new(self.child.pidfd(), PollFlags::POLLIN)];
+        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Tells the process that nothing more comes. It has until `deadline` to end.
+    pub(crate) fn close(&mut self, deadline: Instant) {
+        self.channel.close();
+        self.deadline = deadline;
     }
 
     /// Waits for the next event and handles it. Returns whether the process has ended.
-    fn step(&mut self) -> bool {
+    pub(crate) fn step(&mut self, observer: &mut dyn Observer) -> bool {
         self.advance(Instant::now());
         let ready = self.wait();
         if ready.ended || ready.verdict && self.child.hear_verdict() {
             return true;
         }
-        self.serve(&ready);
-        self.look();
-        if let Some(signal) = self.observer.signal() {
+        self.serve(&ready, observer);
+        self.look(observer);
+        if let Some(signal) = observer.signal() {
             self.child.ask(signal);
         }
-        if !self.interrupted && self.observer.tick().is_break() {
+        if !self.interrupted && observer.tick().is_break() {
             self.interrupt();
         }
         false
     }
 
     /// Checks resources that no kernel limit bounds, and kills the process if it has too many.
-    fn look(&mut self) {
+    fn look(&mut self, observer: &mut dyn Observer) {
         let now = Instant::now();
         if now < self.look_at || matches!(self.stage, Stage::Ending(_) | Stage::Killed) {
             return;
         }
         if let Some(most) = self.child.too_many_locks() {
-            self.observer.refused(Refusal::FileLock { most });
+            observer.refused(Refusal::FileLock { most });
             self.child.ask(nix::libc::SIGKILL);
         }
         // If the host may not inspect the process, counting makes the kernel hold up all file locks
@@ -326,21 +348,21 @@ impl<'a> SupervisedRun<'a> {
     }
 
     /// Collects the process after its end.
-    fn ended(mut self) -> Ended {
+    pub(crate) fn ended(mut self, observer: &mut dyn Observer) -> Ended {
         let ended_at = Instant::now();
         self.timed_out |= ended_at >= self.deadline;
         let elapsed = ended_at.saturating_duration_since(self.child.started());
         if let Some(Ear::Own(listener)) = &self.listener {
-            listener.tell_rest(&mut |refusal| self.observer.refused(refusal));
+            listener.tell_rest(&mut |refusal| observer.refused(refusal));
         }
         let status = self.child.collect();
         self.child.release_mounts();
-        self.drain();
+        self.drain(observer);
         if let Some(forked) = self.child.fork()
             && let Some(shared) = forked.listener()
         {
             for refusal in shared.take(forked.id()) {
-                self.observer.refused(refusal);
+                observer.refused(refusal);
             }
         }
         let layer = self.child.take_layer();
@@ -480,14 +502,13 @@ impl<'a> SupervisedRun<'a> {
     }
 
     /// Does one bounded piece of work per source, so that none starves another or the deadline.
-    fn serve(&mut self, ready: &Polled) {
+    fn serve(&mut self, ready: &Polled, observer: &mut dyn Observer) {
         for index in 0..self.taps.len() {
             if ready.taps.get(index) == Some(&true) {
-                self.read(index);
+                self.read(index, observer);
             }
         }
         if !self.interrupted && !ready.channel.is_empty() {
-            let observer = &mut *self.observer;
             self.channel
                 .serve(ready.channel, &mut |packet| observer.packet(packet));
             if let Some(socket) = self.channel.listener() {
@@ -499,7 +520,7 @@ impl<'a> SupervisedRun<'a> {
             }
         }
         if !self.interrupted && !ready.listener.is_empty() {
-            self.listen(ready.listener);
+            self.listen(ready.listener, observer);
         }
         if ready.input && self.input.as_mut().is_some_and(Input::feed) {
             self.input = None;
@@ -510,10 +531,9 @@ impl<'a> SupervisedRun<'a> {
         self.child.fork().and_then(ForkedProcess::listener)
     }
 
-    fn listen(&mut self, ready: PollFlags) {
+    fn listen(&mut self, ready: PollFlags, observer: &mut dyn Observer) {
         match &mut self.listener {
             Some(Ear::Own(listener)) => {
-                let observer = &mut *self.observer;
                 // Closed if no process is left behind the filter, or if it cannot be served. Its
                 // calls fail without the listener, too.
                 if !listener.serve(ready, &mut |_, refusal| observer.refused(refusal)) {
@@ -531,7 +551,7 @@ impl<'a> SupervisedRun<'a> {
     }
 
     /// Reads one chunk of a stream and returns its length.
-    fn read(&mut self, index: usize) -> usize {
+    fn read(&mut self, index: usize, observer: &mut dyn Observer) -> usize {
         let Some(tap) = self.taps.get_mut(index).filter(|_| !self.interrupted) else {
             return 0;
         };
@@ -539,7 +559,7 @@ impl<'a> SupervisedRun<'a> {
             return 0;
         };
         let chunk = self.buffer.get(..count).unwrap_or_default();
-        let flow = self.observer.output(tap.stream, chunk);
+        let flow = observer.output(tap.stream, chunk);
         // What a slow observer takes is no silence of the process, which may have waited for it.
         self.last_output = Instant::now();
         if flow.is_break() {
@@ -550,10 +570,9 @@ impl<'a> SupervisedRun<'a> {
 
     /// Reads at most what the processes left in the pipes: a process outside may hold a copy of
     /// the write end and write to it forever.
-    fn drain(&mut self) {
-        self.drain_streams();
+    fn drain(&mut self, observer: &mut dyn Observer) {
+        self.drain_streams(observer);
         if !self.interrupted {
-            let observer = &mut *self.observer;
             self.channel.drain(&mut |packet| observer.packet(packet));
             // The process had ended before its packet was seen.
             if let Some(directory) = self.channel.layer() {
@@ -562,11 +581,11 @@ impl<'a> SupervisedRun<'a> {
         }
     }
 
-    fn drain_streams(&mut self) {
+    pub(crate) fn drain_streams(&mut self, observer: &mut dyn Observer) {
         for index in 0..self.taps.len() {
             let mut left = self.taps.get(index).map_or(0, Tap::capacity);
             while left > 0 {
-                match self.read(index) {
+                match self.read(index, observer) {
                     0 => break,
                     count => left = left.saturating_sub(count),
                 }

@@ -1,4 +1,4 @@
-//! The classes of `Altair\Sandbox`: any command under a policy.
+//! The classes of `Altair\Sandbox`: any command under a policy, and an isolated PHP.
 
 mod arrays;
 mod can_execute_command;
@@ -8,6 +8,8 @@ mod execution;
 mod execution_policy;
 mod factory;
 mod layers;
+mod runtime;
+mod runtime_ini;
 mod sandbox_driver;
 mod timeout_reason;
 mod values;
@@ -27,6 +29,7 @@ pub fn register() {
     values::register();
     drivers::register();
     factory::register();
+    runtime::register();
 }
 
 /// Throws the error of a command that was not run.

@@ -32,7 +32,7 @@ pub const INI_MAX: usize = 1000;
 /// the longest of each kind takes. Without these bounds a compromised child could make its host
 /// allocate memory for messages of any number and length, and many times the bytes sent for their
 /// contents.
-pub(super) const KIND_MAX_BYTES: [usize; 13] = [
+pub(super) const KIND_MAX_BYTES: [usize; 14] = [
     64,                               // Entered
     16 << 10,                         // Ready
     32 << 10,                         // Stopped: one packet
@@ -46,6 +46,7 @@ pub(super) const KIND_MAX_BYTES: [usize; 13] = [
     64,                               // SecondThread
     256 << 10,                        // Queries: with the text of each
     16 << 10,                         // Resolved
+    EXCEPTION_MAX_BYTES + (64 << 10), // Left: as a report
 ];
 
 /// A message from the child.
@@ -109,6 +110,19 @@ pub enum Message {
     /// Short class names of the snippet that mean classes of the project, and those classes. Sent
     /// once, before the snippet runs.
     Resolved(#[serde(deserialize_with = "at_most::<RESOLVED_MAX, _, _>")] Vec<(String, String)>),
+    /// An isolated PHP has done what it was asked, and waits for the next order.
+    Left(Left),
+}
+
+/// How an entry ended in an isolated PHP that goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Left {
+    /// The closure returned. Its value came before, in packets of its own.
+    Returned,
+    /// The closure was cut short.
+    CutShort(Ending),
+    /// The closure was not entered, or its value does not travel; why, in words for the user.
+    Refused(String),
 }
 
 /// A template's report of its boot.

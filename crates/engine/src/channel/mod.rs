@@ -1,6 +1,7 @@
 //! The protocol between host and child: packets on a `SOCK_SEQPACKET` socket.
 //!
-//! The host sends one [`Task`], the child sends [`Message`]s. Each message of the child starts with
+//! The host sends one [`Task`], and an isolated PHP [`Order`]s after it; the child sends
+//! [`Message`]s. Each message of the child starts with
 //! the run's [`Secret`], which only host and child know. A snippet can find the descriptor and
 //! write to it, so any other packet is dropped. The socket preserves packet boundaries, so a
 //! dropped packet does not affect the others.
@@ -13,16 +14,17 @@ mod task;
 mod tests;
 
 pub use message::{
-    BootReport, Ending, INI_MAX, LocationRef, MESSAGE_MAX_BYTES, Message, Outside, RESOLVED_MAX,
-    RESOLVED_MAX_BYTES, Report, StoppedRef, VARIABLES_MAX, VARIABLES_MAX_BYTES,
+    BootReport, Ending, INI_MAX, Left, LocationRef, MESSAGE_MAX_BYTES, Message, Outside,
+    RESOLVED_MAX, RESOLVED_MAX_BYTES, Report, StoppedRef, VARIABLES_MAX, VARIABLES_MAX_BYTES,
 };
 pub use packets::{
-    MessageReader, PACKET_BYTES, TaskReader, UnreadableTask, encode_message, encode_stopped,
-    encode_task, fits,
+    Given, MessageReader, PACKET_BYTES, TaskReader, UnreadableTask, encode_message, encode_order,
+    encode_stopped, encode_task, encode_value, fits, read_given,
 };
 pub use secret::{SECRET_BYTES, Secret};
 pub use task::{
-    PROTOCOL, Restricted, Restrictions, SnippetTask, Task, TemplateTask, Watched, Work,
+    EntryOrder, Order, PROTOCOL, Restricted, Restrictions, RuntimeTask, SnippetTask, SourceFile,
+    Task, TemplateTask, Watched, Work,
 };
 
 /// The descriptor of the child's end.

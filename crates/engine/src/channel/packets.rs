@@ -2,7 +2,7 @@
 
 use super::message::{KIND_MAX_BYTES, Message, MessageRef, StoppedRef};
 use super::secret::{SECRET_BYTES, Secret};
-use super::task::Task;
+use super::task::{Order, Task};
 
 /// Bytes of a packet's content. Several packets must fit into a socket buffer of the system's
 /// default size (`net.core.wmem_default`, 212992 bytes).
@@ -15,6 +15,9 @@ const WHOLE: u8 = 0;
 const MORE: u8 = 1;
 /// This packet ends a message of several packets.
 const LAST: u8 = 2;
+
+/// The packet holds a part of a value or of a file, as it is.
+const PART: u8 = 3;
 
 /// Splits a task into packets.
 ///
@@ -49,6 +52,51 @@ pub fn encode_stopped<'b>(
         .ok()?
         .len();
     buffer.get(..header + used)
+}
+
+/// Encodes an order, and the bytes that follow it.
+///
+/// # Errors
+///
+/// Never for an order of this module's types; the error is `postcard`'s.
+pub fn encode_order(order: &Order, bytes: &[u8]) -> postcard::Result<Vec<Vec<u8>>> {
+    let mut packets = packets(&[], &postcard::to_allocvec(order)?);
+    packets.extend(parts(&[], bytes));
+    Ok(packets)
+}
+
+/// Splits a value into authenticated packets.
+pub fn encode_value<'v>(secret: &'v Secret, value: &'v [u8]) -> impl Iterator<Item = Vec<u8>> {
+    parts(secret.bytes(), value)
+}
+
+fn parts<'v>(prefix: &'v [u8], bytes: &'v [u8]) -> impl Iterator<Item = Vec<u8>> {
+    let chunks = bytes.chunks(PACKET_BYTES);
+    chunks.map(move |chunk| [prefix, &[PART], chunk].concat())
+}
+
+/// What a packet of the host to an isolated PHP is.
+#[derive(Debug)]
+pub enum Given<'p> {
+    /// An order.
+    Order(Order),
+    /// The next bytes of what the last order has announced.
+    Part(&'p [u8]),
+}
+
+/// Reads a packet of the host to an isolated PHP. An order fits in one packet.
+///
+/// # Errors
+///
+/// [`UnreadableTask`] for packets that [`encode_order`] does not produce.
+pub fn read_given(packet: &[u8]) -> Result<Given<'_>, UnreadableTask> {
+    match packet.split_first() {
+        Some((&PART, bytes)) => Ok(Given::Part(bytes)),
+        Some((&WHOLE, order)) => postcard::from_bytes(order)
+            .map(Given::Order)
+            .map_err(|_| UnreadableTask),
+        _ => Err(UnreadableTask),
+    }
 }
 
 fn packets(prefix: &[u8], content: &[u8]) -> Vec<Vec<u8>> {
@@ -163,6 +211,13 @@ impl MessageReader {
             secret,
             assembly: Assembly::default(),
         }
+    }
+
+    /// The bytes of a packet that is a part of a value.
+    #[must_use]
+    pub fn part<'p>(&self, packet: &'p [u8]) -> Option<&'p [u8]> {
+        let packet = packet.strip_prefix(self.secret.bytes().as_slice())?;
+        packet.strip_prefix(&[PART])
     }
 
     /// Takes a packet; returns a message once one is complete. Drops a packet without the secret,

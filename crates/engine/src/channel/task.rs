@@ -48,6 +48,56 @@ pub enum Work {
     Snippet(SnippetTask),
     /// Boot, and fork a child for each snippet.
     Template(TemplateTask),
+    /// Serve one [`Order`] after another.
+    Runtime(RuntimeTask),
+}
+
+/// The task of an isolated PHP.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RuntimeTask {
+    /// What runs first, and under which guards; blank where nothing does.
+    pub first: SnippetTask,
+    /// Whether it boots the application.
+    pub boots: bool,
+}
+
+/// What a host asks of an isolated PHP.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// Keep a file for the closures in it.
+    Keep(SourceFile),
+    /// Enter a closure.
+    Enter(EntryOrder),
+}
+
+/// A file that closures are made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceFile {
+    /// The host's number for it.
+    pub id: u32,
+    /// Its name, as in `__FILE__`.
+    pub name: Vec<u8>,
+    /// Whether `<?` opens code, as in the host.
+    pub short_tags: bool,
+    /// How many bytes of it follow, in packets of their own.
+    pub bytes: u64,
+}
+
+/// A closure to enter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryOrder {
+    /// The file in which it stands.
+    pub source: u32,
+    /// Its number among the closures of that file.
+    pub number: u32,
+    /// Its first and its last line.
+    pub lines: (u32, u32),
+    /// How many bytes of its arguments follow, in packets of their own.
+    pub bytes: u64,
+    /// `memory_limit` for this entry, in bytes; `None` leaves PHP's own.
+    pub memory_limit_bytes: Option<u64>,
+    /// The longest value that the host takes back, in bytes.
+    pub value_max_bytes: u64,
 }
 
 /// One snippet.
@@ -79,6 +129,8 @@ pub struct SnippetTask {
 /// The task of a template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TemplateTask {
+    /// Whether it boots the application. Without one, its forks start with a PHP and nothing else.
+    pub boots: bool,
     /// The maximum number of open descriptors. The template's first filter follows the task as a
     /// separate packet.
     pub descriptors: Option<u64>,

@@ -8,10 +8,10 @@ use altair_sandbox::Inode;
 use crate::channel::Watched;
 use crate::context::RequestContext;
 use crate::guards::Selection;
-use crate::launch;
+use crate::launch::{self, StartIni};
 use crate::request::{Bootstrap, EvalRequest, Target};
 use crate::services::Services;
-use crate::settings::Settings;
+use crate::settings::{Purpose, Settings};
 
 /// All inputs of a template except the files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -33,6 +33,8 @@ pub(super) struct Key {
     services: Services,
     /// The path by which the project was requested: absolute paths recorded under it resolve, too.
     named_root: PathBuf,
+    ini: StartIni,
+    purpose: Purpose,
 }
 
 impl Key {
@@ -56,6 +58,8 @@ impl Key {
             known_paths: _,
             idle: _, // the first request's counts
             actor: _,
+            ini,
+            purpose,
         } = settings;
         let EvalRequest {
             snippet: _,
@@ -104,6 +108,8 @@ impl Key {
             readable: readable_paths.clone(),
             services: services.clone(),
             named_root: project_root.clone(),
+            ini: ini.clone(),
+            purpose: *purpose,
         }
     }
 }

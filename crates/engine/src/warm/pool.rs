@@ -1,7 +1,9 @@
 //! The templates of one evaluator, by the inputs they are made from.
 
 use std::collections::HashMap;
+use std::io;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,6 +18,7 @@ use crate::EvalError;
 use crate::bounds::GRACE;
 use crate::cold_start::NewChild;
 use crate::context::RequestContext;
+use crate::directories::Directories;
 use crate::freshness::Freshness;
 use crate::guards::GuardStates;
 use crate::observer::Observer;
@@ -33,6 +36,11 @@ pub struct Pool {
 #[derive(Default)]
 struct Slots {
     by_key: HashMap<Key, Slot>,
+    /// The kinds of isolated PHP that were asked for, the last ones.
+    asked: Vec<Key>,
+    /// The empty directory that stands for a project where there is none: one for all, so that they
+    /// can share a template.
+    no_project: Option<(Directories, PathBuf)>,
     /// Counts uses, to find the least recently used template.
     uses: u64,
 }
@@ -87,6 +95,9 @@ struct Fork {
 /// The number of templates tried for one request before it starts cold. Each retry means that the
 /// template's inputs changed or that it was killed.
 const TRIES_MAX: usize = 3;
+
+/// The kinds of isolated PHP to remember.
+const ASKED_MAX: usize = 64;
 
 /// The pause before another attempt after no template could be made. Doubles each time, up to
 /// [`PAUSE_MAX`].
@@ -160,6 +171,32 @@ impl Pool {
         }
         let why = "the files that templates were made from kept changing";
         Ok(Acquired::Nothing(Origin::cold_because(why)))
+    }
+
+    /// Returns whether a child of this kind was asked for before, and remembers that it was now.
+    pub(crate) fn was_asked(&self, context: &RequestContext<'_>) -> bool {
+        let key = Key::new(context);
+        let asked = &mut self.lock().asked;
+        if asked.contains(&key) {
+            return true;
+        }
+        if asked.len() >= ASKED_MAX {
+            asked.remove(0);
+        }
+        asked.push(key);
+        false
+    }
+
+    /// An empty directory, which lives as long as the pool.
+    pub(crate) fn no_project(&self) -> io::Result<PathBuf> {
+        let kept = &mut self.lock().no_project;
+        if let Some((_, path)) = kept {
+            return Ok(path.clone());
+        }
+        let mut directories = Directories::default();
+        let path = directories.make_own()?.path().to_owned();
+        *kept = Some((directories, path.clone()));
+        Ok(path)
     }
 
     /// Forks an existing fresh template for a request whose turn is still to come. `None` if there

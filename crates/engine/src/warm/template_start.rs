@@ -75,6 +75,7 @@ impl TemplateStart {
             .map_err(|error| error.to_string())?
             .into_parts();
         let model = TemplateTask {
+            boots: context.settings.purpose.boots(),
             landlock: final_guards.landlock.is_some(),
             descriptors: final_guards.descriptors,
             insist: context.settings.selection.insisted_final(&request, true),

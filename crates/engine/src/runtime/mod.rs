@@ -1,0 +1,342 @@
+//! An isolated PHP: a process that lives on between entries and keeps its state.
+//!
+//! A runtime is the third kind of work of the child program, beside a run and a template. It starts
+//! as a run does, cold or as the fork of a template, and serves one [`Order`] after another.
+
+mod cause;
+mod ear;
+mod start;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use altair_sandbox::{Ended, Layer, Served, Session};
+
+use crate::audit::{self, AuditedRun};
+use crate::blocked::Context;
+use crate::channel::{EntryOrder, Left, Order, SourceFile, encode_order};
+use crate::directories::Directories;
+use crate::guards::GuardStates;
+use crate::observer::Observer;
+use crate::result::{Blocked, FileChanges};
+use crate::warm::Boot;
+use crate::{EvalError, file_changes};
+use ear::{Ear, Heard};
+
+pub use start::{RuntimeStart, project_here};
+
+/// Bytes of a value that a host takes back where no memory limit says how much it can hold.
+pub const VALUE_MAX_BYTES: u64 = 2 << 30;
+
+/// How long the search for changed files may take.
+const CHANGES_PATIENCE: Duration = Duration::from_millis(500);
+
+/// A file that closures are made from, as the host has read it.
+#[derive(Debug, Clone)]
+pub struct Source<'s> {
+    /// Its name, as in `__FILE__`.
+    pub name: &'s [u8],
+    /// Its text. Who gives the same again, gives a copy of this pointer.
+    pub text: &'s Arc<[u8]>,
+    /// Whether `<?` opens code.
+    pub short_tags: bool,
+}
+
+/// A closure to enter.
+#[derive(Debug)]
+pub struct Entry<'s> {
+    /// The file in which it stands.
+    pub source: Source<'s>,
+    /// Its number among the closures of that file.
+    pub number: u32,
+    /// Its first and its last line.
+    pub lines: (u32, u32),
+    /// Its arguments, encoded ([`by_value`](crate::by_value)).
+    pub arguments: &'s [u8],
+    /// The deadline; `None`: that of the runtime.
+    pub timeout: Option<Duration>,
+    /// `memory_limit`, in bytes; `None`: that of the runtime.
+    pub memory_limit_bytes: Option<u64>,
+    /// The longest value to take back, in bytes.
+    pub value_max_bytes: u64,
+}
+
+/// How an entry ended.
+#[derive(Debug)]
+pub enum Entered {
+    /// The closure returned this value, encoded.
+    Returned(Vec<u8>),
+    /// The closure was cut short, for this reason. The runtime goes on.
+    CutShort(String),
+    /// The closure was not entered, or its value does not travel; why.
+    Refused(String),
+    /// The runtime has ended, for this reason.
+    Ended(String),
+}
+
+/// An isolated PHP. Dropping it ends it.
+///
+/// It belongs to the process that made it: in a fork of that process it cannot be used.
+#[derive(Debug)]
+pub struct Runtime {
+    life: Life,
+    heard: Heard,
+    /// The files that it has, by their numbers.
+    sources: Vec<SentSource>,
+    guards: GuardStates,
+    timeout: Duration,
+    memory_limit_bytes: Option<u64>,
+    context: Context,
+    boot: Arc<Boot>,
+    origin: &'static str,
+    /// When it began to serve.
+    began: Instant,
+    audit: Option<AuditedRun>,
+    /// Its layer may be in one of them.
+    directories: Directories,
+    owner: u32,
+}
+
+#[derive(Debug)]
+enum Life {
+    Live(Box<Session>),
+    /// Why it has ended, and what it has written.
+    Ended(String, Option<Layer>),
+}
+
+#[derive(Debug)]
+struct SentSource {
+    name: Vec<u8>,
+    text: Arc<[u8]>,
+    short_tags: bool,
+}
+
+impl SentSource {
+    fn is(&self, source: &Source<'_>) -> bool {
+        self.short_tags == source.short_tags
+            && self.name == source.name
+            && (Arc::ptr_eq(&self.text, source.text) || self.text == *source.text)
+    }
+}
+
+impl Runtime {
+    /// Enters a closure and waits for its end. The observer is shown its output as it is written.
+    ///
+    /// # Errors
+    ///
+    /// [`EvalError::Interrupted`] if the observer ended it. The runtime has ended, then.
+    pub fn enter(
+        &mut self,
+        entry: &Entry<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Entered, EvalError> {
+        if let Some(why) = self.unusable() {
+            return Ok(Entered::Ended(why));
+        }
+        let Life::Live(session) = &mut self.life else {
+            return Ok(Entered::Ended(String::new()));
+        };
+        let mut packets = Vec::new();
+        let known = self.sources.iter().position(|sent| sent.is(&entry.source));
+        let source = known.unwrap_or(self.sources.len());
+        let source = u32::try_from(source).unwrap_or(u32::MAX);
+        if known.is_none() {
+            let Source {
+                name,
+                text,
+                short_tags,
+            } = entry.source;
+            let file = SourceFile {
+                id: source,
+                name: name.to_vec(),
+                short_tags,
+                bytes: text.len() as u64,
+            };
+            packets.extend(encoded(&Order::Keep(file), text)?);
+            self.sources.push(SentSource {
+                name: name.to_vec(),
+                text: Arc::clone(text),
+                short_tags,
+            });
+        }
+        let order = Order::Enter(EntryOrder {
+            source,
+            number: entry.number,
+            lines: entry.lines,
+            bytes: entry.arguments.len() as u64,
+            memory_limit_bytes: entry.memory_limit_bytes.or(self.memory_limit_bytes),
+            value_max_bytes: entry.value_max_bytes,
+        });
+        packets.extend(encoded(&order, entry.arguments)?);
+        let timeout = entry.timeout.unwrap_or(self.timeout);
+        self.heard.begin(entry.value_max_bytes);
+        session.give(packets, Instant::now() + timeout);
+        let served = session.serve(&mut Ear::new(&mut self.heard, observer));
+        match served {
+            Some(Served::Ready) => Ok(self.left()),
+            Some(Served::Ended(ended)) => {
+                let interrupted = ended.interrupted;
+                let why = self.bury(*ended, Some(timeout));
+                match interrupted {
+                    true => Err(EvalError::Interrupted),
+                    false => Ok(Entered::Ended(why)),
+                }
+            }
+            None => Ok(Entered::Ended(self.unusable().unwrap_or_default())),
+        }
+    }
+
+    /// The outcome of an entry after which the runtime goes on.
+    fn left(&mut self) -> Entered {
+        match self.heard.left.take() {
+            Some(Left::Returned) if self.heard.is_overlong() => {
+                Entered::Refused("its value is longer than the caller can take".into())
+            }
+            Some(Left::Returned) => Entered::Returned(self.heard.take_value()),
+            Some(Left::CutShort(ending)) => Entered::CutShort(cause::of_ending(&ending)),
+            Some(Left::Refused(why)) => Entered::Refused(cause::shown(&why)),
+            None => Entered::Refused("it gave no answer".into()),
+        }
+    }
+
+    /// Why it cannot be used; `None` if it can.
+    #[must_use]
+    pub fn unusable(&self) -> Option<String> {
+        if !self.is_own() {
+            return Some("this process is a fork of the one that made it".into());
+        }
+        match &self.life {
+            Life::Live(_) => None,
+            Life::Ended(why, _) => Some(why.clone()),
+        }
+    }
+
+    fn is_own(&self) -> bool {
+        self.owner == std::process::id()
+    }
+
+    /// The files that it has changed so far; `None` if there are none, or if it has no layer.
+    #[must_use]
+    pub fn file_changes(&self) -> Option<FileChanges> {
+        let layer = match &self.life {
+            Life::Live(session) => session.child()?.layer(),
+            Life::Ended(_, layer) => layer.as_ref(),
+        };
+        let since = self.heard.messages.boot_ended.filter(|_| !self.is_fork());
+        let until = Instant::now() + CHANGES_PATIENCE;
+        file_changes::of_run(self.boot.changes.as_ref(), layer, since, until)
+    }
+
+    /// What was refused so far, boot included.
+    #[must_use]
+    pub fn blocked(&self) -> Vec<Blocked> {
+        self.heard.messages.refused.clone().list(&self.context)
+    }
+
+    /// The state of each guard.
+    #[must_use]
+    pub fn guards(&self) -> &GuardStates {
+        &self.guards
+    }
+
+    /// How it was started: `cold`, `first`, `warm` or `booted`, as `diagnostics.start` of an
+    /// evaluation.
+    #[must_use]
+    pub fn origin(&self) -> &'static str {
+        self.origin
+    }
+
+    fn is_fork(&self) -> bool {
+        matches!(self.origin, "first" | "warm")
+    }
+
+    /// The deadline of an entry that asks for none.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Ends it: its shutdown functions and destructors run first, within the deadline of an entry.
+    /// The observer is shown their output.
+    pub fn close(&mut self, observer: &mut dyn Observer) {
+        if !self.is_own() {
+            return;
+        }
+        let closed = Life::Ended("it was closed".into(), None);
+        if let Life::Live(session) = std::mem::replace(&mut self.life, closed) {
+            let deadline = Instant::now() + self.timeout;
+            drop(session.end(deadline, &mut Ear::new(&mut self.heard, observer)));
+            self.end_audit(true, None);
+        }
+        self.directories = Directories::default();
+    }
+
+    /// Notes that its process has ended, and returns why.
+    fn bury(&mut self, mut ended: Ended, timeout: Option<Duration>) -> String {
+        let layer = ended.layer.take();
+        let why = cause::of_end(&ended, &self.heard.messages, timeout);
+        self.end_audit(false, Some(why.clone()));
+        self.life = Life::Ended(why.clone(), layer);
+        why
+    }
+
+    /// Records the end of an unsafe session. That the log cannot be written does not undo it.
+    fn end_audit(&mut self, ok: bool, error: Option<String>) {
+        let ending = audit::Ending {
+            ok,
+            error,
+            duration_ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            exit_code: None,
+            timed_out: false,
+        };
+        if let Some(record) = self.audit.take() {
+            let _ = record.end(ending);
+        }
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.close(&mut crate::Silent);
+    }
+}
+
+fn encoded(order: &Order, bytes: &[u8]) -> Result<Vec<Vec<u8>>, EvalError> {
+    encode_order(order, bytes)
+        .map_err(|error| EvalError::Launch(format!("An order cannot be encoded: {error}.")))
+}
+
+/// What a runtime's start hands over.
+struct Started {
+    session: Session,
+    heard: Heard,
+    guards: GuardStates,
+    timeout: Duration,
+    memory_limit_bytes: Option<u64>,
+    context: Context,
+    boot: Arc<Boot>,
+    origin: &'static str,
+    audit: Option<AuditedRun>,
+    directories: Directories,
+    began: Instant,
+}
+
+impl From<Started> for Runtime {
+    fn from(started: Started) -> Self {
+        Self {
+            life: Life::Live(Box::new(started.session)),
+            heard: started.heard,
+            sources: Vec::new(),
+            guards: started.guards,
+            timeout: started.timeout,
+            memory_limit_bytes: started.memory_limit_bytes,
+            context: started.context,
+            boot: started.boot,
+            origin: started.origin,
+            began: started.began,
+            audit: started.audit,
+            directories: started.directories,
+            owner: std::process::id(),
+        }
+    }
+}

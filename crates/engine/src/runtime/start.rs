@@ -1,0 +1,228 @@
+//! The start of an isolated PHP, cold or as the fork of a template.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use altair_sandbox::{Served, Supervision};
+
+use super::ear::{Awaited, Ear, Heard};
+use super::{Runtime, Started, cause};
+use crate::bounds::{GRACE, OUTPUT_LIMIT, stop_signal};
+use crate::channel::{Left, MessageReader, Secret};
+use crate::cold_start::{NewChild, start_cold};
+use crate::context::RequestContext;
+use crate::directories::Directories;
+use crate::evaluation::{Evaluation, not_started};
+use crate::guards::Guard;
+use crate::launch::{OwnIni, StartIni};
+use crate::observer::Observer;
+use crate::origin::Origin;
+use crate::redaction::output::Redactor;
+use crate::request::MAX_MEMORY_MB;
+use crate::settings::Purpose;
+use crate::unfit_php::never_entered;
+use crate::warm::{Acquired, Boot};
+use crate::{EvalError, EvalRequest, Evaluator};
+
+/// How an isolated PHP starts.
+#[derive(Debug)]
+pub enum RuntimeStart {
+    /// With a PHP of its own, and no application.
+    Plain {
+        /// Its ini settings.
+        ini: OwnIni,
+        /// `memory_limit` of its entries is what these settings say.
+        keeps_memory_limit: bool,
+        /// The directory that it may read as a project; `None`: nothing but PHP's own files.
+        root: Option<PathBuf>,
+    },
+    /// With the application of the request, which has booted. Its snippet runs first, unless it is
+    /// blank.
+    Application,
+}
+
+impl Evaluator {
+    /// Starts an isolated PHP with what the request allows.
+    ///
+    /// # Errors
+    ///
+    /// [`EvalError::InvalidRequest`] and [`EvalError::Launch`] if there is none,
+    /// [`EvalError::Interrupted`] if the observer ended it.
+    pub fn start_runtime(
+        &self,
+        request: &EvalRequest,
+        start: RuntimeStart,
+        observer: &mut dyn Observer,
+    ) -> Result<Runtime, EvalError> {
+        let mut directories = Directories::default();
+        let mut request = request.clone();
+        let (ini, boots, keeps_memory_limit) = match start {
+            RuntimeStart::Application => (StartIni::OfEvaluation, true, false),
+            RuntimeStart::Plain {
+                ini,
+                keeps_memory_limit,
+                root,
+            } => {
+                request.project_root = match root {
+                    Some(root) => root,
+                    None => self.no_project(&mut directories)?,
+                };
+                (StartIni::Own(ini), false, keeps_memory_limit)
+            }
+        };
+        let mut evaluation = self.located(&request)?;
+        evaluation.settings.ini = ini;
+        evaluation.settings.purpose = Purpose::Runtime { boots };
+        let mut runtime = evaluation.start(directories, observer)?;
+        if keeps_memory_limit {
+            runtime.memory_limit_bytes = None;
+        }
+        Ok(runtime)
+    }
+
+    /// An empty directory in the place of a project.
+    fn no_project(&self, directories: &mut Directories) -> Result<PathBuf, EvalError> {
+        let made = match self.pool() {
+            Some(pool) => pool.no_project(),
+            None => directories.make_own().map(|place| place.path().to_owned()),
+        };
+        made.map_err(|error| {
+            EvalError::Launch(format!("No temporary directory can be made: {error}."))
+        })
+    }
+}
+
+impl Evaluation {
+    fn start(
+        mut self,
+        mut directories: Directories,
+        observer: &mut dyn Observer,
+    ) -> Result<Runtime, EvalError> {
+        self.services = self.resolved()?;
+        let audit = match self.request.unconfined && self.settings.purpose.boots() {
+            true => Some(self.announced().map_err(|error| {
+                EvalError::Launch(format!("An unsafe session must be audited. {error}"))
+            })?),
+            false => None,
+        };
+        // An entry may ask for the most that any request may; PHP's own limit is each entry's.
+        let request = self.request.clone().with_memory_limit_mb(MAX_MEMORY_MB);
+        let context = RequestContext {
+            request: &request,
+            ..self.context()
+        };
+        let (mut child, origin, boot) = match self.child(&context, observer)? {
+            Acquired::Child(child, origin, boot) => (*child, origin, boot),
+            Acquired::Nothing(origin) => (start_cold(&context)?, origin, Arc::<Boot>::default()),
+            Acquired::Ended(failed) => {
+                let result = self.evidence_of_failed(*failed).into_result();
+                return Err(EvalError::Launch(cause::words(&result)));
+            }
+        };
+        directories.take_over(std::mem::take(&mut child.directories));
+        let private_root = child.private_root;
+        let secret = Secret::generate().map_err(|error| not_started(&error))?;
+        let outbox = self.task(&child, &origin, &secret)?;
+        let NewChild {
+            child,
+            channel,
+            insist,
+            mut guards,
+            ..
+        } = child;
+        let awaited = match self.request.has_snippet() {
+            true => Awaited::Left,
+            false => Awaited::Ready,
+        };
+        let mut heard = Heard::new(MessageReader::new(secret), awaited, child.pid());
+        heard.messages.refused = boot.refused.clone();
+        let mut session = child.hold(Supervision {
+            deadline: self.deadline(),
+            stop_signal: Some(stop_signal()),
+            grace: GRACE,
+            output_limit: OUTPUT_LIMIT,
+            outbox,
+            channel: Some(channel),
+            idle: None,
+            input: None,
+        });
+        let timeout = Duration::from_millis(self.request.timeout_ms().into());
+        let served = session.serve(&mut Ear::new(&mut heard, observer));
+        heard
+            .messages
+            .check_guards(&insist, heard.threads.as_deref())?;
+        match served {
+            Some(Served::Ready) => {}
+            Some(Served::Ended(ended)) if ended.interrupted => return Err(EvalError::Interrupted),
+            Some(Served::Ended(ended)) => {
+                let is_own = heard.messages.entered_ns.is_some() || origin.is_fork();
+                return Err(EvalError::Launch(match is_own || ended.timed_out {
+                    true => cause::of_end(&ended, &heard.messages, Some(timeout)),
+                    false => never_entered(
+                        self.settings.extension.as_deref(),
+                        &self.php,
+                        &heard.messages,
+                        &ended,
+                    ),
+                }));
+            }
+            None => return Err(EvalError::Launch("It has ended.".into())),
+        }
+        if let Some(Left::CutShort(ending)) = &heard.left {
+            let why = cause::of_ending(ending);
+            return Err(EvalError::Launch(format!(
+                "its snippet did not return: {why}"
+            )));
+        }
+        let told = heard.messages.guarded.iter().flatten();
+        let at_ready = heard.messages.ready.iter().flat_map(|(_, guards)| guards);
+        guards.extend(told.chain(at_ready).cloned());
+        let limit = u64::from(self.request.memory_limit_mb()) << 20;
+        Ok(Runtime::from(Started {
+            session,
+            heard,
+            guards,
+            timeout,
+            memory_limit_bytes: Some(limit),
+            context: self.words(
+                private_root && context.takes(Guard::Filesystem) || self.request.allow_writes,
+                private_root,
+            ),
+            boot,
+            origin: origin.name(),
+            audit,
+            directories,
+            began: Instant::now(),
+        }))
+    }
+
+    /// A fork of a template, where there is one. The first of a kind starts cold, since most
+    /// processes start one alone; from the second on, a template is worth its boot.
+    fn child(
+        &self,
+        context: &RequestContext<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Acquired, EvalError> {
+        let Some(pool) = &self.pool else {
+            return Ok(Acquired::Nothing(Origin::Cold(None)));
+        };
+        if !pool.was_asked(context) {
+            return Ok(Acquired::Nothing(Origin::cold_because(
+                "the first of its kind in this process",
+            )));
+        }
+        let mut redactor = Redactor::new(observer, None);
+        pool.acquire(context, self.deadline(), &mut redactor)
+    }
+}
+
+/// The directory that a runtime without an application may read: the working directory, if it holds
+/// a project of Composer's.
+#[must_use]
+pub fn project_here(directory: &Path) -> Option<PathBuf> {
+    directory
+        .join("composer.json")
+        .is_file()
+        .then(|| directory.to_owned())
+}
