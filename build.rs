@@ -7,7 +7,7 @@ use std::process::Command;
 mod php_versions;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 35] = [
+const SOURCES: [&str; 39] = [
     "src/zend/frames.c",
     "src/zend/values.c",
     "src/zend/objects.c",
@@ -43,6 +43,10 @@ const SOURCES: [&str; 35] = [
     "src/zend/tables.c",
     "src/zend/signature.c",
     "src/zend/streams.c",
+    "src/zend/closure_rules.c",
+    "src/zend/closure_form.c",
+    "src/zend/closure_apart.c",
+    "src/zend/closure_source.c",
 ];
 
 fn main() {
@@ -52,6 +56,7 @@ fn main() {
     for header in [
         "src/zend/shim.h",
         "src/zend/confine.h",
+        "src/zend/closure.h",
         "src/zend/database.h",
         "src/zend/database_mysqlnd.h",
         "src/zend/database_libpq.h",

@@ -9,6 +9,7 @@
 pub mod allocator;
 pub mod child;
 pub mod class;
+pub mod closure;
 pub mod composer;
 pub mod database;
 pub mod exception;
