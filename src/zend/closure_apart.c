@@ -18,7 +18,7 @@ typedef struct {
 	int lineno;
 	HashTable *function_table, *class_table, *executed_functions, *executed_classes, *constants;
 	bool in_compilation, short_tags, unclean_shutdown, skip_shebang, increment_lineno, encoding_declared, gc_protected;
-	zend_uchar parse_error;
+	uint8_t parse_error;
 	zend_string *doc_comment;
 	uint32_t extra_fn_flags, compiler_options;
 	zend_oparray_context context;

@@ -149,8 +149,8 @@ static void put_attributes(altair_buffer *to, const HashTable *attributes)
 
 /* ---- instructions ---- */
 
-static void put_operand(altair_buffer *to, const zend_op_array *code, const zend_op *op, zend_uchar type,
-	const znode_op *operand, uint32_t flags, bool is_strict)
+static void put_operand(altair_buffer *to, const zend_op_array *code, const zend_op *op, uint8_t type,
+	const znode_op *operand, uint32_t flags)
 {
 	altair_put_number(to, type);
 	switch (type) {
@@ -178,9 +178,7 @@ static void put_operand(altair_buffer *to, const zend_op_array *code, const zend
 			altair_put_number(to, operand->num);
 			return;
 		default:
-			if (is_strict) {
-				altair_put_number(to, operand->num);
-			}
+			return; /* it may hold anything */
 	}
 }
 
@@ -203,15 +201,13 @@ static void put_extended(altair_buffer *to, const zend_op_array *code, const zen
 static void put_instruction(altair_buffer *to, const zend_op_array *code, const zend_op *op, bool is_strict)
 {
 	uint32_t flags = zend_get_opcode_flags(op->opcode);
-	const zend_uchar kinds = IS_CONST | IS_TMP_VAR | IS_VAR | IS_CV; /* without the marks of a following jump */
+	const uint8_t kinds = IS_CONST | IS_TMP_VAR | IS_VAR | IS_CV; /* without the marks of a following jump */
 	altair_put_number(to, op->opcode);
 	altair_put_number(to, op->lineno);
-	put_operand(to, code, op, op->op1_type, &op->op1, ZEND_VM_OP1_FLAGS(flags), is_strict);
-	put_operand(to, code, op, op->op2_type, &op->op2, ZEND_VM_OP2_FLAGS(flags), is_strict);
+	put_operand(to, code, op, op->op1_type, &op->op1, ZEND_VM_OP1_FLAGS(flags));
+	put_operand(to, code, op, op->op2_type, &op->op2, ZEND_VM_OP2_FLAGS(flags));
 	altair_put_number(to, op->result_type & kinds);
 	if (op->result_type & kinds) {
-		altair_put_number(to, op->result.var);
-	} else if (op->opcode == ZEND_RECV_INIT || is_strict) {
 		altair_put_number(to, op->result.var);
 	}
 	put_extended(to, code, op, flags, is_strict);
@@ -221,20 +217,20 @@ static void put_instruction(altair_buffer *to, const zend_op_array *code, const 
 
 static void put_statics(altair_buffer *to, const zend_op_array *code, bool is_strict)
 {
-	zend_string *name;
 	const HashTable *statics = code->static_variables;
-	zval *value;
 	altair_put_number(to, statics == NULL ? 0 : zend_hash_num_elements(statics));
 	if (statics == NULL) {
 		return;
 	}
-	/* A closure has values of its own, which may have changed since. */
-	ZEND_HASH_FOREACH_STR_KEY_VAL((HashTable *) statics, name, value) {
-		altair_put_text(to, name);
+	/* A closure has values of its own, which may have changed since; a variable that an arrow function names and that
+	 * was nowhere has none. */
+	for (uint32_t i = 0; i < statics->nNumUsed; i++) {
+		const Bucket *one = &statics->arData[i];
+		altair_put_text(to, one->key);
 		if (is_strict) {
-			put_value(to, value);
+			put_value(to, &one->val);
 		}
-	} ZEND_HASH_FOREACH_END();
+	}
 }
 
 static void put_signature(altair_buffer *to, const zend_op_array *code)

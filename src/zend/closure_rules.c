@@ -67,14 +67,14 @@ enum altair_type_rule altair_closure_types(const zend_object *closure, uint32_t 
 /* ---- instructions ---- */
 
 /* Whether an unused operand means the class around the code. */
-static bool is_own_class(zend_uchar type, znode_op operand, uint32_t flags)
+static bool is_own_class(uint8_t type, znode_op operand, uint32_t flags)
 {
 	uint32_t fetch = operand.num & ZEND_FETCH_CLASS_MASK;
 	return type == IS_UNUSED && (flags & ZEND_VM_OP_MASK) == ZEND_VM_OP_CLASS_FETCH
 		&& (fetch == ZEND_FETCH_CLASS_SELF || fetch == ZEND_FETCH_CLASS_PARENT || fetch == ZEND_FETCH_CLASS_STATIC);
 }
 
-static bool is_this(zend_uchar type, uint32_t flags)
+static bool is_this(uint8_t type, uint32_t flags)
 {
 	return type == IS_UNUSED && (flags & ZEND_VM_OP_MASK) == ZEND_VM_OP_THIS;
 }

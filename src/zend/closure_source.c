@@ -23,8 +23,9 @@ void *altair_closure_pin(const zend_object *closure)
 	zend_function *pinned = malloc(sizeof(zend_op_array));
 	if (pinned != NULL) {
 		pinned->op_array = *altair_closure_code(closure);
-		/* The closure's own. */
+		/* These are the closure's own. */
 		pinned->op_array.fn_flags &= ~(uint32_t) ZEND_ACC_HEAP_RT_CACHE;
+		pinned->op_array.static_variables = NULL;
 		function_add_ref(pinned);
 	}
 	return pinned;

@@ -124,15 +124,16 @@ pub fn find(closure: &ZendObject) -> Result<Arc<Found>, Refused> {
     // SAFETY: a closure; only looks at its code.
     let rule = unsafe { ffi::altair_closure_instructions(&raw const *closure, &raw mut line) };
     let illegal = Illegal::from_raw(rule, line);
-    if illegal == Some(Illegal::Callable) {
-        return Err(Illegal::Callable.refuse());
-    }
-    let found = known::find(closure);
-    match (illegal, found) {
-        // The source has more of them, and in their places, than an optimiser has left.
-        (Some(_), Err(refused @ Refused::Rule(_))) => Err(refused),
-        (Some(illegal), _) => Err(illegal.refuse()),
-        (None, found) => found,
+    match illegal {
+        // A function has no source; and what a closure captures, it captures first, which the walk of its
+        // source cannot see.
+        Some(illegal @ (Illegal::Callable | Illegal::Lexical)) => Err(illegal.refuse()),
+        // An optimiser may have removed one before it, and a `yield` that is never reached has no line here.
+        Some(illegal) => match known::find(closure) {
+            Err(refused @ Refused::Rule(_)) => Err(refused),
+            _ => Err(illegal.refuse()),
+        },
+        None => known::find(closure),
     }
 }
 
