@@ -174,7 +174,6 @@ static void put_operand(altair_buffer *to, const zend_op_array *code, const zend
 			}
 			ZEND_FALLTHROUGH;
 		case ZEND_VM_OP_TRY_CATCH: case ZEND_VM_OP_CLASS_FETCH: case ZEND_VM_OP_CONST_FETCH:
-		case ZEND_VM_OP_CONSTRUCTOR:
 			altair_put_number(to, operand->num);
 			return;
 		default:
