@@ -7,7 +7,7 @@ use std::process::Command;
 mod php_versions;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 37] = [
+const SOURCES: [&str; 41] = [
     "src/zend/frames.c",
     "src/zend/values.c",
     "src/zend/by_value.c",
@@ -45,6 +45,10 @@ const SOURCES: [&str; 37] = [
     "src/zend/tables.c",
     "src/zend/signature.c",
     "src/zend/streams.c",
+    "src/zend/closure_rules.c",
+    "src/zend/closure_form.c",
+    "src/zend/closure_apart.c",
+    "src/zend/closure_source.c",
 ];
 
 fn main() {
@@ -54,6 +58,7 @@ fn main() {
     for header in [
         "src/zend/shim.h",
         "src/zend/confine.h",
+        "src/zend/closure.h",
         "src/zend/database.h",
         "src/zend/database_mysqlnd.h",
         "src/zend/database_libpq.h",

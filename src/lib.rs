@@ -30,6 +30,12 @@ extern "C" fn startup(_type: i32, module: i32) -> i32 {
     IniEntryDef::register(INI.as_slice(), module);
     classes::register();
     child::install();
+    zend::closure::startup();
+    0
+}
+
+extern "C" fn request_end(_type: i32, _module: i32) -> i32 {
+    zend::closure::forget();
     0
 }
 
@@ -38,5 +44,6 @@ extern "C" fn startup(_type: i32, module: i32) -> i32 {
 #[php(startup = startup)]
 #[allow(unsafe_code)] // the macro's export
 pub fn get_module(module: ModuleBuilder) -> ModuleBuilder {
-    classes::add_stateful(module.name("altair_eval"))
+    let module = module.name("altair_eval");
+    classes::add_stateful(module.request_shutdown_function(request_end))
 }

@@ -145,6 +145,30 @@ pub struct RawImport {
     pub class_len: usize,
 }
 
+/// `altair_closure_origin`.
+#[repr(C)]
+pub struct RawClosureOrigin {
+    pub opcodes: *const c_void,
+    pub file: *const zend_string,
+    pub count: u32,
+    pub first_line: u32,
+    pub last_line: u32,
+    pub is_shared: bool,
+}
+/// `altair_closure_seen`.
+#[repr(C)]
+pub struct RawClosureSeen {
+    pub number: u32,
+    pub first_line: u32,
+    pub last_line: u32,
+    pub rule: c_int,
+    pub rule_line: u32,
+    pub form: *const c_char,
+    pub form_len: usize,
+}
+pub type BytesHook = extern "C" fn(context: *mut c_void, bytes: *const c_char, len: usize);
+pub type ClosureHook = extern "C" fn(context: *mut c_void, closure: *const RawClosureSeen);
+
 /// `zend_op_array`, only ever handed through.
 pub type OpArray = c_void;
 
@@ -418,6 +442,57 @@ unsafe extern "C" {
     pub fn altair_record_queries(recorder: *const RawRecorder);
     pub fn altair_count_changes();
     pub fn altair_on_refusal(refused: RefusedHook, missed: MissedHook);
+
+    pub fn altair_closure_types(closure: *const zend_object, argument: *mut u32) -> c_int;
+    pub fn altair_closure_instructions(closure: *const zend_object, line: *mut u32) -> c_int;
+    pub fn altair_closure_origin_of(closure: *const zend_object, origin: *mut RawClosureOrigin);
+    pub fn altair_closure_pin(closure: *const zend_object) -> *mut c_void;
+    pub fn altair_closure_unpin(pinned: *mut c_void);
+    pub fn altair_closure_form(
+        closure: *const zend_object,
+        form: BytesHook,
+        unknown: BytesHook,
+        context: *mut c_void,
+    );
+    pub fn altair_closure_survey(
+        file: *const c_char,
+        file_len: usize,
+        source: *const c_char,
+        source_len: usize,
+        way: c_int,
+        hidden: *const c_char,
+        hidden_len: usize,
+        each: ClosureHook,
+        context: *mut c_void,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> bool;
+    pub fn altair_closure_short_tags() -> bool;
+    pub fn altair_closure_is_encoded() -> bool;
+    pub fn altair_closure_opcache_is_on() -> bool;
+    pub fn altair_closure_read_phar(
+        path: *const c_char,
+        max: usize,
+        bytes: BytesHook,
+        context: *mut c_void,
+    ) -> c_int;
+    pub fn altair_closure_compile(
+        file: *const c_char,
+        file_len: usize,
+        source: *const c_char,
+        source_len: usize,
+        short_tags: bool,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> *mut c_void;
+    pub fn altair_closure_make(
+        unit: *mut c_void,
+        number: u32,
+        first_line: u32,
+        last_line: u32,
+        result: *mut zval,
+    ) -> bool;
+    pub fn altair_closure_startup();
 
     /// `Zend/zend_API.h`.
     pub fn zend_parse_parameter(

@@ -409,4 +409,82 @@ typedef void (*altair_refused_hook)(const char *what, const char *lift);
 typedef void (*altair_outside_hook)(const char *path, bool write, int error);
 void altair_on_refusal(altair_refused_hook refused, altair_outside_hook missed);
 
+/* ---- closures that are sent to another PHP ---- */
+
+enum altair_type_rule {
+	ALTAIR_TYPES_ALLOWED,
+	ALTAIR_TAKES_OBJECT,
+	ALTAIR_TAKES_REFERENCE,
+	ALTAIR_RETURNS_OBJECT,
+	ALTAIR_RETURNS_REFERENCE
+};
+/* What the types of a closure say against it, and of which argument, from 1. */
+enum altair_type_rule altair_closure_types(const zend_object *closure, uint32_t *argument);
+
+enum altair_closure_rule {
+	ALTAIR_ALLOWED,
+	ALTAIR_LEXICAL,
+	ALTAIR_CLASS,
+	ALTAIR_NEW_CLASS,
+	ALTAIR_FUNCTION,
+	ALTAIR_YIELD,
+	ALTAIR_CALLABLE
+};
+/* What its instructions say against it, as far as an optimiser has left them; `line` counts from the closure's. */
+enum altair_closure_rule altair_closure_instructions(const zend_object *closure, uint32_t *line);
+
+/* Where the code of a closure is from; of one that is written in PHP. */
+typedef struct {
+	const void *opcodes;
+	const zend_string *file;
+	uint32_t count;
+	uint32_t first_line;
+	uint32_t last_line;
+	bool is_shared; /* it is in the memory of opcache */
+} altair_closure_origin;
+void altair_closure_origin_of(const zend_object *closure, altair_closure_origin *origin);
+/* Keeps the code of a closure where it is until it is let go. */
+void *altair_closure_pin(const zend_object *closure);
+void altair_closure_unpin(void *pinned);
+
+typedef void (*altair_bytes)(void *context, const char *bytes, size_t len);
+/* The form of its code, and the names that PHP knows now and did not know when it was compiled. */
+void altair_closure_form(const zend_object *closure, altair_bytes form, altair_bytes unknown, void *context);
+
+/* How code that was compiled again became what it is. */
+enum altair_closure_way {
+	ALTAIR_WAY_PLAIN,    /* as PHP compiles a file */
+	ALTAIR_WAY_OPCACHE,  /* as opcache compiles and optimises one */
+	ALTAIR_WAY_LITERAL,  /* nothing is put in the place of a name, and nothing is left out of the form */
+	ALTAIR_WAY_RECEIVING /* to run in this process */
+};
+typedef struct {
+	uint32_t number; /* in the order of the source, from 0 */
+	uint32_t first_line;
+	uint32_t last_line;
+	enum altair_closure_rule rule;
+	uint32_t rule_line;
+	const char *form;
+	size_t form_len;
+} altair_closure_seen;
+typedef void (*altair_each_closure)(void *context, const altair_closure_seen *closure);
+/* Compiles a file's bytes for a moment, and tells of its closures. Tells nobody of errors, and changes nothing. False with a
+ * message. */
+bool altair_closure_survey(const char *file, size_t file_len, const char *source, size_t source_len,
+	enum altair_closure_way way, const char *hidden, size_t hidden_len, altair_each_closure each, void *context,
+	char *error, size_t error_size);
+bool altair_closure_short_tags(void);
+/* Whether what is scanned is not what is in the file. */
+bool altair_closure_is_encoded(void);
+bool altair_closure_opcache_is_on(void);
+/* The bytes of a file in a phar; 0 or an `errno`. Runs no code of a wrapper that is not PHP's own. Can bail out. */
+int altair_closure_read_phar(const char *path, size_t max, altair_bytes bytes, void *context);
+
+/* Compiles a file's bytes for good, and makes closures of it. */
+void *altair_closure_compile(const char *file, size_t file_len, const char *source, size_t source_len, bool short_tags,
+	char *error, size_t error_size);
+/* False where there is none with this number on these lines. Can bail out. */
+bool altair_closure_make(void *unit, uint32_t number, uint32_t first_line, uint32_t last_line, zval *result);
+void altair_closure_startup(void);
+
 #endif
