@@ -48,6 +48,7 @@ mod result;
 mod run_listener;
 pub mod services;
 mod settings;
+pub mod shell;
 pub mod sql;
 mod unfit_php;
 mod verdict;
