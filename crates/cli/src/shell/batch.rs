@@ -35,24 +35,24 @@ pub fn run(
     let mut exit = Exit::Clean;
     let mut text = Vec::new();
     loop {
-        let is_first = text.is_empty();
         let read = input.read_until(b'\n', &mut text);
         let read = read.map_err(|error| {
             Failure::new(format!("cannot read standard input: {}", reason(&error)))
         })?;
         let is_last = read == 0;
+        // All of it is looked at: a line within a snippet is no command.
         match Entry::of(&text) {
             Entry::Blank if is_last => return Ok(exit),
             Entry::Blank => text.clear(),
-            Entry::Leave if is_first => return Ok(exit),
-            Entry::Command(command) if is_first => {
+            Entry::Leave => return Ok(exit),
+            Entry::Command(command) => {
                 text.clear();
                 let shown = lines.command(command, None)?;
                 if print(shown.as_bytes())? == Reader::Gone {
                     return Ok(exit);
                 }
             }
-            Entry::Unknown(name) if is_first => {
+            Entry::Unknown(name) => {
                 return Err(Failure::new(unknown(&name)));
             }
             _ if !is_last && judged(session, &text) == Judgement::Unfinished => {}

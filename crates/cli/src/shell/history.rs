@@ -6,7 +6,6 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 
 use altair_engine::redaction::mask_code;
-use nix::fcntl::OFlag;
 
 use crate::failure::reason;
 
@@ -102,10 +101,9 @@ impl HistoryFile {
             .append(true)
             .create(true)
             .mode(0o600)
-            // Something else under that name, such as a named pipe, is not waited for.
-            .custom_flags(OFlag::O_NONBLOCK.bits())
             .open(path)?;
         let metadata = file.metadata()?;
+        // A named pipe, for instance, would be waited for.
         if !metadata.is_file() {
             return Err(io::Error::other("it is no file"));
         }

@@ -6,7 +6,7 @@ use super::commands::unknown;
 use super::editor::{Editor, Typed};
 use super::entry::Entry;
 use super::history::HistoryFile;
-use super::lines::{CtrlC, Lines, sentence};
+use super::lines::{self, CtrlC, Lines, sentence};
 use super::{Setting, Shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -18,7 +18,9 @@ use crate::output::{self, Reader};
 ///
 /// If the session could not be started, or if the terminal cannot be used.
 pub fn run(session: &Shared, setting: &Setting) -> Result<Exit, Failure> {
-    // First: from here on Ctrl-C ends no more than a line.
+    // From here on Ctrl-C ends no more than a line. The editor sees to it itself, but not at a terminal that it cannot
+    // control (`TERM=dumb`), where the kernel takes back what was typed.
+    let _caught = lines::caught()?;
     let mut editor = Editor::new(session, setting.theme)?;
     let mut lines = Lines::of(session, setting, CtrlC::EndsLine);
     if let Some(why) = lines.boot()? {

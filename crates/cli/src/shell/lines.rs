@@ -148,9 +148,7 @@ impl<'a> Lines<'a> {
     ) -> Result<Result<T, EvalError>, Failure> {
         let caught = match self.ctrl_c {
             CtrlC::EndsAll => None,
-            CtrlC::EndsLine => Some(CaughtSignals::catch(&[SIGINT]).map_err(|error| {
-                Failure::new(format!("signals cannot be caught: {}", reason(&error)))
-            })?),
+            CtrlC::EndsLine => Some(caught()?),
         };
         // One that ended the line before came for that one.
         if caught.is_some() {
@@ -162,6 +160,16 @@ impl<'a> Lines<'a> {
         };
         Ok(doing(&mut observer))
     }
+}
+
+/// Ctrl-C is caught until this is dropped.
+///
+/// # Errors
+///
+/// If the system refuses it.
+pub fn caught() -> Result<CaughtSignals, Failure> {
+    CaughtSignals::catch(&[SIGINT])
+        .map_err(|error| Failure::new(format!("signals cannot be caught: {}", reason(&error))))
 }
 
 /// A sentence of the shell's own, in a line.

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::Pseudoterminal;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// How long a text may take to be shown.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -71,6 +73,12 @@ impl Terminal {
     /// Types.
     pub fn enter(&mut self, keys: &str) {
         self.host.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Sends what Ctrl-C sends. The kernel would also take back what was typed before it.
+    pub fn interrupt(&self) {
+        let pid = Pid::from_raw(self.shell.id().try_into().unwrap());
+        kill(pid, Signal::SIGINT).unwrap();
     }
 
     /// Types a line and waits for what it shows, and for the next prompt.

@@ -41,6 +41,23 @@ fn what_is_not_whole_goes_on_in_the_next_line() {
 }
 
 #[test]
+fn what_is_typed_ahead_is_not_lost() {
+    let state = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(state.path());
+    terminal.enter("one()\rtwo()\rif (x) {\r}\r");
+    terminal.expect("ran: one()");
+    terminal.expect("ran: two()");
+    terminal.expect("ran: if (x) {|}");
+    terminal.enter("sleep\r");
+    terminal.expect("sleeping");
+    terminal.enter("if (y) {\r}\rlast");
+    terminal.expect("last");
+    terminal.interrupt();
+    terminal.expect("✗ The line was ended.");
+    terminal.line("()", &["ran: if (y) {|}", "ran: last()"]);
+}
+
+#[test]
 fn tab_completes_what_is_unique_and_lists_what_is_not() {
     let state = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::open(state.path());
@@ -124,6 +141,19 @@ fn ctrl_c_ends_the_line_that_runs_and_not_the_session() {
         terminal.expect("php> ");
     }
     terminal.line("next()", &["ran: next()"]);
+}
+
+#[test]
+fn a_terminal_without_editing_has_whole_snippets_and_ctrl_c_too() {
+    let state = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::start(state.path(), &[("TERM", "dumb")]);
+    terminal.expect("php> ");
+    terminal.enter("forgotten");
+    terminal.expect("forgotten");
+    terminal.enter(CTRL_C);
+    terminal.line("if (x) {\rf();\r}", &["ran: if (x) {|f();|}"]);
+    terminal.enter("exit\r");
+    assert_eq!(terminal.end().0, Some(0));
 }
 
 #[test]
