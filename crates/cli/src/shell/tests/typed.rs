@@ -119,6 +119,8 @@ fn ctrl_c_at_the_prompt_forgets_what_was_typed() {
     let state = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::open(state.path());
     terminal.enter("forgotten {\r");
+    // The editor draws all of it again, with the prompt, when it begins a further line.
+    terminal.expect("php> forgotten {");
     terminal.enter(CTRL_C);
     terminal.expect("php> ");
     terminal.line("kept()", &["ran: kept()"]);
