@@ -1,5 +1,7 @@
 //! PHP's values as bytes, and back: [`altair_engine::by_value`] is the form.
 
+#![allow(dead_code)] // until `Altair\Sandbox\Runtime` is there
+
 use std::mem::ManuallyDrop;
 
 use altair_engine::by_value::{Build, DEPTH_MAX, Full, Key, Malformed, Reader, Scalar, Writer};
@@ -41,7 +43,8 @@ pub enum Undecodable {
     Malformed(Malformed),
     /// The value needs more memory than it may have. None was taken.
     Memory,
-    /// There was less memory than allowed: PHP has printed its fatal error and wants the request to end.
+    /// There was less memory than allowed: PHP has printed its fatal error and wants the request to end. A PHP that
+    /// delays this error until the next instruction of the caller's code gives the value, and ends the request then.
     Bailout,
 }
 
@@ -372,9 +375,10 @@ enum Place {
     Map(*mut zend_array),
 }
 
-/// How often keys may have others in their way, in one value. Those of an array that nobody has made to be slow are
-/// about as many as its entries; so many take a second or two.
-const STEPS_MAX: u64 = 1 << 26;
+/// How often keys may have others in their way, in one value: as often as takes a second or two. In a table that nobody
+/// has made to be slow it is about as often as there are entries; numbers whose low bits are all the same, as some
+/// identifiers, reach this with 30,000 of them.
+const STEPS_MAX: u64 = 1 << 29;
 
 impl Builder {
     #[inline]
