@@ -7,7 +7,7 @@ use std::process::Command;
 mod php_versions;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 41] = [
+const SOURCES: [&str; 42] = [
     "src/zend/frames.c",
     "src/zend/values.c",
     "src/zend/by_value.c",
@@ -18,6 +18,7 @@ const SOURCES: [&str; 41] = [
     "src/zend/snippet.c",
     "src/zend/container.c",
     "src/zend/runtime.c",
+    "src/zend/line_imports.c",
     "src/zend/fork_state.c",
     "src/zend/object_lifetime.c",
     "src/zend/refused_functions.c",
