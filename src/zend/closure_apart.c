@@ -1,5 +1,5 @@
-/* Compiles a file's bytes apart from what runs: nobody is told of errors and warnings, nothing is declared, and unless it
- * is to run here, nothing stays. Closures are numbered as they stand in the source, whatever is compiled of them. */
+/* Compiles a file's bytes apart from what runs: nobody is told of errors and warnings, nothing is declared, and unless
+ * it is to run here, nothing stays. Closures are numbered as they stand in the source, whatever is compiled of them. */
 
 #include "closure.h"
 #include "zend_constants.h"
@@ -340,8 +340,8 @@ static void free_interned(zval *value)
 	pefree(Z_STR_P(value), GC_FLAGS(Z_STR_P(value)) & IS_STR_PERSISTENT);
 }
 
-/* Slots that the compilation takes, and classes that the engine has noted beside their names, are in a table of its own.
- * The table of a later PHP has a part before the base. */
+/* Slots that the compilation takes, and classes that the engine has noted beside their names, are in a table of its
+ * own. The table of a later PHP has a part before the base. */
 static void swap_map(left_behind *outer)
 {
 	size_t before = (size_t) ((char *) CG(map_ptr_base) - (char *) ZEND_MAP_PTR_BIASED_BASE(CG(map_ptr_real_base)));

@@ -178,9 +178,8 @@ pub fn make(unit: &Unit, number: u32, lines: (u32, u32)) -> Result<Zval, String>
     let mut closure = Zval::new();
     let result = &raw mut closure;
     // SAFETY: a unit of `compile`, which is never freed; the closure owns nothing with a destructor.
-    let made = attempt(|| unsafe {
-        ffi::altair_closure_make(unit.0, number, lines.0, lines.1, result)
-    });
+    let made =
+        attempt(|| unsafe { ffi::altair_closure_make(unit.0, number, lines.0, lines.1, result) });
     match made {
         Ok(true) => Ok(closure),
         _ => Err(format!(

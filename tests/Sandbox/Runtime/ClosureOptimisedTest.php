@@ -8,7 +8,7 @@ use Altair\Eval\Tests\Support\Sandbox\ClosureTestCase;
 use Altair\Eval\Tests\Support\Skip;
 
 /**
- * The same closures where opcache has optimised the caller's copy of them, and where they were compiled to machine code.
+ * The same closures where opcache has optimised the caller's copy of them, and where they became machine code.
  */
 final class ClosureOptimisedTest extends ClosureTestCase
 {
@@ -40,7 +40,8 @@ final class ClosureOptimisedTest extends ClosureTestCase
             function () { static $n = 0, $a = [1, 2]; return [++$n, array_sum($a)]; },
             function ($a = 'x') { return match ($a) { 'x', 'y' => [__NAMESPACE__, Imported::class], 'z' => 2 }; },
             function ($a = 'b') { switch ($a) { case 'a': return 1; case 'b': $r = 2; break; case 'c': return 3;
-                case 'd': return 4; case 'e': return 5; } foreach ([1, 2, 3] as $k => $v) { $r += $k * $v; } return $r; },
+                case 'd': return 4; case 'e': return 5; }
+                foreach ([1, 2, 3] as $k => $v) { $r += $k * $v; } return $r; },
             fn () => function_exists('strlen') && \defined('PHP_EOL') && extension_loaded('Core'),
             fn (array $v = [1, 2]) => ($sum = array_sum($v)) * $sum,
             function (int ...$a) { [$x, [, $y]] = [1, [2, 3]]; return compact('x', 'y') + $a; },

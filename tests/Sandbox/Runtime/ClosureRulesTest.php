@@ -206,7 +206,8 @@ final class ClosureRulesTest extends ClosureTestCase
         yield 'a variable of the name this, elsewhere' => ['this', 'return fn () => "this";'];
         yield 'exceptions' => ['a', 'return function () { try { throw new Exception("a"); } catch (Exception $e) {'
             . ' return $e->getMessage(); } finally { $b = 1; } };'];
-        yield 'jumps' => ['three', 'return function ($a) { foreach ([1, 2, 3] as $i) { switch ($a) { case "x": continue 2;'
+        yield 'jumps' => ['three',
+            'return function ($a) { foreach ([1, 2, 3] as $i) { switch ($a) { case "x": continue 2;'
             . ' case "y": break 2; } } return match ($i) { 1 => "one", 2 => "two", 3 => "three" }; };', 'z'];
     }
 

@@ -49,7 +49,8 @@ final class ClosureSourceTest extends ClosureTestCase
         yield 'an array' => [13, 'return ["a" => [fn () => 12, "b" =>' . "\n" . 'fn () => 13]]["a"]["b"];'];
         yield 'a namespace' => ['A\B', 'namespace A\B; return fn () => __NAMESPACE__;'];
         yield 'the second namespace' => [['B', 'C\E', 'Iterator'], 'namespace A { } namespace B {' . "\n"
-            . ' use C\D as E; use Iterator; return fn () => [__NAMESPACE__, strtr(E::class, "D", "E"), Iterator::class]; }'];
+            . ' use C\D as E; use Iterator;'
+            . ' return fn () => [__NAMESPACE__, strtr(E::class, "D", "E"), Iterator::class]; }'];
         yield 'imported functions' => [2, 'namespace A; use function strlen as len; return fn () => len("ab");'];
         yield 'an attribute on it' => [14, 'return #[Some("thing", 1 + 2)] fn () => 14;'];
         yield 'a comment on it' => [15, 'return /** Says 15. */ function () { return 15; };'];
@@ -112,7 +113,7 @@ final class ClosureSourceTest extends ClosureTestCase
     public function testWarningsAndDeprecationsOfACompilationAreNobodysBusiness(): void
     {
         $code = 'return fn () => 1; function trace(int $a = null, $b = 1, $c) {}'
-            . ' switch (1) { case 2: continue; } class Trace { private final function f() {} } "${a}"; 0 . 1 . "A" + [];';
+            . ' switch (1) { case 2: continue; } class Trace { private final function f() {} } "${a}";';
         $file = $this->file('return fn () => 1;');
         $closure = require $file;
         $this->application()->write(basename($file), "<?php\n" . $code);
@@ -127,8 +128,8 @@ final class ClosureSourceTest extends ClosureTestCase
         ob_start();
         $closure = require $file;
         ob_end_clean();
-        $this->application()->write(basename($file), "<?php\n" . 'const TRACE2 = 1; function trace2() {} class Trace2 {}'
-            . ' interface Trace2b {} echo "never"; return' . "\n" . 'fn () => 1;');
+        $this->application()->write(basename($file), "<?php\n"
+            . 'const TRACE2 = 1; function trace2() {} class Trace2 {} interface Trace2b {} echo "never"; return' . "\n" . 'fn () => 1;');
         $before = [get_defined_functions()['user'], get_declared_classes(), get_declared_interfaces(),
             array_keys(get_defined_constants()), get_included_files()];
         $this->refusal($closure);
@@ -242,23 +243,27 @@ final class ClosureSourceTest extends ClosureTestCase
     public static function neighbours(): iterable
     {
         yield 'values' => [[1, 2, 3], 'return [fn () => 1, fn () => 2, fn () => 3];'];
-        yield 'types of values' => [[1, '1', 1.0, true], 'return [fn () => 1, fn () => "1", fn () => 1.0, fn () => true];'];
+        yield 'types of values' => [[1, '1', 1.0, true],
+            'return [fn () => 1, fn () => "1", fn () => 1.0, fn () => true];'];
         yield 'equal ones' => [[1, 1], 'return [fn () => 1, fn () => 1];'];
-        yield 'equal ones with calls' => [['AB', 'AB'], 'return [fn () => strtoupper("ab"), fn () => strtoupper("ab")];'];
+        yield 'equal ones with calls' => [['AB', 'AB'],
+            'return [fn () => strtoupper("ab"), fn () => strtoupper("ab")];'];
         yield 'many equal lines' => [[7, 7], 'return [function () { $a = [1, [2]]; foreach ($a as $k => $b) {'
             . ' if (!$k) { continue; } $b[0] .= "x"; } return count($a) + 5; }, function () { $a = [1, [2]];'
             . ' foreach ($a as $k => $b) { if (!$k) { continue; } $b[0] .= "x"; } return count($a) + 5; }];'];
         yield 'constants of arrays' => [[[1], [2]], 'return [fn () => [1], fn () => [2]];'];
         yield 'defaults' => [[1, 2], 'return [fn ($a = 1) => $a, fn ($a = 2) => $a];'];
-        yield 'defaults that are constants' => [[8, 8, 1], 'return [fn ($a = PHP_INT_SIZE) => $a, fn ($a = 8) => $a, fn ($a = PHP_VERSION_ID) => 1];'];
-        yield 'operators' => [[3, 2], '$f = [fn ($a = 1, $b = 2) => $a + $b, fn ($a = 1, $b = 2) => $a * $b]; return $f;'];
+        yield 'defaults that are constants' => [[8, 8, 1],
+            'return [fn ($a = PHP_INT_SIZE) => $a, fn ($a = 8) => $a, fn ($a = PHP_VERSION_ID) => 1];'];
+        yield 'operators' => [[3, 2], 'return [fn ($a = 1, $b = 2) => $a + $b, fn ($a = 1, $b = 2) => $a * $b];'];
         yield 'jumps' => [[1, 2], 'return [fn ($a = 0) => $a ?: 1, fn ($a = 2) => $a ?: 1];'];
         yield 'nested ones' => [[1, 2], 'return [(fn () => fn () => 1)(), (fn () => fn () => 2)()];'];
         yield 'unary ones' => [[1, -1], 'return [fn ($a = 1) => +$a, fn ($a = 1) => -$a];'];
         yield 'casts' => [[1, '1'], 'return [fn ($a = 1.0) => (int) $a, fn ($a = 1.0) => (string) $a];'];
         yield 'names of variables' => [['a', 'b'], 'return [function () { $a = 1; return key(get_defined_vars()); },'
             . ' function () { $b = 1; return key(get_defined_vars()); }];'];
-        yield 'isset and empty' => [[true, false], 'return [fn ($a = [1]) => isset($a[0]), fn ($a = [1]) => empty($a[0])];'];
+        yield 'isset and empty' => [[true, false],
+            'return [fn ($a = [1]) => isset($a[0]), fn ($a = [1]) => empty($a[0])];'];
     }
 
     public function testANeighbourThatMayBeAnotherElsewhereIsNotTaken(): void
@@ -408,7 +413,8 @@ final class ClosureSourceTest extends ClosureTestCase
 
     public function testCodeOfTheCommandLineAndOfStandardInputIsNotSent(): void
     {
-        $enter = 'try { (new Altair\Sandbox\Runtime())->enter(fn () => 1); } catch (Throwable $e) { echo $e->getMessage(); }';
+        $enter = 'try { (new Altair\Sandbox\Runtime())->enter(fn () => 1); }'
+            . ' catch (Throwable $e) { echo $e->getMessage(); }';
         self::assertStringContainsString('its code is of the command line', $this->printedBy($enter, ['-r', $enter]));
         self::assertStringContainsString('its code was read from standard input', $this->printedBy("<?php $enter", []));
     }
@@ -515,7 +521,7 @@ final class ClosureSourceTest extends ClosureTestCase
     {
         $code = 'return [';
         for ($i = 0; $i < 300; $i++) {
-            $code .= "static function () { class_exists('A$i'); \$a = ['k$i' => $i, 'b' => [1, 2, 3]]; return \$a; },\n";
+            $code .= "static function () { class_exists('A$i'); return ['k$i' => $i, 'b' => [1, 2, 3]]; },\n";
         }
         $closures = $this->load($code . '];');
         $this->enter($closures[0]);
@@ -531,7 +537,7 @@ final class ClosureSourceTest extends ClosureTestCase
     public function testAnotherCompilationOfTheSameFileLeavesNoMemory(): void
     {
         $closure = 'return [function () { return [new ArrayObject(), Unknown%1$d::A, $a->b, strlen("x%1$d")]; }, 1];'
-            . ' class Memory%1$d extends ArrayObject { const A = 1; static $b = [2]; function f(self $a): ?Unknown {} }';
+            . ' class Memory%1$d extends ArrayObject { const A = 1; static $b = [2]; function f(self $a): ?B {} }';
         $file = $this->file('return [fn () => 1, 1];');
         $given = require $file;
         for ($i = 0; $i < 40; $i++) {
