@@ -170,8 +170,8 @@ void *altair_closure_compile(const char *file, size_t file_len, const char *sour
 		snprintf(error, error_size, "there is not enough memory");
 		return NULL;
 	}
-	altair_apart *apart = altair_apart_compile(file, file_len, source, source_len, short_tags, ALTAIR_WAY_RECEIVING, NULL, 0,
-		error, error_size);
+	altair_apart *apart = altair_apart_compile(file, file_len, source, source_len, short_tags, ALTAIR_WAY_RECEIVING,
+		NULL, 0, error, error_size);
 	if (apart == NULL) {
 		free(of);
 		return NULL;

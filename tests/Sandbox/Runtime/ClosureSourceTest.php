@@ -129,7 +129,8 @@ final class ClosureSourceTest extends ClosureTestCase
         $closure = require $file;
         ob_end_clean();
         $this->application()->write(basename($file), "<?php\n"
-            . 'const TRACE2 = 1; function trace2() {} class Trace2 {} interface Trace2b {} echo "never"; return' . "\n" . 'fn () => 1;');
+            . 'const TRACE2 = 1; function trace2() {} class Trace2 {} interface Trace2b {} echo "never";'
+            . ' return' . "\n" . 'fn () => 1;');
         $before = [get_defined_functions()['user'], get_declared_classes(), get_declared_interfaces(),
             array_keys(get_defined_constants()), get_included_files()];
         $this->refusal($closure);
