@@ -155,7 +155,7 @@ final class CliUsageTest extends TestCase
 
     public function testHelpAndVersionAreEverywhere(): void
     {
-        foreach ([[], ['eval'], ['events:tail'], ['doctor'], ['completions']] as $command) {
+        foreach ([[], ['eval'], ['shell'], ['events:tail'], ['doctor'], ['completions']] as $command) {
             $help = Command::run([...$command, '--help']);
             $version = Command::run([...$command, '--version']);
 

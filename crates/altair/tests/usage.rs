@@ -61,6 +61,10 @@ fn what_is_not_known_is_named() {
             &["eval", "--require=luck", "x"],
             "invalid value 'luck' for '--require <guard>'; use one of: ",
         ),
+        (
+            &["shell", "--wirtes"],
+            "unknown option '--wirtes'; did you mean '--writes'?",
+        ),
         (&["evl"], "unknown command 'evl'; did you mean 'eval'?"),
         (
             &["eval", "--timeout-ms=soon", "x"],
@@ -184,6 +188,16 @@ fn help_is_everywhere_and_says_what_helps() {
             ],
         ),
         (
+            &["shell", "--help"],
+            &[
+                "Examples:",
+                "Exit codes:",
+                "Deadline of the boot and of each line, in milliseconds, 100…60000",
+                "--no-redact",
+                "Ctrl-D",
+            ],
+        ),
+        (
             &["events:tail", "--help"],
             &["--follow", "[default: 20]", ".altair/events.jsonl"],
         ),
@@ -212,6 +226,7 @@ fn the_version_is_the_packages_everywhere() {
         (&["--version"][..], "altair"),
         (&["-V"], "altair"),
         (&["eval", "--version"], "altair eval"),
+        (&["shell", "--version"], "altair shell"),
         (&["events:tail", "--version"], "altair events:tail"),
         (&["completions", "--version"], "altair completions"),
     ] {

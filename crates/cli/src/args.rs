@@ -18,6 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   altair eval 'User::count()'
   altair eval --root=/srv/shop --format=json 'return container(Mailer::class);'
+  altair shell
   altair events:tail --follow
   altair doctor
 
@@ -44,6 +45,28 @@ Exit codes:
   0  the snippet ran to its end, or called exit(0)
   1  an exception, a timeout, or a child that ended with another code than 0
   2  wrong usage, or the child could not be started; one line on standard error says why";
+
+const SHELL_EXAMPLES: &str = "\
+Examples:
+  altair shell
+  altair shell --root=/srv/shop --service=127.0.0.1:3306
+  printf '$ids = [1, 2];\ncount($ids)\n' | altair shell
+
+A line is a snippet as of `altair eval`, and its variables are the next line's. A line that is not
+whole goes on in the next one. $_ is the last value, $_e the last exception. A fatal error costs the
+line and not the session. `exit`, `quit` and Ctrl-D leave; Ctrl-C ends the line. :help lists what
+else there is.
+
+Lines are kept in $XDG_STATE_HOME/altair/shell_history, without what looks like a secret; a line
+that begins with a space is not kept.
+
+Without a terminal, snippets are read from standard input, and each has its answer.
+
+Exit codes:
+  0  the session was left; without a terminal: the last snippet ran cleanly
+  1  the application could not be booted, or exit gave another code than 0; without a terminal: the
+     last snippet did not run cleanly
+  2  wrong usage, or the session could not be started; one line on standard error says why";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -156,6 +179,10 @@ pub enum Command {
     /// Run a PHP snippet against the application and show what it returns.
     #[command(display_name = "altair eval", after_help = EVAL_EXAMPLES)]
     Eval(Box<EvalArgs>),
+    /// Try PHP against the application line by line, in a session that keeps its variables.
+    #[command(display_name = "altair shell", after_help = SHELL_EXAMPLES)]
+    #[command(mut_arg("timeout_ms", |timeout| timeout.help(timeout_of_lines())))]
+    Shell(Box<ShellArgs>),
     /// Run any command under a policy, and look at what it changed before it is real.
     #[command(display_name = "altair run", after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
@@ -190,21 +217,8 @@ pub struct EvalArgs {
     #[arg(long, value_name = "path")]
     pub file: Option<PathBuf>,
 
-    /// See [`EvalRequest::with_timeout_ms`](altair_engine::EvalRequest::with_timeout_ms).
-    #[arg(long, value_name = "n", default_value_t = DEFAULT_TIMEOUT_MS, value_parser = integer)]
-    #[arg(allow_negative_numbers = true)]
-    #[arg(help = format!("Deadline of the whole call, boot included, in milliseconds, {MIN_TIMEOUT_MS}…{MAX_TIMEOUT_MS}"))]
-    pub timeout_ms: i64,
-
-    /// See [`EvalRequest::with_memory_limit_mb`](altair_engine::EvalRequest::with_memory_limit_mb).
-    #[arg(long, value_name = "n", default_value_t = DEFAULT_MEMORY_MB, value_parser = integer)]
-    #[arg(allow_negative_numbers = true)]
-    #[arg(help = format!("PHP's memory limit in MiB, {MIN_MEMORY_MB}…{MAX_MEMORY_MB}"))]
-    pub memory_mb: i64,
-
-    /// Make writes to the project real and let database sessions write.
-    #[arg(long)]
-    pub writes: bool,
+    #[command(flatten)]
+    pub application: Application,
 
     /// Let database sessions write, and undo all changes at the end.
     #[arg(long, conflicts_with = "database")]
@@ -246,13 +260,45 @@ pub struct EvalArgs {
     #[arg(long)]
     pub diff: bool,
 
-    /// Open outbound connections.
-    #[arg(long)]
-    pub network: bool,
-
     /// Run without guards. Such a run is written to the audit log.
     #[arg(long = "unsafe")]
     pub unconfined: bool,
+
+    /// Start a new PHP process instead of forking a warm one.
+    #[arg(long)]
+    pub cold: bool,
+
+    /// How to print the result; json and compact print it for programs.
+    #[arg(long, value_enum, value_name = "format", default_value_t = ResultFormat::Human)]
+    pub format: ResultFormat,
+
+    /// Show what is as it should be, too: guards in force, timings, the start. For json and compact.
+    #[arg(long)]
+    pub verbose: bool,
+}
+
+/// The application that PHP is run against, and what confines it.
+#[derive(Debug, Args)]
+pub struct Application {
+    /// See [`EvalRequest::with_timeout_ms`](altair_engine::EvalRequest::with_timeout_ms).
+    #[arg(long, value_name = "n", default_value_t = DEFAULT_TIMEOUT_MS, value_parser = integer)]
+    #[arg(allow_negative_numbers = true)]
+    #[arg(help = format!("Deadline of the whole call, boot included, in milliseconds, {MIN_TIMEOUT_MS}…{MAX_TIMEOUT_MS}"))]
+    pub timeout_ms: i64,
+
+    /// See [`EvalRequest::with_memory_limit_mb`](altair_engine::EvalRequest::with_memory_limit_mb).
+    #[arg(long, value_name = "n", default_value_t = DEFAULT_MEMORY_MB, value_parser = integer)]
+    #[arg(allow_negative_numbers = true)]
+    #[arg(help = format!("PHP's memory limit in MiB, {MIN_MEMORY_MB}…{MAX_MEMORY_MB}"))]
+    pub memory_mb: i64,
+
+    /// Make writes to the project real and let database sessions write.
+    #[arg(long)]
+    pub writes: bool,
+
+    /// Open outbound connections.
+    #[arg(long)]
+    pub network: bool,
 
     /// See [`EvalRequest::bootstrap`](altair_engine::EvalRequest::bootstrap).
     #[arg(long, value_name = "path")]
@@ -275,10 +321,6 @@ pub struct EvalArgs {
     #[arg(long, value_name = "address", help = SERVICE, long_help = SERVICE_LONG)]
     pub service: Vec<String>,
 
-    /// Start a new PHP process instead of forking a warm one.
-    #[arg(long)]
-    pub cold: bool,
-
     /// Show the values of variables whose names look secret instead of `[redacted:NAME]`.
     #[arg(long)]
     pub no_redact: bool,
@@ -286,14 +328,13 @@ pub struct EvalArgs {
     /// Refuse to run if this guard is unavailable; repeatable.
     #[arg(long, value_name = "guard", value_parser = PossibleValuesParser::new(Guard::names()).try_map(|name| name.parse::<Guard>()))]
     pub require: Vec<Guard>,
+}
 
-    /// How to print the result; json and compact print it for programs.
-    #[arg(long, value_enum, value_name = "format", default_value_t = ResultFormat::Human)]
-    pub format: ResultFormat,
-
-    /// Show what is as it should be, too: guards in force, timings, the start. For json and compact.
-    #[arg(long)]
-    pub verbose: bool,
+/// The arguments of `altair shell`.
+#[derive(Debug, Args)]
+pub struct ShellArgs {
+    #[command(flatten)]
+    pub application: Application,
 }
 
 /// The arguments of `altair run`.
@@ -523,6 +564,13 @@ pub enum Shell {
     /// fish.
     #[value(help = None::<&str>)]
     Fish,
+}
+
+/// What `--timeout-ms` means for a session.
+fn timeout_of_lines() -> String {
+    format!(
+        "Deadline of the boot and of each line, in milliseconds, {MIN_TIMEOUT_MS}…{MAX_TIMEOUT_MS}"
+    )
 }
 
 /// Turns the values of `--service` into those of a request.

@@ -3,23 +3,21 @@
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use altair_engine::answer::{self, Answer};
 use altair_engine::arguments::{Arguments, Datum};
-use altair_engine::audit::Actor;
-use altair_engine::guards::Selection;
-use altair_engine::{Bounded, Database, EvalError, EvalRequest, Evaluator, MemoryLimit, Timeout};
+use altair_engine::{Bounded, Database, EvalRequest};
 
-use crate::args::{EvalArgs, ResultFormat, services};
+use crate::args::{EvalArgs, ResultFormat};
 use crate::exit::Exit;
 use crate::failure::{Failure, reason};
 use crate::host::Host;
 use crate::human::{self, Theme};
 use crate::progress::Progress;
 use crate::root::Root;
-use crate::{extension, json, output};
+use crate::{application, json, output};
 
 /// Evaluates and prints; the exit code says whether the run was clean.
 ///
@@ -28,9 +26,9 @@ use crate::{extension, json, output};
 /// Wrong usage, and what keeps the child from starting.
 pub fn run(args: Box<EvalArgs>, host: &Host) -> Result<Exit, Failure> {
     let (format, verbose) = (args.format, args.verbose);
-    let root = Root::of(args.root.clone())?;
+    let root = Root::of(args.application.root.clone())?;
     root.check_to_run()?;
-    let mut evaluator = evaluator(&args, host)?;
+    let mut evaluator = application::evaluator(&args.application, host)?;
     if root.is_found {
         evaluator = evaluator.with_sockets_of_project_only();
     }
@@ -41,10 +39,7 @@ pub fn run(args: Box<EvalArgs>, host: &Host) -> Result<Exit, Failure> {
         let mut progress = Progress::on_stderr(deadline);
         evaluator.evaluate(&request, &mut progress)
     };
-    let result = evaluated.map_err(|error| match error {
-        EvalError::InvalidRequest(message) | EvalError::Launch(message) => Failure::new(message),
-        EvalError::Interrupted => Failure::new("the evaluation was interrupted"),
-    })?;
+    let result = evaluated.map_err(|error| Failure::new(error.to_string()))?;
     root.show();
     let text = match format {
         ResultFormat::Human => human::render(&result, Theme::new(output::takes_color())),
@@ -68,23 +63,12 @@ pub fn run(args: Box<EvalArgs>, host: &Host) -> Result<Exit, Failure> {
     })
 }
 
-fn evaluator(args: &EvalArgs, host: &Host) -> Result<Evaluator, Failure> {
-    let evaluator = Evaluator::new(host.php(&args.php), Actor::Cli)
-        .with_guards(Selection::new(args.require.clone(), Vec::new()));
-    Ok(match extension::find(host)? {
-        Some(path) => evaluator.with_extension(path),
-        None => evaluator,
-    })
-}
-
 fn request(args: Box<EvalArgs>, project: &Root) -> Result<EvalRequest, Failure> {
-    // All of both is named: what is new has to be placed.
+    // All of it is named: what is new has to be placed.
     let EvalArgs {
         snippet: given,
         file,
-        timeout_ms,
-        memory_mb,
-        writes,
+        application,
         rollback,
         database,
         queries,
@@ -94,32 +78,14 @@ fn request(args: Box<EvalArgs>, project: &Root) -> Result<EvalRequest, Failure> 
         max_items,
         max_string,
         diff,
-        network,
         unconfined,
-        bootstrap,
-        root: _, // `project`
-        php: _,
-        read,
-        service,
         cold: _, // each run of the command is
-        no_redact,
-        require: _,
         format: _,
         verbose: _,
     } = *args;
-    let readable = read.iter().map(|path| absolute(path));
+    let snippet = snippet(given, file.as_deref())?;
     Ok(EvalRequest {
-        snippet: snippet(given, file.as_deref())?,
-        project_root: project.path.clone(),
-        timeout: Timeout::clamped(timeout_ms),
-        memory_limit: MemoryLimit::clamped(memory_mb),
-        allow_writes: writes,
-        allow_network: network,
         unconfined,
-        bootstrap,
-        services: services(service),
-        readable_paths: readable.collect::<Result<_, _>>()?,
-        redact: !no_redact,
         database: match (rollback, database) {
             (true, _) => Some(Database::Rollback),
             (false, Some(name)) => Database::named(&name),
@@ -131,6 +97,7 @@ fn request(args: Box<EvalArgs>, project: &Root) -> Result<EvalRequest, Failure> 
         max_items: max_items.map(Bounded::clamped),
         max_string: max_string.map(Bounded::clamped),
         diff,
+        ..application::request(application, snippet, project)?
     })
 }
 
@@ -165,14 +132,6 @@ fn arguments(texts: Vec<OsString>, json: Vec<String>) -> Result<Arguments, Failu
         given.push((name.to_owned(), value.into()));
     }
     Arguments::new(given).map_err(|error| Failure::new(error.to_string()))
-}
-
-/// A path as the child sees it, whose working directory is the project.
-fn absolute(path: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(path).map_err(|error| {
-        let (shown, why) = (path.display(), reason(&error));
-        Failure::new(format!("--read={shown} cannot be used: {why}"))
-    })
 }
 
 fn snippet(argument: Option<OsString>, file: Option<&Path>) -> Result<Vec<u8>, Failure> {

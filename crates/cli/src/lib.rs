@@ -4,6 +4,7 @@
 //! This crate parses arguments and prints; `altair-engine` evaluates. It links no PHP. The program
 //! `altair` is built from it, and the extension runs it where that program is not built.
 
+mod application;
 mod args;
 mod completions;
 mod doctor;
@@ -21,6 +22,7 @@ mod output;
 mod progress;
 mod root;
 mod run;
+mod shell;
 mod usage;
 
 use std::ffi::OsString;
@@ -55,6 +57,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, host: &Host) -> u8 {
 fn dispatch(command: Command, host: &Host) -> Result<exit::Exit, failure::Failure> {
     match command {
         Command::Eval(args) => eval::run(args, host),
+        Command::Shell(args) => shell::run(*args, host),
         Command::Run(args) => run::run(*args),
         Command::EventsTail(args) => events::run(&args),
         Command::Doctor(args) => doctor::run(&args, host),

@@ -50,6 +50,7 @@ mod run_listener;
 pub mod runtime;
 pub mod services;
 mod settings;
+pub mod shell;
 pub mod sql;
 mod unfit_php;
 mod verdict;

@@ -10,8 +10,8 @@ use nix::libc::{self, c_int};
 /// The signals that came, a bit for each by its number.
 static CAME: AtomicU64 = AtomicU64::new(0);
 
-/// Signals that are caught until this is dropped, instead of what the host does with them. There must
-/// be only one at a time.
+/// Signals that are caught until this is dropped, instead of what the host does with them. What came is
+/// known to the process as a whole: there must be only one at a time, or one within another.
 pub struct CaughtSignals {
     before: Vec<(c_int, libc::sigaction)>,
 }

@@ -20,9 +20,7 @@ pub fn append(out: &mut String, result: &EvalResult, theme: Theme) {
         let text = format!("{name} is {class}");
         line(out, 1, &theme.dim(&escape::line(&text)));
     }
-    for blocked in &result.diagnostics.blocked {
-        line(out, 1, &theme.notice(&refusal(blocked)));
-    }
+    refusals(out, &result.diagnostics.blocked, theme);
     if let Some(changes) = &result.diagnostics.file_changes {
         changes::append(out, changes, theme);
     }
@@ -138,6 +136,13 @@ fn items<'a>(encoded: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> 
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
+}
+
+/// What was refused, and what allows it.
+pub fn refusals(out: &mut String, blocked: &[Blocked], theme: Theme) {
+    for blocked in blocked {
+        line(out, 1, &theme.notice(&refusal(blocked)));
+    }
 }
 
 fn refusal(blocked: &Blocked) -> String {

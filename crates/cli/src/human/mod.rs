@@ -55,6 +55,13 @@ pub fn changes(changes: &altair_engine::FileChanges, title: &str, theme: Theme) 
     out
 }
 
+/// What was refused, a line each.
+pub fn refusals(blocked: &[altair_engine::Blocked], theme: Theme) -> String {
+    let mut out = String::new();
+    details::refusals(&mut out, blocked, theme);
+    out
+}
+
 /// Appends a line, indented by `level` steps of two spaces.
 fn line(out: &mut String, level: usize, text: &str) {
     out.push_str(&"  ".repeat(level));

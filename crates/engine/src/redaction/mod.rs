@@ -29,6 +29,7 @@ use crate::encode::TRUNCATED;
 use crate::guards::GuardState;
 use crate::result::{BootChanges, Diagnostics, EvalResult, FileChange, FileChanges};
 
+pub use masking::mask_code;
 use password_places::Places;
 pub(crate) use secret_names::{is_header_name, is_scheme, is_secret_name, is_secret_variable};
 use spans::Finder;

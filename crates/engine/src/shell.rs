@@ -1,0 +1,152 @@
+//! What a session of an application is to whoever shows it: lines in, answers out. Plain types, and the trait between
+//! the two sides.
+
+use std::path::PathBuf;
+
+use crate::{Blocked, EvalError, EvalResult, FileChanges, Observer};
+
+/// An application that is booted and confined, and keeps its variables from line to line.
+pub trait Session {
+    /// Boots, and anew if it was booted: what the session held is lost. Called once before everything else.
+    ///
+    /// # Errors
+    ///
+    /// If no process could be started, or if `observer` ended the boot.
+    fn restart(&mut self, observer: &mut dyn Observer) -> Result<Booted, EvalError>;
+
+    /// Runs one line, which may have any number of lines of text. After a boot that failed it boots again first.
+    ///
+    /// # Errors
+    ///
+    /// If nothing was run. How the line itself ended is part of the answer.
+    fn line(&mut self, code: &[u8], observer: &mut dyn Observer) -> Result<Answer, EvalError>;
+
+    /// Whether `text` is a whole snippet, by PHP's own parser. Runs nothing of it.
+    ///
+    /// # Errors
+    ///
+    /// If the session cannot say.
+    fn judge(&mut self, text: &[u8]) -> Result<Judgement, EvalError>;
+
+    /// What may stand at the end of `text`. Runs no code of the application.
+    ///
+    /// # Errors
+    ///
+    /// If the session cannot say.
+    fn complete(&mut self, text: &[u8]) -> Result<Completion, EvalError>;
+
+    /// What was written so far; `None` if writes are real, as then nothing is kept apart.
+    ///
+    /// # Errors
+    ///
+    /// If the session cannot say.
+    fn changes(&mut self) -> Result<Option<FileChanges>, EvalError>;
+
+    /// What was refused so far, in order, each thing once.
+    ///
+    /// # Errors
+    ///
+    /// If the session cannot say.
+    fn blocked(&mut self) -> Result<Vec<Blocked>, EvalError>;
+
+    /// Files that the session has loaded and that have changed since, absolute. Each change is told once.
+    fn changed_files(&mut self) -> Vec<PathBuf>;
+}
+
+/// How a boot ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Booted {
+    /// Lines may come.
+    Ready,
+    /// The application could not be booted; why is told as an evaluation tells it.
+    Failed(Box<EvalResult>),
+}
+
+/// What a line gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// As of an evaluation of the line; `None` if the observer ended it.
+    pub result: Option<EvalResult>,
+    /// What became of the session.
+    pub standing: Standing,
+    /// Why there was no savepoint before the line, if there was none: connections are open.
+    pub no_savepoint: Option<String>,
+}
+
+impl Answer {
+    /// Whether the line ran cleanly to its end.
+    #[must_use]
+    pub fn ok(&self) -> bool {
+        self.result.as_ref().is_some_and(EvalResult::ok)
+    }
+}
+
+/// What became of a session with a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It goes on with what the line has made.
+    Kept,
+    /// The line was undone: its savepoint goes on.
+    RolledBack {
+        /// The cause, as a clause: `a fatal error`.
+        why: String,
+    },
+    /// The session had to begin anew.
+    Restarted {
+        /// The names of the variables that are lost, without `$`.
+        lost: Vec<String>,
+        /// The cause, as a clause: `the deadline passed`.
+        why: String,
+    },
+    /// The line called `exit`: nothing goes on.
+    Over {
+        /// The status it gave.
+        status: i32,
+    },
+}
+
+/// Whether a text is a snippet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judgement {
+    /// It can be run. A parse error counts as whole, too: running it shows it.
+    Whole,
+    /// More is needed: a bracket, a string or a statement is open.
+    Unfinished,
+}
+
+/// What may stand at the end of a text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// The byte of the text from which each name replaces the rest.
+    pub from: usize,
+    /// The names, best first.
+    pub names: Vec<Name>,
+}
+
+/// A name that exists in the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    /// As it is to stand in the text; a variable begins with `$`.
+    pub text: String,
+    /// What it names.
+    pub kind: NameKind,
+}
+
+/// What a name is the name of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameKind {
+    /// A variable.
+    Variable,
+    /// A function.
+    Function,
+    /// A class, an interface, a trait or an enum.
+    Class,
+    /// A method.
+    Method,
+    /// A property.
+    Property,
+    /// A constant, also of a class, or an enum's case.
+    Constant,
+    /// An entry of the container.
+    ContainerId,
+}
