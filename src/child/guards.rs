@@ -115,7 +115,6 @@ pub fn limit(
             exception: None,
         });
     }
-    engine::set_ini("memory_limit", format!("{}M", limit >> 20).as_bytes());
     Ok(Some(paths_state(task)))
 }
 

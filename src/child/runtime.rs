@@ -163,17 +163,15 @@ impl Kept {
 
     /// Enters a closure. `Err`: PHP cannot go on.
     fn enter(&self, order: &EntryOrder, arguments: Vec<u8>, voice: &Voice) -> Result<Left, Ending> {
-        if let Some(limit) = order.memory_limit_bytes
-            && !engine::set_memory_limit(limit)
-        {
+        let limit = order.memory_limit_bytes;
+        if !engine::set_memory_limit(limit) {
             return Ok(Left::Refused(format!(
                 "it uses {} MiB already, more than the memory limit of {} MiB",
                 engine::memory_usage().div_ceil(1 << 20),
                 limit >> 20
             )));
         }
-        let most = order.memory_limit_bytes.unwrap_or(u64::MAX);
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let most = usize::try_from(limit).unwrap_or(usize::MAX);
         let decoded = by_value::decode_arguments(&arguments, most);
         drop(arguments);
         let arguments = match decoded {

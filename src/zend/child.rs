@@ -8,6 +8,7 @@ use ext_php_rs::ffi::zend_string;
 use ext_php_rs::types::Zval;
 
 use super::exception::Exception;
+use super::params::ini;
 use super::{Bailout, attempt, ffi, take_bailout, text};
 
 /// A fatal error as the engine reports it.
@@ -297,10 +298,20 @@ pub fn set_ini(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Sets `memory_limit`; `false` if more than that is in use.
+/// Sets `memory_limit`, which is none where PHP cannot count it; `false` if more than that is in use.
 pub fn set_memory_limit(bytes: u64) -> bool {
     // SAFETY: changes a number of the memory manager.
-    unsafe { ffi::altair_set_memory_limit(usize::try_from(bytes).unwrap_or(usize::MAX)) }
+    let is_set =
+        unsafe { ffi::altair_set_memory_limit(usize::try_from(bytes).unwrap_or(usize::MAX)) };
+    let text = match i64::try_from(bytes) {
+        Err(_) => "-1".to_owned(),
+        Ok(bytes) if bytes % (1 << 20) == 0 => format!("{}M", bytes >> 20),
+        Ok(bytes) => bytes.to_string(),
+    };
+    if is_set && ini(c"memory_limit") != text {
+        set_ini("memory_limit", text.as_bytes());
+    }
+    is_set
 }
 
 /// Returns free memory to the system.

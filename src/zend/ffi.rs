@@ -346,6 +346,7 @@ unsafe extern "C" {
         value_len: usize,
     ) -> bool;
     pub fn altair_set_memory_limit(bytes: usize) -> bool;
+    pub fn altair_ini_quantity(text: *const c_char, len: usize) -> i64;
     pub fn altair_hold(
         ce: *mut ClassEntry,
         freed: extern "C" fn(u32),

@@ -28,6 +28,17 @@ bool altair_set_memory_limit(size_t bytes)
 	return true;
 }
 
+zend_long altair_ini_quantity(const char *text, size_t len)
+{
+	zend_string *value = zend_string_init(text, len, false), *error = NULL;
+	zend_long quantity = zend_ini_parse_quantity(value, &error);
+	if (error != NULL) {
+		zend_string_release(error);
+	}
+	zend_string_release(value);
+	return quantity;
+}
+
 void altair_ini_options(altair_ini_options_found *options)
 {
 	options->path = sapi_module.php_ini_path_override;

@@ -48,11 +48,17 @@ pub enum Arg<'t, 'a> {
     Value(&'t mut Option<&'a Zval>),
 }
 
+/// How many arguments a call has by position, or by the name of a parameter.
+#[must_use]
+pub fn given(ex: &ExecuteData) -> usize {
+    // SAFETY: in the frame of a call the union holds the number of its arguments.
+    unsafe { ex.This.u2.num_args as usize }
+}
+
 /// Parses the parameters of a call, of which the first `required` must be passed. `false` with a
 /// pending exception if they are invalid.
 pub fn parse(ex: &ExecuteData, required: usize, args: &mut [Arg<'_, '_>]) -> bool {
-    // SAFETY: in the frame of a call the union holds the number of its arguments.
-    let given = unsafe { ex.This.u2.num_args } as usize;
+    let given = given(ex);
     let has_rest = matches!(args.last(), Some(Arg::Rest(_)));
     if given < required || given > args.len() && !has_rest {
         // SAFETY: throws.

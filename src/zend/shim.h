@@ -216,6 +216,8 @@ zval *altair_exception_property(zend_object *exception, const char *name, size_t
 
 bool altair_set_ini(const char *name, size_t name_len, const char *value, size_t value_len);
 bool altair_set_memory_limit(size_t bytes);
+/* A number of an ini file with its suffix, as PHP reads it. */
+zend_long altair_ini_quantity(const char *text, size_t len);
 /* Calls `freed` with the handle of each freed object of a final class, and `cloned`, which may be NULL, with those of an
  * object and its clone. */
 void altair_hold(zend_class_entry *ce, void (*freed)(uint32_t handle), void (*cloned)(uint32_t from, uint32_t to),

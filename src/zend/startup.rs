@@ -129,6 +129,13 @@ fn shared_objects() -> Vec<PathBuf> {
     paths
 }
 
+/// A number of an ini file with its suffix, as PHP reads it.
+#[must_use]
+pub fn ini_quantity(text: &[u8]) -> i64 {
+    // SAFETY: the text is copied.
+    unsafe { ffi::altair_ini_quantity(text.as_ptr().cast(), text.len()) }
+}
+
 /// An ini setting as it was before the application changed it.
 fn configured(name: &CStr) -> &'static [u8] {
     // SAFETY: the name is a string; the result is used before any setting changes.

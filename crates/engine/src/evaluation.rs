@@ -261,6 +261,12 @@ impl Evaluation {
         }
     }
 
+    /// `memory_limit` of its child, in bytes.
+    pub(crate) fn memory_limit_bytes(&self) -> u64 {
+        let own = self.settings.memory_limit_bytes;
+        own.unwrap_or_else(|| u64::from(self.request.memory_limit_mb()) << 20)
+    }
+
     /// The task of a child, in packets.
     pub(crate) fn task(
         &self,
@@ -285,9 +291,7 @@ impl Evaluation {
             guards: child.final_guards.clone(),
             insist: child.insist.clone(),
             limits: child.limits.clone(),
-            memory_limit_bytes: context
-                .takes_ini()
-                .then(|| u64::from(self.request.memory_limit_mb()) << 20),
+            memory_limit_bytes: context.takes_ini().then(|| self.memory_limit_bytes()),
             queries: self.request.tells_queries(),
             arguments: self.request.arguments.clone(),
             shown: self.request.value_limits(),

@@ -44,6 +44,7 @@ impl Evaluator {
                 actor,
                 ini: StartIni::OfEvaluation,
                 purpose: Purpose::Evaluation,
+                memory_limit_bytes: None,
             },
             pool: None,
             services: None,

@@ -36,6 +36,8 @@ pub(crate) struct Settings {
     pub ini: StartIni,
     /// What its children are for.
     pub purpose: Purpose,
+    /// Their `memory_limit`, in bytes; `None`: that of the request.
+    pub memory_limit_bytes: Option<u64>,
 }
 
 /// What a child is for.

@@ -26,7 +26,7 @@ use crate::zend::class::{Class, Handler, Param, Slot, Type};
 use crate::zend::closure::{self, Refused};
 use crate::zend::host::{self, Wants};
 use crate::zend::object::{new_object, this};
-use crate::zend::params::{Arg, parse};
+use crate::zend::params::{self, Arg, parse};
 use crate::zend::runtime::{memory_left, write};
 use crate::zend::{Bailout, json};
 
@@ -36,6 +36,9 @@ pub const NAME: &str = "Altair\\Sandbox\\Runtime";
 const OTHER_NAME: &str = "sandbox\\Runtime";
 const EXCEPTION: &str = "Altair\\Sandbox\\Exception";
 const OTHER_EXCEPTION: &str = "sandbox\\Exception";
+
+const WRONG_SETTINGS: &str = "optional configuration array expected";
+const WRONG_ARGUMENTS: &str = "Closure, or Closure and args expected";
 
 static CLASS: Slot = Slot::new();
 static OTHER: Slot = Slot::new();
@@ -156,6 +159,15 @@ fn throw_start(is_other: bool, error: &EvalError) {
     }
 }
 
+/// Whether a call has no more arguments than that; throws if it has.
+fn has_at_most(ex: &mut ExecuteData, most: usize, message: &str) -> bool {
+    let has = params::given(ex) <= most;
+    if !has {
+        throw(is_other(this(ex)), message);
+    }
+    has
+}
+
 /// Whether a runtime can be made in this process; throws if not.
 fn may_be_made(is_other: bool) -> bool {
     let is_child = crate::child::is_child();
@@ -174,7 +186,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
             Arg::Value(&mut root),
             Arg::Value(&mut services),
         ];
-        if !parse(ex, 0, &mut args) {
+        if !has_at_most(ex, args.len(), WRONG_SETTINGS) || !parse(ex, 0, &mut args) {
             return Ok(());
         }
         let object = this(ex);
@@ -191,7 +203,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
             && root.is_none_or(|root| root.is_null() || root.is_string())
             && services.is_none_or(Zval::is_array);
         if !is_one_array {
-            throw(is_other, "optional configuration array expected");
+            throw(is_other, WRONG_SETTINGS);
             return Ok(());
         }
         let settings = match ini.map(runtime_ini::read).transpose()? {
@@ -234,11 +246,11 @@ fn start_plain(
     let mut request = EvalRequest::new("", "");
     request.unconfined = !is_guarded;
     request.services = Some(services);
-    let keeps_memory_limit = settings.iter().any(|(name, _)| name == "memory_limit");
+    let memory_limit_bytes = runtime_ini::memory_limit(&settings);
     let (ini, scan_dir) = runtime_ini::of_host(settings);
     let start = RuntimeStart::Plain {
         ini,
-        keeps_memory_limit,
+        memory_limit_bytes,
         root,
     };
     start_runtime(&request, start, scan_dir)
@@ -349,7 +361,7 @@ extern "C" fn enter(ex: &mut ExecuteData, returned: &mut Zval) {
             Arg::IntOrNull(&mut timeout),
             Arg::IntOrNull(&mut memory),
         ];
-        if !parse(ex, 0, &mut args) {
+        if !has_at_most(ex, args.len(), WRONG_ARGUMENTS) || !parse(ex, 0, &mut args) {
             return Ok(());
         }
         let object = this(ex);
@@ -358,7 +370,7 @@ extern "C" fn enter(ex: &mut ExecuteData, returned: &mut Zval) {
             .and_then(Zval::object)
             .filter(|given| closure::is_closure(given));
         let (Some(given), true) = (given, argv.is_none_or(Zval::is_array)) else {
-            throw(is_other, "Closure, or Closure and args expected");
+            throw(is_other, WRONG_ARGUMENTS);
             return Ok(());
         };
         if !are_positive(&[("timeoutMs", timeout), ("memoryLimitMb", memory)]) {
@@ -492,9 +504,9 @@ fn serve(runtime: &mut Runtime, prepared: &Prepared) -> Served {
 fn finish(is_other: bool, served: Served, returned: &mut Zval) -> Result<(), Bailout> {
     match served {
         Ok(Ok(Entered::Returned(value))) => {
-            let most = memory_left().map_or(usize::MAX, |left| {
-                usize::try_from(left).unwrap_or(usize::MAX)
-            });
+            // A short value can need much memory, and who sends it may want to exhaust the caller's.
+            let most = memory_left().unwrap_or(VALUE_MAX_BYTES);
+            let most = usize::try_from(most).unwrap_or(usize::MAX);
             match by_value::decode(&value, most) {
                 Ok(value) => *returned = value,
                 Err(by_value::Undecodable::Bailout) => return Err(Bailout),

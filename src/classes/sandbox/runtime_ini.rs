@@ -60,6 +60,14 @@ pub fn read(ini: &Zval) -> Result<Result<Vec<(String, Vec<u8>)>, String>, Bailou
     Ok(Ok(settings))
 }
 
+/// What settings say of `memory_limit`, in bytes.
+pub fn memory_limit(settings: &[(String, Vec<u8>)]) -> Option<u64> {
+    let mut of_memory = settings.iter().filter(|(name, _)| name == "memory_limit");
+    let (_, text) = of_memory.next_back()?;
+    // As PHP has it: a negative limit is none.
+    Some(u64::try_from(startup::ini_quantity(text)).unwrap_or(u64::MAX))
+}
+
 /// The ini files and switches of this process, with settings of its own; and the directories to
 /// search for ini files, where they differ from those of a PHP command line.
 pub fn of_host(settings: Vec<(String, Vec<u8>)>) -> (OwnIni, Option<OsString>) {

@@ -100,8 +100,8 @@ pub struct EntryOrder {
     pub lines: (u32, u32),
     /// How many bytes of its arguments follow, in packets of their own.
     pub bytes: u64,
-    /// `memory_limit` for this entry, in bytes; `None` leaves PHP's own.
-    pub memory_limit_bytes: Option<u64>,
+    /// `memory_limit` for this entry, in bytes.
+    pub memory_limit_bytes: u64,
     /// The longest value that the host takes back, in bytes.
     pub value_max_bytes: u64,
 }

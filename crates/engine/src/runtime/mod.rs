@@ -97,7 +97,7 @@ pub struct Runtime {
     sources: Vec<SentSource>,
     guards: GuardStates,
     timeout: Duration,
-    memory_limit_bytes: Option<u64>,
+    memory_limit_bytes: u64,
     context: Context,
     boot: Arc<Boot>,
     origin: &'static str,
@@ -154,7 +154,7 @@ impl Runtime {
             number: entry.number,
             lines: entry.lines,
             bytes: entry.arguments.len() as u64,
-            memory_limit_bytes: entry.memory_limit_bytes.or(self.memory_limit_bytes),
+            memory_limit_bytes: entry.memory_limit_bytes.unwrap_or(self.memory_limit_bytes),
             value_max_bytes: entry.value_max_bytes,
         });
         packets.extend(encoded(&order, entry.arguments)?);
@@ -343,7 +343,7 @@ struct Started {
     heard: Heard,
     guards: GuardStates,
     timeout: Duration,
-    memory_limit_bytes: Option<u64>,
+    memory_limit_bytes: u64,
     context: Context,
     boot: Arc<Boot>,
     origin: &'static str,

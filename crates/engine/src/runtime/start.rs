@@ -33,8 +33,8 @@ pub enum RuntimeStart {
     Plain {
         /// Its ini settings.
         ini: OwnIni,
-        /// `memory_limit` of its entries is what these settings say.
-        keeps_memory_limit: bool,
+        /// What these settings say of `memory_limit`, in bytes.
+        memory_limit_bytes: Option<u64>,
         /// The directory that it may read as a project; `None`: nothing but PHP's own files.
         root: Option<PathBuf>,
     },
@@ -58,31 +58,27 @@ impl Evaluator {
     ) -> Result<Runtime, EvalError> {
         let mut directories = Directories::default();
         let mut request = request.clone();
-        let (ini, boots, keeps_memory_limit) = match start {
-            RuntimeStart::Application => (StartIni::OfEvaluation, true, false),
+        let (ini, boots, memory_limit_bytes) = match start {
+            RuntimeStart::Application => (StartIni::OfEvaluation, true, None),
             RuntimeStart::Plain {
                 ini,
-                keeps_memory_limit,
+                memory_limit_bytes,
                 root,
             } => {
                 request.project_root = match root {
                     Some(root) => root,
                     None => self.no_project(&mut directories)?,
                 };
-                (StartIni::Own(ini), false, keeps_memory_limit)
+                (StartIni::Own(ini), false, memory_limit_bytes)
             }
         };
         let mut evaluation = self.located(&request)?;
         evaluation.settings.ini = ini;
         evaluation.settings.purpose = Purpose::Runtime { boots };
-        let mut runtime = match evaluation.start(directories, observer)? {
-            Ok(runtime) => runtime,
-            Err(result) => return Err(EvalError::Launch(cause::words(&result))),
-        };
-        if keeps_memory_limit {
-            runtime.memory_limit_bytes = None;
-        }
-        Ok(runtime)
+        evaluation.settings.memory_limit_bytes = memory_limit_bytes;
+        evaluation
+            .start(directories, observer)?
+            .map_err(|result| EvalError::Launch(cause::words(&result)))
     }
 
     /// Starts an isolated PHP for a session in the application of a request. Returns the secrets,
@@ -214,13 +210,12 @@ impl Evaluation {
         let told = heard.messages.guarded.iter().flatten();
         let at_ready = heard.messages.ready.iter().flat_map(|(_, guards)| guards);
         guards.extend(told.chain(at_ready).cloned());
-        let limit = u64::from(self.request.memory_limit_mb()) << 20;
         Ok(Ok(Runtime::from(Started {
             session,
             heard,
             guards,
             timeout,
-            memory_limit_bytes: Some(limit),
+            memory_limit_bytes: self.memory_limit_bytes(),
             context: self.words(
                 private_root && context.takes(Guard::Filesystem) || self.request.allow_writes,
                 private_root,

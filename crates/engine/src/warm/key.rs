@@ -60,6 +60,7 @@ impl Key {
             actor: _,
             ini,
             purpose,
+            memory_limit_bytes: _, // a fork is told of it with its task
         } = settings;
         let EvalRequest {
             snippet: _,

@@ -1,0 +1,110 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Support;
+
+use Altair\Sandbox\Exception;
+use Altair\Sandbox\Runtime;
+use Throwable;
+
+/**
+ * Enters closures in isolated PHPs, which it closes before it checks that nothing is left.
+ *
+ * None of them comes from a template, whose process would stay with this one: where that matters, a test has a
+ * {@see Script}.
+ */
+abstract class RuntimeTestCase extends EvaluationTestCase
+{
+    /** PHP's own messages go where output goes. */
+    protected const INI = ['display_errors' => '1', 'log_errors' => '0', 'html_errors' => '0'];
+
+    /** Milliseconds that are long enough for an entry that ends, and short for a test that waits for a deadline. */
+    protected const SOON_MS = 300;
+
+    /** @var list<Runtime> */
+    private array $runtimes = [];
+
+    protected function setUp(): void
+    {
+        parent::setUp();
+        ini_set('altair_eval.warm', '0');
+    }
+
+    protected function assertPostConditions(): void
+    {
+        $this->closeAll();
+        parent::assertPostConditions();
+    }
+
+    protected function tearDown(): void
+    {
+        $this->closeAll();
+        ini_restore('altair_eval.warm');
+        parent::tearDown();
+    }
+
+    /**
+     * @param array<string, mixed> $ini
+     */
+    protected function runtime(array $ini = [], mixed ...$options): Runtime
+    {
+        return $this->kept(new Runtime($ini + self::INI, ...$options));
+    }
+
+    protected function kept(Runtime $runtime): Runtime
+    {
+        return $this->runtimes[] = $runtime;
+    }
+
+    private function closeAll(): void
+    {
+        foreach ($this->runtimes as $runtime) {
+            try {
+                $runtime->close();
+            } catch (Exception) {
+                // It was closed before.
+            }
+        }
+        $this->runtimes = [];
+    }
+
+    /** What a call throws. */
+    protected static function thrown(callable $call): Throwable
+    {
+        try {
+            $returned = $call();
+        } catch (Throwable $thrown) {
+            return $thrown;
+        }
+        self::fail('It returned ' . var_export($returned, true));
+    }
+
+    /** The message of the Exception that a call throws. */
+    protected static function failure(callable $call): string
+    {
+        $thrown = self::thrown($call);
+        self::assertInstanceOf(Exception::class, $thrown);
+
+        return $thrown->getMessage();
+    }
+
+    /**
+     * What a call prints, and what it returns or throws.
+     *
+     * @return array{string, mixed}
+     */
+    protected static function printed(callable $call): array
+    {
+        ob_start();
+        try {
+            $result = $call();
+        } catch (Throwable $thrown) {
+            $result = $thrown;
+        } finally {
+            $output = (string) ob_get_clean();
+        }
+
+        return [$output, $result];
+    }
+}
