@@ -149,8 +149,8 @@ namespace Altair\Sandbox {
          * closures, `container()` is the application's container, as in a snippet. The request's `timeoutMs` is for the
          * start, and again for each entry.
          *
-         * @throws Exception `sandboxes cannot create sandboxes`; `sandbox unusable: …` if the application does not boot,
-         *     or the snippet does not return
+         * @throws Exception `sandboxes cannot create sandboxes`; `sandbox unusable: …` if the application does not
+         *     boot, or the snippet does not return
          * @throws \Altair\Eval\Exception\InvalidRequestException if the request cannot be used
          */
         public static function fromRequest(\Altair\Eval\EvalRequest $request): Runtime
@@ -168,10 +168,10 @@ namespace Altair\Sandbox {
          * comes back is `true`.
          *
          * @param array<mixed> $argv its arguments, in order; keys are ignored. No objects and no resources
-         * @param int|null $timeoutMs deadline in milliseconds, at least 1; null: 5000, or that of the request. A deadline
-         *     that passes ends the runtime
-         * @param int|null $memoryLimitMb `memory_limit` in MiB; less than 16 is 16; null: that of `$ini`, otherwise 128,
-         *     or that of the request
+         * @param int|null $timeoutMs deadline in milliseconds, at least 1; null: 5000, or that of the request. A
+         *     deadline that passes ends the runtime
+         * @param int|null $memoryLimitMb `memory_limit` in MiB; less than 16 is 16; null: that of `$ini`, otherwise
+         *     128, or that of the request
          * @return mixed null, bool, int, float, string, or an array of these
          * @throws \Error if closure or arguments are against the rules; nothing has run
          * @throws \ValueError if a limit is less than 1
@@ -232,8 +232,8 @@ namespace Altair\Sandbox {
     }
 
     /**
-     * What became of a {@see Runtime} or of an entry. The message begins with `sandbox bailed out` where the runtime can
-     * be entered again, with `sandbox unusable` where a new one is needed; the cause follows.
+     * What became of a {@see Runtime} or of an entry. The message begins with `sandbox bailed out` where the runtime
+     * can be entered again, with `sandbox unusable` where a new one is needed; the cause follows.
      */
     class Exception extends \ErrorException
     {
@@ -1219,8 +1219,8 @@ namespace sandbox {
          * closures, `container()` is the application's container, as in a snippet. The request's `timeoutMs` is for the
          * start, and again for each entry.
          *
-         * @throws Exception `sandboxes cannot create sandboxes`; `sandbox unusable: …` if the application does not boot,
-         *     or the snippet does not return
+         * @throws Exception `sandboxes cannot create sandboxes`; `sandbox unusable: …` if the application does not
+         *     boot, or the snippet does not return
          * @throws \Altair\Eval\Exception\InvalidRequestException if the request cannot be used
          */
         public static function fromRequest(\Altair\Eval\EvalRequest $request): Runtime
@@ -1238,10 +1238,10 @@ namespace sandbox {
          * comes back is `true`.
          *
          * @param array<mixed> $argv its arguments, in order; keys are ignored. No objects and no resources
-         * @param int|null $timeoutMs deadline in milliseconds, at least 1; null: 5000, or that of the request. A deadline
-         *     that passes ends the runtime
-         * @param int|null $memoryLimitMb `memory_limit` in MiB; less than 16 is 16; null: that of `$ini`, otherwise 128,
-         *     or that of the request
+         * @param int|null $timeoutMs deadline in milliseconds, at least 1; null: 5000, or that of the request. A
+         *     deadline that passes ends the runtime
+         * @param int|null $memoryLimitMb `memory_limit` in MiB; less than 16 is 16; null: that of `$ini`, otherwise
+         *     128, or that of the request
          * @return mixed null, bool, int, float, string, or an array of these
          * @throws \Error if closure or arguments are against the rules; nothing has run
          * @throws \ValueError if a limit is less than 1

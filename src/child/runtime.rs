@@ -52,7 +52,10 @@ pub fn serve(
         };
         voice.send(&Message::Left(left));
     }
-    let mut kept = Kept::default();
+    let mut kept = Kept {
+        memory_limit: runtime.memory_limit.as_deref(),
+        ..Kept::default()
+    };
     loop {
         let served = match next(voice) {
             Some(Job::Keep(file, source)) => {
@@ -128,14 +131,16 @@ fn following(voice: &Voice, count: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The files that closures are made from.
+/// The files that closures are made from, and what holds for all entries.
 #[derive(Default)]
-struct Kept {
+struct Kept<'t> {
+    /// `memory_limit` of entries that ask for none, as ini settings have it.
+    memory_limit: Option<&'t [u8]>,
     /// Compiled, or why they cannot be.
     units: HashMap<u32, Result<Unit, String>>,
 }
 
-impl Kept {
+impl Kept<'_> {
     fn keep(&mut self, file: SourceFile, source: &[u8]) {
         let unit = closure::compile(&file.name, source, file.short_tags);
         self.units.insert(file.id, unit);
@@ -151,6 +156,9 @@ impl Kept {
                 engine::memory_usage().div_ceil(1 << 20),
                 limit >> 20
             )));
+        }
+        if let (None, Some(limit)) = (order.memory_limit_bytes, self.memory_limit) {
+            engine::set_ini("memory_limit", limit);
         }
         let most = order.memory_limit_bytes.unwrap_or(u64::MAX);
         let most = usize::try_from(most).unwrap_or(usize::MAX);

@@ -60,6 +60,7 @@ void altair_enter_closure(zval *closure, zval *arguments, zval *result)
 	zend_fcall_info fci;
 	zend_fcall_info_cache fcc;
 	ZVAL_UNDEF(result);
+	EG(exit_status) = 0; /* what an entry before has left: `exit` with a text sets none */
 	if (zend_fcall_info_init(closure, 0, &fci, &fcc, NULL, NULL) != SUCCESS) {
 		return;
 	}

@@ -234,13 +234,8 @@ fn start_plain(
     let mut request = EvalRequest::new("", "");
     request.unconfined = !is_guarded;
     request.services = Some(services);
-    let keeps_memory_limit = settings.iter().any(|(name, _)| name == "memory_limit");
     let (ini, scan_dir) = runtime_ini::of_host(settings);
-    let start = RuntimeStart::Plain {
-        ini,
-        keeps_memory_limit,
-        root,
-    };
+    let start = RuntimeStart::Plain { ini, root };
     start_runtime(&request, start, scan_dir)
 }
 

@@ -59,6 +59,8 @@ pub struct RuntimeTask {
     pub first: SnippetTask,
     /// Whether it boots the application.
     pub boots: bool,
+    /// `memory_limit` of entries that ask for none, as its own ini settings have it.
+    pub memory_limit: Option<Vec<u8>>,
 }
 
 /// What a host asks of an isolated PHP.
@@ -94,7 +96,7 @@ pub struct EntryOrder {
     pub lines: (u32, u32),
     /// How many bytes of its arguments follow, in packets of their own.
     pub bytes: u64,
-    /// `memory_limit` for this entry, in bytes; `None` leaves PHP's own.
+    /// `memory_limit` for this entry, in bytes; `None`: that of its own ini settings.
     pub memory_limit_bytes: Option<u64>,
     /// The longest value that the host takes back, in bytes.
     pub value_max_bytes: u64,

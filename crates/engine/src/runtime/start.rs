@@ -32,8 +32,6 @@ pub enum RuntimeStart {
     Plain {
         /// Its ini settings.
         ini: OwnIni,
-        /// `memory_limit` of its entries is what these settings say.
-        keeps_memory_limit: bool,
         /// The directory that it may read as a project; `None`: nothing but PHP's own files.
         root: Option<PathBuf>,
     },
@@ -57,28 +55,20 @@ impl Evaluator {
     ) -> Result<Runtime, EvalError> {
         let mut directories = Directories::default();
         let mut request = request.clone();
-        let (ini, boots, keeps_memory_limit) = match start {
-            RuntimeStart::Application => (StartIni::OfEvaluation, true, false),
-            RuntimeStart::Plain {
-                ini,
-                keeps_memory_limit,
-                root,
-            } => {
+        let (ini, boots) = match start {
+            RuntimeStart::Application => (StartIni::OfEvaluation, true),
+            RuntimeStart::Plain { ini, root } => {
                 request.project_root = match root {
                     Some(root) => root,
                     None => self.no_project(&mut directories)?,
                 };
-                (StartIni::Own(ini), false, keeps_memory_limit)
+                (StartIni::Own(ini), false)
             }
         };
         let mut evaluation = self.located(&request)?;
         evaluation.settings.ini = ini;
         evaluation.settings.purpose = Purpose::Runtime { boots };
-        let mut runtime = evaluation.start(directories, observer)?;
-        if keeps_memory_limit {
-            runtime.memory_limit_bytes = None;
-        }
-        Ok(runtime)
+        evaluation.start(directories, observer)
     }
 
     /// An empty directory in the place of a project.
@@ -178,13 +168,16 @@ impl Evaluation {
         let told = heard.messages.guarded.iter().flatten();
         let at_ready = heard.messages.ready.iter().flat_map(|(_, guards)| guards);
         guards.extend(told.chain(at_ready).cloned());
-        let limit = u64::from(self.request.memory_limit_mb()) << 20;
+        let limit = match self.settings.ini.memory_limit() {
+            Some(_) => None,
+            None => Some(u64::from(self.request.memory_limit_mb()) << 20),
+        };
         Ok(Runtime::from(Started {
             session,
             heard,
             guards,
             timeout,
-            memory_limit_bytes: Some(limit),
+            memory_limit_bytes: limit,
             context: self.words(
                 private_root && context.takes(Guard::Filesystem) || self.request.allow_writes,
                 private_root,
