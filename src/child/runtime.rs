@@ -148,14 +148,16 @@ fn following(voice: &Voice, count: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The files that closures are made from.
+/// The files that closures are made from, and what holds for all entries.
 #[derive(Default)]
-struct Kept {
+struct Kept<'t> {
+    /// `memory_limit` of entries that ask for none, as ini settings have it.
+    memory_limit: Option<&'t [u8]>,
     /// Compiled, or why they cannot be.
     units: HashMap<u32, Result<Unit, String>>,
 }
 
-impl Kept {
+impl Kept<'_> {
     fn keep(&mut self, file: SourceFile, source: &[u8]) {
         let unit = closure::compile(&file.name, source, file.short_tags);
         self.units.insert(file.id, unit);

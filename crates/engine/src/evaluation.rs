@@ -305,7 +305,11 @@ impl Evaluation {
                 if !self.request.has_snippet() {
                     first.snippet = Vec::new();
                 }
-                Work::Runtime(RuntimeTask { first, boots })
+                Work::Runtime(RuntimeTask {
+                    first,
+                    boots,
+                    memory_limit: self.settings.ini.memory_limit().map(<[u8]>::to_vec),
+                })
             }
         };
         let task = context.task(secret, child.private_root, restrictions, watched, work);
