@@ -148,16 +148,14 @@ fn following(voice: &Voice, count: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The files that closures are made from, and what holds for all entries.
+/// The files that closures are made from.
 #[derive(Default)]
-struct Kept<'t> {
-    /// `memory_limit` of entries that ask for none, as ini settings have it.
-    memory_limit: Option<&'t [u8]>,
+struct Kept {
     /// Compiled, or why they cannot be.
     units: HashMap<u32, Result<Unit, String>>,
 }
 
-impl Kept<'_> {
+impl Kept {
     fn keep(&mut self, file: SourceFile, source: &[u8]) {
         let unit = closure::compile(&file.name, source, file.short_tags);
         self.units.insert(file.id, unit);

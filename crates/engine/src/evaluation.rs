@@ -305,11 +305,7 @@ impl Evaluation {
                 if !self.request.has_snippet() {
                     first.snippet = Vec::new();
                 }
-                Work::Runtime(RuntimeTask {
-                    first,
-                    boots,
-                    memory_limit: self.settings.ini.memory_limit().map(<[u8]>::to_vec),
-                })
+                Work::Runtime(RuntimeTask { first, boots })
             }
         };
         let task = context.task(secret, child.private_root, restrictions, watched, work);

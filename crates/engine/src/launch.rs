@@ -107,18 +107,6 @@ pub enum StartIni {
     Own(OwnIni),
 }
 
-impl StartIni {
-    /// `memory_limit`, where settings of its own say it.
-    pub(crate) fn memory_limit(&self) -> Option<&[u8]> {
-        let Self::Own(own) = self else {
-            return None;
-        };
-        let mut settings = own.settings.iter().rev();
-        let (_, value) = settings.find(|(name, _)| name == "memory_limit")?;
-        Some(value)
-    }
-}
-
 /// The ini settings of an isolated PHP.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct OwnIni {

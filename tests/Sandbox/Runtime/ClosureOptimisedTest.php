@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Sandbox\Runtime;
 
-use Altair\Eval\Tests\Support\Sandbox\ClosureTestCase;
+use Altair\Eval\Tests\Support\ClosureTestCase;
 use Altair\Eval\Tests\Support\Skip;
 
 /**
@@ -91,8 +91,8 @@ final class ClosureOptimisedTest extends ClosureTestCase
         if (!function_exists('opcache_get_status')) {
             Skip::NotInstalled->because('opcache is not installed.');
         }
-        $plain = $this->printed(self::CLOSURES, ['-d', 'opcache.enable_cli=0']);
-        $optimised = $this->printed(
+        $plain = $this->printedByFile(self::CLOSURES, ['-d', 'opcache.enable_cli=0']);
+        $optimised = $this->printedByFile(
             self::CLOSURES . "\necho 'cached: ', json_encode(\\opcache_is_script_cached(__FILE__));",
             [...self::ON, ...$options]
         );

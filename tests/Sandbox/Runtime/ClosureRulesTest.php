@@ -4,8 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Sandbox\Runtime;
 
-use Altair\Eval\Tests\Support\Sandbox\ClosureTestCase;
-use Altair\Sandbox\Runtime;
+use Altair\Eval\Tests\Support\ClosureTestCase;
 use Error;
 
 final class ClosureRulesTest extends ClosureTestCase
@@ -21,7 +20,7 @@ final class ClosureRulesTest extends ClosureTestCase
         $closure = $this->load(self::PRELUDE . $code);
 
         try {
-            (new Runtime())->enter($closure);
+            $this->runtime()->enter($closure);
             self::fail('It was entered.');
         } catch (Error $error) {
             self::assertSame($message, $error->getMessage());

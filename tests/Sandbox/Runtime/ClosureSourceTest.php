@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Sandbox\Runtime;
 
-use Altair\Eval\Tests\Support\Sandbox\ClosureTestCase;
+use Altair\Eval\Tests\Support\ClosureTestCase;
 use Closure;
 use Throwable;
 
@@ -78,7 +78,7 @@ final class ClosureSourceTest extends ClosureTestCase
 
     public function testAFirstLineOfAShellIsSkipped(): void
     {
-        $printed = $this->printed(
+        $printed = $this->printedByFile(
             "declare(strict_types=1);\nnamespace A;\nvar_dump(enter(fn () => __LINE__));",
             [],
             "#!/usr/bin/env php\n<?php\n"
@@ -447,7 +447,7 @@ final class ClosureSourceTest extends ClosureTestCase
     public function testAPharThatIsGoneIsNoWarning(): void
     {
         $archive = $this->phar('<?php return fn () => 21;');
-        $printed = $this->printed("\$f = require 'phar://$archive/closure.php'; Phar::unlinkArchive('$archive');"
+        $printed = $this->printedByFile("\$f = require 'phar://$archive/closure.php'; Phar::unlinkArchive('$archive');"
             . " set_error_handler(function () { echo 'called'; }); echo enter(\$f);", ['-d', 'phar.readonly=0']);
 
         self::assertStringEndsWith('cannot be sent: its archive cannot be read any more.', $printed);
@@ -459,7 +459,7 @@ final class ClosureSourceTest extends ClosureTestCase
     {
         $archive = $this->application()->path('archive' . ++$this->archives . '.phar');
         $file = $this->application()->write('in-archive.php', $code);
-        $this->printed("\$phar = new Phar('$archive'); \$phar->addFile('$file', 'closure.php');",
+        $this->printedByFile("\$phar = new Phar('$archive'); \$phar->addFile('$file', 'closure.php');",
             ['-d', 'phar.readonly=0']);
 
         return $archive;
@@ -495,7 +495,7 @@ final class ClosureSourceTest extends ClosureTestCase
         $file = $this->file('return fn () => 1;', 'outside/closure.php');
         $inside = $this->application()->path('inside');
         mkdir($inside);
-        $printed = $this->printed("\$f = require '$file'; ini_set('open_basedir', '$inside'); echo enter(\$f);");
+        $printed = $this->printedByFile("\$f = require '$file'; ini_set('open_basedir', '$inside'); echo enter(\$f);");
 
         self::assertStringContainsString('open_basedir does not let its file be read', $printed);
     }
@@ -505,13 +505,13 @@ final class ClosureSourceTest extends ClosureTestCase
         $file = $this->application()->write('short.php', "<? return fn () => 1;\n?>text <?php return fn () => 2;");
         $code = "ob_start(); \$f = require '$file'; ob_end_clean(); var_dump(enter(\$f));";
 
-        self::assertStringContainsString('int(1)', $this->printed($code, ['-d', 'short_open_tag=1']));
-        self::assertStringContainsString('int(2)', $this->printed($code, ['-d', 'short_open_tag=0']));
+        self::assertStringContainsString('int(1)', $this->printedByFile($code, ['-d', 'short_open_tag=1']));
+        self::assertStringContainsString('int(2)', $this->printedByFile($code, ['-d', 'short_open_tag=0']));
     }
 
     public function testAFileInAnotherEncodingIsNotSent(): void
     {
-        $printed = $this->printed('echo enter(fn () => 1);', ['-d', 'zend.multibyte=1']);
+        $printed = $this->printedByFile('echo enter(fn () => 1);', ['-d', 'zend.multibyte=1']);
 
         self::assertStringContainsString('zend.multibyte may read its file in another encoding', $printed);
     }

@@ -59,8 +59,6 @@ pub struct RuntimeTask {
     pub first: SnippetTask,
     /// Whether it boots the application.
     pub boots: bool,
-    /// `memory_limit` of entries that ask for none, as its own ini settings have it.
-    pub memory_limit: Option<Vec<u8>>,
 }
 
 /// What a host asks of an isolated PHP.

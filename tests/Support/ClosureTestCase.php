@@ -2,10 +2,8 @@
 
 declare(strict_types=1);
 
-namespace Altair\Eval\Tests\Support\Sandbox;
+namespace Altair\Eval\Tests\Support;
 
-use Altair\Eval\Tests\Support\EvaluationTestCase;
-use Altair\Eval\Tests\Support\Script;
 use Altair\Sandbox\Runtime;
 use Closure;
 use Throwable;
@@ -13,14 +11,17 @@ use Throwable;
 /**
  * Enters closures of files that a test writes.
  */
-abstract class ClosureTestCase extends EvaluationTestCase
+abstract class ClosureTestCase extends RuntimeTestCase
 {
     private int $files = 0;
 
-    /** Enters a closure in a new isolated PHP. */
+    private ?Runtime $entered = null;
+
+    /** Enters a closure in an isolated PHP, one for all of a test. */
     protected function enter(Closure $closure, mixed ...$arguments): mixed
     {
-        return (new Runtime())->enter($closure, $arguments);
+        $this->entered ??= $this->runtime(['display_errors' => '0']);
+        return $this->entered->enter($closure, $arguments);
     }
 
     /** The message of what is thrown instead. */
@@ -59,7 +60,7 @@ abstract class ClosureTestCase extends EvaluationTestCase
      *
      * @param list<string> $options of the `php` command
      */
-    protected function printed(string $code, array $options = [], string $opening = "<?php\n"): string
+    protected function printedByFile(string $code, array $options = [], string $opening = "<?php\n"): string
     {
         $file = $this->application()->write('main' . $this->files++ . '.php', $opening . $code);
         // opcache leaves alone what was written just now.
@@ -68,7 +69,8 @@ abstract class ClosureTestCase extends EvaluationTestCase
             function enter(Closure \$closure, mixed ...\$arguments): mixed
             {
                 try {
-                    return (new Altair\\Sandbox\\Runtime())->enter(\$closure, \$arguments);
+                    \$quiet = ['display_errors' => '0', 'log_errors' => '0'];
+                    return (new Altair\\Sandbox\\Runtime(\$quiet))->enter(\$closure, \$arguments);
                 } catch (Throwable \$thrown) {
                     return \$thrown->getMessage();
                 }
