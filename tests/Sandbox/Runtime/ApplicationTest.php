@@ -93,7 +93,7 @@ final class ApplicationTest extends RuntimeTestCase
         $runtime->enter(static fn (): mixed => file_put_contents('new.txt', 'new'));
 
         self::assertSame('new', file_get_contents($this->application()->path('new.txt')));
-        self::assertSame(['new.txt'], array_column($runtime->fileChanges()['created'] ?? [], 'path'));
+        self::assertSame([], $runtime->fileChanges(), 'What is real is not listed.');
     }
 
     public function testWhatWasRefusedSoFarIsListed(): void
@@ -102,7 +102,13 @@ final class ApplicationTest extends RuntimeTestCase
         $what = static fn (): array => array_column($runtime->blocked(), 'what');
         self::assertSame(['read /etc/shadow'], $what());
 
-        self::failure(static fn (): mixed => $runtime->enter(static fn (): mixed => exec('true')));
+        $runtime->enter(static function (): void {
+            try {
+                exec('true');
+            } catch (\Error) {
+                // It is refused.
+            }
+        });
         $runtime->enter(static fn (): mixed => @file_get_contents('/etc/gshadow'));
         self::assertEqualsCanonicalizing(['read /etc/shadow', 'exec()', 'read /etc/gshadow'], $what());
         self::assertSame(['filesystem'], array_values(array_unique(array_column(array_filter(
@@ -156,7 +162,7 @@ final class ApplicationTest extends RuntimeTestCase
         yield 'one that exits' => ['exit(4);', "$snippet it called exit(4)"];
         yield 'one that cannot be compiled' => ['return 1 +;', "$snippet ParseError: syntax error%A in snippet:1"];
         yield 'one that ends fatally' => [
-            'trigger_error("fatal", E_USER_ERROR);',
+            'error_reporting(0); trigger_error("fatal", E_USER_ERROR);',
             "$snippet fatal in snippet:1",
         ];
         yield 'one that takes too long' => [
@@ -188,10 +194,9 @@ final class ApplicationTest extends RuntimeTestCase
     public function testAnUnsafeSessionIsAudited(): void
     {
         $runtime = $this->started('return 1;', unsafe: true);
-        $log = $this->application()->path('.altair/events.jsonl');
-        $events = static fn (): array => array_map(
+        $events = fn (): array => array_map(
             static fn (string $line): array => json_decode($line, true, flags: JSON_THROW_ON_ERROR),
-            file($log),
+            file($this->application()->path('.altair/events.jsonl')),
         );
         self::assertCount(1, $events(), 'Before anything has run.');
         self::assertTrue($runtime->enter(static fn (): bool => touch('real.txt')));
@@ -207,7 +212,7 @@ final class ApplicationTest extends RuntimeTestCase
         $runtime = $this->started('', unsafe: true);
         self::failure(static fn (): mixed => $runtime->enter(static fn (): mixed => posix_kill(getmypid(), SIGKILL)));
         $last = array_slice($events(), -1)[0];
-        self::assertSame(['error', 'it was ended by signal 9 (SIGKILL)'], [$last['status'], $last['error']]);
+        self::assertSame(['fail', 'it was ended by signal 9 (SIGKILL)'], [$last['status'], $last['error']]);
     }
 
     public function testTheSecondOfAKindStartsFromATemplate(): void
@@ -217,8 +222,7 @@ final class ApplicationTest extends RuntimeTestCase
         array_map(static fn (string $path) => touch($application->path($path), time() - 60), $application->tree());
         $script = new Script($this->file(sprintf(<<<'PHP'
             use Altair\Eval\EvalRequest;
-            use Altair\Sandbox\Exception;
-use Altair\Sandbox\Runtime;
+            use Altair\Sandbox\Runtime;
             $runtimes = [];
             for ($i = 0; $i < 4; $i++) {
                 $runtimes[] = Runtime::fromRequest(new EvalRequest('$GLOBALS["i"] = 1;', %s, 60000));
