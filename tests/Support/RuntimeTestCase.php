@@ -16,8 +16,8 @@ use Throwable;
  */
 abstract class RuntimeTestCase extends EvaluationTestCase
 {
-    /** PHP's own messages go where output goes. */
-    protected const INI = ['display_errors' => '1', 'log_errors' => '0', 'html_errors' => '0'];
+    /** PHP's own messages go where output goes, where a test asks for them. */
+    protected const INI = ['display_errors' => '0', 'log_errors' => '0', 'html_errors' => '0'];
 
     /** Milliseconds that are long enough for an entry that ends, and short for a test that waits for a deadline. */
     protected const SOON_MS = 300;
@@ -55,6 +55,12 @@ abstract class RuntimeTestCase extends EvaluationTestCase
     protected function kept(Runtime $runtime): Runtime
     {
         return $this->runtimes[] = $runtime;
+    }
+
+    /** Code for a {@see Script} that has closures: PHP has no source of those on its command line. */
+    protected function file(string $code): string
+    {
+        return 'require ' . var_export($this->application()->write('script.php', "<?php $code"), true) . ';';
     }
 
     private function closeAll(): void

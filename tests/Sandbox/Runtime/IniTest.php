@@ -32,7 +32,7 @@ final class IniTest extends RuntimeTestCase
         ]));
         self::assertStringContainsString(
             'Call to undefined function strrev()',
-            self::failure(static fn (): mixed => $runtime->enter(static fn (): string => strrev('ab'))),
+            self::failure(static fn (): mixed => $runtime->enter(static fn (): string => \strrev('ab'))),
         );
         self::assertSame('ba', strrev('ab'), 'The caller has them.');
     }
@@ -148,14 +148,14 @@ final class IniTest extends RuntimeTestCase
 
     public function testItHasTheSwitchesOfItsHostAndNotWhatIsSetAtRunTime(): void
     {
-        $script = new Script(<<<'PHP'
+        $script = new Script($this->file(<<<'PHP'
             ini_set('altair_eval.warm', '0');
             ini_set('user_agent', 'run time');
             $own = new Altair\Sandbox\Runtime(['serialize_precision' => 5]);
             say($own->enter(static fn () => [
                 ini_get('precision'), ini_get('serialize_precision'), ini_get('user_agent'), ini_get('arg_separator.output'),
             ]));
-            PHP, ['-d', 'precision=9', '-d', 'serialize_precision=9', '-d', 'arg_separator.output="a;b"']);
+            PHP), ['-d', 'precision=9', '-d', 'serialize_precision=9', '-d', 'arg_separator.output="a;b"']);
 
         self::assertSame([0, "[\"9\",\"5\",\"\",\"a;b\"]\n", ''], $script->end());
     }

@@ -50,7 +50,7 @@ abstract class EscapeTestCase extends TestCase
      */
     public function testItSucceedsWhereNothingStopsIt(Attack $attack, Setting $setting): void
     {
-        $run = self::arena()->run($attack, $setting, Start::Cold, unconfined: true);
+        $run = self::arena()->run($attack, $setting, static::unguardedStart(), unconfined: true);
 
         if ($run->calls !== [] && array_unique(array_column($run->calls, 1)) === [-38]) {
             Skip::LacksKernel->because('The kernel that runs does not have this call: ENOSYS, also without guards.');
@@ -62,7 +62,7 @@ abstract class EscapeTestCase extends TestCase
     {
         foreach (static::attacks() as $attack) {
             foreach ($attack->settings as $setting) {
-                foreach ($setting->isPossible() ? $setting->starts() : [] as $start) {
+                foreach ($setting->isPossible() ? static::starts($setting) : [] as $start) {
                     yield "$attack->name: $setting->value, $start->value" => [$attack, $setting, $start];
                 }
             }
@@ -78,6 +78,20 @@ abstract class EscapeTestCase extends TestCase
                 yield $attack->name => [$attack, $setting];
             }
         }
+    }
+
+    /**
+     * @return list<Start> how attacks are made in a setting
+     */
+    protected static function starts(Setting $setting): array
+    {
+        return $setting->starts();
+    }
+
+    /** How they are made without guards. */
+    protected static function unguardedStart(): Start
+    {
+        return Start::Cold;
     }
 
     protected static function arena(): Arena

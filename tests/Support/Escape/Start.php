@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Altair\Eval\Tests\Support\Escape;
 
 /**
- * How a run comes to be, as `diagnostics.start` says it.
+ * How a run comes to be, as `diagnostics.start` says it; or that it is an entry of an isolated PHP.
  */
 enum Start: string
 {
@@ -13,4 +13,6 @@ enum Start: string
     case Cold = 'cold';
     /** As a fork of a template that was there already. */
     case Warm = 'warm';
+    /** As the entry of a runtime that has nothing else to do. */
+    case Entry = 'entry';
 }

@@ -7,6 +7,9 @@
  * side, warm, at most `atATime`; each of the next `more` lines is one more, and its number its key. Each result is
  * answered as it comes.
  *
+ * `entry` as a start enters it in an isolated PHP of its own instead, which is that of an application only where there
+ * are options that no other takes.
+ *
  * Needs no autoloader, so that a user who may not read the checkout can run a copy of this one file.
  */
 
@@ -14,6 +17,7 @@ declare(strict_types=1);
 
 use Altair\Eval\EvalRequest;
 use Altair\Eval\Evaluator;
+use Altair\Sandbox\Runtime;
 
 // What reaches the host stays pending, where the test sees it.
 $signals = [SIGURG, SIGUSR1, SIGIO, SIGWINCH];
@@ -38,16 +42,44 @@ $many = static function (array $asked) use ($evaluators, $say): array {
 
     return ['result' => null];
 };
+// A runtime starts cold here: else what it leaves behind would be taken for its template.
+ini_set('altair_eval.warm', '0');
+$enter = static function (array $asked) use ($say): array {
+    ['snippet' => $snippet, 'timeoutMs' => $timeout, 'projectRoot' => $root] = $asked;
+    $options = array_diff_key($asked, ['snippet' => 1, 'timeoutMs' => 1, 'projectRoot' => 1, 'unsafe' => 1]);
+    ob_start(static function (string $bytes) use ($say): string {
+        $bytes === '' || $say(['out' => base64_encode($bytes)]);
+
+        return '';
+    }, 1);
+    try {
+        $runtime = $options === []
+            ? new Runtime(guarded: !($asked['unsafe'] ?? false), root: $root)
+            : Runtime::fromRequest(new EvalRequest(...['snippet' => ''] + $asked));
+        $value = $runtime->enter(static fn (string $snippet): mixed => eval($snippet), [$snippet], $timeout);
+        $outcome = 'returned';
+    } catch (Altair\Sandbox\Exception $thrown) {
+        [$value, $outcome] = [$thrown->getMessage(), 'threw'];
+    } finally {
+        unset($runtime);
+        ob_end_clean();
+    }
+
+    return ['result' => ['result' => $value, 'diagnostics' => ['start' => 'entry', 'outcome' => $outcome]]];
+};
 $say(['pid' => getmypid()]);
 while (($line = fgets(STDIN)) !== false) {
     $request = json_decode($line, true, flags: JSON_THROW_ON_ERROR);
     $onOutput = static fn (string $stream, string $bytes) => $say([$stream => base64_encode($bytes)]);
-    $evaluator = $evaluators[$request['start'] ?? 'cold'];
+    $start = $request['start'] ?? 'cold';
     unset($request['start']);
     try {
-        $answer = isset($request['many'])
-            ? $many($request)
-            : ['result' => $evaluator->evaluate(new EvalRequest(...$request), $onOutput)->toArray(verbose: true)];
+        $answer = match (true) {
+            isset($request['many']) => $many($request),
+            $start === 'entry' => $enter($request),
+            default => ['result' => $evaluators[$start]->evaluate(new EvalRequest(...$request), $onOutput)
+                ->toArray(verbose: true)],
+        };
     } catch (Throwable $thrown) {
         $answer = ['failure' => $thrown::class . ': ' . $thrown->getMessage()];
     }
