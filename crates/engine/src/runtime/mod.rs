@@ -189,9 +189,9 @@ impl Runtime {
     /// The outcome of an entry after which the runtime goes on.
     fn left(&mut self) -> Entered {
         match self.heard.left.take() {
-            Some(Left::Returned) if self.heard.is_overlong() => {
-                Entered::Refused("its value is longer than the caller can take".into())
-            }
+            Some(Left::Returned) if self.heard.is_overlong() => Entered::Refused(
+                "its value is larger than the caller's memory limit leaves room for".into(),
+            ),
             Some(Left::Returned) => Entered::Returned(self.heard.take_value()),
             Some(Left::CutShort(ending)) => Entered::CutShort(cause::of_ending(&ending)),
             Some(Left::Refused(why)) => Entered::Refused(cause::shown(&why)),
