@@ -4,8 +4,11 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests;
 
+use Altair\Sandbox\Runtime;
 use Error;
 use PHPUnit\Framework\TestCase;
+use ReflectionClass;
+use ReflectionParameter;
 
 /**
  * The rules of docs/runtimes.md, tried as they stand there.
@@ -34,7 +37,7 @@ final class RuntimesDocTest extends TestCase
         $this->expectException(Error::class);
         $this->expectExceptionMessage($message);
         try {
-            $program(new \Altair\Sandbox\Runtime(), 2);
+            $program(new Runtime(), 2);
         } catch (Error $error) {
             self::assertSame($message, $error->getMessage());
             throw $error;
@@ -65,16 +68,18 @@ final class RuntimesDocTest extends TestCase
     public function testTheSignaturesAreThoseOfTheClass(): void
     {
         $docs = (string) file_get_contents(dirname(__DIR__) . '/docs/runtimes.md');
-        preg_match_all('/^(?:new |\$runtime->|)Runtime(?:::(\w+))?\((.*?)\)|^\$runtime->(\w+)\((.*?)\)/m', $docs, $shown, PREG_SET_ORDER);
+        preg_match_all('/^(new Runtime|Runtime::|\$runtime->)(\w*)\((.*)\)/m', $docs, $shown, PREG_SET_ORDER);
         $seen = [];
-        foreach ($shown as $match) {
-            $name = ($match[1] ?? '') ?: ($match[3] ?? '') ?: '__construct';
-            preg_match_all('/\$(\w+)/', ($match[2] ?? '') ?: ($match[4] ?? ''), $parameters);
-            $seen += [$name => $parameters[1]];
+        foreach ($shown as [, $how, $method, $list]) {
+            preg_match_all('/\$(\w+)/', $list, $parameters);
+            $seen += [$how === 'new Runtime' ? '__construct' : $method => $parameters[1]];
         }
         $are = [];
-        foreach ((new \ReflectionClass(\Altair\Sandbox\Runtime::class))->getMethods() as $method) {
-            $are[$method->name] = array_map(static fn ($parameter) => $parameter->name, $method->getParameters());
+        foreach ((new ReflectionClass(Runtime::class))->getMethods() as $method) {
+            $are[$method->name] = array_map(
+                static fn (ReflectionParameter $parameter): string => $parameter->name,
+                $method->getParameters(),
+            );
         }
         ksort($seen);
         ksort($are);

@@ -233,7 +233,9 @@ fn cut_short(cut: Cut) -> Result<Ending, Ending> {
 fn unencodable(why: Unencodable) -> &'static str {
     match why {
         Unencodable::TooDeep => "its value contains itself, or is nested too deeply",
-        Unencodable::TooLarge => "its value is larger than the caller can take",
+        Unencodable::TooLarge => {
+            "its value is larger than the caller's memory limit leaves room for"
+        }
         Unencodable::Object => "its value holds an object",
         Unencodable::Resource => "its value holds a resource",
     }

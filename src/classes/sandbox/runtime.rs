@@ -512,7 +512,7 @@ fn finish(is_other: bool, served: Served, returned: &mut Zval) -> Result<(), Bai
                 Err(by_value::Undecodable::Bailout) => return Err(Bailout),
                 Err(by_value::Undecodable::Memory) => throw(
                     is_other,
-                    "sandbox bailed out: its value is larger than the caller's memory limit",
+                    "sandbox bailed out: its value is larger than the caller's memory limit leaves room for",
                 ),
                 Err(by_value::Undecodable::Malformed(_)) => {
                     throw(is_other, "sandbox bailed out: its value cannot be read");

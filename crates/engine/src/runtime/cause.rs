@@ -55,6 +55,7 @@ fn of_exception(exception: &Value) -> String {
 fn at(message: &str, location: Option<&Location>) -> String {
     match location {
         Some(location) if !location.file.is_empty() => {
+            let message = message.trim_end_matches('.');
             format!("{message} in {}:{}", location.file, location.line)
         }
         _ => message.to_owned(),
