@@ -4,7 +4,9 @@
 
 use std::mem::ManuallyDrop;
 
-use altair_engine::by_value::{Build, DEPTH_MAX, Full, Key, Malformed, Reader, Scalar, Writer};
+use altair_engine::by_value::{
+    Build, DEPTH_MAX, Full, Key, Malformed, Reader, Scalar, Writer, memory,
+};
 use ext_php_rs::ffi::{
     Bucket, IS_ARRAY, IS_DOUBLE, IS_FALSE, IS_INDIRECT, IS_LONG, IS_NULL, IS_REFERENCE,
     IS_RESOURCE, IS_STRING, IS_TRUE, IS_UNDEF, zend_array, zval,
@@ -70,7 +72,7 @@ impl From<Full> for Unencodable {
     }
 }
 
-/// The value in at most `most` bytes. Runs no code and changes nothing; references become what they refer to. The time
+/// The value in at most `most` bytes, for which the other side needs at most as many for its arrays. Runs no code and changes nothing; references become what they refer to. The time
 /// it takes is in proportion to `most` at most, whatever the value's arrays share.
 ///
 /// # Errors
@@ -142,6 +144,8 @@ struct Encoder {
     depth_max: usize,
     /// How many empty slots may still be passed. They take time and no bytes.
     holes: usize,
+    /// Bytes of memory that the arrays that are to come may need.
+    memory: usize,
 }
 
 /// So many empty slots are passed in less than a tenth of a second.
@@ -155,6 +159,7 @@ impl Encoder {
             open: Vec::new(),
             depth_max,
             holes: HOLES_MAX,
+            memory: most,
         }
     }
 
@@ -283,6 +288,13 @@ impl Encoder {
             .checked_sub(used - count)
             .ok_or(Unencodable::TooLarge)?;
         let has_keys = with_keys && count != 0 && !(table.is_packed && used == count);
+        // What it takes on the other side. An array that stands in many places is written in each.
+        let needed = match has_keys {
+            true => memory::map(count),
+            false => memory::list(count),
+        };
+        let left = self.memory.checked_sub(needed);
+        self.memory = left.ok_or(Unencodable::TooLarge)?;
         match has_keys {
             true => self.writer.map(count)?,
             false => self.writer.list(count)?,

@@ -296,6 +296,12 @@ impl Runtime {
         self.timeout
     }
 
+    /// `memory_limit` of an entry that asks for none, in bytes.
+    #[must_use]
+    pub fn memory_limit_bytes(&self) -> u64 {
+        self.memory_limit_bytes
+    }
+
     /// Ends it: its shutdown functions and destructors run first, within the deadline of an entry.
     /// The observer is shown their output.
     pub fn close(&mut self, observer: &mut dyn Observer) {

@@ -76,9 +76,10 @@ impl Evaluator {
         evaluation.settings.ini = ini;
         evaluation.settings.purpose = Purpose::Runtime { boots };
         evaluation.settings.memory_limit_bytes = memory_limit_bytes;
+        let timeout = Duration::from_millis(request.timeout_ms().into());
         evaluation
             .start(directories, observer)?
-            .map_err(|result| EvalError::Launch(cause::words(&result)))
+            .map_err(|result| EvalError::Launch(cause::words(&result, timeout)))
     }
 
     /// Starts an isolated PHP for a session in the application of a request. Returns the secrets,
