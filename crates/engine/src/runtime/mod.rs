@@ -10,7 +10,7 @@ mod start;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Ended, Layer, Served, Session};
+use altair_sandbox::{Ended, Layer, Outgoing, Served, Session};
 
 use crate::audit::{self, AuditedRun};
 use crate::blocked::Context;
@@ -52,7 +52,7 @@ pub struct Entry<'s> {
     /// Its first and its last line.
     pub lines: (u32, u32),
     /// Its arguments, encoded ([`by_value`](crate::by_value)).
-    pub arguments: &'s [u8],
+    pub arguments: Vec<u8>,
     /// The deadline; `None`: that of the runtime.
     pub timeout: Option<Duration>,
     /// `memory_limit`, in bytes; `None`: that of the runtime.
@@ -127,7 +127,7 @@ impl Runtime {
     /// [`EvalError::Interrupted`] if the observer ended it. The runtime has ended, then.
     pub fn enter(
         &mut self,
-        entry: &Entry<'_>,
+        entry: Entry<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Entered, EvalError> {
         if let Some(why) = self.unusable() {
@@ -152,7 +152,7 @@ impl Runtime {
                 short_tags,
                 bytes: text.len() as u64,
             };
-            packets.extend(encoded(&Order::Keep(file), text)?);
+            packets.extend(encoded(&Order::Keep(file), Box::new(Arc::clone(text)))?);
             self.sources.push(SentSource {
                 name: name.to_vec(),
                 text: Arc::clone(text),
@@ -167,12 +167,16 @@ impl Runtime {
             memory_limit_bytes: entry.memory_limit_bytes.unwrap_or(self.memory_limit_bytes),
             value_max_bytes: entry.value_max_bytes,
         });
-        packets.extend(encoded(&order, entry.arguments)?);
+        packets.extend(encoded(&order, Box::new(entry.arguments))?);
         let timeout = entry.timeout.unwrap_or(self.timeout);
         self.heard.begin(entry.value_max_bytes);
         session.give(packets, Instant::now() + timeout);
         let served = session.serve(&mut Ear::new(&mut self.heard, observer));
         match served {
+            // Nothing that it says from now on is the answer to what it is asked.
+            Some(Served::Ready) if session.has_unsent() => {
+                Ok(Entered::Ended(self.dismiss("it answered before it was asked")))
+            }
             Some(Served::Ready) => Ok(self.left()),
             Some(Served::Ended(ended)) => {
                 let interrupted = ended.interrupted;
@@ -271,6 +275,18 @@ impl Runtime {
         self.directories = Directories::default();
     }
 
+    /// Ends it without a word, for this reason, and returns the reason.
+    fn dismiss(&mut self, why: &str) -> String {
+        let ended = Life::Ended(why.to_owned(), None);
+        if let Life::Live(session) = std::mem::replace(&mut self.life, ended) {
+            let silent = &mut crate::Silent;
+            let ended = session.end(Instant::now(), &mut Ear::new(&mut self.heard, silent));
+            self.life = Life::Ended(why.to_owned(), ended.and_then(|ended| ended.layer));
+        }
+        self.end_audit(false, Some(why.to_owned()));
+        why.to_owned()
+    }
+
     /// Notes that its process has ended, and returns why.
     fn bury(&mut self, mut ended: Ended, timeout: Option<Duration>) -> String {
         let layer = ended.layer.take();
@@ -301,7 +317,10 @@ impl Drop for Runtime {
     }
 }
 
-fn encoded(order: &Order, bytes: &[u8]) -> Result<Vec<Vec<u8>>, EvalError> {
+fn encoded(
+    order: &Order,
+    bytes: Box<dyn AsRef<[u8]> + Send>,
+) -> Result<[Outgoing; 2], EvalError> {
     encode_order(order, bytes)
         .map_err(|error| EvalError::Launch(format!("An order cannot be encoded: {error}.")))
 }
