@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, MsgFlags, Shutdown, SockFlag, SockType, recv, recvmsg, send,
-    sendmsg, setsockopt, shutdown, socketpair, sockopt,
+    AddressFamily, ControlMessage, MsgFlags, Shutdown, SockFlag, SockType, getsockopt, recv,
+    recvmsg, send, sendmsg, setsockopt, shutdown, socketpair, sockopt,
 };
 
 use crate::buffer::Buffer;
@@ -84,11 +84,62 @@ pub(crate) fn hand_over(channel: BorrowedFd<'_>, listener: Option<OwnedFd>) -> n
     }
 }
 
+/// What a host gives a process over the channel.
+pub enum Outgoing {
+    /// One packet.
+    Packet(Vec<u8>),
+    /// Bytes in packets of their own, which are not copied before they are sent.
+    Parts(Parts),
+}
+
+/// Bytes that are sent in packets.
+pub struct Parts {
+    /// What each packet begins with.
+    pub prefix: &'static [u8],
+    /// The bytes.
+    pub bytes: Box<dyn AsRef<[u8]> + Send>,
+    /// How many of them a packet holds at most; not 0.
+    pub each: usize,
+    /// How many were sent.
+    pub sent: usize,
+}
+
+impl Outgoing {
+    fn largest_packet(&self) -> usize {
+        match self {
+            Self::Packet(packet) => packet.len(),
+            Self::Parts(parts) => parts.prefix.len() + parts.each,
+        }
+    }
+
+    /// Sends the next packet. Returns whether it was the last.
+    fn send_next(&mut self, socket: &OwnedFd) -> nix::Result<bool> {
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        match self {
+            Self::Packet(packet) => send(socket.as_raw_fd(), packet, flags).map(|_| true),
+            Self::Parts(parts) => {
+                let left = (*parts.bytes)
+                    .as_ref()
+                    .get(parts.sent..)
+                    .unwrap_or_default();
+                let Some(next) = left.chunks(parts.each).next() else {
+                    return Ok(true);
+                };
+                let packet = [IoSlice::new(parts.prefix), IoSlice::new(next)];
+                sendmsg::<()>(socket.as_raw_fd(), &packet, &[], flags, None)?;
+                let is_last = next.len() == left.len();
+                parts.sent += next.len();
+                Ok(is_last)
+            }
+        }
+    }
+}
+
 /// The host's end while the process runs. No operation blocks or raises `SIGPIPE`.
 pub(crate) struct Channel {
     /// `None` once the process's end is closed and everything from it is read.
     socket: Option<OwnedFd>,
-    outbox: VecDeque<Vec<u8>>,
+    outbox: VecDeque<Outgoing>,
     buffer: Buffer,
     hand_over: HandOver,
     layer: Option<OwnedFd>,
@@ -120,7 +171,7 @@ impl Channel {
         };
         Self {
             socket,
-            outbox: outbox.into(),
+            outbox: outbox.into_iter().map(Outgoing::Packet).collect(),
             buffer,
             hand_over: match of_fork {
                 true => HandOver::Layer,
@@ -139,12 +190,18 @@ impl Channel {
         }
     }
 
-    /// Sends more packets, after those that wait.
-    pub(crate) fn give(&mut self, packets: Vec<Vec<u8>>) {
-        if let (Some(socket), Some(largest)) = (&self.socket, packets.iter().map(Vec::len).max()) {
+    /// Sends more, after what waits.
+    pub(crate) fn give(&mut self, more: Vec<Outgoing>) {
+        let largest = more.iter().map(Outgoing::largest_packet).max();
+        if let (Some(socket), Some(largest)) = (&self.socket, largest) {
             make_room(socket, largest);
         }
-        self.outbox.extend(packets);
+        self.outbox.extend(more);
+    }
+
+    /// Whether packets wait to be sent.
+    pub(crate) fn has_unsent(&self) -> bool {
+        !self.outbox.is_empty()
     }
 
     /// Takes the directory of the layer that a template's fork has sent, if it has come.
@@ -192,12 +249,12 @@ impl Channel {
 
     fn send(&mut self) {
         let Some(socket) = &self.socket else { return };
-        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-        while let Some(packet) = self.outbox.front() {
-            match send(socket.as_raw_fd(), packet, flags) {
-                Ok(_) => {
+        while let Some(next) = self.outbox.front_mut() {
+            match next.send_next(socket) {
+                Ok(true) => {
                     self.outbox.pop_front();
                 }
+                Ok(false) => {}
                 Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS) => return,
                 // The process no longer listens, or the packet can never be sent. The later packets
                 // would make no sense without it.
@@ -237,6 +294,11 @@ impl Channel {
 
 /// Makes the socket's buffer large enough for a packet.
 fn make_room(socket: &OwnedFd, packet: usize) {
+    // A buffer that is larger already holds several of them, and needs fewer turns.
+    if getsockopt(socket, sockopt::SndBuf).is_ok_and(|room| room / 2 >= packet.saturating_add(4096))
+    {
+        return;
+    }
     // A packet must fit in the buffer whole, with the kernel's bookkeeping (for which the kernel
     // doubles the value). `wmem_max` limits this; if it is too low, sending fails.
     let _ = setsockopt(socket, sockopt::SndBuf, &(packet.saturating_add(4096)));

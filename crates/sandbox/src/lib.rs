@@ -89,7 +89,7 @@ mod visible_path;
 
 pub use acting::{other_user, with_files_of};
 pub use caught_signals::CaughtSignals;
-pub use channel::{MAX_PACKET_BYTES, channel_pair};
+pub use channel::{MAX_PACKET_BYTES, Outgoing, Parts, channel_pair};
 pub use child::{Child, Status};
 pub use connections::{Connections, LocalSocket};
 pub use error::{SpawnError, Step};

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::channel::Outgoing;
 use crate::child::Child;
 use crate::supervise::{Ended, Observer, SupervisedRun, Supervision};
 
@@ -42,9 +43,9 @@ impl Child {
 
 impl Session {
     /// Gives the process a job: packets, and the time by which it must be done.
-    pub fn give(&mut self, packets: Vec<Vec<u8>>, deadline: Instant) {
+    pub fn give(&mut self, job: Vec<Outgoing>, deadline: Instant) {
         if let Some(run) = &mut self.run {
-            run.give(packets, deadline);
+            run.give(job, deadline);
         }
     }
 
@@ -52,13 +53,21 @@ impl Session {
     /// `None` if it had ended before.
     pub fn serve(&mut self, observer: &mut dyn Observer) -> Option<Served> {
         let run = self.run.as_mut()?;
-        while !observer.is_ready() {
-            if run.step(observer) {
-                let run = self.run.take()?;
-                return Some(Served::Ended(Box::new(run.ended(observer))));
-            }
+        let mut has_ended = false;
+        while !has_ended && !observer.is_ready() {
+            has_ended = run.step(observer);
         }
-        run.drain_streams(observer);
+        if !has_ended {
+            run.drain_streams(observer);
+        }
+        // The observer may have ended it at its last output.
+        while !has_ended && run.is_interrupted() {
+            has_ended = run.step(observer);
+        }
+        if has_ended {
+            let run = self.run.take()?;
+            return Some(Served::Ended(Box::new(run.ended(observer))));
+        }
         run.rest(Instant::now() + IDLE);
         Some(Served::Ready)
     }
@@ -67,6 +76,12 @@ impl Session {
     #[must_use]
     pub fn child(&self) -> Option<&Child> {
         self.run.as_ref().map(SupervisedRun::child)
+    }
+
+    /// Whether it has not yet read all packets that it was given.
+    #[must_use]
+    pub fn has_unsent(&self) -> bool {
+        self.run.as_ref().is_some_and(SupervisedRun::has_unsent)
     }
 
     /// Whether the process has ended while it had no job.

@@ -10,7 +10,7 @@ use nix::sys::time::TimeSpec;
 
 use crate::Refusal;
 use crate::buffer::Buffer;
-use crate::channel::Channel;
+use crate::channel::{Channel, Outgoing};
 use crate::child::{Child, KEEPER_PATIENCE, Status};
 use crate::input::Input;
 use crate::limits::{LOOK_AFTER, LOOK_AFTER_MAX};
@@ -287,8 +287,8 @@ impl SupervisedRun {
     }
 
     /// Gives the process a job: packets to send, and the time by which it must be done.
-    pub(crate) fn give(&mut self, packets: Vec<Vec<u8>>, deadline: Instant) {
-        self.channel.give(packets);
+    pub(crate) fn give(&mut self, job: Vec<Outgoing>, deadline: Instant) {
+        self.channel.give(job);
         self.deadline = deadline;
     }
 
@@ -299,6 +299,16 @@ impl SupervisedRun {
 
     pub(crate) fn child(&self) -> &Child {
         &self.child
+    }
+
+    /// Whether packets wait to be sent.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.channel.has_unsent()
+    }
+
+    /// Whether the observer has ended the process.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted
     }
 
     /// Whether the process has ended.
@@ -534,9 +544,10 @@ impl SupervisedRun {
     fn listen(&mut self, ready: PollFlags, observer: &mut dyn Observer) {
         match &mut self.listener {
             Some(Ear::Own(listener)) => {
-                // Closed if no process is left behind the filter, or if it cannot be served. Its
-                // calls fail without the listener, too.
-                if !listener.serve(ready, &mut |_, refusal| observer.refused(refusal)) {
+                let is_served = listener.serve(ready, &mut |_, refusal| observer.refused(refusal));
+                // No process is left behind the filter, or it cannot be served. Its calls fail
+                // without the listener, too.
+                if !is_served {
                     listener.tell_rest(&mut |refusal| observer.refused(refusal));
                     self.listener = None;
                 }

@@ -381,7 +381,7 @@ extern "C" fn enter(ex: &mut ExecuteData, returned: &mut Zval) {
         };
         let handle = object.handle;
         let entered = prepare(given, argv, timeout, memory, runtime.memory_limit_bytes())
-            .map(|prepared| serve(&mut runtime, &prepared));
+            .map(|prepared| serve(&mut runtime, prepared));
         put(handle, Held::Resting(runtime));
         match entered {
             Ok(entered) => finish(is_other, entered, returned),
@@ -486,7 +486,7 @@ impl NotSent {
 /// What became of an entry: the engine's answer, or what the caller's own code wants.
 type Served = Result<Result<Entered, EvalError>, Wants>;
 
-fn serve(runtime: &mut Runtime, prepared: &Prepared) -> Served {
+fn serve(runtime: &mut Runtime, prepared: Prepared) -> Served {
     let found = &prepared.found;
     let entry = Entry {
         source: Source {
@@ -496,13 +496,13 @@ fn serve(runtime: &mut Runtime, prepared: &Prepared) -> Served {
         },
         number: found.number,
         lines: found.lines,
-        arguments: &prepared.arguments,
+        arguments: prepared.arguments,
         timeout: prepared.timeout,
         memory_limit_bytes: prepared.memory_limit_bytes,
         value_max_bytes: prepared.value_max_bytes,
     };
     let mut observer = Caller(Ok(()));
-    let entered = runtime.enter(&entry, &mut observer);
+    let entered = runtime.enter(entry, &mut observer);
     observer.0.map(|()| entered)
 }
 

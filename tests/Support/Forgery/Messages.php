@@ -95,6 +95,24 @@ final class Messages
         return self::number(10) . self::signed($pid);
     }
 
+    /** An entry of a runtime is over: its value came before, in parts. */
+    public static function left(): string
+    {
+        return self::number(13) . self::number(0);
+    }
+
+    /** The same, by an ending. */
+    public static function leftBy(string $ending): string
+    {
+        return self::number(13) . self::number(1) . $ending;
+    }
+
+    /** The closure was not entered. */
+    public static function leftUnentered(string $why): string
+    {
+        return self::number(13) . self::number(2) . self::text($why);
+    }
+
     /** An ending: the value as JSON. */
     public static function returned(string $json): string
     {

@@ -31,6 +31,7 @@ final class Wire
     private const WHOLE = "\0";
     private const MORE = "\1";
     private const LAST = "\2";
+    private const PART = "\3";
 
     private const NATIVE = <<<'C'
         int socketpair(int, int, int, int *);
@@ -166,6 +167,12 @@ final class Wire
         return $sent;
     }
 
+    /** Sends a part of a value, in one packet. */
+    public function part(string $bytes): int
+    {
+        return $this->packet($this->secret() . self::PART . $bytes);
+    }
+
     /** Sends one packet as it is; gives whether that was possible. The first is said on stderr. */
     public function packet(string $packet): int
     {
@@ -176,6 +183,12 @@ final class Wire
         }
 
         return (int) $isSent;
+    }
+
+    /** Has it say nothing on stderr. */
+    public function quietly(): void
+    {
+        $this->hasSent = true;
     }
 
     /** Closes the channel. */

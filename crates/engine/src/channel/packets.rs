@@ -1,5 +1,7 @@
 //! Encodes messages and tasks as packets, and decodes them.
 
+use altair_sandbox::{Outgoing, Parts};
+
 use super::message::{KIND_MAX_BYTES, Message, MessageRef, StoppedRef};
 use super::secret::{SECRET_BYTES, Secret};
 use super::task::{Order, Task};
@@ -54,25 +56,30 @@ pub fn encode_stopped<'b>(
     buffer.get(..header + used)
 }
 
-/// Encodes an order, and the bytes that follow it.
+/// What a host gives an isolated PHP: an order, and the bytes that follow it.
 ///
 /// # Errors
 ///
 /// Never for an order of this module's types; the error is `postcard`'s.
-pub fn encode_order(order: &Order, bytes: &[u8]) -> postcard::Result<Vec<Vec<u8>>> {
-    let mut packets = packets(&[], &postcard::to_allocvec(order)?);
-    packets.extend(parts(&[], bytes));
-    Ok(packets)
+pub fn encode_order(
+    order: &Order,
+    bytes: Box<dyn AsRef<[u8]> + Send>,
+) -> postcard::Result<[Outgoing; 2]> {
+    let order = postcard::to_allocvec(order)?;
+    let parts = Parts {
+        prefix: &[PART],
+        bytes,
+        each: PACKET_BYTES,
+        sent: 0,
+    };
+    let order = [&[WHOLE], order.as_slice()].concat();
+    Ok([Outgoing::Packet(order), Outgoing::Parts(parts)])
 }
 
 /// Splits a value into authenticated packets.
 pub fn encode_value<'v>(secret: &'v Secret, value: &'v [u8]) -> impl Iterator<Item = Vec<u8>> {
-    parts(secret.bytes(), value)
-}
-
-fn parts<'v>(prefix: &'v [u8], bytes: &'v [u8]) -> impl Iterator<Item = Vec<u8>> {
-    let chunks = bytes.chunks(PACKET_BYTES);
-    chunks.map(move |chunk| [prefix, &[PART], chunk].concat())
+    let chunks = value.chunks(PACKET_BYTES);
+    chunks.map(|chunk| [secret.bytes(), [PART].as_slice(), chunk].concat())
 }
 
 /// What a packet of the host to an isolated PHP is.

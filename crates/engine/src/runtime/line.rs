@@ -57,13 +57,18 @@ impl Runtime {
         text: &[u8],
         observer: &mut dyn Observer,
     ) -> Result<LineRun, EvalError> {
-        let packets = encoded(&Order::Line(text.len() as u64), text)?;
+        let packets = encoded(&Order::Line(text.len() as u64), Box::new(text.to_vec()))?;
         let before = std::mem::take(&mut self.heard.messages.refused);
         self.heard.messages.stopped = None;
         self.heard.messages.report = None;
         self.heard.begin(0);
         let mut soft = SoftEnd::at(Instant::now() + self.timeout);
-        let asked = self.ask(packets, self.timeout + UNWINDING, Some(&mut soft), observer);
+        let asked = self.ask(
+            packets.into(),
+            self.timeout + UNWINDING,
+            Some(&mut soft),
+            observer,
+        );
         let end = match asked {
             Asked::Left(Left::Ran {
                 report,
@@ -128,9 +133,9 @@ impl Runtime {
         text: &[u8],
         observer: &mut dyn Observer,
     ) -> Result<Left, EvalError> {
-        let packets = encoded(order, text)?;
+        let packets = encoded(order, Box::new(text.to_vec()))?;
         self.heard.begin(0);
-        match self.ask(packets, ASIDE, None, observer) {
+        match self.ask(packets.into(), ASIDE, None, observer) {
             Asked::Left(left) => Ok(left),
             Asked::Ended(_) | Asked::Unusable => Err(no_answer()),
         }

@@ -11,7 +11,7 @@ mod start;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Ended, Layer, Served, Session};
+use altair_sandbox::{Ended, Layer, Outgoing, Served, Session};
 
 use crate::audit::{self, AuditedRun};
 use crate::blocked::Context;
@@ -54,7 +54,7 @@ pub struct Entry<'s> {
     /// Its first and its last line.
     pub lines: (u32, u32),
     /// Its arguments, encoded ([`by_value`](crate::by_value)).
-    pub arguments: &'s [u8],
+    pub arguments: Vec<u8>,
     /// The deadline; `None`: that of the runtime.
     pub timeout: Option<Duration>,
     /// `memory_limit`, in bytes; `None`: that of the runtime.
@@ -139,7 +139,7 @@ impl Runtime {
     /// [`EvalError::Interrupted`] if the observer ended it. The runtime has ended, then.
     pub fn enter(
         &mut self,
-        entry: &Entry<'_>,
+        entry: Entry<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Entered, EvalError> {
         let mut packets = Vec::new();
@@ -157,7 +157,7 @@ impl Runtime {
             memory_limit_bytes: entry.memory_limit_bytes.unwrap_or(self.memory_limit_bytes),
             value_max_bytes: entry.value_max_bytes,
         });
-        packets.extend(encoded(&order, entry.arguments)?);
+        packets.extend(encoded(&order, Box::new(entry.arguments))?);
         self.heard.begin(entry.value_max_bytes);
         let timeout = entry.timeout.unwrap_or(self.timeout);
         match self.ask(packets, timeout, None, observer) {
@@ -173,7 +173,7 @@ impl Runtime {
     /// the process is ended.
     fn ask(
         &mut self,
-        packets: Vec<Vec<u8>>,
+        packets: Vec<Outgoing>,
         timeout: Duration,
         soft: Option<&mut SoftEnd>,
         observer: &mut dyn Observer,
@@ -187,6 +187,11 @@ impl Runtime {
         session.give(packets, Instant::now() + timeout);
         let mut ear = Ear::new(&mut self.heard, observer).ending_softly(soft);
         match session.serve(&mut ear) {
+            // Nothing that it says from now on is the answer to what it is asked.
+            Some(Served::Ready) if session.has_unsent() => {
+                self.dismiss("it answered before it was asked");
+                Asked::Unusable
+            }
             Some(Served::Ready) => match self.heard.left.take() {
                 Some(left) => Asked::Left(left),
                 None => Asked::Unusable,
@@ -203,7 +208,7 @@ impl Runtime {
     }
 
     /// The packets that send a file, which has this number from now on.
-    fn sent(&mut self, source: &Source<'_>, id: u32) -> Result<Vec<Vec<u8>>, EvalError> {
+    fn sent(&mut self, source: &Source<'_>, id: u32) -> Result<Vec<Outgoing>, EvalError> {
         let Source {
             name,
             text,
@@ -215,13 +220,13 @@ impl Runtime {
             short_tags,
             bytes: text.len() as u64,
         };
-        let packets = encoded(&Order::Keep(file), text)?;
+        let packets = encoded(&Order::Keep(file), Box::new(Arc::clone(text)))?;
         self.sources.push(SentSource {
             name: name.to_vec(),
             text: Arc::clone(text),
             short_tags,
         });
-        Ok(packets)
+        Ok(packets.into())
     }
 
     /// The outcome of an entry after which the runtime goes on.
@@ -317,6 +322,17 @@ impl Runtime {
         self.directories = Directories::default();
     }
 
+    /// Ends it without a word, for this reason.
+    fn dismiss(&mut self, why: &str) {
+        let ended = Life::Ended(why.to_owned(), None);
+        if let Life::Live(session) = std::mem::replace(&mut self.life, ended) {
+            let silent = &mut crate::Silent;
+            let ended = session.end(Instant::now(), &mut Ear::new(&mut self.heard, silent));
+            self.life = Life::Ended(why.to_owned(), ended.and_then(|ended| ended.layer));
+        }
+        self.end_audit(false, Some(why.to_owned()));
+    }
+
     /// Records the end of an unsafe session. That the log cannot be written does not undo it.
     fn end_audit(&mut self, ok: bool, error: Option<String>) {
         let ending = audit::Ending {
@@ -338,7 +354,7 @@ impl Drop for Runtime {
     }
 }
 
-fn encoded(order: &Order, bytes: &[u8]) -> Result<Vec<Vec<u8>>, EvalError> {
+fn encoded(order: &Order, bytes: Box<dyn AsRef<[u8]> + Send>) -> Result<[Outgoing; 2], EvalError> {
     encode_order(order, bytes)
         .map_err(|error| EvalError::Launch(format!("An order cannot be encoded: {error}.")))
 }

@@ -43,6 +43,9 @@ pub enum RuntimeStart {
     Application,
 }
 
+/// A runtime, or what became of one that did not get ready.
+type Booting = Result<Runtime, Box<EvalResult>>;
+
 impl Evaluator {
     /// Starts an isolated PHP with what the request allows.
     ///
@@ -92,7 +95,7 @@ impl Evaluator {
         &self,
         request: &EvalRequest,
         observer: &mut dyn Observer,
-    ) -> Result<(Result<Runtime, Box<EvalResult>>, Option<KnownSecrets>), EvalError> {
+    ) -> Result<(Booting, Option<KnownSecrets>), EvalError> {
         let mut evaluation = self.located(request)?;
         evaluation.settings.purpose = Purpose::Runtime { boots: true };
         let known = request.redact.then(|| evaluation.known.secrets.clone());
@@ -117,7 +120,7 @@ impl Evaluation {
         mut self,
         mut directories: Directories,
         observer: &mut dyn Observer,
-    ) -> Result<Result<Runtime, Box<EvalResult>>, EvalError> {
+    ) -> Result<Booting, EvalError> {
         self.services = self.resolved()?;
         let audit = match self.request.unconfined && self.settings.purpose.boots() {
             true => Some(self.announced().map_err(|error| {
