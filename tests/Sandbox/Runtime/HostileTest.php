@@ -12,8 +12,8 @@ use Altair\Sandbox\Exception;
 use Altair\Sandbox\Runtime;
 
 /**
- * Native code in a runtime that speaks to the caller with the runtime's own secret: it can lie about its own values, and
- * do nothing else. The caller goes on, and what it gets is an Exception or a value of scalars and arrays.
+ * Native code in a runtime that speaks to the caller with the runtime's own secret: it can lie about its own values,
+ * and do nothing else. The caller goes on, and what it gets is an Exception or a value of scalars and arrays.
  */
 final class HostileTest extends RuntimeTestCase
 {
@@ -98,7 +98,8 @@ final class HostileTest extends RuntimeTestCase
         ];
         yield 'an exception of lies' => [
             'wire()->say(Messages::leftBy(Messages::threw(json_encode(["class" => str_repeat("x", 200000),'
-                . ' "message" => "m", "code" => 0, "file" => "f", "line" => -1, "trace" => [], "previous" => null]))));',
+                . ' "message" => "m", "code" => 0, "file" => "f", "line" => -1, "trace" => [],'
+                . ' "previous" => null]))));',
             'sandbox bailed out: %S',
         ];
         yield 'a refusal without an end' => [
@@ -259,7 +260,8 @@ final class HostileTest extends RuntimeTestCase
 
     private function assertCallerGoesOn(): void
     {
-        self::assertSame([1, ['a' => 2]], $this->runtime()->enter(static fn (array $a): array => $a, [[1, ['a' => 2]]]));
+        $value = [1, ['a' => 2]];
+        self::assertSame($value, $this->runtime()->enter(static fn (array $a): array => $a, [$value]));
     }
 
     /** The most memory that this process has had, in bytes. */
