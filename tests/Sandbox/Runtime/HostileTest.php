@@ -86,7 +86,7 @@ final class HostileTest extends RuntimeTestCase
         yield 'more parts than the caller has memory' => [
             '$part = str_repeat("\x00", 32000); for ($i = 0; $i < 6500; $i++) { wire()->part($part); }'
                 . ' wire()->say(Messages::left());',
-            'sandbox bailed out: its value is longer than the caller can take',
+            'sandbox bailed out: its value is larger than the memory limits of the entry and the caller allow',
         ];
         yield 'an end that it has not had' => [
             'wire()->say(Messages::leftBy(Messages::fatal("forged\0\x1b[31m", Messages::location("there", 7))));',
@@ -225,7 +225,7 @@ final class HostileTest extends RuntimeTestCase
         foreach ([true, false] as $guarded) {
             $runtime = $this->runtime(guarded: $guarded);
             self::assertSame(
-                'sandbox bailed out: its value is larger than the caller can take',
+                'sandbox bailed out: its value is larger than the memory limits of the entry and the caller allow',
                 self::failure(static fn (): mixed => $runtime->enter($share, timeoutMs: self::LONG_MS)),
             );
             self::assertSame(1, $runtime->enter(static fn (): int => 1));

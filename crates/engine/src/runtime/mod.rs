@@ -232,9 +232,10 @@ impl Runtime {
     /// The outcome of an entry after which the runtime goes on.
     fn left(&mut self, left: Left) -> Entered {
         match left {
-            Left::Returned if self.heard.is_overlong() => {
-                Entered::Refused("its value is longer than the caller can take".into())
-            }
+            Left::Returned if self.heard.is_overlong() => Entered::Refused(
+                "its value is larger than the memory limits of the entry and the caller allow"
+                    .into(),
+            ),
             Left::Returned => Entered::Returned(self.heard.take_value()),
             Left::CutShort(ending) => Entered::CutShort(cause::of_ending(&ending)),
             Left::Refused(why) => Entered::Refused(cause::shown(&why)),

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use altair_engine::shell::Standing;
 use altair_engine::FileChanges;
+use altair_engine::shell::Standing;
 
 use super::super::lines::sentence;
 use super::super::told;
