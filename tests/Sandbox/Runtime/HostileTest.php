@@ -166,7 +166,8 @@ final class HostileTest extends RuntimeTestCase
     {
         // Else what it does not read would stay with the caller, entry by entry.
         $lie = 'wire()->part(' . self::ONE . '); wire()->say(Messages::left());';
-        self::assertSame(1, $this->enter("$lie $lie return 'the truth';"));
+        // More than a caller hears at once.
+        self::assertSame(1, $this->enter(str_repeat($lie, 40) . " return 'the truth';"));
         $long = [str_repeat('x', 20 << 20)];
 
         $told = 'sandbox unusable: it answered before it was asked';
