@@ -81,7 +81,7 @@ final class HostileTest extends RuntimeTestCase
             '$size = 400 * 30000; wire()->part("\x06" . Messages::number($size));'
                 . ' for ($i = 0; $i < 400; $i++) { wire()->part(str_repeat("\x00", 30000)); }'
                 . ' wire()->say(Messages::left());',
-            'sandbox bailed out: its value is larger than the caller\'s memory limit',
+            'sandbox bailed out: its value is larger than the memory limits of the entry and the caller allow',
         ];
         yield 'more parts than the caller has memory' => [
             '$part = str_repeat("\x00", 32000); for ($i = 0; $i < 6500; $i++) { wire()->part($part); }'
