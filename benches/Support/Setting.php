@@ -32,6 +32,9 @@ final class Setting
     public readonly int $warmEvaluations;
     public readonly int $badEvaluations;
 
+    /** Entries of one runtime. */
+    public readonly int $entries;
+
     /** Requests whose throughput is measured, and how often it is. */
     public readonly int $requests;
     public readonly int $throughputs;
@@ -46,6 +49,7 @@ final class Setting
         [$this->rounds, $this->evaluations, $this->warmEvaluations, $this->badEvaluations] = $quick
             ? [20, 400, 2000, 160]
             : [60, 2000, 20_000, 300];
+        $this->entries = $quick ? 10_000 : 100_000;
         [$this->requests, $this->throughputs] = $quick ? [200, 3] : [1000, 5];
     }
 

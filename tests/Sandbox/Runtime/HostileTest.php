@@ -216,7 +216,7 @@ final class HostileTest extends RuntimeTestCase
     public function testAValueThatSharesWithoutAnEndIsRefused(): void
     {
         $share = static function (): array {
-            $value = ['x'];
+            $value = [str_repeat('x', 3000)];
             for ($i = 0; $i < 60; $i++) {
                 $value = [$value, $value];
             }
