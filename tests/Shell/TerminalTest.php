@@ -34,7 +34,7 @@ final class TerminalTest extends EvaluationTestCase
     private function terminal(string ...$options): Terminal
     {
         $root = $this->application()->root;
-        $command = [dirname(__DIR__, 2) . '/bin/altair', 'shell', "--root=$root", ...array_values($options)];
+        $command = ['setsid', '--ctty', dirname(__DIR__, 2) . '/bin/altair', 'shell', "--root=$root", ...array_values($options)];
         $terminal = new Terminal($command, $root, 40, 160);
         $terminal->waitFor(self::PROMPT);
 
@@ -57,7 +57,7 @@ final class TerminalTest extends EvaluationTestCase
     public function testAPersonIsGreetedAndLeavesWithCtrlD(): void
     {
         $root = $this->application()->root;
-        $command = [dirname(__DIR__, 2) . '/bin/altair', 'shell', "--root=$root"];
+        $command = ['setsid', '--ctty', dirname(__DIR__, 2) . '/bin/altair', 'shell', "--root=$root"];
         $terminal = new Terminal($command, $root, 40, 160);
         $terminal->waitFor("a session in $root; what it writes is not kept; :help lists what there is");
         $terminal->waitFor(self::PROMPT);
@@ -145,7 +145,7 @@ final class TerminalTest extends EvaluationTestCase
         $terminal = $this->terminal();
         $this->line($terminal, '$kept = 5;', '✓ int = 5');
         $terminal->type('echo "it ", "runs\n"; while (true);' . self::ENTER);
-        $this->untilItRuns();
+        $terminal->waitFor('running: ');
         $terminal->type(self::CTRL_C);
         $terminal->waitFor('✗ The line was ended.');
         $terminal->waitFor(self::PROMPT);
@@ -159,24 +159,15 @@ final class TerminalTest extends EvaluationTestCase
         $terminal = $this->terminal();
         $this->line($terminal, '$kept = 5;', '✓ int = 5');
         $terminal->type('$s = str_repeat("ab", 9000000); similar_text($s, $s);' . self::ENTER);
-        $this->untilItRuns();
+        $terminal->waitFor('running: ');
         $terminal->type(self::CTRL_C);
+        $terminal->waitFor('✗ The line did not run to its end.');
         $terminal->waitFor('the session began anew: ');
         $terminal->waitFor('$kept, $_ are lost');
         $terminal->waitFor(self::PROMPT);
         $this->line($terminal, 'isset($kept)', '✓ bool = false');
 
         $this->leave($terminal);
-    }
-
-    /** Waits until a process of the session's computes. */
-    private function untilItRuns(): void
-    {
-        $until = microtime(true) + 20;
-        do {
-            $running = preg_grep('/^\d+ \(php[^)]*\) R$/', $this->processes()) ?: [];
-        } while ($running === [] && microtime(true) < $until);
-        self::assertNotSame([], $running, implode(', ', $this->processes()));
     }
 
     public function testCtrlCAtThePromptForgetsWhatWasTyped(): void
@@ -226,7 +217,7 @@ final class TerminalTest extends EvaluationTestCase
     {
         $this->setVariable('XDG_STATE_HOME', '/proc/nowhere');
         $root = $this->application()->root;
-        $terminal = new Terminal([dirname(__DIR__, 2) . '/bin/altair', 'shell', "--root=$root"], $root, 40, 160);
+        $terminal = new Terminal(['setsid', '--ctty', dirname(__DIR__, 2) . '/bin/altair', 'shell', "--root=$root"], $root, 40, 160);
         $terminal->waitFor('lines are not kept: /proc/nowhere/altair/shell_history: ');
         $terminal->waitFor(self::PROMPT);
         $this->line($terminal, '1 + 1', '✓ int = 2');
