@@ -106,16 +106,20 @@ final class TerminalTest extends EvaluationTestCase
     public function testTabCompletesNamesOfTheSession(string $before, string $begun, string $end, string $answer): void
     {
         $this->application([
-            'config/container.php' => <<<'PHP'
+            'config/container.php' => '<?php return new Illuminate\Container\Container();',
+            'vendor/autoload.php' => <<<'PHP'
                 <?php
-                return new class {
-                    public function has(string $id): bool { return in_array($id, $this->getServiceIds(), true); }
-                    public function get(string $id): mixed { return "the $id"; }
-                    public function getServiceIds(): array { return ['mailer.transport', 'mailer.queue']; }
-                };
+                namespace Illuminate\Container {
+                    class Container {
+                        protected $bindings = ['mailer.transport' => 1, 'mailer.queue' => 1];
+                        public function has(string $id): bool { return isset($this->bindings[$id]); }
+                        public function get(string $id): mixed { return "the $id"; }
+                    }
+                }
+                namespace {
+                    class InvoiceOfTheShop { const KIND = "paper"; function totalOfAll() { return 99; } }
+                }
                 PHP,
-            'vendor/autoload.php' => '<?php class InvoiceOfTheShop { const KIND = "paper"; '
-                . 'function totalOfAll() { return 99; } }',
         ]);
         $terminal = $this->terminal();
         $this->line($terminal, $before, '✓');
