@@ -62,9 +62,20 @@ fn last_name(text: &[u8], with_namespace: bool) -> (&[u8], &[u8]) {
     text.split_at(start)
 }
 
+/// What stands before the last quotation mark, and behind it: any character may be in an id.
+fn begun_text(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let quote = text.iter().rposition(|byte| matches!(byte, b'\'' | b'"'))?;
+    Some((&text[..quote], &text[quote + 1..]))
+}
+
 impl<'t> Wanted<'t> {
     /// From which byte on the text is replaced, and by what.
     fn of(text: &'t [u8]) -> (usize, Self) {
+        if let Some((before, id)) = begun_text(text)
+            && before.trim_ascii_end().ends_with(b"container(")
+        {
+            return (text.len() - id.len(), Self::Entry(id));
+        }
         let (before, name) = last_name(text, false);
         if let Some(before) = before.strip_suffix(b"$") {
             return (before.len(), Self::Variable(name));
@@ -79,11 +90,6 @@ impl<'t> Wanted<'t> {
             return (before.len(), Self::Static(class, name));
         }
         let (before, name) = last_name(text, true);
-        if let Some(call) = before.strip_suffix(b"'").or(before.strip_suffix(b"\""))
-            && call.trim_ascii_end().ends_with(b"container(")
-        {
-            return (before.len(), Self::Entry(name));
-        }
         match name.is_empty() || name.first().is_some_and(u8::is_ascii_digit) {
             true => (text.len(), Self::Nothing),
             false => (before.len(), Self::Name(name)),
@@ -246,6 +252,11 @@ mod tests {
             (20, Wanted::Static(b"Shop\\Kind", b"A"))
         );
         assert_eq!(wanted("container('mail"), (11, Wanted::Entry(b"mail")));
+        assert_eq!(
+            wanted("container(\"mail.$log-1"),
+            (11, Wanted::Entry(b"mail.$log-1"))
+        );
+        assert_eq!(wanted("container('mail')"), (17, Wanted::Nothing));
         assert_eq!(wanted("array_m"), (0, Wanted::Name(b"array_m")));
         assert_eq!(wanted("new \\Shop\\U"), (4, Wanted::Name(b"\\Shop\\U")));
         assert_eq!(wanted("f()->x"), (5, Wanted::Nothing));

@@ -150,6 +150,17 @@ final class LineEndsTest extends ShellTestCase
         ];
     }
 
+    public function testUnwindingRunsDestructorsAndNeitherCatchNorFinally(): void
+    {
+        $shell = $this->shell(self::SOON);
+        $shell->ask('$ran = []; class D { function __destruct() { $GLOBALS["ran"][] = "destructor"; } }');
+        $shell->ask('function f() { $d = new D(); while (true); }');
+        $line = 'try { f(); } catch (Throwable) { $ran[] = "catch"; } finally { $ran[] = "finally"; } $ran[] = "next";';
+        self::assertStringStartsWith('✗ Timed out after ', $shell->ask($line));
+
+        self::assertSame("✓ string = 'destructor'\n", $shell->ask('implode(" ", $ran)'));
+    }
+
     /**
      * @dataProvider stuck
      */

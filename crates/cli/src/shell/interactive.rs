@@ -40,7 +40,10 @@ pub fn run(session: &Shared, setting: &Setting) -> Result<Exit, Failure> {
         if let Some(changed) = lines.changed_files() {
             output::print(sentence(&changed, setting).as_bytes())?;
         }
-        let typed = match editor.read()? {
+        let typed = editor.read()?;
+        // From Enter on it is meant for the line, also if it comes before the line has begun.
+        lines::forget_ctrl_c();
+        let typed = match typed {
             Typed::Nothing => continue,
             Typed::End => return Ok(Exit::Clean),
             Typed::Entry(typed) => typed,

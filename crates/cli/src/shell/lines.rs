@@ -145,10 +145,6 @@ impl<'a> Lines<'a> {
             CtrlC::EndsAll => None,
             CtrlC::EndsLine => Some(caught()?),
         };
-        // One that ended the line before came for that one.
-        if caught.is_some() {
-            let _ = CaughtSignals::take(&[SIGINT]);
-        }
         let mut observer = Waiting {
             progress: Progress::on_stderr(self.setting.deadline),
             is_endable: caught.is_some(),
@@ -165,6 +161,11 @@ impl<'a> Lines<'a> {
 pub fn caught() -> Result<CaughtSignals, Failure> {
     CaughtSignals::catch(&[SIGINT])
         .map_err(|error| Failure::new(format!("signals cannot be caught: {}", reason(&error))))
+}
+
+/// Forgets a Ctrl-C that came before now: it was meant for what was typed, or for the line before.
+pub fn forget_ctrl_c() {
+    let _ = CaughtSignals::take(&[SIGINT]);
 }
 
 /// A sentence of the shell's own, in a line.
