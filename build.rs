@@ -7,7 +7,7 @@ use std::process::Command;
 mod php_versions;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 41] = [
+const SOURCES: [&str; 44] = [
     "src/zend/frames.c",
     "src/zend/values.c",
     "src/zend/by_value.c",
@@ -18,6 +18,7 @@ const SOURCES: [&str; 41] = [
     "src/zend/snippet.c",
     "src/zend/container.c",
     "src/zend/runtime.c",
+    "src/zend/line_imports.c",
     "src/zend/fork_state.c",
     "src/zend/object_lifetime.c",
     "src/zend/refused_functions.c",
@@ -48,6 +49,8 @@ const SOURCES: [&str; 41] = [
     "src/zend/closure_rules.c",
     "src/zend/closure_form.c",
     "src/zend/closure_apart.c",
+    "src/zend/closure_state.c",
+    "src/zend/closure_walk.c",
     "src/zend/closure_source.c",
 ];
 
@@ -59,6 +62,7 @@ fn main() {
         "src/zend/shim.h",
         "src/zend/confine.h",
         "src/zend/closure.h",
+        "src/zend/closure_apart.h",
         "src/zend/database.h",
         "src/zend/database_mysqlnd.h",
         "src/zend/database_libpq.h",

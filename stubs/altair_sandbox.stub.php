@@ -1,7 +1,8 @@
 <?php
 
 /**
- * Signatures of the native classes of `Altair\Sandbox`: any command under a policy.
+ * Signatures of the native classes of `Altair\Sandbox`: any command under a policy, and an isolated PHP. The latter is
+ * also in the namespace `sandbox`.
  *
  * This file is never loaded, since the extension altair_eval provides the classes. tests/StubTest.php compares the two.
  *
@@ -102,6 +103,140 @@ namespace Altair\Sandbox {
         public static function native(ExecutionPolicy $policy): CanExecuteCommand
         {
         }
+    }
+
+    /**
+     * A PHP of its own, in another process, that closures are entered in. It keeps its state (constants, globals,
+     * included files) from one entry to the next. Whatever happens in it, the caller goes on.
+     *
+     * Guarded, which it is by default, it reads PHP's own files and the files below `$root`, writes to a layer that is
+     * thrown away, connects to `$services` and nothing else, and starts no process. docs/runtimes.md has the rules for
+     * closures, what travels, and what ends a runtime.
+     *
+     * An object that is freed ends its process, and so does the end of the caller. It belongs to the process that made
+     * it: a fork of that process cannot use it. It cannot be cloned or serialised.
+     */
+    final class Runtime
+    {
+        /**
+         * Starts the process. It has the ini files and the `-d` switches of the caller, not what `ini_set()` changed.
+         * Starting it, and each entry, may take 5000 ms.
+         *
+         * @param array<string, mixed> $ini ini settings. `disable_functions` and `disable_classes` take a list of names
+         *     or a text with commas; `extension` and `zend_extension` are ignored, and so are names that PHP does not
+         *     know and other arrays. Other values are cast to string
+         * @param bool $guarded false: with the rights of the caller
+         * @param string|null $root the directory that it may read, and write to a layer, and in which it starts; null:
+         *     the working directory if that holds a `composer.json`, otherwise an empty directory; unguarded, always
+         *     the working directory
+         * @param list<string> $services what it may connect to: `host:port`, `address:port`, `[address]:port` or the
+         *     absolute path of a Unix socket
+         * @throws Exception `optional configuration array expected`; `sandboxes cannot create sandboxes` inside an
+         *     isolated PHP or an evaluation; `sandbox unusable: …` if it cannot be started
+         * @throws \Altair\Eval\Exception\InvalidRequestException if `$root` or `$services` cannot be used
+         */
+        public function __construct(
+            array $ini = [],
+            bool $guarded = true,
+            ?string $root = null,
+            array $services = [],
+        ) {
+        }
+
+        /**
+         * Starts a process in which the application of a request has booted, with what the request allows: guards,
+         * services, database sessions, paths, memory and time. Its snippet runs first; it may be empty, here only. In
+         * closures, `container()` is the application's container, as in a snippet. The request's `timeoutMs` is for the
+         * start, and again for each entry.
+         *
+         * @throws Exception `sandboxes cannot create sandboxes`; `sandbox unusable: …` if the application does not
+         *     boot, or the snippet does not return
+         * @throws \Altair\Eval\Exception\InvalidRequestException if the request cannot be used
+         */
+        public static function fromRequest(\Altair\Eval\EvalRequest $request): Runtime
+        {
+        }
+
+        /**
+         * Runs a closure in the isolated PHP and returns its value. What it prints is printed here, as it prints it.
+         *
+         * The closure is sent as the source of its file, so it has to be written in a file that has not changed since.
+         * It must not take or return objects or references, capture variables or `$this`, or declare functions or
+         * classes; files that it includes may do anything.
+         *
+         * Null, booleans, numbers, strings and arrays travel by value, in both directions. An object or a resource that
+         * comes back is `true`.
+         *
+         * @param array<mixed> $argv its arguments, in order; keys are ignored. No objects and no resources
+         * @param int|null $timeoutMs deadline in milliseconds, at least 1; null: 5000, or that of the request. A
+         *     deadline that passes ends the runtime
+         * @param int|null $memoryLimitMb `memory_limit` in MiB; less than 16 is 16; null: that of `$ini`, otherwise
+         *     128, or that of the request
+         * @return mixed null, bool, int, float, string, or an array of these
+         * @throws \Error if closure or arguments are against the rules; nothing has run
+         * @throws \ValueError if a limit is less than 1
+         * @throws Exception `Closure, or Closure and args expected`; `The closure on … cannot be sent: …`; `sandbox
+         *     bailed out: …` if an exception, a fatal error or `exit` ended the entry, after which the runtime can be
+         *     used; `sandbox unusable: …` if the runtime has ended, or is being entered further up
+         */
+        public function enter(
+            \Closure $closure,
+            array $argv = [],
+            ?int $timeoutMs = null,
+            ?int $memoryLimitMb = null,
+        ): mixed {
+        }
+
+        /**
+         * Ends the process, after the shutdown functions and destructors there, which have the time of an entry. What
+         * they print is printed here; nothing is printed where the object is freed instead.
+         *
+         * @throws Exception `sandbox unusable: it was closed`
+         */
+        public function close(): void
+        {
+        }
+
+        /**
+         * The files that it has changed so far in its layer, as `diagnostics.file_changes` of an
+         * {@see \Altair\Eval\EvalResult} has them: path relative to the root, and bytes. Empty if there are none or no
+         * layer. It also tells them of a runtime whose process has ended, until it is closed.
+         *
+         * @return array{
+         *     created?: list<array{path: string, size: int}>,
+         *     modified?: list<array{path: string, size: int}>,
+         *     deleted?: list<array{path: string, size: int}>,
+         * }
+         * @throws Exception `sandbox unusable: it was closed`
+         */
+        public function fileChanges(): array
+        {
+        }
+
+        /**
+         * What was refused so far, as `diagnostics.blocked` of an {@see \Altair\Eval\EvalResult} has it. `lift` is
+         * the command line's flag: here `--service=` is `$services`, `--unsafe` is `guarded: false`, and the rest are
+         * arguments of the {@see \Altair\Eval\EvalRequest}.
+         *
+         * @return list<array{what: string, guard: string, lift?: string}>
+         * @throws Exception `sandbox unusable: it was closed`
+         */
+        public function blocked(): array
+        {
+        }
+
+        /** It cannot be cloned; the class has no such method. */
+        private function __clone()
+        {
+        }
+    }
+
+    /**
+     * What became of a {@see Runtime} or of an entry. The message begins with `sandbox bailed out` where the runtime
+     * can be entered again, with `sandbox unusable` where a new one is needed; the cause follows.
+     */
+    class Exception extends \ErrorException
+    {
     }
 }
 
@@ -1042,5 +1177,134 @@ namespace Altair\Sandbox\Value {
         public function stdin(): ?string
         {
         }
+    }
+}
+
+namespace sandbox {
+
+    /**
+     * {@see \Altair\Sandbox\Runtime} by another name. It is a class of its own, so that traces show the name that was
+     * used, and it throws this namespace's {@see Exception}.
+     */
+    final class Runtime
+    {
+        /**
+         * Starts the process. It has the ini files and the `-d` switches of the caller, not what `ini_set()` changed.
+         * Starting it, and each entry, may take 5000 ms.
+         *
+         * @param array<string, mixed> $ini ini settings. `disable_functions` and `disable_classes` take a list of names
+         *     or a text with commas; `extension` and `zend_extension` are ignored, and so are names that PHP does not
+         *     know and other arrays. Other values are cast to string
+         * @param bool $guarded false: with the rights of the caller
+         * @param string|null $root the directory that it may read, and write to a layer, and in which it starts; null:
+         *     the working directory if that holds a `composer.json`, otherwise an empty directory; unguarded, always
+         *     the working directory
+         * @param list<string> $services what it may connect to: `host:port`, `address:port`, `[address]:port` or the
+         *     absolute path of a Unix socket
+         * @throws Exception `optional configuration array expected`; `sandboxes cannot create sandboxes` inside an
+         *     isolated PHP or an evaluation; `sandbox unusable: …` if it cannot be started
+         * @throws \Altair\Eval\Exception\InvalidRequestException if `$root` or `$services` cannot be used
+         */
+        public function __construct(
+            array $ini = [],
+            bool $guarded = true,
+            ?string $root = null,
+            array $services = [],
+        ) {
+        }
+
+        /**
+         * Starts a process in which the application of a request has booted, with what the request allows: guards,
+         * services, database sessions, paths, memory and time. Its snippet runs first; it may be empty, here only. In
+         * closures, `container()` is the application's container, as in a snippet. The request's `timeoutMs` is for the
+         * start, and again for each entry.
+         *
+         * @throws Exception `sandboxes cannot create sandboxes`; `sandbox unusable: …` if the application does not
+         *     boot, or the snippet does not return
+         * @throws \Altair\Eval\Exception\InvalidRequestException if the request cannot be used
+         */
+        public static function fromRequest(\Altair\Eval\EvalRequest $request): Runtime
+        {
+        }
+
+        /**
+         * Runs a closure in the isolated PHP and returns its value. What it prints is printed here, as it prints it.
+         *
+         * The closure is sent as the source of its file, so it has to be written in a file that has not changed since.
+         * It must not take or return objects or references, capture variables or `$this`, or declare functions or
+         * classes; files that it includes may do anything.
+         *
+         * Null, booleans, numbers, strings and arrays travel by value, in both directions. An object or a resource that
+         * comes back is `true`.
+         *
+         * @param array<mixed> $argv its arguments, in order; keys are ignored. No objects and no resources
+         * @param int|null $timeoutMs deadline in milliseconds, at least 1; null: 5000, or that of the request. A
+         *     deadline that passes ends the runtime
+         * @param int|null $memoryLimitMb `memory_limit` in MiB; less than 16 is 16; null: that of `$ini`, otherwise
+         *     128, or that of the request
+         * @return mixed null, bool, int, float, string, or an array of these
+         * @throws \Error if closure or arguments are against the rules; nothing has run
+         * @throws \ValueError if a limit is less than 1
+         * @throws Exception `Closure, or Closure and args expected`; `The closure on … cannot be sent: …`; `sandbox
+         *     bailed out: …` if an exception, a fatal error or `exit` ended the entry, after which the runtime can be
+         *     used; `sandbox unusable: …` if the runtime has ended, or is being entered further up
+         */
+        public function enter(
+            \Closure $closure,
+            array $argv = [],
+            ?int $timeoutMs = null,
+            ?int $memoryLimitMb = null,
+        ): mixed {
+        }
+
+        /**
+         * Ends the process, after the shutdown functions and destructors there, which have the time of an entry. What
+         * they print is printed here; nothing is printed where the object is freed instead.
+         *
+         * @throws Exception `sandbox unusable: it was closed`
+         */
+        public function close(): void
+        {
+        }
+
+        /**
+         * The files that it has changed so far in its layer, as `diagnostics.file_changes` of an
+         * {@see \Altair\Eval\EvalResult} has them: path relative to the root, and bytes. Empty if there are none or no
+         * layer. It also tells them of a runtime whose process has ended, until it is closed.
+         *
+         * @return array{
+         *     created?: list<array{path: string, size: int}>,
+         *     modified?: list<array{path: string, size: int}>,
+         *     deleted?: list<array{path: string, size: int}>,
+         * }
+         * @throws Exception `sandbox unusable: it was closed`
+         */
+        public function fileChanges(): array
+        {
+        }
+
+        /**
+         * What was refused so far, as `diagnostics.blocked` of an {@see \Altair\Eval\EvalResult} has it. `lift` is
+         * the command line's flag: here `--service=` is `$services`, `--unsafe` is `guarded: false`, and the rest are
+         * arguments of the {@see \Altair\Eval\EvalRequest}.
+         *
+         * @return list<array{what: string, guard: string, lift?: string}>
+         * @throws Exception `sandbox unusable: it was closed`
+         */
+        public function blocked(): array
+        {
+        }
+
+        /** It cannot be cloned; the class has no such method. */
+        private function __clone()
+        {
+        }
+    }
+
+    /**
+     * {@see \Altair\Sandbox\Exception} of a {@see Runtime} of this namespace.
+     */
+    class Exception extends \Altair\Sandbox\Exception
+    {
     }
 }

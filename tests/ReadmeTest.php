@@ -114,8 +114,32 @@ final class ReadmeTest extends TestCase
     {
         $extension = getenv('EXTENSION');
         $options = $extension === false ? [] : ['-d', "extension=$extension"];
+        if (!str_starts_with($code, '<?php')) {
+            self::assertSame($output, $this->execute([PHP_BINARY, ...$options, '-r', $code]));
 
-        self::assertSame($output, $this->execute([PHP_BINARY, ...$options, '-r', $code]));
+            return;
+        }
+        // One that is a file: closures are sent as the source of theirs.
+        $file = tempnam(sys_get_temp_dir(), 'readme');
+        self::assertIsString($file);
+        try {
+            file_put_contents($file, $code);
+
+            self::assertSame($output, $this->execute([PHP_BINARY, ...$options, $file]));
+        } finally {
+            unlink($file);
+        }
+    }
+
+    public function testEveryProgramThatEntersAClosureIsAFile(): void
+    {
+        $entering = array_filter(self::blocks('php'), static fn (string $code) => str_contains($code, '->enter('));
+
+        self::assertNotSame([], $entering);
+        foreach ($entering as $code) {
+            self::assertStringStartsWith('<?php', $code);
+            self::assertContains($code, array_column(self::programs(), 0), 'What it prints follows.');
+        }
     }
 
     /**

@@ -14,6 +14,7 @@ use altair_engine::{Phase, stop_signal};
 use super::channel_link::Voice;
 use crate::zend::child::memory_peak;
 use crate::zend::frames::Arena;
+use crate::zend::line;
 use crate::zend::process::{Interrupted, leave, on_signal_of};
 
 /// Bytes of the packet with the position.
@@ -32,6 +33,29 @@ struct Stopper {
 struct Room {
     arena: Box<Arena>,
     packet: Box<[u8; PACKET_BYTES]>,
+}
+
+/// Whether the first signal of the host ends only the line of a session that runs.
+static LINE: AtomicU8 = AtomicU8::new(NO_SESSION);
+/// The process is no session.
+const NO_SESSION: u8 = 0;
+/// A session between two lines, which a late signal is not meant for.
+const RESTS: u8 = 1;
+/// A line runs.
+const RUNS: u8 = 2;
+/// A line runs that was told to end. The next signal ends the process.
+const HAS_TO_END: u8 = 3;
+
+/// In a session: a line begins.
+pub fn line_begins() {
+    LINE.store(RUNS, Ordering::Relaxed);
+}
+
+/// In a session: no line runs. Returns whether the host has ended one.
+pub fn line_ends() -> bool {
+    let was = LINE.swap(RESTS, Ordering::Relaxed);
+    line::has_ended();
+    was == HAS_TO_END
 }
 
 static STOPPER: OnceLock<Stopper> = OnceLock::new();
@@ -76,6 +100,14 @@ pub fn pass_on(voice: &'static Voice) {
 /// Async-signal-safe: reads the engine's frames, formats into its own buffer, sends, and ends the
 /// process.
 fn on_stop(interrupted: Interrupted) {
+    match LINE.load(Ordering::Relaxed) {
+        RESTS => return,
+        RUNS => {
+            LINE.store(HAS_TO_END, Ordering::Relaxed);
+            return line::end();
+        }
+        _ => {}
+    }
     let Some(stopper) = STOPPER.get() else {
         leave(TIMED_OUT);
     };

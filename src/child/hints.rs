@@ -10,6 +10,8 @@ mod class_names;
 mod container;
 mod members;
 
+pub use container::ids as container_ids;
+
 use std::sync::{Mutex, PoisonError};
 
 use altair_engine::channel::Ending;

@@ -4,10 +4,12 @@
 mod boot;
 mod casters;
 mod channel_link;
+mod completion;
 mod deadline;
 mod ending;
 mod guards;
 mod hints;
+mod line;
 mod project_classes;
 mod queries;
 mod refusals;

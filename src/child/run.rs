@@ -29,6 +29,7 @@ use crate::zend::node::ZvalNode;
 use crate::zend::params::ini;
 use crate::zend::process::leave;
 use crate::zend::snippet::{self, Returned};
+use ext_php_rs::types::Zval;
 
 /// The log of a child's start, whose complaints are about the extension that it was told to load.
 /// From its first code on, PHP logs to standard error.
@@ -279,26 +280,11 @@ impl Going {
         };
         self.enter(Phase::Encode);
         let began = Instant::now();
-        let node = ZvalNode::new(&value);
-        let casters = run.casters.as_ref();
-        let root = root.as_os_str().as_bytes();
-        let mut casters = casters.map(|file| Casters::declared(root, file));
-        let options = Options {
-            limits: run.shown,
-            redact: run.redact,
-            advance: is_asked_for,
-            own: casters
-                .as_mut()
-                .map(|own| own as &mut dyn OwnCasters<ZvalNode>),
-            ..Options::default()
-        };
-        let encoded = encode_value(&node, options);
+        let encoded = encoded(&value, run, root, is_asked_for);
         self.report.encode_us = Some(micros(began));
-        drop(node);
-        drop(casters);
         let ending = match encoded {
-            Ok(json) if !has_bailed() && !has_exception() => Ending::Returned(json.to_string()),
-            _ => cut_short(engine::pending_cut(), run),
+            Some(json) => Ending::Returned(json),
+            None => cut_short(engine::pending_cut(), run),
         };
         if !matches!(ending, Ending::Returned(_)) {
             std::mem::forget(value);
@@ -326,6 +312,31 @@ impl Going {
     }
 }
 
+/// The value as the host gets it; `None` if code that encoding has run was cut short. `advances`: iterators may
+/// be advanced.
+pub fn encoded(value: &Zval, run: &SnippetTask, root: &Path, advances: bool) -> Option<String> {
+    let node = ZvalNode::new(value);
+    let casters = run.casters.as_ref();
+    let root = root.as_os_str().as_bytes();
+    let mut casters = casters.map(|file| Casters::declared(root, file));
+    let options = Options {
+        limits: run.shown,
+        redact: run.redact,
+        advance: advances,
+        own: casters
+            .as_mut()
+            .map(|own| own as &mut dyn OwnCasters<ZvalNode>),
+        ..Options::default()
+    };
+    let encoded = encode_value(&node, options);
+    drop(node);
+    drop(casters);
+    encoded
+        .ok()
+        .map(|json| json.to_string())
+        .filter(|_| !has_bailed() && !has_exception())
+}
+
 /// The ending that a cut means, and hints at what may have been meant instead.
 fn cut_short(cut: Cut, run: &SnippetTask) -> Ending {
     if let Cut::Threw(thrown) = &cut {
@@ -334,13 +345,13 @@ fn cut_short(cut: Cut, run: &SnippetTask) -> Ending {
     ending::of(cut)
 }
 
-fn micros(since: Instant) -> u64 {
+pub fn micros(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The snippet with a byte order mark, a shebang line and an opening tag replaced by spaces, which
 /// keeps line numbers.
-fn snippet_source(snippet: &[u8]) -> Vec<u8> {
+pub fn snippet_source(snippet: &[u8]) -> Vec<u8> {
     let mut source = snippet.to_vec();
     let mut at = if source.starts_with(b"\xEF\xBB\xBF") {
         3

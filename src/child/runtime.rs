@@ -8,13 +8,16 @@ use altair_engine::channel::{
     encode_value, read_given,
 };
 use altair_engine::exit_codes::BROKEN;
+use altair_engine::shell::Judgement;
 
 use super::channel_link::{Link, Voice};
+use super::line::Lines;
 use super::run::{self, Booted};
-use super::{begin, deadline, ending, finish, guards};
+use super::{begin, completion, deadline, ending, finish, guards};
 use crate::zend::by_value::{self, Objects, Undecodable, Unencodable};
 use crate::zend::child::{self as engine, Cut, memory_peak};
 use crate::zend::closure::{self, Unit};
+use crate::zend::line;
 use crate::zend::runtime::{enter, print_uncaught};
 
 /// The exit status of a runtime that its host has ended, or whose host is gone.
@@ -53,6 +56,8 @@ pub fn serve(
         voice.send(&Message::Left(left));
     }
     let mut kept = Kept::default();
+    let mut lines = None;
+    let begin = || Lines::begin(task, first, voice);
     loop {
         let served = match next(voice) {
             Some(Job::Keep(file, source)) => {
@@ -60,6 +65,15 @@ pub fn serve(
                 continue;
             }
             Some(Job::Enter(order, arguments)) => kept.enter(&order, arguments, voice),
+            Some(Job::Line(text)) => lines.get_or_insert_with(begin).run(&text),
+            Some(Job::Judge(text)) => {
+                let _ = lines.get_or_insert_with(begin);
+                Ok(Left::Judged(match line::is_whole(&text) {
+                    true => Judgement::Whole,
+                    false => Judgement::Unfinished,
+                }))
+            }
+            Some(Job::Complete(text)) => Ok(Left::Completed(completion::at_end_of(&text))),
             None => return close(),
         };
         match served {
@@ -92,6 +106,9 @@ fn report(ending: Ending, phase: Phase) -> Report {
 enum Job {
     Keep(SourceFile, Vec<u8>),
     Enter(EntryOrder, Vec<u8>),
+    Line(Vec<u8>),
+    Judge(Vec<u8>),
+    Complete(Vec<u8>),
 }
 
 /// Waits for the next order. `None` once the host has closed the channel.
@@ -100,16 +117,19 @@ fn next(voice: &Voice) -> Option<Job> {
         Ok(Given::Order(order)) => Some(order),
         Ok(Given::Part(_)) | Err(_) => None,
     })?;
-    match order {
+    Some(match order {
         Order::Keep(file) => {
             let source = following(voice, file.bytes)?;
-            Some(Job::Keep(file, source))
+            Job::Keep(file, source)
         }
         Order::Enter(order) => {
             let arguments = following(voice, order.bytes)?;
-            Some(Job::Enter(order, arguments))
+            Job::Enter(order, arguments)
         }
-    }
+        Order::Line(bytes) => Job::Line(following(voice, bytes)?),
+        Order::Judge(bytes) => Job::Judge(following(voice, bytes)?),
+        Order::Complete(bytes) => Job::Complete(following(voice, bytes)?),
+    })
 }
 
 /// The bytes that follow an order.
@@ -213,7 +233,9 @@ fn cut_short(cut: Cut) -> Result<Ending, Ending> {
 fn unencodable(why: Unencodable) -> &'static str {
     match why {
         Unencodable::TooDeep => "its value contains itself, or is nested too deeply",
-        Unencodable::TooLarge => "its value is larger than the caller can take",
+        Unencodable::TooLarge => {
+            "its value is larger than the caller's memory limit leaves room for"
+        }
         Unencodable::Object => "its value holds an object",
         Unencodable::Resource => "its value holds a resource",
     }

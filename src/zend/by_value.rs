@@ -1,8 +1,12 @@
 //! PHP's values as bytes, and back: [`altair_engine::by_value`] is the form.
 
+#![allow(dead_code)] // until `Altair\Sandbox\Runtime` is there
+
 use std::mem::ManuallyDrop;
 
-use altair_engine::by_value::{Build, DEPTH_MAX, Full, Key, Malformed, Reader, Scalar, Writer};
+use altair_engine::by_value::{
+    Build, DEPTH_MAX, Full, Key, Malformed, Reader, Scalar, Writer, memory,
+};
 use ext_php_rs::ffi::{
     Bucket, IS_ARRAY, IS_DOUBLE, IS_FALSE, IS_INDIRECT, IS_LONG, IS_NULL, IS_REFERENCE,
     IS_RESOURCE, IS_STRING, IS_TRUE, IS_UNDEF, zend_array, zval,
@@ -41,7 +45,8 @@ pub enum Undecodable {
     Malformed(Malformed),
     /// The value needs more memory than it may have. None was taken.
     Memory,
-    /// There was less memory than allowed: PHP has printed its fatal error and wants the request to end.
+    /// There was less memory than allowed: PHP has printed its fatal error and wants the request to end. A PHP that
+    /// delays this error until the next instruction of the caller's code gives the value, and ends the request then.
     Bailout,
 }
 
@@ -67,7 +72,7 @@ impl From<Full> for Unencodable {
     }
 }
 
-/// The value in at most `most` bytes. Runs no code and changes nothing; references become what they refer to. The time
+/// The value in at most `most` bytes, for which the other side needs at most as many for its arrays. Runs no code and changes nothing; references become what they refer to. The time
 /// it takes is in proportion to `most` at most, whatever the value's arrays share.
 ///
 /// # Errors
@@ -139,6 +144,8 @@ struct Encoder {
     depth_max: usize,
     /// How many empty slots may still be passed. They take time and no bytes.
     holes: usize,
+    /// Bytes of memory that the arrays that are to come may need.
+    memory: usize,
 }
 
 /// So many empty slots are passed in less than a tenth of a second.
@@ -152,6 +159,7 @@ impl Encoder {
             open: Vec::new(),
             depth_max,
             holes: HOLES_MAX,
+            memory: most,
         }
     }
 
@@ -280,6 +288,13 @@ impl Encoder {
             .checked_sub(used - count)
             .ok_or(Unencodable::TooLarge)?;
         let has_keys = with_keys && count != 0 && !(table.is_packed && used == count);
+        // What it takes on the other side. An array that stands in many places is written in each.
+        let needed = match has_keys {
+            true => memory::map(count),
+            false => memory::list(count),
+        };
+        let left = self.memory.checked_sub(needed);
+        self.memory = left.ok_or(Unencodable::TooLarge)?;
         match has_keys {
             true => self.writer.map(count)?,
             false => self.writer.list(count)?,
@@ -372,9 +387,10 @@ enum Place {
     Map(*mut zend_array),
 }
 
-/// How often keys may have others in their way, in one value. Those of an array that nobody has made to be slow are
-/// about as many as its entries; so many take a second or two.
-const STEPS_MAX: u64 = 1 << 26;
+/// How often keys may have others in their way, in one value: as often as takes a second or two. In a table that nobody
+/// has made to be slow it is about as often as there are entries; numbers whose low bits are all the same, as some
+/// identifiers, reach this with 30,000 of them.
+const STEPS_MAX: u64 = 1 << 29;
 
 impl Builder {
     #[inline]

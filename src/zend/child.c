@@ -175,6 +175,33 @@ bool altair_run_snippet(zend_op_array *code, zval *result)
 	return altair_took_last_statement();
 }
 
+void altair_each_own_variable(altair_name each, void *context)
+{
+	zend_string *name;
+	zval *value;
+	if (scope == NULL) {
+		return;
+	}
+	ZEND_HASH_FOREACH_STR_KEY_VAL_IND(scope, name, value) {
+		if (name != NULL && Z_TYPE_P(value) != IS_UNDEF) {
+			ZVAL_DEREF(value);
+			each(context, ZSTR_VAL(name), ZSTR_LEN(name), value);
+		}
+	} ZEND_HASH_FOREACH_END();
+}
+
+size_t altair_each_included(size_t from, altair_name each, void *context)
+{
+	size_t number = 0;
+	zend_string *path;
+	ZEND_HASH_FOREACH_STR_KEY(&EG(included_files), path) {
+		if (path != NULL && number++ >= from) {
+			each(context, ZSTR_VAL(path), ZSTR_LEN(path), NULL);
+		}
+	} ZEND_HASH_FOREACH_END();
+	return number;
+}
+
 void altair_release_scope(void)
 {
 	if (scope != NULL) {

@@ -13,8 +13,7 @@ typedef struct {
 	size_t len, size;
 } altair_buffer;
 
-/* From the system's memory, not PHP's. Gives up without a word where there is none: a form is then too short, and equals
- * no other. */
+/* From the system's memory, not PHP's. Without a word where there is none. */
 void altair_put(altair_buffer *to, const void *bytes, size_t len);
 void altair_put_number(altair_buffer *to, uint64_t number);
 void altair_put_text(altair_buffer *to, const zend_string *text);
@@ -30,9 +29,8 @@ enum altair_closure_rule altair_instruction_rule(
 
 /* ---- the form of code ---- */
 
-/* What code is, as bytes: equal for two compilations of the same source. `is_strict` leaves nothing out, and is for code
- * that was compiled together; else it is what an optimiser and another start of PHP leave alone. `doc` is the comment that
- * belongs to it, in a strict form. */
+/* What code is, as bytes: equal for two compilations of the same source. `is_strict` leaves nothing out, and is for
+ * code that was compiled together; `doc` is the comment that belongs to it then. */
 void altair_form(altair_buffer *to, const zend_op_array *code, bool is_strict, const zend_string *doc);
 
 /* ---- a compilation apart ---- */
@@ -45,7 +43,7 @@ typedef struct {
 typedef struct altair_apart altair_apart;
 
 /* Compiles a file's bytes. Nobody is told of errors and warnings, and nothing is declared. NULL with a message where it
- * cannot be. altair_apart_end() has to follow at once, but for the way RECEIVING: that stays. */
+ * cannot be. altair_apart_end() has to follow before anything else runs; the code of the way RECEIVING stays. */
 altair_apart *altair_apart_compile(const char *file, size_t file_len, const char *source, size_t source_len,
 	bool short_tags, enum altair_closure_way way, const char *hidden, size_t hidden_len, char *error, size_t error_size);
 void altair_apart_end(altair_apart *apart);

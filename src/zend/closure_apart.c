@@ -1,60 +1,11 @@
-/* Compiles a file's bytes apart from what runs: nobody is told of errors and warnings, nothing is declared, and unless it
- * is to run here, nothing stays. Closures are numbered as they stand in the source, whatever is compiled of them. */
+/* Compiles a file's bytes apart from what runs: nobody is told of errors and warnings, nothing is declared, and unless
+ * it is to run here, nothing stays. Closures are numbered as they stand in the source, whatever is compiled of them. */
 
-#include "closure.h"
+#include "closure_apart.h"
 #include "zend_constants.h"
 #include "zend_exceptions.h"
 #include "zend_ini.h"
 #include "Optimizer/zend_optimizer.h"
-
-#define MARK "\1altair closure "
-
-/* What a compilation uses of the engine's state. A bailout leaves it as it was at that moment. */
-typedef struct {
-	zend_lex_state scanner;
-	int loop_vars, delayed_oplines, short_circuits;
-	zend_class_entry *active_class_entry, *current_linking_class;
-	zend_op_array *active_op_array;
-	int lineno;
-	HashTable *function_table, *class_table, *executed_functions, *executed_classes, *constants;
-	bool in_compilation, short_tags, unclean_shutdown, skip_shebang, increment_lineno, encoding_declared, gc_protected;
-	uint8_t parse_error;
-	zend_string *doc_comment;
-	uint32_t extra_fn_flags, compiler_options;
-	zend_oparray_context context;
-	zend_file_context file_context;
-	zend_ast *ast;
-	zend_arena *ast_arena;
-	HashTable *memoized_exprs, *delayed_variance_obligations, *delayed_autoloads, *unlinked_uses;
-	int memoize_mode;
-	int error_reporting, exit_status;
-	zval user_error_handler;
-	bool record_errors;
-	zend_object *exception, *prev_exception;
-	const zend_op *opline_before_exception, *opline;
-	zend_execute_data *frame;
-	JMP_BUF *bailout;
-} engine_state;
-
-/* What a compilation would leave behind, and has of its own instead. */
-typedef struct {
-	zend_arena *arena;
-	HashTable interned_strings;
-	void *map_ptr_real_base, *map_ptr_base;
-	size_t map_ptr_size, map_ptr_last;
-	bool *armed;
-} left_behind;
-
-struct altair_apart {
-	zend_op_array *main;
-	HashTable functions, classes, constants;
-	altair_mark *marks;
-	uint32_t count, size;
-	bool is_kept;
-	left_behind outer;
-	char *error;
-	size_t error_size;
-};
 
 /* The compilation of this thread. */
 ZEND_TLS altair_apart *now;
@@ -99,7 +50,7 @@ static bool is_closure(const zend_ast *ast)
 /* Notes what the compiled code does not tell, and has the code carry its number. */
 static uint32_t mark(altair_apart *apart, zend_ast_decl *decl)
 {
-	char text[sizeof MARK + 10];
+	char text[sizeof ALTAIR_MARK + 10];
 	if (apart->count == apart->size) {
 		apart->size = apart->size * 2 + 16;
 		apart->marks = safe_perealloc(apart->marks, apart->size, sizeof *apart->marks, 0, true);
@@ -107,7 +58,7 @@ static uint32_t mark(altair_apart *apart, zend_ast_decl *decl)
 	altair_mark *added = &apart->marks[apart->count];
 	added->doc = decl->doc_comment;
 	added->yield_line = 0;
-	int len = snprintf(text, sizeof text, MARK "%u", (unsigned) apart->count);
+	int len = snprintf(text, sizeof text, ALTAIR_MARK "%u", (unsigned) apart->count);
 	decl->doc_comment = zend_string_init(text, (size_t) len, 0);
 	return apart->count++;
 }
@@ -208,188 +159,6 @@ void altair_closure_startup(void)
 #endif
 }
 
-/* ---- the engine's state ---- */
-
-static void save(engine_state *to)
-{
-	zend_save_lexical_state(&to->scanner);
-	to->loop_vars = CG(loop_var_stack).top;
-	to->delayed_oplines = CG(delayed_oplines_stack).top;
-	to->short_circuits = CG(short_circuiting_opnums).top;
-	to->active_class_entry = CG(active_class_entry);
-	to->current_linking_class = CG(current_linking_class);
-	to->active_op_array = CG(active_op_array);
-	to->lineno = CG(zend_lineno);
-	to->function_table = CG(function_table);
-	to->class_table = CG(class_table);
-	to->executed_functions = EG(function_table);
-	to->executed_classes = EG(class_table);
-	to->constants = EG(zend_constants);
-	to->in_compilation = CG(in_compilation);
-	to->short_tags = CG(short_tags);
-	to->unclean_shutdown = CG(unclean_shutdown);
-	to->skip_shebang = CG(skip_shebang);
-	to->increment_lineno = CG(increment_lineno);
-	to->encoding_declared = CG(encoding_declared);
-	to->gc_protected = gc_protected();
-	to->parse_error = CG(parse_error);
-	to->doc_comment = CG(doc_comment);
-	to->extra_fn_flags = CG(extra_fn_flags);
-	to->compiler_options = CG(compiler_options);
-	to->context = CG(context);
-	to->file_context = CG(file_context);
-	to->ast = CG(ast);
-	to->ast_arena = CG(ast_arena);
-	to->memoized_exprs = CG(memoized_exprs);
-	to->memoize_mode = CG(memoize_mode);
-	to->delayed_variance_obligations = CG(delayed_variance_obligations);
-	to->delayed_autoloads = CG(delayed_autoloads);
-	to->unlinked_uses = CG(unlinked_uses);
-	to->error_reporting = EG(error_reporting);
-	to->exit_status = EG(exit_status);
-	ZVAL_COPY_VALUE(&to->user_error_handler, &EG(user_error_handler));
-	to->record_errors = EG(record_errors);
-	to->exception = EG(exception);
-	to->prev_exception = EG(prev_exception);
-	to->opline_before_exception = EG(opline_before_exception);
-	to->frame = EG(current_execute_data);
-	to->opline = to->frame == NULL ? NULL : to->frame->opline;
-	to->bailout = EG(bailout);
-}
-
-static void set(altair_apart *apart, bool short_tags, uint32_t options)
-{
-	CG(active_class_entry) = CG(current_linking_class) = NULL;
-	CG(active_op_array) = NULL;
-	CG(function_table) = EG(function_table) = &apart->functions;
-	CG(class_table) = EG(class_table) = &apart->classes;
-	EG(zend_constants) = &apart->constants;
-	CG(in_compilation) = false;
-	CG(short_tags) = short_tags;
-	CG(skip_shebang) = false;
-	CG(doc_comment) = NULL;
-	CG(extra_fn_flags) = 0;
-	CG(compiler_options) = options;
-	CG(memoized_exprs) = NULL;
-	CG(memoize_mode) = 0;
-	CG(delayed_variance_obligations) = CG(delayed_autoloads) = CG(unlinked_uses) = NULL;
-	EG(error_reporting) = 0;
-	ZVAL_UNDEF(&EG(user_error_handler));
-	EG(record_errors) = false;
-	EG(exception) = EG(prev_exception) = NULL;
-}
-
-static void restore(engine_state *from)
-{
-	EG(current_execute_data) = from->frame;
-	if (from->frame != NULL) {
-		from->frame->opline = from->opline;
-	}
-	EG(opline_before_exception) = from->opline_before_exception;
-	EG(exception) = from->exception;
-	EG(prev_exception) = from->prev_exception;
-	EG(bailout) = from->bailout;
-	EG(record_errors) = from->record_errors;
-	ZVAL_COPY_VALUE(&EG(user_error_handler), &from->user_error_handler);
-	EG(error_reporting) = from->error_reporting;
-	EG(exit_status) = from->exit_status;
-	/* What is left of a compilation that was cut short. */
-	if (CG(doc_comment) != NULL) {
-		zend_string_release(CG(doc_comment));
-		CG(doc_comment) = NULL;
-	}
-	zend_restore_lexical_state(&from->scanner);
-	CG(loop_var_stack).top = from->loop_vars;
-	CG(delayed_oplines_stack).top = from->delayed_oplines;
-	CG(short_circuiting_opnums).top = from->short_circuits;
-	CG(active_class_entry) = from->active_class_entry;
-	CG(current_linking_class) = from->current_linking_class;
-	CG(active_op_array) = from->active_op_array;
-	CG(zend_lineno) = from->lineno;
-	CG(function_table) = from->function_table;
-	CG(class_table) = from->class_table;
-	EG(function_table) = from->executed_functions;
-	EG(class_table) = from->executed_classes;
-	EG(zend_constants) = from->constants;
-	CG(in_compilation) = from->in_compilation;
-	CG(short_tags) = from->short_tags;
-	CG(unclean_shutdown) = from->unclean_shutdown;
-	CG(skip_shebang) = from->skip_shebang;
-	CG(increment_lineno) = from->increment_lineno;
-	CG(encoding_declared) = from->encoding_declared;
-	gc_protect(from->gc_protected);
-	CG(parse_error) = from->parse_error;
-	CG(doc_comment) = from->doc_comment;
-	CG(extra_fn_flags) = from->extra_fn_flags;
-	CG(compiler_options) = from->compiler_options;
-	CG(context) = from->context;
-	CG(file_context) = from->file_context;
-	CG(ast) = from->ast;
-	CG(ast_arena) = from->ast_arena;
-	CG(memoized_exprs) = from->memoized_exprs;
-	CG(memoize_mode) = from->memoize_mode;
-	CG(delayed_variance_obligations) = from->delayed_variance_obligations;
-	CG(delayed_autoloads) = from->delayed_autoloads;
-	CG(unlinked_uses) = from->unlinked_uses;
-}
-
-/* ---- what would stay ---- */
-
-static void free_interned(zval *value)
-{
-	pefree(Z_STR_P(value), GC_FLAGS(Z_STR_P(value)) & IS_STR_PERSISTENT);
-}
-
-/* Slots that the compilation takes, and classes that the engine has noted beside their names, are in a table of its own.
- * The table of a later PHP has a part before the base. */
-static void swap_map(left_behind *outer)
-{
-	size_t before = (size_t) ((char *) CG(map_ptr_base) - (char *) ZEND_MAP_PTR_BIASED_BASE(CG(map_ptr_real_base)));
-	outer->map_ptr_real_base = CG(map_ptr_real_base);
-	outer->map_ptr_base = CG(map_ptr_base);
-	outer->map_ptr_size = CG(map_ptr_size);
-	outer->map_ptr_last = CG(map_ptr_last);
-	void *base = pecalloc(1, before + CG(map_ptr_size) * sizeof(void *), true);
-	CG(map_ptr_real_base) = base;
-	CG(map_ptr_base) = ZEND_MAP_PTR_BIASED_BASE((char *) base + before);
-}
-
-static void leave_behind(left_behind *outer)
-{
-	zend_auto_global *global;
-	uint32_t i = 0;
-	outer->arena = CG(arena);
-	CG(arena) = zend_arena_create(64 * 1024);
-	outer->interned_strings = CG(interned_strings);
-	zend_hash_init(&CG(interned_strings), 256, NULL, free_interned, 0);
-	swap_map(outer);
-	/* To name $_SERVER in code makes it. The code that runs has done that. */
-	outer->armed = safe_pemalloc(zend_hash_num_elements(CG(auto_globals)), sizeof(bool), 1, true);
-	ZEND_HASH_FOREACH_PTR(CG(auto_globals), global) {
-		outer->armed[i++] = global->armed;
-		global->armed = false;
-	} ZEND_HASH_FOREACH_END();
-}
-
-static void bring_back(left_behind *outer)
-{
-	zend_auto_global *global;
-	uint32_t i = 0;
-	ZEND_HASH_FOREACH_PTR(CG(auto_globals), global) {
-		global->armed = outer->armed[i++];
-	} ZEND_HASH_FOREACH_END();
-	pefree(outer->armed, true);
-	pefree(CG(map_ptr_real_base), true);
-	CG(map_ptr_real_base) = outer->map_ptr_real_base;
-	CG(map_ptr_base) = outer->map_ptr_base;
-	CG(map_ptr_size) = outer->map_ptr_size;
-	CG(map_ptr_last) = outer->map_ptr_last;
-	zend_hash_destroy(&CG(interned_strings));
-	CG(interned_strings) = outer->interned_strings;
-	zend_arena_destroy(CG(arena));
-	CG(arena) = outer->arena;
-}
-
 /* ---- what is known ---- */
 
 static bool is_hidden(const char *hidden, size_t len, char kind, const zend_string *name)
@@ -436,12 +205,6 @@ static void copy_tables(altair_apart *apart, const char *file, size_t file_len, 
 	} ZEND_HASH_FOREACH_END();
 }
 
-/* Whether an entry of a copy was made by the compilation. */
-static bool is_new(const HashTable *original, zend_string *key, const void *entry)
-{
-	return zend_hash_find_ptr(original, key) != entry;
-}
-
 static void free_constant(zend_constant *constant)
 {
 	zval_ptr_dtor(&constant->value);
@@ -457,17 +220,17 @@ static void free_made(altair_apart *apart)
 	zend_string *key;
 	zval *entry;
 	ZEND_HASH_REVERSE_FOREACH_STR_KEY_VAL(&apart->classes, key, entry) {
-		if (is_new(EG(class_table), key, Z_PTR_P(entry))) {
+		if (altair_is_new(EG(class_table), key, Z_PTR_P(entry))) {
 			destroy_zend_class(entry);
 		}
 	} ZEND_HASH_FOREACH_END();
 	ZEND_HASH_REVERSE_FOREACH_STR_KEY_VAL(&apart->functions, key, entry) {
-		if (is_new(EG(function_table), key, Z_PTR_P(entry))) {
+		if (altair_is_new(EG(function_table), key, Z_PTR_P(entry))) {
 			destroy_op_array(Z_PTR_P(entry));
 		}
 	} ZEND_HASH_FOREACH_END();
 	ZEND_HASH_REVERSE_FOREACH_STR_KEY_VAL(&apart->constants, key, entry) {
-		if (is_new(EG(zend_constants), key, Z_PTR_P(entry))) {
+		if (altair_is_new(EG(zend_constants), key, Z_PTR_P(entry))) {
 			free_constant(Z_PTR_P(entry));
 		}
 	} ZEND_HASH_FOREACH_END();
@@ -478,6 +241,28 @@ static void free_made(altair_apart *apart)
 }
 
 /* ---- compiling ---- */
+
+static void set(altair_apart *apart, bool short_tags, uint32_t options)
+{
+	CG(active_class_entry) = CG(current_linking_class) = NULL;
+	CG(active_op_array) = NULL;
+	CG(function_table) = EG(function_table) = &apart->functions;
+	CG(class_table) = EG(class_table) = &apart->classes;
+	EG(zend_constants) = &apart->constants;
+	CG(in_compilation) = false;
+	CG(short_tags) = short_tags;
+	CG(skip_shebang) = false;
+	CG(doc_comment) = NULL;
+	CG(extra_fn_flags) = 0;
+	CG(compiler_options) = options;
+	CG(memoized_exprs) = NULL;
+	CG(memoize_mode) = 0;
+	CG(delayed_variance_obligations) = CG(delayed_autoloads) = CG(unlinked_uses) = NULL;
+	EG(error_reporting) = 0;
+	ZVAL_UNDEF(&EG(user_error_handler));
+	EG(record_errors) = false;
+	EG(exception) = EG(prev_exception) = NULL;
+}
 
 static uint32_t options_of(enum altair_closure_way way)
 {
@@ -508,7 +293,7 @@ static uint32_t options_of(enum altair_closure_way way)
 }
 
 /* As opcache does with what it has compiled. */
-static void optimise(altair_apart *apart, const engine_state *saved)
+static void optimise(altair_apart *apart, const altair_engine_state *saved)
 {
 	zend_string *key;
 	void *entry;
@@ -518,12 +303,12 @@ static void optimise(altair_apart *apart, const engine_state *saved)
 	zend_hash_init(&script.function_table, 8, NULL, NULL, 0);
 	zend_hash_init(&script.class_table, 8, NULL, NULL, 0);
 	ZEND_HASH_FOREACH_STR_KEY_PTR(&apart->functions, key, entry) {
-		if (is_new(saved->executed_functions, key, entry)) {
+		if (altair_is_new(saved->executed_functions, key, entry)) {
 			zend_hash_add_new_ptr(&script.function_table, key, entry);
 		}
 	} ZEND_HASH_FOREACH_END();
 	ZEND_HASH_FOREACH_STR_KEY_PTR(&apart->classes, key, entry) {
-		if (is_new(saved->executed_classes, key, entry)) {
+		if (altair_is_new(saved->executed_classes, key, entry)) {
 			zend_hash_add_new_ptr(&script.class_table, key, entry);
 		}
 	} ZEND_HASH_FOREACH_END();
@@ -553,7 +338,7 @@ static void note_exception(altair_apart *apart)
 }
 
 static bool compile(altair_apart *apart, zend_string *source, const char *file, enum altair_closure_way way,
-	const engine_state *saved)
+	const altair_engine_state *saved)
 {
 	volatile bool is_whole = false;
 	zend_try {
@@ -585,7 +370,7 @@ static void free_apart(altair_apart *apart)
 altair_apart *altair_apart_compile(const char *file, size_t file_len, const char *source, size_t source_len,
 	bool short_tags, enum altair_closure_way way, const char *hidden, size_t hidden_len, char *error, size_t error_size)
 {
-	engine_state saved;
+	altair_engine_state saved;
 	altair_apart *apart = calloc(1, sizeof *apart);
 	if (apart == NULL) {
 		snprintf(error, error_size, "there is not enough memory");
@@ -598,9 +383,9 @@ altair_apart *altair_apart_compile(const char *file, size_t file_len, const char
 	/* With a table of its own, a number of the table of slots means nothing: names too are compared as text. */
 	copy_tables(apart, file, file_len, way != ALTAIR_WAY_PLAIN, hidden, hidden_len);
 	zend_string *text = zend_string_init(source, source_len, 0);
-	save(&saved);
+	altair_save_state(&saved);
 	if (!apart->is_kept) {
-		leave_behind(&apart->outer);
+		altair_leave_behind(&apart->outer);
 	}
 	set(apart, short_tags, options_of(way));
 	set_hooks();
@@ -612,7 +397,7 @@ altair_apart *altair_apart_compile(const char *file, size_t file_len, const char
 	if (was_cut_short) {
 		zend_arena_destroy(CG(ast_arena));
 	}
-	restore(&saved);
+	altair_restore_state(&saved);
 	zend_string_release(text);
 	if (is_whole) {
 		return apart;
@@ -624,7 +409,7 @@ altair_apart *altair_apart_compile(const char *file, size_t file_len, const char
 	}
 	/* What was made is in no state to be taken apart; PHP drops it with the request. */
 	apart->count = 0;
-	bring_back(&apart->outer);
+	altair_bring_back(&apart->outer);
 	free_apart(apart);
 	return NULL;
 }
@@ -634,78 +419,10 @@ void altair_apart_end(altair_apart *apart)
 	if (!apart->is_kept) {
 		free_made(apart);
 	}
-	left_behind outer = apart->outer;
+	altair_left_behind outer = apart->outer;
 	bool is_kept = apart->is_kept;
 	free_apart(apart);
 	if (!is_kept) {
-		bring_back(&outer);
+		altair_bring_back(&outer);
 	}
-}
-
-/* ---- finding ---- */
-
-typedef struct {
-	altair_apart *apart;
-	altair_each_code each;
-	void *context;
-} search;
-
-static void look_at(const search *in, zend_op_array *code);
-
-static void look_at_code(const search *in, zend_op_array *code)
-{
-	for (uint32_t i = 0; i < code->num_dynamic_func_defs; i++) {
-		look_at(in, code->dynamic_func_defs[i]);
-	}
-}
-
-static void look_at(const search *in, zend_op_array *code)
-{
-	const zend_string *doc = code->doc_comment;
-	if (doc != NULL && ZSTR_LEN(doc) > sizeof MARK - 1 && memcmp(ZSTR_VAL(doc), MARK, sizeof MARK - 1) == 0) {
-		uint32_t number = (uint32_t) strtoul(ZSTR_VAL(doc) + sizeof MARK - 1, NULL, 10);
-		if (number < in->apart->count) {
-			in->each(in->context, number, code, &in->apart->marks[number]);
-		}
-	}
-	look_at_code(in, code);
-}
-
-static void look_at_class(const search *in, const zend_class_entry *ce)
-{
-	zend_function *function;
-	ZEND_HASH_FOREACH_PTR((HashTable *) &ce->function_table, function) {
-		if (function->type == ZEND_USER_FUNCTION && function->common.scope == ce) {
-			look_at(in, &function->op_array);
-		}
-	} ZEND_HASH_FOREACH_END();
-#if PHP_VERSION_ID >= 80400
-	zend_property_info *property;
-	ZEND_HASH_FOREACH_PTR((HashTable *) &ce->properties_info, property) {
-		for (uint32_t i = 0; property->ce == ce && property->hooks != NULL && i < ZEND_PROPERTY_HOOK_COUNT; i++) {
-			if (property->hooks[i] != NULL && property->hooks[i]->type == ZEND_USER_FUNCTION) {
-				look_at(in, &property->hooks[i]->op_array);
-			}
-		}
-	} ZEND_HASH_FOREACH_END();
-#endif
-}
-
-void altair_apart_closures(altair_apart *apart, altair_each_code each, void *context)
-{
-	const search in = {apart, each, context};
-	zend_string *key;
-	zend_function *function;
-	zend_class_entry *ce;
-	look_at_code(&in, apart->main);
-	ZEND_HASH_FOREACH_STR_KEY_PTR(&apart->functions, key, function) {
-		if (function->type == ZEND_USER_FUNCTION && is_new(EG(function_table), key, function)) {
-			look_at(&in, &function->op_array);
-		}
-	} ZEND_HASH_FOREACH_END();
-	ZEND_HASH_FOREACH_STR_KEY_PTR(&apart->classes, key, ce) {
-		if (ce->type == ZEND_USER_CLASS && is_new(EG(class_table), key, ce)) {
-			look_at_class(&in, ce);
-		}
-	} ZEND_HASH_FOREACH_END();
 }

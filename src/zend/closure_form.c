@@ -181,7 +181,8 @@ static void put_operand(altair_buffer *to, const zend_op_array *code, const zend
 	}
 }
 
-static void put_extended(altair_buffer *to, const zend_op_array *code, const zend_op *op, uint32_t flags, bool is_strict)
+static void put_extended(
+	altair_buffer *to, const zend_op_array *code, const zend_op *op, uint32_t flags, bool is_strict)
 {
 	if ((flags & ZEND_VM_EXT_MASK) == ZEND_VM_EXT_JMP_ADDR) {
 		altair_put_number(to, (uint64_t) (ZEND_OFFSET_TO_OPLINE(op, op->extended_value) - code->opcodes));

@@ -140,9 +140,8 @@ int altair_closure_read_phar(const char *path, size_t max, altair_bytes bytes, v
 
 /* ---- the receiving side ---- */
 
-/* The compiled file, by the numbers of its closures; NULL where one was not compiled. It is never freed. */
+/* The compiled file, by the numbers of its closures; NULL where one was not compiled. The code is never freed. */
 typedef struct {
-	altair_apart *apart;
 	zend_op_array **codes;
 	uint32_t count;
 } unit;
@@ -171,13 +170,14 @@ void *altair_closure_compile(const char *file, size_t file_len, const char *sour
 		snprintf(error, error_size, "there is not enough memory");
 		return NULL;
 	}
-	of->apart = altair_apart_compile(file, file_len, source, source_len, short_tags, ALTAIR_WAY_RECEIVING, NULL, 0,
-		error, error_size);
-	if (of->apart == NULL) {
+	altair_apart *apart = altair_apart_compile(file, file_len, source, source_len, short_tags, ALTAIR_WAY_RECEIVING,
+		NULL, 0, error, error_size);
+	if (apart == NULL) {
 		free(of);
 		return NULL;
 	}
-	altair_apart_closures(of->apart, keep, of);
+	altair_apart_closures(apart, keep, of);
+	altair_apart_end(apart);
 	return of;
 }
 

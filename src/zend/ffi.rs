@@ -382,6 +382,15 @@ unsafe extern "C" {
     pub fn altair_unwind_stack();
     pub fn altair_enter_closure(closure: *mut zval, arguments: *mut zval, result: *mut zval);
     pub fn altair_print_uncaught(exception: *mut zend_object);
+    pub fn altair_watch_interrupts(interrupted: extern "C" fn());
+    pub fn altair_end_line();
+    pub fn altair_line_has_ended();
+    pub fn altair_keep_names();
+    pub fn altair_took_names();
+    pub fn altair_is_whole(text: *const c_char, len: usize) -> bool;
+    pub fn altair_each_own_variable(each: NameHook, context: *mut c_void);
+    pub fn altair_each_included(from: usize, each: NameHook, context: *mut c_void) -> usize;
+    pub fn altair_forget_refusals();
     pub fn altair_write(text: *const c_char, len: usize);
     pub fn altair_may_use_memory(bytes: *mut usize) -> bool;
 

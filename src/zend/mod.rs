@@ -19,6 +19,7 @@ pub mod fork_state;
 pub mod frames;
 pub mod host;
 pub mod json;
+pub mod line;
 pub mod node;
 pub mod object;
 pub mod params;

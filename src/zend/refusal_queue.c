@@ -26,6 +26,14 @@ void altair_on_refusal(altair_refused_hook refused, altair_outside_hook missed)
 	outside_hook = missed;
 }
 
+void altair_forget_refusals(void)
+{
+	blocked_count = 0;
+	while (outside_count > 0) {
+		free(outside[--outside_count].path);
+	}
+}
+
 void altair_blocked(const char *what, const char *lift)
 {
 	for (size_t i = 0; i < blocked_count; i++) {

@@ -79,6 +79,44 @@ void altair_print_uncaught(zend_object *exception)
 	zend_exception_error(exception, E_ERROR);
 }
 
+/* ---- ending a line ---- */
+
+static void (*next_interrupt)(zend_execute_data *);
+static void (*line_interrupted)(void);
+static volatile sig_atomic_t has_to_end;
+
+/* At the next instruction that looks for interrupts: as exit() does, so that no code of the line catches it. */
+static void on_interrupt(zend_execute_data *execute_data)
+{
+	if (has_to_end) {
+		has_to_end = 0;
+		line_interrupted();
+		if (EG(exception) == NULL) {
+			zend_throw_unwind_exit();
+		}
+	} else if (next_interrupt) {
+		next_interrupt(execute_data);
+	}
+}
+
+void altair_watch_interrupts(void (*interrupted)(void))
+{
+	line_interrupted = interrupted;
+	next_interrupt = zend_interrupt_function;
+	zend_interrupt_function = on_interrupt;
+}
+
+void altair_end_line(void)
+{
+	has_to_end = 1;
+	zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
+}
+
+void altair_line_has_ended(void)
+{
+	has_to_end = 0;
+}
+
 /* ---- in the caller ---- */
 
 void altair_write(const char *text, size_t len)

@@ -392,6 +392,23 @@ void altair_unwind_stack(void);
 void altair_enter_closure(zval *closure, zval *arguments, zval *result);
 /* Prints PHP's message for an exception that nobody has caught. Can bail out. */
 void altair_print_uncaught(zend_object *exception);
+/* A session, whose code runs line by line: from now on, calls `interrupted` when altair_end_line() ends one. */
+void altair_watch_interrupts(void (*interrupted)(void));
+/* Has the code that runs unwind as exit() does, at the next place where the engine looks. For a signal handler. */
+void altair_end_line(void);
+/* No code is to unwind any more. */
+void altair_line_has_ended(void);
+/* From now on, the namespace and the imports of a line hold for the lines after it (line_imports.c). */
+void altair_keep_names(void);
+/* Puts them into a line's tree; once the line is compiled, keeps its own. */
+void altair_bring_names(zend_ast **ast);
+void altair_took_names(void);
+/* Whether a text is a whole snippet, or one with a parse error that no more text would mend. Runs nothing of it. */
+bool altair_is_whole(const char *text, size_t len);
+/* The variables of the snippets so far, with their values. */
+void altair_each_own_variable(altair_name each, void *context);
+/* The files that code has included, from the one of that number on; how many there are. */
+size_t altair_each_included(size_t from, altair_name each, void *context);
 /* In the caller: writes to its output layer. Can bail out; an exception may be pending. */
 void altair_write(const char *text, size_t len);
 /* In the caller: how many bytes its memory limit leaves. False if it has none. */
@@ -409,6 +426,8 @@ void altair_refuse_everywhere(const char *root, size_t len);
  * if PHP itself refused it): once each, before the code continues. They must not run PHP code. */
 typedef void (*altair_refused_hook)(const char *what, const char *lift);
 typedef void (*altair_outside_hook)(const char *path, bool write, int error);
+/* What was reported is reported again if it is refused again. */
+void altair_forget_refusals(void);
 void altair_on_refusal(altair_refused_hook refused, altair_outside_hook missed);
 
 /* ---- closures that are sent to another PHP ---- */

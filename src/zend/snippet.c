@@ -17,6 +17,10 @@ static struct {
 	bool is_given_up;
 	bool misses_classes;
 	bool is_quiet;      /* what the scanner says was said before */
+	bool is_judged;     /* only whether it is whole is asked */
+	bool is_whole;
+	size_t written;     /* bytes, without what we add */
+	bool ends_too_early; /* the parser gave up at the end of what was written */
 	int error_reporting;
 	altair_missing_class missing;
 	void *context;
@@ -442,8 +446,15 @@ static void on_snippet_ast(zend_ast *ast)
 		return;
 	}
 	leave_scanner(); /* what is compiled from here on is of other files */
+	altair_bring_names(&CG(ast));
+	ast = CG(ast);
 	zend_ast **last = last_of(zend_ast_get_list(ast));
 	if (now.has_added_semicolon && !ends_with_value(last != NULL ? *last : NULL)) {
+		give_up(ast);
+		return;
+	}
+	if (now.is_judged) {
+		now.is_whole = true;
 		give_up(ast);
 		return;
 	}
@@ -474,6 +485,9 @@ static void on_parse_error(zend_object *exception)
 	/* Nothing else of the snippet has run yet. */
 	if (exception != NULL && exception->ce == zend_ce_parse_error && parse_error_offset < 0 && is_of_snippet()) {
 		parse_error_offset = LANG_SCNG(yy_text) - LANG_SCNG(yy_start);
+		/* A string or a heredoc that is open goes to the end. */
+		now.ends_too_early = (size_t) parse_error_offset >= now.written
+			|| LANG_SCNG(yy_cursor) >= LANG_SCNG(yy_limit);
 	}
 	if (next_throw_hook) {
 		next_throw_hook(exception);
@@ -495,6 +509,7 @@ static zend_op_array *compile(const char *text, size_t len, const char *tail, bo
 	zend_throw_exception_hook = on_parse_error;
 	compiling = true;
 	now.has_added_semicolon = *tail != '\0';
+	now.written = len;
 	now.is_given_up = now.misses_classes = false;
 	now.is_quiet = is_quiet;
 	if (is_quiet) {
@@ -528,6 +543,7 @@ zend_op_array *altair_compile_snippet(const char *text, size_t len, altair_missi
 	now.context = context;
 	now.imports = imports;
 	now.imports_count = count;
+	parse_error_offset = -1;
 	zend_op_array *code = compile(text, len, "", missing == NULL);
 	if (code != NULL || EG(exception) == NULL || EG(exception)->ce != zend_ce_parse_error) {
 		return code;
@@ -547,8 +563,29 @@ zend_op_array *altair_compile_snippet(const char *text, size_t len, altair_missi
 	return NULL;
 }
 
+bool altair_is_whole(const char *text, size_t len)
+{
+	now.missing = NULL;
+	now.imports_count = 0;
+	now.is_judged = true;
+	now.is_whole = now.ends_too_early = false;
+	compile(text, len, "", true);
+	if (!now.is_whole) {
+		zend_clear_exception();
+		parse_error_offset = -1;
+		now.ends_too_early = false;
+		compile(text, len, "\n;", true);
+	}
+	zend_clear_exception();
+	parse_error_offset = -1;
+	now.is_judged = false;
+	/* Where a statement is complete but for what it does, nothing was wrong and nothing is whole. */
+	return now.is_whole || (!now.is_given_up && !now.ends_too_early);
+}
+
 void altair_leave_compiler(void)
 {
+	now.is_judged = false;
 	if (compiling) {
 		compiling = false;
 		leave_scanner();

@@ -53,6 +53,17 @@ pub fn constants(mut each: impl FnMut(&[u8])) {
     names(walk, &mut |name, _| each(name));
 }
 
+/// Every variable of the snippets so far, with its value.
+pub fn own_variables(mut each: impl FnMut(&[u8], Value)) {
+    // SAFETY: as above.
+    let walk = |hook, context| unsafe { ffi::altair_each_own_variable(hook, context) };
+    names(walk, &mut |name, value| {
+        if let Some(value) = Value::of(value.cast()) {
+            each(name, value);
+        }
+    });
+}
+
 /// A class that is there. Classes live as long as the process.
 #[derive(Clone, Copy)]
 pub struct Class(*const ClassEntry);

@@ -86,7 +86,11 @@ final class ClassDump
             ),
             // In the order of declaration: var_dump and foreach show it.
             'properties' => array_map(self::property(...), array_values(array_filter($class->getProperties(), $own))),
-            'methods' => self::byName(array_map(self::method(...), array_filter($class->getMethods(), $own))),
+            'methods' => self::byName(array_map(
+                self::method(...),
+                array_filter($class->getMethods(), static fn (ReflectionMethod $method): bool =>
+                    $own($method) && !self::forbidsClones($method)),
+            )),
         ];
     }
 
@@ -168,6 +172,12 @@ final class ClassDump
     private static function visibility(ReflectionMethod|ReflectionProperty|ReflectionClassConstant $of): string
     {
         return $of->isPublic() ? 'public' : ($of->isProtected() ? 'protected' : 'private');
+    }
+
+    /** A native class has no method for that, and a stub can say it only by one; `cloneable` compares the two. */
+    private static function forbidsClones(ReflectionMethod $method): bool
+    {
+        return $method->name === '__clone' && $method->isPrivate();
     }
 
     /**

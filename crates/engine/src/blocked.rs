@@ -76,6 +76,22 @@ impl Refused {
         keep(&mut self.outside, outside);
     }
 
+    /// These, and others that came later.
+    #[must_use]
+    pub(crate) fn and(mut self, later: &Self) -> Self {
+        let Self {
+            calls,
+            by_child,
+            outside,
+        } = later;
+        calls.iter().for_each(|call| self.call(call.clone()));
+        by_child
+            .iter()
+            .for_each(|one| keep(&mut self.by_child, one.clone()));
+        outside.iter().for_each(|one| self.outside(one.clone()));
+        self
+    }
+
     /// The list to show: each thing once, the first [`SHOWN`], in one line each.
     pub(crate) fn list(self, context: &Context) -> Vec<Blocked> {
         let calls = calls::list(&self.calls);

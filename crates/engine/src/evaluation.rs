@@ -466,7 +466,7 @@ impl Evaluation {
     }
 
     /// The time by which secrets must be removed from the answer.
-    fn redacted_by(&self) -> Instant {
+    pub(crate) fn redacted_by(&self) -> Instant {
         self.deadline().max(Instant::now()) + AFTERWARDS
     }
 }

@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, MsgFlags, Shutdown, SockFlag, SockType, recv, recvmsg, send,
-    getsockopt, sendmsg, setsockopt, shutdown, socketpair, sockopt,
+    AddressFamily, ControlMessage, MsgFlags, Shutdown, SockFlag, SockType, getsockopt, recv,
+    recvmsg, send, sendmsg, setsockopt, shutdown, socketpair, sockopt,
 };
 
 use crate::buffer::Buffer;
@@ -118,7 +118,10 @@ impl Outgoing {
         match self {
             Self::Packet(packet) => send(socket.as_raw_fd(), packet, flags).map(|_| true),
             Self::Parts(parts) => {
-                let left = (*parts.bytes).as_ref().get(parts.sent..).unwrap_or_default();
+                let left = (*parts.bytes)
+                    .as_ref()
+                    .get(parts.sent..)
+                    .unwrap_or_default();
                 let Some(next) = left.chunks(parts.each).next() else {
                     return Ok(true);
                 };
@@ -292,7 +295,8 @@ impl Channel {
 /// Makes the socket's buffer large enough for a packet.
 fn make_room(socket: &OwnedFd, packet: usize) {
     // A buffer that is larger already holds several of them, and needs fewer turns.
-    if getsockopt(socket, sockopt::SndBuf).is_ok_and(|room| room / 2 >= packet.saturating_add(4096)) {
+    if getsockopt(socket, sockopt::SndBuf).is_ok_and(|room| room / 2 >= packet.saturating_add(4096))
+    {
         return;
     }
     // A packet must fit in the buffer whole, with the kernel's bookkeeping (for which the kernel

@@ -98,6 +98,18 @@ fn wanted(message: &str) -> Vec<&str> {
     wanted
 }
 
+/// Every entry that the container knows.
+pub fn ids(mut each: impl FnMut(&[u8])) {
+    for (_, ids) in known() {
+        ids.items(IDS_MAX, |id, _| {
+            // One that begins with a dot is Symfony's own.
+            if let Some(id) = id.filter(|id| id.first() != Some(&b'.')) {
+                each(id);
+            }
+        });
+    }
+}
+
 /// The tables of the application's container.
 fn known() -> Vec<(&'static str, Value)> {
     let Some(container) = Value::container() else {

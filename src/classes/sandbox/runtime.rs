@@ -380,8 +380,8 @@ extern "C" fn enter(ex: &mut ExecuteData, returned: &mut Zval) {
             return Ok(());
         };
         let handle = object.handle;
-        let entered =
-            prepare(given, argv, timeout, memory).map(|prepared| serve(&mut runtime, prepared));
+        let entered = prepare(given, argv, timeout, memory, runtime.memory_limit_bytes())
+            .map(|prepared| serve(&mut runtime, prepared));
         put(handle, Held::Resting(runtime));
         match entered {
             Ok(entered) => finish(is_other, entered, returned),
@@ -428,20 +428,26 @@ enum NotSent {
     Source(String),
 }
 
-/// Checks a closure and its arguments, in the order of the contract.
+/// Checks a closure and its arguments, in the order of the contract. `memory_limit`: that of entries
+/// that ask for none, in bytes.
 fn prepare(
     given: &ZendObject,
     argv: Option<&Zval>,
     timeout: Option<i64>,
     memory: Option<i64>,
+    memory_limit: u64,
 ) -> Result<Prepared, NotSent> {
     closure::check_types(given).map_err(NotSent::Rule)?;
     let memory_limit_bytes = memory.map(|mb| {
         let mb = u64::try_from(mb.max(MIN_MEMORY_MB)).unwrap_or(u64::MAX);
         mb.saturating_mul(1 << 20)
     });
+    // What travels fits into the memory of both sides. An array that holds another many times does
+    // not show its size, so that the limit also bounds the time it takes.
+    let of_entry = memory_limit_bytes.unwrap_or(memory_limit);
     let value_max_bytes = memory_left()
         .unwrap_or(VALUE_MAX_BYTES)
+        .min(of_entry)
         .min(VALUE_MAX_BYTES);
     let most = usize::try_from(value_max_bytes).unwrap_or(usize::MAX);
     let none = Zval::new();
@@ -512,7 +518,7 @@ fn finish(is_other: bool, served: Served, returned: &mut Zval) -> Result<(), Bai
                 Err(by_value::Undecodable::Bailout) => return Err(Bailout),
                 Err(by_value::Undecodable::Memory) => throw(
                     is_other,
-                    "sandbox bailed out: its value is larger than the caller's memory limit",
+                    "sandbox bailed out: its value is larger than the caller's memory limit leaves room for",
                 ),
                 Err(by_value::Undecodable::Malformed(_)) => {
                     throw(is_other, "sandbox bailed out: its value cannot be read");

@@ -129,7 +129,7 @@ fn is_no_file(file: &[u8]) -> Option<String> {
     match scheme.filter(|scheme| is_scheme(scheme)) {
         Some("phar") => None,
         Some(scheme) => Some(format!(
-            "its code is from a {scheme}:// stream, which cannot be read again"
+            "its code is from {scheme}://, which cannot be read again"
         )),
         None if name.starts_with("data:") => {
             Some("its code is from a data: stream, and is in no file".into())

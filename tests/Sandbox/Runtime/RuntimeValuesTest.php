@@ -27,7 +27,15 @@ final class RuntimeValuesTest extends TestCase
 
     protected function setUp(): void
     {
+        // A template would stay with this process.
+        ini_set('altair_eval.warm', '0');
         $this->runtime = new Runtime();
+    }
+
+    protected function tearDown(): void
+    {
+        ini_restore('altair_eval.warm');
+        unset($this->runtime);
     }
 
     /**
@@ -37,9 +45,10 @@ final class RuntimeValuesTest extends TestCase
     {
         foreach (
             [
-                null, false, true, 0, -1, 63, 64, -64, -65, PHP_INT_MAX, PHP_INT_MIN, 0.5, 1.0, INF, -INF, PHP_FLOAT_MIN,
-                '', 'a', "\0", "\0\xff\0", '0', '12', 'Zoë', [], [[]], [null], [1, [2, [3]]], ['a' => ['b' => ['c' => 1]]],
-                ['' => 1], ["\0*\0a" => 1], [PHP_INT_MAX => 1], [PHP_INT_MIN => 1], ['1.5' => 1, '01' => 2, '-0' => 3],
+                null, false, true, 0, -1, 63, 64, -64, -65, PHP_INT_MAX, PHP_INT_MIN, 0.5, 1.0, INF, -INF,
+                PHP_FLOAT_MIN, '', 'a', "\0", "\0\xff\0", '0', '12', 'Zoë', [], [], [[]], [null], [1, [2, [3]]],
+                ['a' => ['b' => ['c' => 1]]], ['' => 1], ["\0*\0a" => 1], [PHP_INT_MAX => 1], [PHP_INT_MIN => 1],
+                ['1.5' => 1, '01' => 2, '-0' => 3],
                 [1, 'a' => 2, 3, -7 => 4, 5], range(0, 300), array_fill_keys(range('a', 'z'), [1.5, true]),
             ] as $value
         ) {

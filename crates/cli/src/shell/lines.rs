@@ -28,8 +28,6 @@ pub struct Lines<'a> {
     session: &'a Shared,
     setting: &'a Setting,
     ctrl_c: CtrlC,
-    /// Why there is no savepoint, as last told.
-    no_savepoint: Option<String>,
 }
 
 /// What there is to show.
@@ -48,7 +46,6 @@ impl<'a> Lines<'a> {
             session,
             setting,
             ctrl_c,
-            no_savepoint: None,
         }
     }
 
@@ -58,7 +55,6 @@ impl<'a> Lines<'a> {
     ///
     /// If nothing could be booted.
     pub fn boot(&mut self) -> Result<Option<String>, Failure> {
-        self.no_savepoint = None;
         let session = self.session;
         match self.observed(|observer| session.borrow_mut().restart(observer))? {
             Ok(Booted::Ready) => Ok(None),
@@ -79,24 +75,19 @@ impl<'a> Lines<'a> {
             Err(EvalError::Interrupted) => Ok(Answer {
                 result: None,
                 standing: Standing::Kept,
-                no_savepoint: self.no_savepoint.clone(),
             }),
             ran => ran.map_err(|error| Failure::new(error.to_string())),
         }
     }
 
-    /// An answer for people. What there is no savepoint for is told when it changes.
+    /// An answer for people.
     pub fn show(&mut self, answer: &Answer) -> Shown {
         let theme = self.setting.theme;
         let text = match &answer.result {
             Some(result) => human::render(result, theme),
             None => format!("{} The line was ended.\n", theme.bad("✗")),
         };
-        let mut notices: Vec<String> = told::standing(&answer.standing).into_iter().collect();
-        if answer.no_savepoint != self.no_savepoint {
-            notices.extend(answer.no_savepoint.as_deref().map(told::no_savepoint));
-            self.no_savepoint.clone_from(&answer.no_savepoint);
-        }
+        let notices = told::standing(&answer.standing).into_iter().collect();
         Shown { text, notices }
     }
 

@@ -1,6 +1,6 @@
 //! Where the session comes from: the one place that knows who implements it.
 
-use altair_engine::shell::Session;
+use altair_engine::shell::{ApplicationSession, Session};
 use altair_engine::{EvalRequest, Evaluator};
 
 use crate::failure::Failure;
@@ -10,6 +10,9 @@ use crate::failure::Failure;
 /// # Errors
 ///
 /// If the request cannot be carried out.
-pub fn session(_evaluator: &Evaluator, _request: EvalRequest) -> Result<Box<dyn Session>, Failure> {
-    Err(Failure::new("this build has no sessions"))
+pub fn session(evaluator: &Evaluator, request: EvalRequest) -> Result<Box<dyn Session>, Failure> {
+    Ok(Box::new(ApplicationSession::new(
+        evaluator.clone(),
+        request,
+    )))
 }

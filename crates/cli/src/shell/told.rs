@@ -17,9 +17,6 @@ const LINES: usize = 50;
 pub fn standing(standing: &Standing) -> Option<String> {
     match standing {
         Standing::Kept | Standing::Over { status: _ } => None,
-        Standing::RolledBack { why } => Some(format!(
-            "the line was undone: {why}; the session is as before it"
-        )),
         Standing::Restarted { lost, why } if lost.is_empty() => {
             Some(format!("the session began anew: {why}; nothing was lost"))
         }
@@ -32,11 +29,6 @@ pub fn standing(standing: &Standing) -> Option<String> {
             ))
         }
     }
-}
-
-/// That a fatal error would cost more than its line.
-pub fn no_savepoint(why: &str) -> String {
-    format!("no savepoint: {why}; a fatal error now costs the session")
 }
 
 /// Files that have changed since they were loaded; those of the project by their path in it.

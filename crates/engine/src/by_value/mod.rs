@@ -16,7 +16,7 @@
 //! [`Writer`] makes them, for a process that trusts its own values. [`Reader`] trusts nothing: whoever wrote them may
 //! want to harm who reads.
 
-mod memory;
+pub mod memory;
 mod reader;
 #[cfg(test)]
 mod tests;

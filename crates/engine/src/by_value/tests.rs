@@ -1,5 +1,7 @@
 //! The format from both sides, and what is refused.
 
+#![allow(clippy::unwrap_used)]
+
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 

@@ -11,6 +11,7 @@ use crate::guards::ToldStates;
 use crate::hints::HINTS_MAX;
 use crate::queries::News;
 use crate::result::{Blocked, Location, Phase};
+use crate::shell::{Completion, Judgement};
 
 /// The longest message that a host assembles: a boot's record of what it accessed.
 pub const MESSAGE_MAX_BYTES: usize = 8 << 20;
@@ -25,6 +26,10 @@ pub const VARIABLES_MAX_BYTES: usize = 256 << 10;
 pub const RESOLVED_MAX: usize = 16;
 /// The maximum bytes of the name of a class that is found for a short one.
 pub const RESOLVED_MAX_BYTES: usize = 255;
+/// The maximum number of files that a message of loaded ones names.
+pub const LOADED_MAX: usize = 100;
+/// The maximum number of variables that a session names.
+pub const VARIABLES_NAMED_MAX: usize = 100;
 /// The maximum number of ini file paths that a template reports.
 pub const INI_MAX: usize = 1000;
 
@@ -32,7 +37,7 @@ pub const INI_MAX: usize = 1000;
 /// the longest of each kind takes. Without these bounds a compromised child could make its host
 /// allocate memory for messages of any number and length, and many times the bytes sent for their
 /// contents.
-pub(super) const KIND_MAX_BYTES: [usize; 14] = [
+pub(super) const KIND_MAX_BYTES: [usize; 15] = [
     64,                               // Entered
     16 << 10,                         // Ready
     32 << 10,                         // Stopped: one packet
@@ -47,6 +52,7 @@ pub(super) const KIND_MAX_BYTES: [usize; 14] = [
     256 << 10,                        // Queries: with the text of each
     16 << 10,                         // Resolved
     EXCEPTION_MAX_BYTES + (64 << 10), // Left: as a report
+    512 << 10,                        // Loaded
 ];
 
 /// A message from the child.
@@ -112,6 +118,8 @@ pub enum Message {
     Resolved(#[serde(deserialize_with = "at_most::<RESOLVED_MAX, _, _>")] Vec<(String, String)>),
     /// An isolated PHP has done what it was asked, and waits for the next order.
     Left(Left),
+    /// Files that the code of a session has loaded, each told once.
+    Loaded(#[serde(deserialize_with = "at_most::<LOADED_MAX, _, _>")] Vec<Vec<u8>>),
 }
 
 /// How an entry ended in an isolated PHP that goes on.
@@ -123,6 +131,20 @@ pub enum Left {
     CutShort(Ending),
     /// The closure was not entered, or its value does not travel; why, in words for the user.
     Refused(String),
+    /// A line has ended.
+    Ran {
+        /// How.
+        report: Report,
+        /// Whether the host's signal ended it.
+        was_stopped: bool,
+        /// The names of the session's variables now, without `$`.
+        #[serde(deserialize_with = "at_most::<VARIABLES_NAMED_MAX, _, _>")]
+        variables: Vec<String>,
+    },
+    /// Whether a text is a whole snippet.
+    Judged(Judgement),
+    /// What may stand at the end of a text.
+    Completed(Completion),
 }
 
 /// A template's report of its boot.

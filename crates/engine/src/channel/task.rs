@@ -68,6 +68,12 @@ pub enum Order {
     Keep(SourceFile),
     /// Enter a closure.
     Enter(EntryOrder),
+    /// Run a line of a session, whose text follows.
+    Line(u64),
+    /// Say whether a text, which follows, is a whole snippet.
+    Judge(u64),
+    /// Say what may stand at the end of a text, which follows.
+    Complete(u64),
 }
 
 /// A file that closures are made from.

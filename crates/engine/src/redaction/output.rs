@@ -82,6 +82,12 @@ pub(crate) struct KnownSecrets {
     pub secrets: Option<Arc<Secrets>>,
 }
 
+impl std::fmt::Debug for KnownSecrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KnownSecrets(..)")
+    }
+}
+
 impl KnownSecrets {
     /// The secrets of these variables.
     pub(crate) fn of(variables: Vec<Variable>) -> Self {

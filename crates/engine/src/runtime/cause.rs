@@ -55,6 +55,7 @@ fn of_exception(exception: &Value) -> String {
 fn at(message: &str, location: Option<&Location>) -> String {
     match location {
         Some(location) if !location.file.is_empty() => {
+            let message = message.trim_end_matches('.');
             format!("{message} in {}:{}", location.file, location.line)
         }
         _ => message.to_owned(),
@@ -68,9 +69,8 @@ pub(super) fn of_end(ended: &Ended, heard: &ChildMessages, timeout: Option<Durat
         return "its caller was interrupted while it waited".into();
     }
     if ended.timed_out {
-        let timeout = timeout.map_or(0, |timeout| timeout.as_millis());
         let location = heard.stopped.as_ref().and_then(|(_, at, _)| at.as_ref());
-        return at(&format!("the deadline of {timeout} ms passed"), location);
+        return passed(timeout.unwrap_or_default(), location);
     }
     match (ended.status, &heard.report) {
         (Status::Signalled(signal), _) => {
@@ -92,9 +92,17 @@ pub(super) fn of_end(ended: &Ended, heard: &ChildMessages, timeout: Option<Durat
     }
 }
 
-/// Why an evaluation did not return, in one line.
-#[must_use]
-pub fn words(result: &EvalResult) -> String {
+/// That a deadline has passed.
+fn passed(timeout: Duration, location: Option<&Location>) -> String {
+    let passed = format!("the deadline of {} ms passed", timeout.as_millis());
+    at(&passed, location)
+}
+
+/// Why a start did not end as it should, in one line.
+pub(super) fn words(result: &EvalResult, timeout: Duration) -> String {
+    if result.timed_out {
+        return passed(timeout, result.diagnostics.location.as_ref());
+    }
     let message = result.diagnostics.message.as_deref().map(shown);
     let exception = result.exception.as_ref().map(of_exception);
     match (result.diagnostics.outcome, message, exception) {

@@ -1,12 +1,17 @@
 //! What a host hears from an isolated PHP while it serves it.
 
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use altair_sandbox::{Refusal, Stream};
 
+use crate::bounds::stop_signal;
 use crate::channel::{Left, Message, MessageReader};
 use crate::child_messages::{ChildMessages, thread_names};
 use crate::observer::Observer;
+
+/// Loaded files to keep until somebody takes them.
+const LOADED_KEPT: usize = 20_000;
 
 /// What was heard so far.
 #[derive(Debug)]
@@ -23,6 +28,8 @@ pub(super) struct Heard {
     process: Option<i32>,
     /// The names of its other threads, if it has any before its guards are on.
     pub threads: Option<Vec<String>>,
+    /// Files that its code has loaded, until somebody takes them.
+    pub loaded: Vec<Vec<u8>>,
 }
 
 /// What the host waits for.
@@ -46,6 +53,7 @@ impl Heard {
             awaited,
             process,
             threads: None,
+            loaded: Vec::new(),
         }
     }
 
@@ -66,6 +74,14 @@ impl Heard {
         std::mem::take(&mut self.value)
     }
 
+    /// Keeps the names of loaded files, as many as it cares for.
+    fn loaded(&mut self, files: Vec<Vec<u8>>) {
+        let room = LOADED_KEPT.saturating_sub(self.loaded.len());
+        let is_path = |file: &Vec<u8>| file.len() < nix::libc::PATH_MAX as usize;
+        self.loaded
+            .extend(files.into_iter().filter(is_path).take(room));
+    }
+
     /// Keeps a part of a value. A runtime may send what it likes; more than is taken is dropped.
     fn keep(&mut self, part: &[u8]) {
         let fits = self.value.len().saturating_add(part.len()) <= self.value_max;
@@ -81,21 +97,97 @@ impl Heard {
     }
 }
 
+/// How long code may take to unwind after it was asked to, before its process is ended.
+pub(super) const UNWINDING: Duration = Duration::from_millis(500);
+
+/// What ends an order before it ends the process: a signal has its code unwind.
+#[derive(Debug)]
+pub(super) struct SoftEnd {
+    deadline: Instant,
+    /// When the code was asked to end.
+    asked: Option<Instant>,
+    /// The signal is still to be sent.
+    is_due: bool,
+    /// The observer has asked for it, not the deadline.
+    pub by_observer: bool,
+}
+
+impl SoftEnd {
+    pub(super) fn at(deadline: Instant) -> Self {
+        Self {
+            deadline,
+            asked: None,
+            is_due: false,
+            by_observer: false,
+        }
+    }
+
+    /// Whether the code was asked to end.
+    pub(super) fn was_asked(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    fn ask(&mut self, by_observer: bool) {
+        if self.asked.is_none() {
+            self.asked = Some(Instant::now());
+            self.is_due = true;
+            self.by_observer = by_observer;
+        }
+    }
+
+    /// Looks at the clock. `Break`: the code had its time to unwind.
+    fn look(&mut self) -> ControlFlow<()> {
+        if Instant::now() >= self.deadline {
+            self.ask(false);
+        }
+        let has_had_its_time = |asked: Instant| asked.elapsed() > UNWINDING;
+        match self.by_observer && self.asked.is_some_and(has_had_its_time) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
 /// Hears a runtime, and shows an observer its output.
 pub(super) struct Ear<'h> {
     heard: &'h mut Heard,
     observer: &'h mut dyn Observer,
+    soft: Option<&'h mut SoftEnd>,
 }
 
 impl<'h> Ear<'h> {
     pub(super) fn new(heard: &'h mut Heard, observer: &'h mut dyn Observer) -> Self {
-        Self { heard, observer }
+        Self {
+            heard,
+            observer,
+            soft: None,
+        }
+    }
+
+    /// The same, and ends the order before the process.
+    pub(super) fn ending_softly(mut self, soft: Option<&'h mut SoftEnd>) -> Self {
+        self.soft = soft;
+        self
+    }
+
+    /// What the observer wants.
+    fn heed(&mut self, flow: ControlFlow<()>) -> ControlFlow<()> {
+        match &mut self.soft {
+            None => flow,
+            Some(soft) => {
+                if flow.is_break() {
+                    soft.ask(true);
+                }
+                soft.look()
+            }
+        }
     }
 }
 
 impl altair_sandbox::Observer for Ear<'_> {
     fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
-        self.observer.output(stream, chunk)
+        let flow = self.observer.output(stream, chunk);
+        self.heed(flow)
     }
 
     fn packet(&mut self, packet: &[u8]) {
@@ -110,6 +202,7 @@ impl altair_sandbox::Observer for Ear<'_> {
                     heard.left.get_or_insert(left);
                 }
             }
+            Some(Message::Loaded(files)) => heard.loaded(files),
             message => heard.messages.take(message, packet),
         }
         if heard.messages.has_threads && heard.threads.is_none() {
@@ -124,8 +217,16 @@ impl altair_sandbox::Observer for Ear<'_> {
     fn tick(&mut self) -> ControlFlow<()> {
         match &self.heard.threads {
             Some(_) => ControlFlow::Break(()),
-            None => self.observer.tick(),
+            None => {
+                let flow = self.observer.tick();
+                self.heed(flow)
+            }
         }
+    }
+
+    fn signal(&mut self) -> Option<i32> {
+        let soft = self.soft.as_mut()?;
+        std::mem::take(&mut soft.is_due).then(stop_signal)
     }
 
     fn is_ready(&self) -> bool {

@@ -5,6 +5,7 @@
 
 mod cause;
 mod ear;
+mod line;
 mod start;
 
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use crate::observer::Observer;
 use crate::result::{Blocked, FileChanges};
 use crate::warm::Boot;
 use crate::{EvalError, file_changes};
-use ear::{Ear, Heard};
+use ear::{Ear, Heard, SoftEnd};
+pub(crate) use line::{LineEnd, LineRun};
 
 pub use start::{RuntimeStart, project_here};
 
@@ -72,6 +74,16 @@ pub enum Entered {
     Refused(String),
     /// The runtime has ended, for this reason.
     Ended(String),
+}
+
+/// What became of an order.
+enum Asked {
+    /// It is done.
+    Left(Left),
+    /// The process has ended.
+    Ended(Box<Ended>),
+    /// There is no process to ask.
+    Unusable,
 }
 
 /// An isolated PHP. Dropping it ends it.
@@ -130,34 +142,12 @@ impl Runtime {
         entry: Entry<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Entered, EvalError> {
-        if let Some(why) = self.unusable() {
-            return Ok(Entered::Ended(why));
-        }
-        let Life::Live(session) = &mut self.life else {
-            return Ok(Entered::Ended(String::new()));
-        };
         let mut packets = Vec::new();
         let known = self.sources.iter().position(|sent| sent.is(&entry.source));
         let source = known.unwrap_or(self.sources.len());
         let source = u32::try_from(source).unwrap_or(u32::MAX);
         if known.is_none() {
-            let Source {
-                name,
-                text,
-                short_tags,
-            } = entry.source;
-            let file = SourceFile {
-                id: source,
-                name: name.to_vec(),
-                short_tags,
-                bytes: text.len() as u64,
-            };
-            packets.extend(encoded(&Order::Keep(file), Box::new(Arc::clone(text)))?);
-            self.sources.push(SentSource {
-                name: name.to_vec(),
-                text: Arc::clone(text),
-                short_tags,
-            });
+            packets = self.sent(&entry.source, source)?;
         }
         let order = Order::Enter(EntryOrder {
             source,
@@ -168,38 +158,89 @@ impl Runtime {
             value_max_bytes: entry.value_max_bytes,
         });
         packets.extend(encoded(&order, Box::new(entry.arguments))?);
-        let timeout = entry.timeout.unwrap_or(self.timeout);
         self.heard.begin(entry.value_max_bytes);
-        session.give(packets, Instant::now() + timeout);
-        let served = session.serve(&mut Ear::new(&mut self.heard, observer));
-        match served {
-            // Nothing that it says from now on is the answer to what it is asked.
-            Some(Served::Ready) if session.has_unsent() => {
-                Ok(Entered::Ended(self.dismiss("it answered before it was asked")))
+        let timeout = entry.timeout.unwrap_or(self.timeout);
+        match self.ask(packets, timeout, None, observer) {
+            Asked::Left(left) => Ok(self.left(left)),
+            Asked::Ended(ended) if ended.interrupted => Err(EvalError::Interrupted),
+            Asked::Ended(_) | Asked::Unusable => {
+                Ok(Entered::Ended(self.unusable().unwrap_or_default()))
             }
-            Some(Served::Ready) => Ok(self.left()),
-            Some(Served::Ended(ended)) => {
-                let interrupted = ended.interrupted;
-                let why = self.bury(*ended, Some(timeout));
-                match interrupted {
-                    true => Err(EvalError::Interrupted),
-                    false => Ok(Entered::Ended(why)),
-                }
-            }
-            None => Ok(Entered::Ended(self.unusable().unwrap_or_default())),
         }
     }
 
+    /// Gives the process an order, and waits until it is done. `soft`: what ends the order before
+    /// the process is ended.
+    fn ask(
+        &mut self,
+        packets: Vec<Outgoing>,
+        timeout: Duration,
+        soft: Option<&mut SoftEnd>,
+        observer: &mut dyn Observer,
+    ) -> Asked {
+        if !self.is_own() {
+            return Asked::Unusable;
+        }
+        let Life::Live(session) = &mut self.life else {
+            return Asked::Unusable;
+        };
+        session.give(packets, Instant::now() + timeout);
+        let mut ear = Ear::new(&mut self.heard, observer).ending_softly(soft);
+        match session.serve(&mut ear) {
+            // Nothing that it says from now on is the answer to what it is asked.
+            Some(Served::Ready) if session.has_unsent() => {
+                self.dismiss("it answered before it was asked");
+                Asked::Unusable
+            }
+            Some(Served::Ready) => match self.heard.left.take() {
+                Some(left) => Asked::Left(left),
+                None => Asked::Unusable,
+            },
+            Some(Served::Ended(mut ended)) => {
+                let layer = ended.layer.take();
+                let why = cause::of_end(&ended, &self.heard.messages, Some(timeout));
+                self.end_audit(false, Some(why.clone()));
+                self.life = Life::Ended(why, layer);
+                Asked::Ended(ended)
+            }
+            None => Asked::Unusable,
+        }
+    }
+
+    /// The packets that send a file, which has this number from now on.
+    fn sent(&mut self, source: &Source<'_>, id: u32) -> Result<Vec<Outgoing>, EvalError> {
+        let Source {
+            name,
+            text,
+            short_tags,
+        } = *source;
+        let file = SourceFile {
+            id,
+            name: name.to_vec(),
+            short_tags,
+            bytes: text.len() as u64,
+        };
+        let packets = encoded(&Order::Keep(file), Box::new(Arc::clone(text)))?;
+        self.sources.push(SentSource {
+            name: name.to_vec(),
+            text: Arc::clone(text),
+            short_tags,
+        });
+        Ok(packets.into())
+    }
+
     /// The outcome of an entry after which the runtime goes on.
-    fn left(&mut self) -> Entered {
-        match self.heard.left.take() {
-            Some(Left::Returned) if self.heard.is_overlong() => {
+    fn left(&mut self, left: Left) -> Entered {
+        match left {
+            Left::Returned if self.heard.is_overlong() => {
                 Entered::Refused("its value is longer than the caller can take".into())
             }
-            Some(Left::Returned) => Entered::Returned(self.heard.take_value()),
-            Some(Left::CutShort(ending)) => Entered::CutShort(cause::of_ending(&ending)),
-            Some(Left::Refused(why)) => Entered::Refused(cause::shown(&why)),
-            None => Entered::Refused("it gave no answer".into()),
+            Left::Returned => Entered::Returned(self.heard.take_value()),
+            Left::CutShort(ending) => Entered::CutShort(cause::of_ending(&ending)),
+            Left::Refused(why) => Entered::Refused(cause::shown(&why)),
+            Left::Ran { .. } | Left::Judged(_) | Left::Completed(_) => {
+                Entered::Refused("its answer is of another order".into())
+            }
         }
     }
 
@@ -260,6 +301,12 @@ impl Runtime {
         self.timeout
     }
 
+    /// `memory_limit` of an entry that asks for none, in bytes.
+    #[must_use]
+    pub fn memory_limit_bytes(&self) -> u64 {
+        self.memory_limit_bytes
+    }
+
     /// Ends it: its shutdown functions and destructors run first, within the deadline of an entry.
     /// The observer is shown their output.
     pub fn close(&mut self, observer: &mut dyn Observer) {
@@ -275,8 +322,8 @@ impl Runtime {
         self.directories = Directories::default();
     }
 
-    /// Ends it without a word, for this reason, and returns the reason.
-    fn dismiss(&mut self, why: &str) -> String {
+    /// Ends it without a word, for this reason.
+    fn dismiss(&mut self, why: &str) {
         let ended = Life::Ended(why.to_owned(), None);
         if let Life::Live(session) = std::mem::replace(&mut self.life, ended) {
             let silent = &mut crate::Silent;
@@ -284,16 +331,6 @@ impl Runtime {
             self.life = Life::Ended(why.to_owned(), ended.and_then(|ended| ended.layer));
         }
         self.end_audit(false, Some(why.to_owned()));
-        why.to_owned()
-    }
-
-    /// Notes that its process has ended, and returns why.
-    fn bury(&mut self, mut ended: Ended, timeout: Option<Duration>) -> String {
-        let layer = ended.layer.take();
-        let why = cause::of_end(&ended, &self.heard.messages, timeout);
-        self.end_audit(false, Some(why.clone()));
-        self.life = Life::Ended(why.clone(), layer);
-        why
     }
 
     /// Records the end of an unsafe session. That the log cannot be written does not undo it.
@@ -317,10 +354,7 @@ impl Drop for Runtime {
     }
 }
 
-fn encoded(
-    order: &Order,
-    bytes: Box<dyn AsRef<[u8]> + Send>,
-) -> Result<[Outgoing; 2], EvalError> {
+fn encoded(order: &Order, bytes: Box<dyn AsRef<[u8]> + Send>) -> Result<[Outgoing; 2], EvalError> {
     encode_order(order, bytes)
         .map_err(|error| EvalError::Launch(format!("An order cannot be encoded: {error}.")))
 }

@@ -17,13 +17,14 @@ use crate::evaluation::{Evaluation, not_started};
 use crate::guards::Guard;
 use crate::launch::{OwnIni, StartIni};
 use crate::observer::Observer;
+use crate::observer::Silent;
 use crate::origin::Origin;
-use crate::redaction::output::Redactor;
+use crate::redaction::output::{KnownSecrets, Redactor};
 use crate::request::MAX_MEMORY_MB;
 use crate::settings::Purpose;
 use crate::unfit_php::never_entered;
-use crate::warm::{Acquired, Boot};
-use crate::{EvalError, EvalRequest, Evaluator};
+use crate::warm::{Acquired, Boot, Failed};
+use crate::{EvalError, EvalRequest, EvalResult, Evaluator};
 
 /// How an isolated PHP starts.
 #[derive(Debug)]
@@ -75,7 +76,28 @@ impl Evaluator {
         evaluation.settings.ini = ini;
         evaluation.settings.purpose = Purpose::Runtime { boots };
         evaluation.settings.memory_limit_bytes = memory_limit_bytes;
-        evaluation.start(directories, observer)
+        let timeout = Duration::from_millis(request.timeout_ms().into());
+        evaluation
+            .start(directories, observer)?
+            .map_err(|result| EvalError::Launch(cause::words(&result, timeout)))
+    }
+
+    /// Starts an isolated PHP for a session in the application of a request. Returns the secrets,
+    /// too, that are to be kept out of its answers.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Evaluator::start_runtime`]. An application that does not boot is a result.
+    pub(crate) fn start_session(
+        &self,
+        request: &EvalRequest,
+        observer: &mut dyn Observer,
+    ) -> Result<(Result<Runtime, Box<EvalResult>>, Option<KnownSecrets>), EvalError> {
+        let mut evaluation = self.located(request)?;
+        evaluation.settings.purpose = Purpose::Runtime { boots: true };
+        let known = request.redact.then(|| evaluation.known.secrets.clone());
+        let started = evaluation.start(Directories::default(), observer)?;
+        Ok((started, known))
     }
 
     /// An empty directory in the place of a project.
@@ -95,7 +117,7 @@ impl Evaluation {
         mut self,
         mut directories: Directories,
         observer: &mut dyn Observer,
-    ) -> Result<Runtime, EvalError> {
+    ) -> Result<Result<Runtime, Box<EvalResult>>, EvalError> {
         self.services = self.resolved()?;
         let audit = match self.request.unconfined && self.settings.purpose.boots() {
             true => Some(self.announced().map_err(|error| {
@@ -113,8 +135,9 @@ impl Evaluation {
             Acquired::Child(child, origin, boot) => (*child, origin, boot),
             Acquired::Nothing(origin) => (start_cold(&context)?, origin, Arc::<Boot>::default()),
             Acquired::Ended(failed) => {
-                let result = self.evidence_of_failed(*failed).into_result();
-                return Err(EvalError::Launch(cause::words(&result)));
+                return Ok(Err(Box::new(
+                    self.evidence_of_failed(*failed).into_result(),
+                )));
             }
         };
         directories.take_over(std::mem::take(&mut child.directories));
@@ -154,15 +177,28 @@ impl Evaluation {
             Some(Served::Ended(ended)) if ended.interrupted => return Err(EvalError::Interrupted),
             Some(Served::Ended(ended)) => {
                 let is_own = heard.messages.entered_ns.is_some() || origin.is_fork();
-                return Err(EvalError::Launch(match is_own || ended.timed_out {
-                    true => cause::of_end(&ended, &heard.messages, Some(timeout)),
-                    false => never_entered(
+                if !is_own && !ended.timed_out {
+                    return Err(EvalError::Launch(never_entered(
                         self.settings.extension.as_deref(),
                         &self.php,
                         &heard.messages,
                         &ended,
-                    ),
-                }));
+                    )));
+                }
+                let left = std::mem::take(&mut heard.messages.variables);
+                let failed = Failed {
+                    ended: *ended,
+                    heard: heard.messages,
+                    guards,
+                    changes: None,
+                    message: None,
+                };
+                let known = self.request.redact.then(|| self.known.secrets.clone());
+                let result = self.evidence_of_failed(failed).into_result();
+                let mut silent = Silent;
+                let redactor = Redactor::new(&mut silent, known);
+                let result = redactor.finish(&left, result, self.redacted_by());
+                return Ok(Err(Box::new(result)));
             }
             None => return Err(EvalError::Launch("It has ended.".into())),
         }
@@ -175,7 +211,7 @@ impl Evaluation {
         let told = heard.messages.guarded.iter().flatten();
         let at_ready = heard.messages.ready.iter().flat_map(|(_, guards)| guards);
         guards.extend(told.chain(at_ready).cloned());
-        Ok(Runtime::from(Started {
+        Ok(Ok(Runtime::from(Started {
             session,
             heard,
             guards,
@@ -190,7 +226,7 @@ impl Evaluation {
             audit,
             directories,
             began: Instant::now(),
-        }))
+        })))
     }
 
     /// A fork of a template, where there is one. The first of a kind starts cold, since most

@@ -56,7 +56,7 @@ impl Key {
             selection,
             // Constant for the life of this process, and a pool belongs to one process.
             known_paths: _,
-            idle: _, // the first request's counts
+            idle: _,               // the first request's counts
             memory_limit_bytes: _, // a fork is told
             actor: _,
             ini,

@@ -73,7 +73,6 @@ impl Session for Played {
         let answer = |outcome, exit_code, standing| Answer {
             result: Some(result(outcome, exit_code, &ran)),
             standing,
-            no_savepoint: code.contains("PDO").then(|| "a connection is open".into()),
         };
         Ok(match code {
             "sleep" => {
@@ -81,11 +80,9 @@ impl Session for Played {
                 while observer.tick() == ControlFlow::Continue(()) {
                     std::thread::sleep(Duration::from_millis(5));
                 }
-                let why = "Ctrl-C".to_owned();
                 Answer {
                     result: None,
-                    standing: Standing::RolledBack { why },
-                    no_savepoint: None,
+                    standing: Standing::Kept,
                 }
             }
             "crash" => {
@@ -95,10 +92,7 @@ impl Session for Played {
                 };
                 answer(Outcome::Signalled, 139, standing)
             }
-            "fatal" => {
-                let why = "a fatal error".into();
-                answer(Outcome::Fatal, 255, Standing::RolledBack { why })
-            }
+            "fatal" => answer(Outcome::Fatal, 255, Standing::Kept),
             "throw" => answer(Outcome::Threw, 1, Standing::Kept),
             "exit(3)" => answer(Outcome::Exited, 3, Standing::Over { status: 3 }),
             "gone" => return Err(EvalError::Launch("no process could be started".into())),

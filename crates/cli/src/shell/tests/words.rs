@@ -10,27 +10,6 @@ use super::super::told;
 use super::play::{result, setting, shared};
 use crate::human::Theme;
 
-fn answer(no_savepoint: Option<&str>) -> Answer {
-    Answer {
-        result: Some(result(Outcome::Returned, 0, "")),
-        standing: Standing::Kept,
-        no_savepoint: no_savepoint.map(str::to_owned),
-    }
-}
-
-#[test]
-fn why_there_is_no_savepoint_is_told_when_it_changes() {
-    let (session, setting) = (shared(), setting());
-    let mut lines = Lines::of(&session, &setting, CtrlC::EndsAll);
-    let mut told = |why| lines.show(&answer(why)).notices;
-    let open = "no savepoint: a connection is open; a fatal error now costs the session";
-    assert_eq!(told(None), [""; 0]);
-    assert_eq!(told(Some("a connection is open")), [open]);
-    assert_eq!(told(Some("a connection is open")), [""; 0]);
-    assert_eq!(told(None), [""; 0]);
-    assert_eq!(told(Some("a connection is open")), [open]);
-}
-
 #[test]
 fn what_is_lost_is_named_as_far_as_it_can_be_read() {
     let restarted = |lost: &[String]| {

@@ -1,9 +1,19 @@
 //! What a session of an application is to whoever shows it: lines in, answers out. Plain types, and the trait between
 //! the two sides.
 
+mod application_session;
+
 use std::path::PathBuf;
 
+use altair_sandbox::bounded::at_most;
+use serde::{Deserialize, Serialize};
+
 use crate::{Blocked, EvalError, EvalResult, FileChanges, Observer};
+
+pub use application_session::ApplicationSession;
+
+/// The most names that a completion has.
+pub const NAMES_MAX: usize = 500;
 
 /// An application that is booted and confined, and keeps its variables from line to line.
 pub trait Session {
@@ -69,8 +79,6 @@ pub struct Answer {
     pub result: Option<EvalResult>,
     /// What became of the session.
     pub standing: Standing,
-    /// Why there was no savepoint before the line, if there was none: connections are open.
-    pub no_savepoint: Option<String>,
 }
 
 impl Answer {
@@ -84,13 +92,8 @@ impl Answer {
 /// What became of a session with a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// It goes on with what the line has made.
+    /// It goes on with what the line has made, also where a fatal error has ended the line.
     Kept,
-    /// The line was undone: its savepoint goes on.
-    RolledBack {
-        /// The cause, as a clause: `a fatal error`.
-        why: String,
-    },
     /// The session had to begin anew.
     Restarted {
         /// The names of the variables that are lost, without `$`.
@@ -106,7 +109,7 @@ pub enum Standing {
 }
 
 /// Whether a text is a snippet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Judgement {
     /// It can be run. A parse error counts as whole, too: running it shows it.
     Whole,
@@ -115,16 +118,17 @@ pub enum Judgement {
 }
 
 /// What may stand at the end of a text.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion {
     /// The byte of the text from which each name replaces the rest.
     pub from: usize,
     /// The names, best first.
+    #[serde(deserialize_with = "at_most::<NAMES_MAX, _, _>")]
     pub names: Vec<Name>,
 }
 
 /// A name that exists in the session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Name {
     /// As it is to stand in the text; a variable begins with `$`.
     pub text: String,
@@ -133,7 +137,7 @@ pub struct Name {
 }
 
 /// What a name is the name of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NameKind {
     /// A variable.
     Variable,
