@@ -234,7 +234,7 @@ fn unencodable(why: Unencodable) -> &'static str {
     match why {
         Unencodable::TooDeep => "its value contains itself, or is nested too deeply",
         Unencodable::TooLarge => {
-            "its value is larger than the caller's memory limit leaves room for"
+            "its value is larger than the memory limits of the entry and the caller allow"
         }
         Unencodable::Object => "its value holds an object",
         Unencodable::Resource => "its value holds a resource",

@@ -32,10 +32,9 @@ static zif_handler next_error_log;
 
 bool altair_is_snippet(const zend_execute_data *ex)
 {
-	/* All code of one compilation shares the same string as its file name. The pointers are
-	 * compared, since a file of the application may have any name. */
+	/* All code of one compilation shares the same string as its file name. */
 	return ex != NULL && ex->func != NULL && ZEND_USER_CODE(ex->func->type)
-		&& ex->func->op_array.filename == altair_snippet_name();
+		&& altair_is_name_of_snippet(ex->func->op_array.filename);
 }
 
 bool altair_from_snippet(const zend_execute_data *ex)

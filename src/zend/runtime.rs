@@ -25,10 +25,10 @@ pub fn enter<R>(closure: Zval, arguments: Zval, then: impl FnOnce(&Zval) -> R) -
     // SAFETY: this frame holds the three values.
     let called = run(|| unsafe { ffi::altair_enter_closure(callee, given, to) });
     let left = called.map(|()| then(&result));
-    // SAFETY: each is dropped once. After a bailout they are lost: frames that nobody unwinds may
-    // hold them.
+    // After a bailout they are lost: frames that nobody unwinds may hold them.
     let released = match &left {
         Err(Cut::Bailout) => Ok(()),
+        // SAFETY: each is dropped once.
         _ => run(|| unsafe {
             ManuallyDrop::drop(&mut result);
             ManuallyDrop::drop(&mut arguments);

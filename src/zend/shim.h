@@ -341,8 +341,10 @@ bool altair_class_exists(const char *name, size_t len);
 void altair_throw_error(const char *message, size_t len, uint32_t line);
 /* Shows all objects of exactly the class of that name. `each` must not run PHP code. */
 void altair_each_object(const char *class_name, void (*each)(void *context, zend_object *object), void *context);
-/* The text that names the file of all code that was written in the snippet: this very one. */
+/* The text that names the file of the snippet that was compiled last; NULL before the first. */
 const zend_string *altair_snippet_name(void);
+/* Whether it is the file name of code of a snippet: this very one, since a file of the application may have any. */
+bool altair_is_name_of_snippet(const zend_string *name);
 /* After a bailout: removes the hook for compiling the snippet. */
 void altair_leave_compiler(void);
 /* Sets a variable of the snippet and takes ownership of the value. Called before it runs. */

@@ -7,7 +7,11 @@
 
 static zend_ast_process_t next_ast_process;
 static bool compiling;
-static const zend_string *name_of_snippet;
+
+/* The file names of all code that was compiled as a snippet, by their address: each compilation has its own. A session
+ * compiles one for each line, and what an earlier line has declared is still code of the snippet. */
+static HashTable names_of_snippets;
+static const zend_string *name_of_snippet; /* the last one */
 
 static bool declares_container;
 
@@ -437,6 +441,18 @@ static bool is_of_snippet(void)
 	return file != NULL && zend_string_equals_literal(file, ALTAIR_SNIPPET);
 }
 
+/* Before anything of it is declared: a fatal error later on leaves the functions that were declared by then. */
+static void know_name(zend_string *name)
+{
+	if (names_of_snippets.nTableSize == 0) {
+		zend_hash_init(&names_of_snippets, 8, NULL, NULL, 1);
+	}
+	if (zend_hash_index_add_empty_element(&names_of_snippets, (zend_ulong) (uintptr_t) name) != NULL) {
+		zend_string_addref(name); /* no other name comes to be at this address */
+	}
+	name_of_snippet = name;
+}
+
 static void on_snippet_ast(zend_ast *ast)
 {
 	if (!is_of_snippet()) {
@@ -445,6 +461,7 @@ static void on_snippet_ast(zend_ast *ast)
 		}
 		return;
 	}
+	know_name(zend_get_compiled_filename());
 	leave_scanner(); /* what is compiled from here on is of other files */
 	altair_bring_names(&CG(ast));
 	ast = CG(ast);
@@ -525,15 +542,18 @@ static zend_op_array *compile(const char *text, size_t len, const char *tail, bo
 		efree(code);
 		return NULL;
 	}
-	if (code != NULL) {
-		name_of_snippet = code->filename;
-	}
 	return code;
 }
 
 const zend_string *altair_snippet_name(void)
 {
 	return name_of_snippet;
+}
+
+bool altair_is_name_of_snippet(const zend_string *name)
+{
+	return name == name_of_snippet || (names_of_snippets.nTableSize != 0
+		&& zend_hash_index_exists(&names_of_snippets, (zend_ulong) (uintptr_t) name));
 }
 
 zend_op_array *altair_compile_snippet(const char *text, size_t len, altair_missing_class missing, void *context,

@@ -544,9 +544,10 @@ impl SupervisedRun {
     fn listen(&mut self, ready: PollFlags, observer: &mut dyn Observer) {
         match &mut self.listener {
             Some(Ear::Own(listener)) => {
-                // Closed if no process is left behind the filter, or if it cannot be served. Its
-                // calls fail without the listener, too.
-                if !listener.serve(ready, &mut |_, refusal| observer.refused(refusal)) {
+                let is_served = listener.serve(ready, &mut |_, refusal| observer.refused(refusal));
+                // No process is left behind the filter, or it cannot be served. Its calls fail
+                // without the listener, too.
+                if !is_served {
                     listener.tell_rest(&mut |refusal| observer.refused(refusal));
                     self.listener = None;
                 }

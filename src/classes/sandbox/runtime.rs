@@ -518,7 +518,7 @@ fn finish(is_other: bool, served: Served, returned: &mut Zval) -> Result<(), Bai
                 Err(by_value::Undecodable::Bailout) => return Err(Bailout),
                 Err(by_value::Undecodable::Memory) => throw(
                     is_other,
-                    "sandbox bailed out: its value is larger than the caller's memory limit leaves room for",
+                    "sandbox bailed out: its value is larger than the memory limits of the entry and the caller allow",
                 ),
                 Err(by_value::Undecodable::Malformed(_)) => {
                     throw(is_other, "sandbox bailed out: its value cannot be read");

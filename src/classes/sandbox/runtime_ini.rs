@@ -16,13 +16,16 @@ const LISTS: [&str; 2] = ["disable_functions", "disable_classes"];
 /// Settings that are ignored: extensions are the host's affair, and the channel is ours.
 const IGNORED: [&str; 3] = ["extension", "zend_extension", "altair_eval.channel"];
 
+/// Settings, name and value.
+pub type Settings = Vec<(String, Vec<u8>)>;
+
 /// Reads settings as the contract has them: names are strings that an ini file can hold, values are
 /// cast to string. The inner error is a message for the caller.
 ///
 /// # Errors
 ///
 /// [`Bailout`] if a cast ended in one.
-pub fn read(ini: &Zval) -> Result<Result<Vec<(String, Vec<u8>)>, String>, Bailout> {
+pub fn read(ini: &Zval) -> Result<Result<Settings, String>, Bailout> {
     let mut settings = Vec::new();
     let Some(array) = ini.array() else {
         return Ok(Ok(settings));

@@ -80,7 +80,8 @@ final class ApplicationTest extends RuntimeTestCase
         $paths = array_column($runtime->fileChanges()['created'], 'path');
         sort($paths);
         self::assertSame(['later.txt', 'new.txt'], $paths, 'So far.');
-        self::assertSame('new', $runtime->enter(static fn () => file_get_contents('new.txt')), 'It stays in the layer.');
+        $kept = $runtime->enter(static fn () => file_get_contents('new.txt'));
+        self::assertSame('new', $kept, 'It stays in the layer.');
 
         self::assertSame($before, $this->application()->tree());
         $runtime->close();

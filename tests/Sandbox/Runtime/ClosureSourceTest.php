@@ -8,6 +8,8 @@ use Altair\Eval\Tests\Support\ClosureTestCase;
 use Closure;
 use Throwable;
 
+// phpcs:disable PSR1.Methods.CamelCapsMethodName -- PHP calls them by these names.
+
 /**
  * What runs elsewhere is the closure that was given, never a neighbour; and looking for it leaves no trace.
  */
@@ -459,8 +461,8 @@ final class ClosureSourceTest extends ClosureTestCase
     {
         $archive = $this->application()->path('archive' . ++$this->archives . '.phar');
         $file = $this->application()->write('in-archive.php', $code);
-        $this->printedByFile("\$phar = new Phar('$archive'); \$phar->addFile('$file', 'closure.php');",
-            ['-d', 'phar.readonly=0']);
+        $made = "\$phar = new Phar('$archive'); \$phar->addFile('$file', 'closure.php');";
+        $this->printedByFile($made, ['-d', 'phar.readonly=0']);
 
         return $archive;
     }

@@ -21,7 +21,8 @@ final class DeathTest extends RuntimeTestCase
     public function testTheCallerIsToldWhy(string $code, string $cause, bool $guarded = true): void
     {
         $runtime = $this->runtime(guarded: $guarded);
-        $enter = static fn (): mixed => $runtime->enter(static fn (string $code): mixed => eval($code), [$code], 20_000);
+        $evaluated = static fn (string $code): mixed => eval($code);
+        $enter = static fn (): mixed => $runtime->enter($evaluated, [$code], 20_000);
 
         $first = self::printed($enter)[1];
         self::assertInstanceOf(Exception::class, $first);
@@ -47,7 +48,8 @@ final class DeathTest extends RuntimeTestCase
             false,
         ];
         yield 'a stack of C that overflows' => [
-            '$a = []; for ($i = 0; $i < 500000; $i++) { $a = [$a]; } return count($a, COUNT_RECURSIVE) + strlen(serialize($a));',
+            '$a = []; for ($i = 0; $i < 500000; $i++) { $a = [$a]; }'
+                . ' return count($a, COUNT_RECURSIVE) + strlen(serialize($a));',
             'it was ended by signal 11 (SIGSEGV)',
         ];
         yield 'a signal of its own' => [

@@ -17,7 +17,11 @@ use Altair\Eval\Tests\Support\Escape\Start;
  */
 final class EscapeTest extends EscapeTestCase
 {
-    private const NATIVE = [NativeReadEscapeTest::class, NativeProcessEscapeTest::class, NativeNetworkEscapeTest::class];
+    private const NATIVE = [
+        NativeReadEscapeTest::class,
+        NativeProcessEscapeTest::class,
+        NativeNetworkEscapeTest::class,
+    ];
 
     public static function attacks(): iterable
     {

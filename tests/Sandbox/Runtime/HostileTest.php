@@ -12,8 +12,8 @@ use Altair\Sandbox\Exception;
 use Altair\Sandbox\Runtime;
 
 /**
- * Native code in a runtime that speaks to the caller with the runtime's own secret: it can lie about its own values, and
- * do nothing else. The caller goes on, and what it gets is an Exception or a value of scalars and arrays.
+ * Native code in a runtime that speaks to the caller with the runtime's own secret: it can lie about its own values,
+ * and do nothing else. The caller goes on, and what it gets is an Exception or a value of scalars and arrays.
  */
 final class HostileTest extends RuntimeTestCase
 {
@@ -81,12 +81,12 @@ final class HostileTest extends RuntimeTestCase
             '$size = 400 * 30000; wire()->part("\x06" . Messages::number($size));'
                 . ' for ($i = 0; $i < 400; $i++) { wire()->part(str_repeat("\x00", 30000)); }'
                 . ' wire()->say(Messages::left());',
-            'sandbox bailed out: its value is larger than the caller\'s memory limit leaves room for',
+            'sandbox bailed out: its value is larger than the memory limits of the entry and the caller allow',
         ];
         yield 'more parts than the caller has memory' => [
             '$part = str_repeat("\x00", 32000); for ($i = 0; $i < 6500; $i++) { wire()->part($part); }'
                 . ' wire()->say(Messages::left());',
-            'sandbox bailed out: its value is longer than the caller can take',
+            'sandbox bailed out: its value is larger than the memory limits of the entry and the caller allow',
         ];
         yield 'an end that it has not had' => [
             'wire()->say(Messages::leftBy(Messages::fatal("forged\0\x1b[31m", Messages::location("there", 7))));',
@@ -98,7 +98,8 @@ final class HostileTest extends RuntimeTestCase
         ];
         yield 'an exception of lies' => [
             'wire()->say(Messages::leftBy(Messages::threw(json_encode(["class" => str_repeat("x", 200000),'
-                . ' "message" => "m", "code" => 0, "file" => "f", "line" => -1, "trace" => [], "previous" => null]))));',
+                . ' "message" => "m", "code" => 0, "file" => "f", "line" => -1, "trace" => [],'
+                . ' "previous" => null]))));',
             'sandbox bailed out: %S',
         ];
         yield 'a refusal without an end' => [
@@ -165,8 +166,8 @@ final class HostileTest extends RuntimeTestCase
     {
         // Else what it does not read would stay with the caller, entry by entry.
         $lie = 'wire()->part(' . self::ONE . '); wire()->say(Messages::left());';
-        $next = '$channel = [fopen("php://fd/3", "r")]; $none = null; stream_select($channel, $none, $none, 20);';
-        self::assertSame(1, $this->enter("$lie $next $lie return 'the truth';"));
+        // More than a caller hears at once.
+        self::assertSame(1, $this->enter(str_repeat($lie, 40) . " return 'the truth';"));
         $long = [str_repeat('x', 20 << 20)];
 
         $told = 'sandbox unusable: it answered before it was asked';
@@ -225,7 +226,7 @@ final class HostileTest extends RuntimeTestCase
         foreach ([true, false] as $guarded) {
             $runtime = $this->runtime(guarded: $guarded);
             self::assertSame(
-                'sandbox bailed out: its value is larger than the caller\'s memory limit leaves room for',
+                'sandbox bailed out: its value is larger than the memory limits of the entry and the caller allow',
                 self::failure(static fn (): mixed => $runtime->enter($share, timeoutMs: self::LONG_MS)),
             );
             self::assertSame(1, $runtime->enter(static fn (): int => 1));
@@ -260,7 +261,8 @@ final class HostileTest extends RuntimeTestCase
 
     private function assertCallerGoesOn(): void
     {
-        self::assertSame([1, ['a' => 2]], $this->runtime()->enter(static fn (array $a): array => $a, [[1, ['a' => 2]]]));
+        $value = [1, ['a' => 2]];
+        self::assertSame($value, $this->runtime()->enter(static fn (array $a): array => $a, [$value]));
     }
 
     /** The most memory that this process has had, in bytes. */

@@ -153,7 +153,8 @@ final class IniTest extends RuntimeTestCase
             ini_set('user_agent', 'run time');
             $own = new Altair\Sandbox\Runtime(['serialize_precision' => 5]);
             say($own->enter(static fn () => [
-                ini_get('precision'), ini_get('serialize_precision'), ini_get('user_agent'), ini_get('arg_separator.output'),
+                ini_get('precision'), ini_get('serialize_precision'), ini_get('user_agent'),
+                ini_get('arg_separator.output'),
             ]));
             PHP), ['-d', 'precision=9', '-d', 'serialize_precision=9', '-d', 'arg_separator.output="a;b"']);
 

@@ -94,7 +94,8 @@ final class NestingTest extends RuntimeTestCase
     public function testNoneIsMadeInARuntime(bool $guarded): void
     {
         $runtime = $this->runtime(guarded: $guarded);
-        foreach ([Runtime::class => 'Altair\Sandbox\Exception', \sandbox\Runtime::class => 'sandbox\Exception'] as $class => $exception) {
+        $classes = [Runtime::class => 'Altair\Sandbox\Exception', \sandbox\Runtime::class => 'sandbox\Exception'];
+        foreach ($classes as $class => $exception) {
             $told = $runtime->enter(static function (string $class): array {
                 $told = [];
                 try {

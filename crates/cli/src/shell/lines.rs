@@ -85,7 +85,11 @@ impl<'a> Lines<'a> {
         let theme = self.setting.theme;
         let text = match &answer.result {
             Some(result) => human::render(result, theme),
-            None => format!("{} The line was ended.\n", theme.bad("✗")),
+            None if answer.standing == Standing::Kept => {
+                format!("{} The line was ended.\n", theme.bad("✗"))
+            }
+            // It was ended the hard way, or there was nothing any more that it could run in.
+            None => format!("{} The line did not run to its end.\n", theme.bad("✗")),
         };
         let notices = told::standing(&answer.standing).into_iter().collect();
         Shown { text, notices }

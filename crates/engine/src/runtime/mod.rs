@@ -185,6 +185,11 @@ impl Runtime {
             return Asked::Unusable;
         };
         session.give(packets, Instant::now() + timeout);
+        // The time to unwind is none that the code was promised.
+        let promised = match soft {
+            Some(_) => self.timeout,
+            None => timeout,
+        };
         let mut ear = Ear::new(&mut self.heard, observer).ending_softly(soft);
         match session.serve(&mut ear) {
             // Nothing that it says from now on is the answer to what it is asked.
@@ -198,7 +203,7 @@ impl Runtime {
             },
             Some(Served::Ended(mut ended)) => {
                 let layer = ended.layer.take();
-                let why = cause::of_end(&ended, &self.heard.messages, Some(timeout));
+                let why = cause::of_end(&ended, &self.heard.messages, Some(promised));
                 self.end_audit(false, Some(why.clone()));
                 self.life = Life::Ended(why, layer);
                 Asked::Ended(ended)
@@ -232,9 +237,10 @@ impl Runtime {
     /// The outcome of an entry after which the runtime goes on.
     fn left(&mut self, left: Left) -> Entered {
         match left {
-            Left::Returned if self.heard.is_overlong() => {
-                Entered::Refused("its value is longer than the caller can take".into())
-            }
+            Left::Returned if self.heard.is_overlong() => Entered::Refused(
+                "its value is larger than the memory limits of the entry and the caller allow"
+                    .into(),
+            ),
             Left::Returned => Entered::Returned(self.heard.take_value()),
             Left::CutShort(ending) => Entered::CutShort(cause::of_ending(&ending)),
             Left::Refused(why) => Entered::Refused(cause::shown(&why)),

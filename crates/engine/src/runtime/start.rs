@@ -43,6 +43,9 @@ pub enum RuntimeStart {
     Application,
 }
 
+/// A runtime, or what became of one that did not get ready.
+type Booting = Result<Runtime, Box<EvalResult>>;
+
 impl Evaluator {
     /// Starts an isolated PHP with what the request allows.
     ///
@@ -92,7 +95,7 @@ impl Evaluator {
         &self,
         request: &EvalRequest,
         observer: &mut dyn Observer,
-    ) -> Result<(Result<Runtime, Box<EvalResult>>, Option<KnownSecrets>), EvalError> {
+    ) -> Result<(Booting, Option<KnownSecrets>), EvalError> {
         let mut evaluation = self.located(request)?;
         evaluation.settings.purpose = Purpose::Runtime { boots: true };
         let known = request.redact.then(|| evaluation.known.secrets.clone());
@@ -117,7 +120,7 @@ impl Evaluation {
         mut self,
         mut directories: Directories,
         observer: &mut dyn Observer,
-    ) -> Result<Result<Runtime, Box<EvalResult>>, EvalError> {
+    ) -> Result<Booting, EvalError> {
         self.services = self.resolved()?;
         let audit = match self.request.unconfined && self.settings.purpose.boots() {
             true => Some(self.announced().map_err(|error| {
@@ -134,11 +137,7 @@ impl Evaluation {
         let (mut child, origin, boot) = match self.child(&context, observer)? {
             Acquired::Child(child, origin, boot) => (*child, origin, boot),
             Acquired::Nothing(origin) => (start_cold(&context)?, origin, Arc::<Boot>::default()),
-            Acquired::Ended(failed) => {
-                return Ok(Err(Box::new(
-                    self.evidence_of_failed(*failed).into_result(),
-                )));
-            }
+            Acquired::Ended(failed) => return Ok(Err(self.told(*failed))),
         };
         directories.take_over(std::mem::take(&mut child.directories));
         let private_root = child.private_root;
@@ -185,20 +184,13 @@ impl Evaluation {
                         &ended,
                     )));
                 }
-                let left = std::mem::take(&mut heard.messages.variables);
-                let failed = Failed {
+                return Ok(Err(self.told(Failed {
                     ended: *ended,
                     heard: heard.messages,
                     guards,
                     changes: None,
                     message: None,
-                };
-                let known = self.request.redact.then(|| self.known.secrets.clone());
-                let result = self.evidence_of_failed(failed).into_result();
-                let mut silent = Silent;
-                let redactor = Redactor::new(&mut silent, known);
-                let result = redactor.finish(&left, result, self.redacted_by());
-                return Ok(Err(Box::new(result)));
+                })));
             }
             None => return Err(EvalError::Launch("It has ended.".into())),
         }
@@ -227,6 +219,16 @@ impl Evaluation {
             directories,
             began: Instant::now(),
         })))
+    }
+
+    /// What became of a start, as an evaluation tells it.
+    fn told(&self, mut failed: Failed) -> Box<EvalResult> {
+        let left = std::mem::take(&mut failed.heard.variables);
+        let known = self.request.redact.then(|| self.known.secrets.clone());
+        let result = self.evidence_of_failed(failed).into_result();
+        let mut silent = Silent;
+        let redactor = Redactor::new(&mut silent, known);
+        Box::new(redactor.finish(&left, result, self.redacted_by()))
     }
 
     /// A fork of a template, where there is one. The first of a kind starts cold, since most

@@ -160,7 +160,7 @@ enum AfterLine {
 }
 
 impl Live {
-    /// Runs a line. No result: the observer has ended it.
+    /// Runs a line. No result: the observer has ended it, or the process was gone before.
     fn line(
         &mut self,
         code: &[u8],
@@ -236,11 +236,11 @@ impl Live {
                 )
             }
             LineEnd::Gone => {
+                // The line was written for what the session held: it does not run without it.
                 let why = self.runtime.unusable();
-                return Err(EvalError::Launch(format!(
-                    "The session has ended: {}.",
-                    why.unwrap_or_else(|| "it gave no answer".into())
-                )));
+                let why = why.unwrap_or_else(|| "it gave no answer".into());
+                let lost = std::mem::take(&mut self.variables);
+                return Ok((None, AfterLine::Gone { why, lost }));
             }
         };
         let until = Instant::now() + AFTERWARDS;

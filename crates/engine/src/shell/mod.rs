@@ -75,7 +75,8 @@ pub enum Booted {
 /// What a line gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// As of an evaluation of the line; `None` if the observer ended it.
+    /// As of an evaluation of the line; `None` if the observer ended it, or if the session was gone before it and the
+    /// line was not run.
     pub result: Option<EvalResult>,
     /// What became of the session.
     pub standing: Standing,

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use altair_engine::shell::{Answer, Standing};
-use altair_engine::{FileChanges, Outcome};
+use altair_engine::FileChanges;
+use altair_engine::shell::Standing;
 
-use super::super::lines::{CtrlC, Lines, sentence};
+use super::super::lines::sentence;
 use super::super::told;
-use super::play::{result, setting, shared};
+use super::play::setting;
 use crate::human::Theme;
 
 #[test]
