@@ -119,8 +119,8 @@ final class Runtimes
      */
     private static function pipe(array $pipes, string $long): void
     {
-        [$written, $back] = [0, ''];
-        while (strlen($back) < self::LONG) {
+        [$written, $back] = [0, 0];
+        while ($back < self::LONG) {
             $readable = [$pipes[1]];
             $writable = $written < self::LONG ? [$pipes[0]] : [];
             $none = null;
@@ -129,7 +129,7 @@ final class Runtimes
                 $written += (int) fwrite($pipes[0], substr($long, $written, 65536));
             }
             if ($readable !== []) {
-                $back .= fread($pipes[1], 65536);
+                $back += strlen((string) fread($pipes[1], 65536));
             }
         }
     }

@@ -58,7 +58,7 @@ abstract class RuntimeTestCase extends EvaluationTestCase
     }
 
     /** Code for a {@see Script} that has closures: PHP has no source of those on its command line. */
-    protected function file(string $code): string
+    protected function inFile(string $code): string
     {
         return 'require ' . var_export($this->application()->write('script.php', "<?php $code"), true) . ';';
     }

@@ -120,12 +120,12 @@ final class ApplicationTest extends RuntimeTestCase
 
     public function testLimitsAreThoseOfTheRequest(): void
     {
-        $runtime = $this->started('', timeoutMs: 1500, memoryLimitMb: 48);
+        $runtime = $this->started('', timeoutMs: self::SHORT_MS, memoryLimitMb: 48);
 
         self::assertSame('48M', $runtime->enter(static fn (): string => ini_get('memory_limit')));
         self::assertSame('96M', $runtime->enter(static fn (): string => ini_get('memory_limit'), memoryLimitMb: 96));
         self::assertSame('48M', $runtime->enter(static fn (): string => ini_get('memory_limit')));
-        self::assertStringStartsWith('sandbox unusable: the deadline of 1500 ms passed', self::failure(
+        self::assertStringStartsWith('sandbox unusable: the deadline of 700 ms passed', self::failure(
             static fn (): mixed => $runtime->enter(static function (): void {
                 while (true) {
                     usleep(1000);
@@ -221,7 +221,7 @@ final class ApplicationTest extends RuntimeTestCase
         $application = $this->application(['vendor/autoload.php' => self::AUTOLOAD]);
         // What was written a moment ago may be written again unseen.
         array_map(static fn (string $path) => touch($application->path($path), time() - 60), $application->tree());
-        $script = new Script($this->file(sprintf(<<<'PHP'
+        $script = new Script($this->inFile(sprintf(<<<'PHP'
             use Altair\Eval\EvalRequest;
             use Altair\Sandbox\Runtime;
             $runtimes = [];

@@ -166,7 +166,7 @@ final class DeathTest extends RuntimeTestCase
 
     public function testNothingIsLeftOfARuntimeWhoseHostIsKilled(): void
     {
-        $script = new Script($this->file(<<<'PHP'
+        $script = new Script($this->inFile(<<<'PHP'
             $cold = new Altair\Sandbox\Runtime();
             $second = new Altair\Sandbox\Runtime();
             $third = new Altair\Sandbox\Runtime();

@@ -235,7 +235,7 @@ final class HostileTest extends RuntimeTestCase
 
     public function testTheSameWhereTheCallersMemoryHasNoLimit(): void
     {
-        $script = new Script($this->file(<<<'PHP'
+        $script = new Script($this->inFile(<<<'PHP'
             $runtime = new Altair\Sandbox\Runtime(['log_errors' => 0, 'display_errors' => 0], guarded: false);
             try {
                 $runtime->enter(static function () {

@@ -148,7 +148,7 @@ final class IniTest extends RuntimeTestCase
 
     public function testItHasTheSwitchesOfItsHostAndNotWhatIsSetAtRunTime(): void
     {
-        $script = new Script($this->file(<<<'PHP'
+        $script = new Script($this->inFile(<<<'PHP'
             ini_set('altair_eval.warm', '0');
             ini_set('user_agent', 'run time');
             $own = new Altair\Sandbox\Runtime(['serialize_precision' => 5]);

@@ -135,7 +135,7 @@ final class NestingTest extends RuntimeTestCase
 
     public function testAForkOfTheHostNeitherUsesNorEndsTheRuntimesOfItsParent(): void
     {
-        $script = new Script($this->file(<<<'PHP'
+        $script = new Script($this->inFile(<<<'PHP'
             use Altair\Sandbox\Runtime;
             $told = static function (callable $use): void {
                 try {
@@ -189,7 +189,7 @@ final class NestingTest extends RuntimeTestCase
 
     public function testAForkMadeWhileARuntimeIsEnteredDoesNotDisturbIt(): void
     {
-        $script = new Script($this->file(<<<'PHP'
+        $script = new Script($this->inFile(<<<'PHP'
             $runtime = new Altair\Sandbox\Runtime();
             $forked = false;
             ob_start(static function ($output) use (&$forked) {

@@ -4,8 +4,10 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Sandbox\Runtime;
 
+use Altair\Eval\EvalRequest;
 use Altair\Eval\Tests\Support\RuntimeTestCase;
 use Altair\Eval\Tests\Support\Script;
+use Altair\Sandbox\Runtime;
 use DomainException;
 
 /**
@@ -109,7 +111,7 @@ final class OutputTest extends RuntimeTestCase
 
     public function testStandardErrorIsThatOfTheCaller(): void
     {
-        $script = new Script($this->file(<<<'PHP'
+        $script = new Script($this->inFile(<<<'PHP'
             ini_set('altair_eval.warm', '0');
             $runtime = new Altair\Sandbox\Runtime();
             ob_start();
@@ -153,7 +155,7 @@ final class OutputTest extends RuntimeTestCase
 
     public function testACallerThatExitsInAnOutputCallbackEnds(): void
     {
-        $script = new Script($this->file(<<<'PHP'
+        $script = new Script($this->inFile(<<<'PHP'
             $runtime = new Altair\Sandbox\Runtime();
             register_shutdown_function(static function () use ($runtime) { fwrite(STDERR, 'shut down'); });
             ob_start(static function ($output) { if ($output !== '') { exit(7); } return ''; }, 1);
@@ -187,7 +189,7 @@ final class OutputTest extends RuntimeTestCase
     public function testAlsoOfOneThatGoesOutOfScopeButNotItsOutput(): void
     {
         $file = $this->application()->path('destroyed');
-        $runtime = new \Altair\Sandbox\Runtime(self::INI, guarded: false);
+        $runtime = new Runtime(self::INI, guarded: false);
         $runtime->enter(static function (string $file): void {
             register_shutdown_function('printf', 'nobody listens');
             register_shutdown_function('touch', $file);
@@ -203,7 +205,9 @@ final class OutputTest extends RuntimeTestCase
 
     public function testAShutdownFunctionThatDoesNotEndIsEnded(): void
     {
-        $runtime = $this->runtime();
+        // The deadline of an entry is that of the end, too.
+        $request = new EvalRequest('', $this->application()->root, self::SHORT_MS);
+        $runtime = $this->kept(Runtime::fromRequest($request));
         $runtime->enter(static function (): void {
             register_shutdown_function('printf', 'in time');
             register_shutdown_function('sleep', 1000);

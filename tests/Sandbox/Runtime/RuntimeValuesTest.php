@@ -27,7 +27,15 @@ final class RuntimeValuesTest extends TestCase
 
     protected function setUp(): void
     {
+        // A template would stay with this process.
+        ini_set('altair_eval.warm', '0');
         $this->runtime = new Runtime();
+    }
+
+    protected function tearDown(): void
+    {
+        ini_restore('altair_eval.warm');
+        unset($this->runtime);
     }
 
     /**

@@ -97,6 +97,8 @@ fn one_of_each() -> Vec<Message> {
         Message::SecondThread,
         Message::Queries(News::default()),
         Message::Resolved(vec![longest(); RESOLVED_MAX]),
+        Message::Left(Left::Refused("why".into())),
+        Message::Loaded(vec![b"/a.php".to_vec()]),
     ]
 }
 
