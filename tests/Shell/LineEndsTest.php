@@ -153,12 +153,12 @@ final class LineEndsTest extends ShellTestCase
     public function testUnwindingRunsDestructorsAndNeitherCatchNorFinally(): void
     {
         $shell = $this->shell(self::SOON);
-        $shell->ask('$ran = []; class D { function __destruct() { $GLOBALS["ran"][] = "destructor"; } }');
+        $shell->ask('class D { static $ran = []; function __destruct() { self::$ran[] = "destructor"; } }');
         $shell->ask('function f() { $d = new D(); while (true); }');
-        $line = 'try { f(); } catch (Throwable) { $ran[] = "catch"; } finally { $ran[] = "finally"; } $ran[] = "next";';
+        $line = 'try { f(); } catch (Throwable) { D::$ran[] = "catch"; } finally { D::$ran[] = "finally"; } D::$ran = [];';
         self::assertStringStartsWith('✗ Timed out after ', $shell->ask($line));
 
-        self::assertSame("✓ string = 'destructor'\n", $shell->ask('implode(" ", $ran)'));
+        self::assertSame("✓ string = 'destructor'\n", $shell->ask('implode(" ", D::$ran)'));
     }
 
     /**

@@ -139,7 +139,6 @@ fn ctrl_c_ends_the_line_that_runs_and_not_the_session() {
         terminal.expect("sleeping");
         terminal.enter(CTRL_C);
         terminal.expect("✗ The line was ended.");
-        terminal.expect("The line was ended.");
         terminal.expect("php> ");
     }
     terminal.line("next()", &["ran: next()"]);
