@@ -155,7 +155,8 @@ final class LineEndsTest extends ShellTestCase
         $shell = $this->shell(self::SOON);
         $shell->ask('class D { static $ran = []; function __destruct() { self::$ran[] = "destructor"; } }');
         $shell->ask('function f() { $d = new D(); while (true); }');
-        $line = 'try { f(); } catch (Throwable) { D::$ran[] = "catch"; } finally { D::$ran[] = "finally"; } D::$ran = [];';
+        $line = 'try { f(); } catch (Throwable) { D::$ran[] = "catch"; }'
+            . ' finally { D::$ran[] = "finally"; } D::$ran = [];';
         self::assertStringStartsWith('✗ Timed out after ', $shell->ask($line));
 
         self::assertSame("✓ string = 'destructor'\n", $shell->ask('implode(" ", D::$ran)'));

@@ -143,7 +143,10 @@ final class LinesTest extends ShellTestCase
             'braces' => ["if (true) {\n  \$a = 1;\n\n}\n\$a\n", ['✓ null', '✓ int = 1']],
             'brackets and a missing semicolon' => ["[\n1,\n2\n]\n3", ['✓ array(2)', '✓ int = 3']],
             'a string' => ["\$a = 'x\n  exit\n:help'\nstrlen(\$a)\n", ["✓ string = 'x\\n  exit\\n:help'", '✓ int = 14']],
-            'a string with a variable' => ["\$a = 1;\n\"x\n\$a\"\n2", ['✓ int = 1', "✓ string = 'x\\n1'", '✓ int = 2']],
+            'a string with a variable' => [
+                "\$a = 1;\n\"x\n\$a\"\n2",
+                ['✓ int = 1', "✓ string = 'x\\n1'", '✓ int = 2'],
+            ],
             'a heredoc' => ["<<<X\n  quit\n  X\n1\n", ["✓ string = 'quit'", '✓ int = 1']],
             'a nowdoc' => ["\$a = <<<'X'\n\$a\nX;\n1\n", ["✓ string = '\$a'", '✓ int = 1']],
             'a comment' => ["/* one\n*/ 5\n6\n", ['✓ int = 5', '✓ int = 6']],

@@ -34,7 +34,8 @@ final class TerminalTest extends EvaluationTestCase
     private function terminal(string ...$options): Terminal
     {
         $root = $this->application()->root;
-        $command = ['setsid', '--ctty', dirname(__DIR__, 2) . '/bin/altair', 'shell', "--root=$root", ...array_values($options)];
+        $program = [dirname(__DIR__, 2) . '/bin/altair', 'shell', "--root=$root"];
+        $command = ['setsid', '--ctty', ...$program, ...array_values($options)];
         $terminal = new Terminal($command, $root, 40, 160);
         $terminal->waitFor(self::PROMPT);
 
@@ -221,7 +222,8 @@ final class TerminalTest extends EvaluationTestCase
     {
         $this->setVariable('XDG_STATE_HOME', '/proc/nowhere');
         $root = $this->application()->root;
-        $terminal = new Terminal(['setsid', '--ctty', dirname(__DIR__, 2) . '/bin/altair', 'shell', "--root=$root"], $root, 40, 160);
+        $program = [dirname(__DIR__, 2) . '/bin/altair', 'shell', "--root=$root"];
+        $terminal = new Terminal(['setsid', '--ctty', ...$program], $root, 40, 160);
         $terminal->waitFor('lines are not kept: /proc/nowhere/altair/shell_history: ');
         $terminal->waitFor(self::PROMPT);
         $this->line($terminal, '1 + 1', '✓ int = 2');
