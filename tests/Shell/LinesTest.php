@@ -142,7 +142,10 @@ final class LinesTest extends ShellTestCase
         return [
             'braces' => ["if (true) {\n  \$a = 1;\n\n}\n\$a\n", ['✓ null', '✓ int = 1']],
             'brackets and a missing semicolon' => ["[\n1,\n2\n]\n3", ['✓ array(2)', '✓ int = 3']],
-            'a string' => ["\$a = 'x\n  exit\n:help'\nstrlen(\$a)\n", ["✓ string = 'x\\n  exit\\n:help'", '✓ int = 14']],
+            'a string' => [
+                "\$a = 'x\n  exit\n:help'\nstrlen(\$a)\n",
+                ["✓ string = 'x\\n  exit\\n:help'", '✓ int = 14'],
+            ],
             'a string with a variable' => [
                 "\$a = 1;\n\"x\n\$a\"\n2",
                 ['✓ int = 1', "✓ string = 'x\\n1'", '✓ int = 2'],
