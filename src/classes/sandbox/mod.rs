@@ -9,7 +9,6 @@ mod execution_policy;
 mod factory;
 mod layers;
 mod runtime;
-mod runtime_ini;
 mod sandbox_driver;
 mod timeout_reason;
 mod values;

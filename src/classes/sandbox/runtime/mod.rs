@@ -1,55 +1,47 @@
 //! `Altair\Sandbox\Runtime`: enter a closure in an isolated PHP. Also known as `sandbox\Runtime`.
 
+mod caller;
+mod entry;
+mod exceptions;
+mod ini;
+mod start;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
 
-use altair_engine::runtime::{
-    Entered, Entry, Runtime, RuntimeStart, Source, VALUE_MAX_BYTES, project_here,
-};
-use altair_engine::{EvalError, EvalRequest, MIN_MEMORY_MB, Observer, Pool, Silent};
-use altair_sandbox::Stream;
-use ext_php_rs::exception::PhpException;
+use altair_engine::runtime::{Runtime, RuntimeStart};
+use altair_engine::{EvalError, Silent};
 use ext_php_rs::types::{ZendObject, Zval};
-use ext_php_rs::zend::{ClassEntry, ExecuteData, ce};
+use ext_php_rs::zend::ExecuteData;
 use serde_json::Value;
 
-use super::runtime_ini;
-use crate::classes::evaluator::{host_evaluator, ini_flag};
-use crate::classes::exceptions::throw as throw_evaluation;
-use crate::classes::{eval_request, exceptions};
-use crate::zend::by_value::{self, Unencodable};
+use crate::classes::eval_request;
 use crate::zend::class::{Class, Handler, Param, Slot, Type};
-use crate::zend::closure::{self, Refused};
+use crate::zend::closure;
 use crate::zend::host::{self, Wants};
 use crate::zend::object::{new_object, this};
 use crate::zend::params::{self, Arg, parse};
-use crate::zend::runtime::{memory_left, write};
 use crate::zend::{Bailout, json};
+use caller::Caller;
+use entry::{NotSent, are_positive, finish, prepare, serve};
+use exceptions::{throw, throw_rule, throw_start};
+use start::{start_plain, start_runtime};
 
 /// The class.
 pub const NAME: &str = "Altair\\Sandbox\\Runtime";
 /// Its other name, which is a class of its own: a trace shows the name that was used.
 const OTHER_NAME: &str = "sandbox\\Runtime";
-const EXCEPTION: &str = "Altair\\Sandbox\\Exception";
-const OTHER_EXCEPTION: &str = "sandbox\\Exception";
 
 const WRONG_SETTINGS: &str = "optional configuration array expected";
 const WRONG_ARGUMENTS: &str = "Closure, or Closure and args expected";
 
 static CLASS: Slot = Slot::new();
 static OTHER: Slot = Slot::new();
-static FAILED: Slot = Slot::new();
-static OTHER_FAILED: Slot = Slot::new();
 
 /// Registers the classes.
 pub fn register() {
-    Class::extending_class(EXCEPTION, (ce::error_exception, "ErrorException")).register(&FAILED);
-    let failed = (failed as fn() -> &'static ClassEntry, EXCEPTION);
-    Class::extending_class(OTHER_EXCEPTION, failed).register(&OTHER_FAILED);
+    exceptions::register();
     let own: [Handler; 2] = [construct, from_request];
     let other: [Handler; 2] = [construct, other_from_request];
     for (name, slot, [construct, from_request]) in
@@ -91,10 +83,6 @@ pub fn register() {
     }
 }
 
-fn failed() -> &'static ClassEntry {
-    FAILED.get()
-}
-
 /// A runtime of an object.
 enum Held {
     Resting(Box<Runtime>),
@@ -106,8 +94,6 @@ enum Held {
 thread_local! {
     /// The runtime of each object, by its handle.
     static RUNTIMES: RefCell<HashMap<u32, Held>> = RefCell::default();
-    /// Templates for all of them.
-    static POOL: RefCell<Option<Arc<Pool>>> = const { RefCell::new(None) };
 }
 
 /// Ends the runtime of a freed object.
@@ -120,43 +106,8 @@ extern "C" fn freed(handle: u32) {
     }
 }
 
-/// The templates of this process. A fork of the process that made them gets its own.
-fn pool() -> Arc<Pool> {
-    POOL.with_borrow_mut(|kept| {
-        let own = kept.take().filter(|pool| pool.is_own()).unwrap_or_default();
-        *kept = Some(Arc::clone(&own));
-        own
-    })
-}
-
 fn is_other(object: &ZendObject) -> bool {
     std::ptr::eq(object.ce, &raw const *OTHER.get())
-}
-
-/// Throws the exception of a class: `sandbox unusable`, and so on.
-fn throw(is_other: bool, message: &str) {
-    let class = match is_other {
-        true => &OTHER_FAILED,
-        false => &FAILED,
-    };
-    // A message cannot hold a NUL byte, and may show what the isolated PHP says.
-    let message = message.replace('\0', "\\0");
-    PhpException::new(message, 0, class.get()).throw();
-}
-
-/// Throws the `Error` of a closure or an argument that the rules forbid.
-fn throw_rule(message: &str) {
-    exceptions::throw_error(message);
-}
-
-/// Throws what became of a start.
-fn throw_start(is_other: bool, error: &EvalError) {
-    match error {
-        EvalError::Launch(why) => throw(is_other, &format!("sandbox unusable: {why}")),
-        EvalError::InvalidRequest(_) => throw_evaluation(error),
-        EvalError::Interrupted if host::has_exception() => {}
-        EvalError::Interrupted => throw(is_other, "sandbox unusable: its start was interrupted"),
-    }
 }
 
 /// Whether a call has no more arguments than that; throws if it has.
@@ -206,7 +157,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
             throw(is_other, WRONG_SETTINGS);
             return Ok(());
         }
-        let settings = match ini.map(runtime_ini::read).transpose()? {
+        let settings = match ini.map(ini::read).transpose()? {
             Some(Ok(settings)) => settings,
             Some(Err(message)) => {
                 throw(is_other, &message);
@@ -228,52 +179,6 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         let made = start_plain(settings, is_guarded, root, services);
         keep(object.handle, is_other, made)
     });
-}
-
-/// Starts an isolated PHP without an application.
-fn start_plain(
-    settings: Vec<(String, Vec<u8>)>,
-    is_guarded: bool,
-    root: Option<PathBuf>,
-    services: Vec<String>,
-) -> Result<Result<Runtime, EvalError>, Wants> {
-    let here = std::env::current_dir().unwrap_or_else(|_| "/".into());
-    let root = match (root, is_guarded) {
-        (Some(root), _) => Some(root),
-        (None, true) => project_here(&here),
-        (None, false) => Some(here),
-    };
-    let mut request = EvalRequest::new("", "");
-    request.unconfined = !is_guarded;
-    request.services = Some(services);
-    let memory_limit_bytes = runtime_ini::memory_limit(&settings);
-    let (ini, scan_dir) = runtime_ini::of_host(settings);
-    let start = RuntimeStart::Plain {
-        ini,
-        memory_limit_bytes,
-        root,
-    };
-    start_runtime(&request, start, scan_dir)
-}
-
-fn start_runtime(
-    request: &EvalRequest,
-    start: RuntimeStart,
-    scan_dir: Option<std::ffi::OsString>,
-) -> Result<Result<Runtime, EvalError>, Wants> {
-    let mut evaluator = match host_evaluator(b"php") {
-        Ok(evaluator) => evaluator,
-        Err(error) => return Ok(Err(error)),
-    };
-    if scan_dir.is_some() {
-        evaluator = evaluator.with_ini_scan_dir(scan_dir);
-    }
-    if ini_flag(c"altair_eval.warm") {
-        evaluator = evaluator.with_pool(pool());
-    }
-    let mut observer = Caller(Ok(()));
-    let started = evaluator.start_runtime(request, start, &mut observer);
-    observer.0.map(|()| started)
 }
 
 /// Keeps the runtime of an object, or throws why there is none.
@@ -397,145 +302,6 @@ extern "C" fn enter(ex: &mut ExecuteData, returned: &mut Zval) {
     });
 }
 
-/// Throws a `ValueError` for a number that is not positive.
-fn are_positive(numbers: &[(&str, Option<i64>)]) -> bool {
-    for (index, (name, number)) in numbers.iter().enumerate() {
-        if number.is_some_and(|number| number < 1) {
-            host::throw_value_error(&format!(
-                "{NAME}::enter(): Argument #{} (${name}) must be at least 1",
-                index + 3
-            ));
-            return false;
-        }
-    }
-    true
-}
-
-/// An entry that may be made.
-struct Prepared {
-    found: Arc<closure::Found>,
-    arguments: Vec<u8>,
-    timeout: Option<Duration>,
-    memory_limit_bytes: Option<u64>,
-    value_max_bytes: u64,
-}
-
-/// Why an entry may not be made.
-enum NotSent {
-    /// A rule of entry points forbids it.
-    Rule(String),
-    /// Its source cannot be sent.
-    Source(String),
-}
-
-/// Checks a closure and its arguments, in the order of the contract. `memory_limit`: that of entries
-/// that ask for none, in bytes.
-fn prepare(
-    given: &ZendObject,
-    argv: Option<&Zval>,
-    timeout: Option<i64>,
-    memory: Option<i64>,
-    memory_limit: u64,
-) -> Result<Prepared, NotSent> {
-    closure::check_types(given).map_err(NotSent::Rule)?;
-    let memory_limit_bytes = memory.map(|mb| {
-        let mb = u64::try_from(mb.max(MIN_MEMORY_MB)).unwrap_or(u64::MAX);
-        mb.saturating_mul(1 << 20)
-    });
-    // What travels fits into the memory of both sides. An array that holds another many times does
-    // not show its size, so that the limit also bounds the time it takes.
-    let of_entry = memory_limit_bytes.unwrap_or(memory_limit);
-    let value_max_bytes = memory_left()
-        .unwrap_or(VALUE_MAX_BYTES)
-        .min(of_entry)
-        .min(VALUE_MAX_BYTES);
-    let most = usize::try_from(value_max_bytes).unwrap_or(usize::MAX);
-    let none = Zval::new();
-    let arguments = match argv {
-        Some(argv) => by_value::encode_arguments(argv, most).map_err(NotSent::of_argument)?,
-        None => by_value::encode(&none, by_value::Objects::Refuse, most)
-            .map_err(|why| NotSent::of_argument((0, why)))?,
-    };
-    let found = closure::find(given).map_err(|refused| match refused {
-        Refused::Rule(message) => NotSent::Rule(message),
-        Refused::Source(why) => NotSent::Source(why),
-    })?;
-    Ok(Prepared {
-        found,
-        arguments,
-        timeout: timeout.map(|ms| Duration::from_millis(ms.unsigned_abs())),
-        memory_limit_bytes,
-        value_max_bytes,
-    })
-}
-
-impl NotSent {
-    fn of_argument((number, why): (usize, Unencodable)) -> Self {
-        let what = match why {
-            Unencodable::Object => "object",
-            Unencodable::Resource => "resource",
-            Unencodable::TooDeep => "nested too deeply, or in itself",
-            Unencodable::TooLarge => "larger than the memory limit",
-        };
-        Self::Rule(format!(
-            "illegal variable ({what}) passed to sandbox at argument {number}"
-        ))
-    }
-}
-
-/// What became of an entry: the engine's answer, or what the caller's own code wants.
-type Served = Result<Result<Entered, EvalError>, Wants>;
-
-fn serve(runtime: &mut Runtime, prepared: Prepared) -> Served {
-    let found = &prepared.found;
-    let entry = Entry {
-        source: Source {
-            name: &found.file,
-            text: &found.source,
-            short_tags: found.short_tags,
-        },
-        number: found.number,
-        lines: found.lines,
-        arguments: prepared.arguments,
-        timeout: prepared.timeout,
-        memory_limit_bytes: prepared.memory_limit_bytes,
-        value_max_bytes: prepared.value_max_bytes,
-    };
-    let mut observer = Caller(Ok(()));
-    let entered = runtime.enter(entry, &mut observer);
-    observer.0.map(|()| entered)
-}
-
-/// Returns the value of an entry, or throws.
-fn finish(is_other: bool, served: Served, returned: &mut Zval) -> Result<(), Bailout> {
-    match served {
-        Ok(Ok(Entered::Returned(value))) => {
-            // A short value can need much memory, and who sends it may want to exhaust the caller's.
-            let most = memory_left().unwrap_or(VALUE_MAX_BYTES);
-            let most = usize::try_from(most).unwrap_or(usize::MAX);
-            match by_value::decode(&value, most) {
-                Ok(value) => *returned = value,
-                Err(by_value::Undecodable::Bailout) => return Err(Bailout),
-                Err(by_value::Undecodable::Memory) => throw(
-                    is_other,
-                    "sandbox bailed out: its value is larger than the memory limits of the entry and the caller allow",
-                ),
-                Err(by_value::Undecodable::Malformed(_)) => {
-                    throw(is_other, "sandbox bailed out: its value cannot be read");
-                }
-            }
-        }
-        Ok(Ok(Entered::CutShort(why) | Entered::Refused(why))) => {
-            throw(is_other, &format!("sandbox bailed out: {why}"));
-        }
-        Ok(Ok(Entered::Ended(why))) => throw(is_other, &format!("sandbox unusable: {why}")),
-        Ok(Err(error)) => throw_start(is_other, &error),
-        Err(Wants::Throw) => {}
-        Err(Wants::Bailout) => return Err(Bailout),
-    }
-    Ok(())
-}
-
 extern "C" fn close(ex: &mut ExecuteData, _: &mut Zval) {
     host::method(|| {
         if !parse(ex, 0, &mut []) {
@@ -587,46 +353,6 @@ fn told(
         *returned = json::to_zval(&value.unwrap_or_default())?;
         Ok(())
     });
-}
-
-/// The caller of a runtime: its output layer, its standard error, its pending interrupts.
-struct Caller(Result<(), Wants>);
-
-impl Observer for Caller {
-    fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
-        match stream {
-            Stream::Stdout => self.0 = write(chunk),
-            Stream::Stderr => write_error(chunk),
-        }
-        match self.0 {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        }
-    }
-
-    fn tick(&mut self) -> ControlFlow<()> {
-        if self.0.is_ok() {
-            self.0 = host::interrupts();
-        }
-        match self.0 {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        }
-    }
-}
-
-/// Writes to the process's standard error, as far as it takes it.
-fn write_error(mut chunk: &[u8]) {
-    use std::io::Write;
-    let mut stderr = std::io::stderr();
-    while !chunk.is_empty() {
-        match stderr.write(chunk) {
-            Ok(0) => return,
-            Ok(count) => chunk = chunk.get(count..).unwrap_or_default(),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return,
-        }
-    }
 }
 
 fn path(bytes: &[u8]) -> PathBuf {
