@@ -571,10 +571,9 @@ mod tests {
     #[test]
     fn nothing_to_run_is_refused() {
         for blank in ["", "  \n", "<?php", "<?PHP \n", "\u{feff}<?php "] {
-            assert!(
-                message(&EvalRequest::new(blank, "/"), None).contains("empty"),
-                "{blank:?}"
-            );
+            let refused = EvalRequest::new(blank, "/").check_snippet();
+            let said = refused.unwrap_err().to_string();
+            assert!(said.contains("empty"), "{blank:?}: {said}");
         }
     }
 
