@@ -36,16 +36,26 @@ final class Processes
     /** Seconds that the keeper of a command may take to end; it is collected in the background. */
     private const ENDING = 2.0;
 
+    /** @var array<int, true> keepers that stayed longer: who made them fails, and later tests do not wait for them */
+    private static array $stayed = [];
+
+    /** Whether a thread has been collecting a keeper for longer. */
+    private static bool $collectsForever = false;
+
     /**
      * @return list<string> `pid (name) state` of every child of this process, zombies included
      */
     public static function children(): array
     {
         $until = microtime(true) + self::ENDING;
+        $isEnding = static fn (string $child): bool => str_contains($child, '(altair-keeper)')
+            && !isset(self::$stayed[(int) $child]);
         do {
             $children = self::childrenNow();
-            $ending = array_filter($children, static fn (string $child) => str_contains($child, '(altair-keeper)'));
-        } while (($ending !== [] || self::collects()) && microtime(true) < $until);
+            $ending = array_filter($children, $isEnding);
+        } while (($ending !== [] || !self::$collectsForever && self::collects()) && microtime(true) < $until);
+        self::$collectsForever = self::$collectsForever || microtime(true) >= $until && self::collects();
+        self::$stayed += array_fill_keys(array_map(intval(...), $ending), true);
 
         return self::there($children);
     }
