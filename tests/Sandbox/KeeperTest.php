@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Sandbox;
 
+use Altair\Eval\Tests\Support\Processes;
 use Altair\Eval\Tests\Support\SandboxTestCase;
 use Altair\Eval\Tests\Support\Script;
 use Altair\Eval\Tests\Support\Skip;
@@ -52,7 +53,9 @@ final class KeeperTest extends SandboxTestCase
     public function testTheHostIsAsItWas(): void
     {
         $libc = FFI::cdef('int prctl(int, long, long, long, long);');
+        // A thread that collects a keeper has a stack, and so mappings.
         $look = static fn (): array => [
+            'children' => Processes::children(),
             'dumpable' => $libc->prctl(3 /* PR_GET_DUMPABLE */, 0, 0, 0, 0),
             'filter of core files' => file_get_contents('/proc/self/coredump_filter'),
             'blocked, ignored and caught signals' => preg_grep('/^Sig|^Cap/', file('/proc/self/status') ?: []),
