@@ -60,6 +60,7 @@ fn main() {
     }
     for header in [
         "src/zend/shim.h",
+        "src/zend/ast_children.h",
         "src/zend/confine.h",
         "src/zend/closure.h",
         "src/zend/closure_apart.h",

@@ -2,6 +2,7 @@
  * it is to run here, nothing stays. Closures are numbered as they stand in the source, whatever is compiled of them. */
 
 #include "closure_apart.h"
+#include "ast_children.h"
 #include "zend_constants.h"
 #include "zend_exceptions.h"
 #include "zend_ini.h"
@@ -33,15 +34,6 @@ static void on_error(int type, zend_string *file, const uint32_t line, zend_stri
 	}
 }
 
-static bool is_decl(const zend_ast *ast)
-{
-#if PHP_VERSION_ID >= 80400
-	return ast->kind >= ZEND_AST_FUNC_DECL && ast->kind <= ZEND_AST_PROPERTY_HOOK;
-#else
-	return ast->kind >= ZEND_AST_FUNC_DECL && ast->kind <= ZEND_AST_ARROW_FUNC;
-#endif
-}
-
 static bool is_closure(const zend_ast *ast)
 {
 	return ast->kind == ZEND_AST_CLOSURE || ast->kind == ZEND_AST_ARROW_FUNC;
@@ -66,8 +58,6 @@ static uint32_t mark(altair_apart *apart, zend_ast_decl *decl)
 /* `around` is the closure in which a node stands, UINT32_MAX for none. */
 static void mark_closures(altair_apart *apart, zend_ast *ast, uint32_t around)
 {
-	zend_ast **child;
-	uint32_t count;
 	if (ast == NULL) {
 		return;
 	}
@@ -75,23 +65,13 @@ static void mark_closures(altair_apart *apart, zend_ast *ast, uint32_t around)
 		&& apart->marks[around].yield_line == 0) {
 		apart->marks[around].yield_line = ast->lineno;
 	}
-	if (is_decl(ast)) {
-		child = ((zend_ast_decl *) ast)->child;
-		count = 5;
-		if (is_closure(ast)) {
-			around = mark(apart, (zend_ast_decl *) ast);
-		} else if (ast->kind != ZEND_AST_CLASS) {
-			around = UINT32_MAX;
-		}
-	} else if (zend_ast_is_list(ast)) {
-		child = zend_ast_get_list(ast)->child;
-		count = zend_ast_get_list(ast)->children;
-	} else if (!zend_ast_is_special(ast)) {
-		child = ast->child;
-		count = zend_ast_get_num_children(ast);
-	} else {
-		return;
+	if (is_closure(ast)) {
+		around = mark(apart, (zend_ast_decl *) ast);
+	} else if (altair_is_declaration(ast) && ast->kind != ZEND_AST_CLASS) {
+		around = UINT32_MAX;
 	}
+	zend_ast **child = NULL;
+	uint32_t count = altair_ast_children(ast, &child);
 	for (uint32_t i = 0; i < count; i++) {
 		mark_closures(apart, child[i], around);
 	}

@@ -2,6 +2,7 @@
  * semicolon is forgiven, and classes that it names shortly are imported. */
 
 #include "shim.h"
+#include "ast_children.h"
 #include "zend_exceptions.h"
 #include "zend_language_scanner.h"
 
@@ -31,20 +32,6 @@ static struct {
 	const altair_import *imports;
 	size_t imports_count;
 } now;
-
-static bool is_decl(const zend_ast *ast)
-{
-#if PHP_VERSION_ID >= 80400
-	return ast->kind >= ZEND_AST_FUNC_DECL && ast->kind <= ZEND_AST_PROPERTY_HOOK;
-#else
-	return ast->kind >= ZEND_AST_FUNC_DECL && ast->kind <= ZEND_AST_ARROW_FUNC;
-#endif
-}
-
-static bool is_leaf(const zend_ast *ast)
-{
-	return ast->kind == ZEND_AST_ZVAL || ast->kind == ZEND_AST_CONSTANT || ast->kind == ZEND_AST_ZNODE;
-}
 
 /* Returns whether a statement is an expression. The list is from zend_compile_stmt(), whose default
  * case compiles an expression. */
@@ -86,22 +73,8 @@ static void visit(zend_ast *ast, visitor each)
 		return;
 	}
 	each(ast);
-	zend_ast **child;
-	uint32_t count;
-	if (is_leaf(ast)) {
-		return;
-	} else if (is_decl(ast)) {
-		child = ((zend_ast_decl *) ast)->child;
-		count = 5;
-	} else if (zend_ast_is_list(ast)) {
-		child = zend_ast_get_list(ast)->child;
-		count = zend_ast_get_list(ast)->children;
-	} else if (!zend_ast_is_special(ast)) {
-		child = ast->child;
-		count = zend_ast_get_num_children(ast);
-	} else {
-		return; /* a special node of a later PHP, which contains no code of the snippet */
-	}
+	zend_ast **child = NULL;
+	uint32_t count = altair_ast_children(ast, &child);
 	for (uint32_t i = 0; i < count; i++) {
 		visit(child[i], each);
 	}

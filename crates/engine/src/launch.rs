@@ -43,33 +43,27 @@ pub const STRIPPED_VARIABLES: &[&str] = &[
     "PIP_*",
 ];
 
-/// ini settings that apply from the child's start and override its ini files.
-///
-/// No opcache, JIT, preloading, Xdebug or pcov: they bypass hooks, share memory or change what is
-/// measured. Boot runs without `memory_limit`. `error_log` discards what PHP logs during startup
-/// (for example, that an extension is configured twice); the child points it back to standard
-/// error.
+/// ini settings that apply from any child's start and override its ini files. No opcache, JIT,
+/// preloading, Xdebug or pcov: they bypass hooks, share memory or change what is measured. Boot runs
+/// without `memory_limit`. An isolated PHP's own settings override them.
 const START_INI: &[&str] = &[
     "opcache.enable=0",
     "opcache.enable_cli=0",
     "opcache.preload=",
     "xdebug.mode=off",
     "pcov.enabled=0",
+    "memory_limit=-1",
+];
+
+/// ini settings of an evaluation: what PHP has to say goes to standard error. `error_log` discards
+/// what PHP logs during startup (for example, that an extension is configured twice); the child
+/// points it back to standard error.
+const EVALUATION_INI: &[&str] = &[
     "display_errors=stderr",
     "display_startup_errors=0",
     "html_errors=0",
     "log_errors=0",
     "error_log=/dev/null",
-];
-
-/// ini settings of an isolated PHP that its host's switches and its own settings override: as for an
-/// evaluation, nothing that bypasses hooks, shares memory or changes what is measured.
-const PLAIN_INI: &[&str] = &[
-    "opcache.enable=0",
-    "opcache.enable_cli=0",
-    "opcache.preload=",
-    "xdebug.mode=off",
-    "pcov.enabled=0",
 ];
 
 /// ini settings of a child that has a directory of its own for temporary files. A value in the ini
@@ -117,7 +111,7 @@ pub struct OwnIni {
     /// Settings of its own, name and value. No value holds a NUL byte.
     pub settings: Vec<(String, Vec<u8>)>,
     /// Whether these files or switches load the extension.
-    pub load_extension: bool,
+    pub loads_extension: bool,
 }
 
 /// Which ini files a PHP reads.
@@ -172,18 +166,13 @@ pub(crate) fn plan(
 
 fn arguments(ini: &StartIni, extension: Option<&Path>, own_temp: bool) -> Vec<OsString> {
     let mut args = Vec::new();
-    let mut settings: Vec<OsString> = Vec::new();
+    let mut settings: Vec<OsString> = START_INI.iter().map(OsString::from).collect();
+    if own_temp {
+        settings.extend(OWN_TEMP_INI.map(OsString::from));
+    }
     match ini {
         StartIni::OfEvaluation => {
-            settings.extend(START_INI.iter().map(OsString::from));
-            settings.extend(
-                own_temp
-                    .then_some(OWN_TEMP_INI)
-                    .iter()
-                    .flatten()
-                    .map(OsString::from),
-            );
-            settings.push("memory_limit=-1".into());
+            settings.extend(EVALUATION_INI.iter().map(OsString::from));
             settings.extend(extension.map(loading));
         }
         StartIni::Own(own) => {
@@ -192,15 +181,6 @@ fn arguments(ini: &StartIni, extension: Option<&Path>, own_temp: bool) -> Vec<Os
                 IniFiles::None => args.push("-n".into()),
                 IniFiles::At(path) => args.extend(["-c".into(), path.into()]),
             }
-            settings.extend(PLAIN_INI.iter().map(OsString::from));
-            settings.push("memory_limit=-1".into());
-            settings.extend(
-                own_temp
-                    .then_some(OWN_TEMP_INI)
-                    .iter()
-                    .flatten()
-                    .map(OsString::from),
-            );
             if !own.switches.is_empty() {
                 // PHP takes the text as it is, since the value of its first line is a word.
                 let text = [b"html_errors=0\n", own.switches.as_slice()].concat();
@@ -208,7 +188,7 @@ fn arguments(ini: &StartIni, extension: Option<&Path>, own_temp: bool) -> Vec<Os
             }
             let own_settings = own.settings.iter();
             settings.extend(own_settings.map(|(name, value)| quoted(name, value)));
-            if !own.load_extension {
+            if !own.loads_extension {
                 settings.extend(QUIET_INI.iter().map(OsString::from));
                 settings.extend(extension.map(loading));
             }

@@ -93,7 +93,7 @@ pub fn of_host(settings: Vec<(String, Vec<u8>)>) -> (OwnIni, Option<OsString>) {
             files: opened.map_or(IniFiles::Found, IniFiles::At),
             switches: Vec::new(),
             settings,
-            load_extension: loads_by_file(),
+            loads_extension: loads_by_file(),
         };
         return (own, scanned.map(OsString::from_vec));
     }
@@ -103,7 +103,7 @@ pub fn of_host(settings: Vec<(String, Vec<u8>)>) -> (OwnIni, Option<OsString>) {
         (false, None) => IniFiles::Found,
     };
     let own = OwnIni {
-        load_extension: loads_extension(&switches) || !ignores_files && loads_by_file(),
+        loads_extension: loads_extension(&switches) || !ignores_files && loads_by_file(),
         files,
         switches,
         settings,
