@@ -4,16 +4,16 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests;
 
+use Altair\Eval\Tests\Support\RuntimeTestCase;
 use Altair\Sandbox\Runtime;
 use Error;
-use PHPUnit\Framework\TestCase;
 use ReflectionClass;
 use ReflectionParameter;
 
 /**
  * The rules of docs/runtimes.md, tried as they stand there.
  */
-final class RuntimesDocTest extends TestCase
+final class RuntimesDocTest extends RuntimeTestCase
 {
     /** A closure is sent as the source of its file: each is tried in one. */
     private const PROGRAM = <<<'PHP'
@@ -37,7 +37,7 @@ final class RuntimesDocTest extends TestCase
         $this->expectException(Error::class);
         $this->expectExceptionMessage($message);
         try {
-            $program(new Runtime(), 2);
+            $program($this->kept(new Runtime()), 2);
         } catch (Error $error) {
             self::assertSame($message, $error->getMessage());
             throw $error;

@@ -4,20 +4,20 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Sandbox\Runtime;
 
+use Altair\Eval\Tests\Support\RuntimeTestCase;
 use Altair\Sandbox\Exception;
 use Altair\Sandbox\Runtime;
-use PHPUnit\Framework\TestCase;
 
 /**
  * What an entry may use is what the entry, the settings or the default say; an entry leaves the next one its own.
  */
-final class RuntimeMemorySettingTest extends TestCase
+final class RuntimeMemorySettingTest extends RuntimeTestCase
 {
     private const MIB = 1 << 20;
 
     public function testTheSettingIsTheLimitOfAnEntryThatAsksForNone(): void
     {
-        $runtime = new Runtime(['memory_limit' => '200M', 'log_errors' => false]);
+        $runtime = $this->runtime(['memory_limit' => '200M']);
 
         self::assertSame(150 * self::MIB, $this->use($runtime, 150));
         self::assertSame('200M', $runtime->enter(fn () => ini_get('memory_limit')));
@@ -28,7 +28,7 @@ final class RuntimeMemorySettingTest extends TestCase
 
     public function testTheSettingIsBackAfterAnEntryWithALimitOfItsOwn(): void
     {
-        $runtime = new Runtime(['memory_limit' => '200M', 'log_errors' => false]);
+        $runtime = $this->runtime(['memory_limit' => '200M']);
         $runtime->enter(fn () => null, memoryLimitMb: 32);
 
         self::assertSame(150 * self::MIB, $this->use($runtime, 150));
@@ -36,7 +36,7 @@ final class RuntimeMemorySettingTest extends TestCase
 
     public function testTheEndOfAnEntryIsItsOwnAndNotThatOfTheOneBefore(): void
     {
-        $runtime = new Runtime();
+        $runtime = $this->runtime();
         foreach (
             [
                 'it called exit(3)' => fn () => exit(3),
