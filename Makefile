@@ -90,7 +90,7 @@ test-php: build $(SHOP)
 	@scripts/setup.sh frameworks
 	@scripts/setup.sh databases
 	@scripts/setup.sh drivers
-	$(WITH_EXTENSION) $(PHPUNIT)
+	EXTENSION='$(EXTENSION)' PHP='$(PHP)' PHPUNIT='$(PHPUNIT)' LOGS='$(TARGET_DIR)/phpunit' scripts/test-php.sh
 
 test-mcp: build $(SHOP)
 	@scripts/clients.sh '$(TARGET_DIR)/clients'
