@@ -13,7 +13,8 @@ fi
 
 if "$php" -d display_startup_errors=0 -r 'exit(str_contains((string) php_ini_scanned_files(), "altair_eval.ini") ? 0 : 1);'; then
     # The same settings without that one file.
-    scan_dir=${EXTENSION%/*}/php-conf.d
+    # One for each of the suites that run side by side.
+    scan_dir=${EXTENSION%/*}/php-conf.d${ALTAIR_TEST_USER:-}
     rm -rf -- "$scan_dir"
     mkdir -p -- "$scan_dir"
     # shellcheck disable=SC2016 # the variables are PHP's

@@ -1,16 +1,19 @@
 //! A template: boots the application once, and forks a child for each snippet. It never reads a
 //! snippet itself.
 
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use altair_engine::channel::{
-    BootReport, Ending, INI_MAX, Message, Report, Task, TemplateTask, Work, fits,
+    BootReport, Ending, Ground, INI_MAX, Message, Report, Task, TemplateTask, Work, fits,
 };
 use altair_engine::exit_codes::BROKEN;
 use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_sandbox::{
-    FirstGuard, Fork, Forked, Forking, Recorder, has_one_thread, landlock_version,
+    FinalGuards, FirstGuard, Fork, Forked, Forking, Recorder, has_one_thread, landlock_version,
+    make_first_directory,
 };
 
 use super::channel_link::{Link, Voice};
@@ -57,6 +60,7 @@ fn get_ready(task: &Task, model: &TemplateTask, voice: &'static Voice) -> Result
     if !has_one_thread() {
         return Err(End::Unable("it has a second thread".into()));
     }
+    let landlock = take_ground(model)?;
     // Before the filter, which forbids it.
     let recorder = Recorder::begin();
     let guard = FirstGuard::take(voice.channel(), model.descriptors).map_err(|error| {
@@ -72,7 +76,7 @@ fn get_ready(task: &Task, model: &TemplateTask, voice: &'static Voice) -> Result
         return Err(End::Unable(why));
     }
     voice.send(&Message::Guarded {
-        guards: guards_of_boot(model),
+        guards: guards_of_boot(landlock),
     });
     let began = Instant::now();
     fork_state::watch_seeds();
@@ -103,16 +107,38 @@ fn get_ready(task: &Task, model: &TemplateTask, voice: &'static Voice) -> Result
     engine::trim_memory();
     // The host checks what boot has left, and may decide against forks.
     guard
-        .settle(&model.renewal, voice.channel())
+        .settle(&model.ground.own_files(), voice.channel())
         .map_err(|_| End::Told)
 }
 
+/// Takes what holds boot where there is no private root: Landlock, and a directory for temporary
+/// files. Returns the state of Landlock during boot, if the forks take it.
+fn take_ground(model: &TemplateTask) -> Result<Option<GuardState>, End> {
+    let (landlock, temp) = match &model.ground {
+        Ground::PrivateRoot(_) => {
+            let to = "the private root alone while a template boots".to_owned();
+            return Ok(model.landlock.then_some(GuardState::Degraded { to }));
+        }
+        Ground::HostFiles { landlock, temp } => (landlock, temp),
+    };
+    make_first_directory(Path::new(OsStr::from_bytes(temp))).map_err(|error| {
+        End::Unable(format!(
+            "its directory for temporary files cannot be made: {error}"
+        ))
+    })?;
+    let guards = FinalGuards {
+        landlock: Some(landlock.clone()),
+        ..FinalGuards::default()
+    };
+    match guards.take(None).landlock {
+        Some(GuardState::Missing { because }) => Err(End::Unable(because)),
+        state => Ok(state),
+    }
+}
+
 /// The kernel's guards during boot in a template.
-fn guards_of_boot(model: &TemplateTask) -> ToldStates {
-    let landlock = model.landlock.then(|| {
-        let to = "the private root alone while a template boots".to_owned();
-        (Guard::Landlock, GuardState::Degraded { to })
-    });
+fn guards_of_boot(landlock: Option<GuardState>) -> ToldStates {
+    let landlock = landlock.map(|state| (Guard::Landlock, state));
     let seccomp = (Guard::Seccomp, GuardState::InForce);
     landlock.into_iter().chain([seccomp]).collect()
 }

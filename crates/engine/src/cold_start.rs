@@ -3,13 +3,16 @@
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use altair_sandbox::{Child, FinalGuards, Limits, Place, Shown, SpawnError, channel_pair};
 
+use crate::confinement::Process;
 use crate::context::RequestContext;
 use crate::directories::Directories;
 use crate::guards::{Guard, GuardStates, Insisted};
-use crate::ladder::{Ladder, Level};
+use crate::ladder::Ladder;
+use crate::warm::TemplateFiles;
 use crate::{EvalError, guards, launch};
 
 /// A running child that waits for its task.
@@ -40,9 +43,12 @@ impl NewChild {
         child: Child,
         channel: OwnedFd,
         guards: GuardStates,
+        files: &Arc<TemplateFiles>,
     ) -> Self {
-        let confinement = context.confinement(&Level::Full, &[]);
+        let confinement = context.confinement(&files.level, Process::Fork, &files.readable);
+        let private_root = confinement.has_view();
         Self {
+            directories: TemplateFiles::of_fork(files, child.pid()),
             child,
             channel,
             final_guards: confinement.final_guards(),
@@ -50,11 +56,10 @@ impl NewChild {
             insist: context
                 .settings
                 .selection
-                .insisted_final(context.request, true),
+                .insisted_final(context.request, private_root),
             guards,
-            private_root: true,
+            private_root,
             readable: Vec::new(),
-            directories: Directories::default(),
         }
     }
 }
@@ -82,7 +87,7 @@ pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalE
                 "Writes cannot be allowed here: only a private root protects the audit log from them, and it is unavailable ({why}). `altair doctor` says how to get it."
             )));
         }
-        let confinement = context.confinement(&level, &readable);
+        let confinement = context.confinement(&level, Process::Cold, &readable);
         let (channel, theirs) = channel_pair().map_err(|e| system(&e))?;
         let child = match launch::plan(&confinement, context.host(), theirs).spawn() {
             Ok(child) => child,
@@ -112,7 +117,7 @@ pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalE
 }
 
 /// A directory of the run's own if a guard confines the run to it; otherwise the system's.
-fn directory(
+pub(crate) fn directory(
     context: &RequestContext<'_>,
     directories: &mut Directories,
 ) -> std::io::Result<Place> {

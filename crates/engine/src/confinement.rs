@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use altair_sandbox::{
     FinalGuards, Landlock, Limits, Place, Policy, Privileges, Project, Readable, Seccomp, Shown,
-    Temp, View, Writes,
+    TEMP_PATH, Temp, View, Writes, first_directory,
 };
 
 use crate::guards::{Guard, Selection};
@@ -52,12 +52,26 @@ const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urando
 /// The writable ones among them.
 const WRITABLE_DEVICES: &[&str] = &["/dev/null"];
 
+/// Which process a confinement is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Process {
+    /// One that boots for itself.
+    Cold,
+    /// A template.
+    Template,
+    /// A fork of a template.
+    Fork,
+}
+
 /// Derives the parts of a run that depend on its policy.
 pub(crate) struct Confinement<'a> {
     pub request: &'a EvalRequest,
     pub target: &'a Target,
     pub selection: &'a Selection,
+    /// Without a private root: its directory for temporary files, or the one that holds those of a
+    /// template and its forks.
     pub level: &'a Level<Place>,
+    pub process: Process,
     /// Paths that may be read besides the project.
     pub readable: &'a [Shown],
     /// Services that may be connected to while the network is off.
@@ -79,7 +93,10 @@ impl Confinement<'_> {
     /// The directory for temporary files as seen by the run.
     pub fn temp(&self) -> &Path {
         match self.level {
-            Level::None(dir) => dir.path(),
+            Level::None(dir) => match self.process {
+                Process::Cold => dir.path(),
+                Process::Template | Process::Fork => Path::new(TEMP_PATH),
+            },
             _ if self.target.root.path() == Path::new(TEMP) => Path::new(TEMP_ELSEWHERE),
             _ => Path::new(TEMP),
         }
@@ -194,7 +211,16 @@ impl Confinement<'_> {
     }
 
     fn landlock(&self) -> Landlock {
-        let mut writable = vec![self.temp().to_owned()];
+        let mut writable = vec![match (self.level, self.process) {
+            // Its forks' rules only narrow its own, so theirs must be writable for it.
+            (Level::None(all), Process::Template) => all.path().to_owned(),
+            _ => self.temp().to_owned(),
+        }];
+        // Boot may have kept real paths, from tempnam() or realpath().
+        let of_boot = match (self.level, self.process) {
+            (Level::None(all), Process::Fork) => Some(first_directory(all.path())),
+            _ => None,
+        };
         if self.writes() != Writes::Refused {
             writable.push(self.target.root.path().to_owned());
         }
@@ -206,7 +232,11 @@ impl Confinement<'_> {
                 let devices = DEVICES.iter().map(Readable::from);
                 let root = Some(self.target.root.inode());
                 let others = self.readable.iter().filter(|shown| shown.inode() != root);
-                others.map(Readable::shown).chain(devices).collect()
+                others
+                    .map(Readable::shown)
+                    .chain(devices)
+                    .chain(of_boot.map(Readable::from))
+                    .collect()
             },
             // Without a private root nothing covers the audit log, and whoever can open it can lock
             // it.

@@ -8,10 +8,10 @@ use std::time::Duration;
 use altair_sandbox::{Place, Shown};
 
 use crate::channel::{PROTOCOL, Restrictions, Secret, Task, Watched, Work};
-use crate::confinement::Confinement;
+use crate::confinement::{Confinement, Process};
 use crate::error::reason;
 use crate::guards::Guard;
-use crate::ladder::{Level, why_degraded};
+use crate::ladder::{Level, why_no_layer};
 use crate::launch::HostContext;
 use crate::profile::SecurityProfile;
 use crate::readable_paths::Sources;
@@ -71,10 +71,11 @@ impl RequestContext<'_> {
         self.settings.selection.takes(guard, self.request)
     }
 
-    /// The confinement of a child at this level of the filesystem guard.
+    /// The confinement of a process at this level of the filesystem guard.
     pub(crate) fn confinement<'b>(
         &'b self,
         level: &'b Level<Place>,
+        process: Process,
         readable: &'b [Shown],
     ) -> Confinement<'b> {
         Confinement {
@@ -82,6 +83,7 @@ impl RequestContext<'_> {
             target: self.target,
             selection: &self.settings.selection,
             level,
+            process,
             readable,
             services: self.services,
             lives_on: self.settings.purpose.lives_on(),
@@ -166,7 +168,7 @@ impl RequestContext<'_> {
                 ));
             }
         }
-        let why = why_degraded(self.target.root.path())?;
+        let why = why_no_layer(self.target.root.path())?;
         Some(format!("runs cannot have layers of their own: {why}"))
     }
 }

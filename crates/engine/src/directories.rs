@@ -3,16 +3,31 @@
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
-use altair_sandbox::{Place, RunAs, other_user};
+use altair_sandbox::{Place, RunAs, other_user, remove_fork_directory};
 use nix::unistd::fchown;
 use tempfile::TempDir;
 
 use crate::owner::run_as;
+use crate::warm::TemplateFiles;
 
 /// Removes the directories when dropped by the process that made them.
 #[derive(Debug, Default)]
-pub(crate) struct Directories(Vec<Directory>);
+pub(crate) struct Directories {
+    made: Vec<Directory>,
+    of_fork: Option<OfFork>,
+}
+
+/// The directory for temporary files that a fork makes for itself.
+#[derive(Debug)]
+struct OfFork {
+    /// Of its template.
+    files: Arc<TemplateFiles>,
+    fork: i32,
+    /// As in [`Directory`].
+    maker: u32,
+}
 
 #[derive(Debug)]
 struct Directory {
@@ -42,7 +57,19 @@ impl Directories {
 
     /// Removes those of `other`, too, when dropped.
     pub(crate) fn take_over(&mut self, mut other: Self) {
-        self.0.append(&mut other.0);
+        self.made.append(&mut other.made);
+        if let Some(of_fork) = other.of_fork.take() {
+            self.of_fork = Some(of_fork);
+        }
+    }
+
+    /// Adds the directory of a template's fork.
+    pub(crate) fn add_of_fork(&mut self, files: Arc<TemplateFiles>, fork: i32) {
+        self.of_fork = Some(OfFork {
+            files,
+            fork,
+            maker: std::process::id(),
+        });
     }
 
     fn make_for(&mut self, owner: Option<RunAs>) -> io::Result<Place> {
@@ -51,7 +78,7 @@ impl Directories {
             .permissions(Permissions::from_mode(0o700))
             .tempdir()?;
         let place = Place::find(dir.path())?;
-        self.0.push(Directory {
+        self.made.push(Directory {
             dir,
             owner,
             maker: std::process::id(),
@@ -70,7 +97,13 @@ impl Directories {
 
 impl Drop for Directories {
     fn drop(&mut self) {
-        for Directory { dir, owner, maker } in self.0.drain(..) {
+        if let Some(OfFork { files, fork, maker }) = self.of_fork.take()
+            && maker == std::process::id()
+            && let Some(parent) = files.temp()
+        {
+            remove_fork_directory(parent, fork, files.user);
+        }
+        for Directory { dir, owner, maker } in self.made.drain(..) {
             let path = dir.keep();
             if maker == std::process::id() {
                 altair_sandbox::remove_directory(&path, owner);

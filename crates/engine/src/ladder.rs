@@ -70,9 +70,14 @@ fn known() -> Option<MutexGuard<'static, HashMap<PathBuf, Known>>> {
     }
 }
 
-/// Why a project cannot have a layer in memory, if that is known.
-pub(crate) fn why_degraded(root: &Path) -> Option<String> {
-    known()?.get(root).map(|known| known.why.clone())
+/// Why a project has a private root, but no layer in memory, if that is known.
+pub(crate) fn why_no_layer(root: &Path) -> Option<String> {
+    let known = known()?;
+    let known = known.get(root)?;
+    match known.level {
+        Level::LayerOnDisk(()) | Level::ReadOnly => Some(known.why.clone()),
+        Level::Full | Level::None(()) => None,
+    }
 }
 
 /// Why the kernel refuses a part of the view.
@@ -151,6 +156,11 @@ impl<'a> Ladder<'a> {
     /// The level to try now.
     pub(crate) fn level(&self) -> Level<()> {
         self.level
+    }
+
+    /// Why there is no better level; empty for the best.
+    pub(crate) fn why(&self) -> &str {
+        &self.why
     }
 
     /// Why there is no private root, if the run was to have one.

@@ -67,6 +67,8 @@ pub enum Step {
     ParentWatch,
     /// The working directory is entered.
     WorkingDirectory,
+    /// The fork's directory for temporary files is made.
+    TempDirectory,
     /// Landlock is taken.
     Landlock,
     /// The filter of system calls is taken.
@@ -76,7 +78,7 @@ pub enum Step {
 }
 
 impl Step {
-    const ALL: [Self; 32] = [
+    const ALL: [Self; 33] = [
         Self::Keeper,
         Self::Clone,
         Self::Session,
@@ -106,6 +108,7 @@ impl Step {
         Self::NoNewPrivileges,
         Self::ParentWatch,
         Self::WorkingDirectory,
+        Self::TempDirectory,
         Self::Landlock,
         Self::Seccomp,
         Self::Exec,
@@ -161,6 +164,7 @@ impl Step {
             Self::NoNewPrivileges => "set no_new_privs",
             Self::ParentWatch => "tie its life to its keeper",
             Self::WorkingDirectory => "enter its working directory",
+            Self::TempDirectory => "make its directory for temporary files",
             Self::Landlock => "take its Landlock rules",
             Self::Seccomp => "take its filter of system calls",
             Self::Exec => "execute the program",

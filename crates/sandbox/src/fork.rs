@@ -12,6 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::sys::socket::{MsgFlags, recvmsg};
 use nix::unistd::{Pid, getppid};
+use serde::{Deserialize, Serialize};
 
 use crate::child::descriptors;
 use crate::error::{Failure, Step};
@@ -22,7 +23,45 @@ use crate::template::{ANSWER_BYTES, ASK, PASS_BYTES};
 use crate::view::{self, Renewal, Renewed};
 use crate::{
     Limits, channel, landlock, limits, privileges, process, raw_descriptors, system_calls,
+    temp_directories,
 };
+
+/// What each fork of a template has of its own, so that no fork sees what another writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OwnFiles {
+    /// In the template's private root: the mounts of the project and of the directory for temporary
+    /// files.
+    Mounts(Renewal),
+    /// Where nothing can be mounted: the directory for temporary files
+    /// ([`TEMP_PATH`](crate::TEMP_PATH)). Landlock keeps the fork from all others.
+    TempDirectory,
+}
+
+impl OwnFiles {
+    /// Gives up the template's own mounts, if it has any.
+    fn settle(&self) -> io::Result<Prepared> {
+        Ok(match self {
+            Self::Mounts(renewal) => Prepared::Mounts(Box::new(renewal.settle()?)),
+            Self::TempDirectory => Prepared::TempDirectory,
+        })
+    }
+}
+
+/// [`OwnFiles`], ready to be made.
+enum Prepared {
+    Mounts(Box<Renewed>),
+    TempDirectory,
+}
+
+impl Prepared {
+    /// The first descriptor that a fork does not take over from the template.
+    fn first_closed(&self) -> RawFd {
+        match self {
+            Self::Mounts(_) => process::CHANNEL + 1,
+            Self::TempDirectory => temp_directories::DESCRIPTOR + 1,
+        }
+    }
+}
 
 /// A template's first filter, installed. It refuses what the final filter of the forks refuses,
 /// except calls that forks need for their setup. Those it refuses to the template's own program.
@@ -48,15 +87,15 @@ impl FirstGuard {
 
     /// Waits for the host to report that boot is over
     /// ([`Template::settle`](crate::Template::settle)), acquires what the forks need for their
-    /// setup, and gives up the mounts, which each fork makes anew. After this, the template's
+    /// setup, and gives up the mounts, if any, which each fork makes anew. After this, the template's
     /// program runs only in forks. `control` is the template's channel: it carries the requests for
     /// forks, and the outcome of this call.
     ///
     /// # Errors
     /// What the system reports. The template must then end.
-    pub fn settle(self, renewal: &Renewal, control: BorrowedFd<'static>) -> io::Result<Forking> {
+    pub fn settle(self, own: &OwnFiles, control: BorrowedFd<'static>) -> io::Result<Forking> {
         let pass = receive_pass(control)?;
-        let settled = Self::settle_with(pass, renewal, control);
+        let settled = Self::settle_with(pass, own, control);
         let told = match &settled {
             Ok(_) => 0_i32.to_ne_bytes(),
             Err(error) => refusal(error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)),
@@ -65,15 +104,11 @@ impl FirstGuard {
         settled
     }
 
-    fn settle_with(
-        pass: u64,
-        renewal: &Renewal,
-        control: BorrowedFd<'static>,
-    ) -> io::Result<Forking> {
+    fn settle_with(pass: u64, own: &OwnFiles, control: BorrowedFd<'static>) -> io::Result<Forking> {
         system_calls::set_pass(pass);
         let _ = limits::room_for_descriptors();
         privileges::take_up().map_err(|failure| io::Error::from(failure.errno))?;
-        let renewed = renewal.settle()?;
+        let own = own.settle()?;
         let closing = Closing::new(pass)?;
         // Signals sent to the template must not become pending for its forks.
         let mut mask = SigSet::empty();
@@ -84,7 +119,7 @@ impl FirstGuard {
         )?;
         Ok(Forking {
             control,
-            renewed,
+            own,
             closing,
             mask,
             thread_id: thread_id_address(),
@@ -124,7 +159,7 @@ fn thread_id_address() -> usize {
 /// A template that waits to fork.
 pub struct Forking {
     control: BorrowedFd<'static>,
-    renewed: Renewed,
+    own: Prepared,
     closing: Closing,
     /// The signals that its program had blocked.
     mask: SigSet,
@@ -141,7 +176,7 @@ pub enum Forked {
 
 /// The fork of a template, before its guards.
 pub struct Fork {
-    renewed: Renewed,
+    own: Prepared,
     closing: Closing,
     mask: SigSet,
     keeper: Pid,
@@ -180,9 +215,9 @@ impl Forking {
             has_forked = true;
             match clone(self.thread_id) {
                 Ok(Cloned::Child) => {
-                    arrange(asked);
+                    arrange(asked, self.own.first_closed());
                     return Forked::Fork(Box::new(Fork {
-                        renewed: self.renewed,
+                        own: self.own,
                         closing: self.closing,
                         mask: self.mask,
                         keeper,
@@ -302,8 +337,8 @@ fn clone(thread_id: usize) -> nix::Result<Cloned> {
     })
 }
 
-/// Puts the descriptors of a fork in place, and closes all others.
-fn arrange([channel, stdout, stderr]: [OwnedFd; 3]) {
+/// Puts the descriptors of a fork in place, and closes all from `first_closed` on.
+fn arrange([channel, stdout, stderr]: [OwnedFd; 3], first_closed: RawFd) {
     let put = || -> nix::Result<()> {
         // Opened anew, not the template's: forks must not share one open file's flags.
         let null = raw_descriptors::open_for_reading(c"/dev/null")?;
@@ -317,7 +352,7 @@ fn arrange([channel, stdout, stderr]: [OwnedFd; 3]) {
         for (target, source) in (0..).zip(sources) {
             raw_descriptors::put(source, target, target == process::CHANNEL)?;
         }
-        raw_descriptors::close_from(process::CHANNEL + 1)
+        raw_descriptors::close_from(first_closed)
     };
     let done = put();
     // Already closed; their numbers may be in use again.
@@ -351,7 +386,13 @@ impl Fork {
         unsafe { system_calls::with_pass(libc::SYS_setsid, [0; 5]) }
             .map_err(|e| Step::Session.failed(e))?;
         process::die_with(self.keeper)?;
-        view::renew(&self.renewed)
+        match &self.own {
+            Prepared::Mounts(renewed) => view::renew(renewed),
+            Prepared::TempDirectory => {
+                temp_directories::make_own_directory()?;
+                Ok(None)
+            }
+        }
     }
 }
 

@@ -82,6 +82,7 @@ mod spawn;
 mod supervise;
 mod syscall_numbers;
 mod system_calls;
+mod temp_directories;
 mod template;
 pub mod thread;
 mod view;
@@ -94,7 +95,7 @@ pub use child::{Child, Status};
 pub use connections::{Connections, LocalSocket};
 pub use error::{SpawnError, Step};
 pub use final_guards::{FinalGuards, Taken};
-pub use fork::{FirstGuard, Fork, Forked, Forking, SetUp};
+pub use fork::{FirstGuard, Fork, Forked, Forking, OwnFiles, SetUp};
 pub use guard_state::{GuardState, Guards};
 pub use input::{Input, input_pipe, write_quietly};
 pub use landlock::{Landlock, Readable, landlock_version};
@@ -111,6 +112,9 @@ pub use run::run;
 pub use seccomp::{Command, ROOT_ONLY_CALLS, Seccomp, has_one_thread};
 pub use session::{Served, Session};
 pub use supervise::{Ended, MadeReady, Observer, Ready, Supervision};
+pub use temp_directories::{
+    TEMP_PATH, can_be_copied, first_directory, make_first_directory, remove_fork_directory,
+};
 pub use template::{ForkError, Model, Pass, Template};
 pub use view::{
     ApplyError, Change, ChangeKind, Changes, Contents, Layer, Layered, Listed, Project, Renewal,

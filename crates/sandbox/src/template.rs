@@ -382,6 +382,9 @@ impl ForkedProcess {
     /// Holds the mounts that the fork has made. Otherwise the kernel would unmount them before it
     /// reports the end of the process.
     pub(crate) fn hold_mounts(&self) {
+        if self.of.child.renewal().is_none() {
+            return;
+        }
         self.namespace
             .get_or_init(|| system_calls::mount_namespace(self.pidfd.as_fd()));
     }

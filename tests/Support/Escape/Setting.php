@@ -86,7 +86,9 @@ enum Setting: string
             return posix_geteuid();
         }
 
-        return $this === self::AllAsRoot || $this === self::KernelAsRoot ? 0 : (int) (getenv('ALTAIR_TEST_USER') ?: self::ORDINARY_USER);
+        return $this === self::AllAsRoot || $this === self::KernelAsRoot
+            ? 0
+            : (int) (getenv('ALTAIR_TEST_USER') ?: self::ORDINARY_USER);
     }
 
     public function gid(): int

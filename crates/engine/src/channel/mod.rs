@@ -24,8 +24,8 @@ pub use packets::{
 };
 pub use secret::{SECRET_BYTES, Secret};
 pub use task::{
-    EntryOrder, Order, PROTOCOL, Restricted, Restrictions, RuntimeTask, SnippetTask, SourceFile,
-    Task, TemplateTask, Watched, Work,
+    EntryOrder, Ground, Order, PROTOCOL, Restricted, Restrictions, RuntimeTask, SnippetTask,
+    SourceFile, Task, TemplateTask, Watched, Work,
 };
 
 /// The descriptor of the child's end.

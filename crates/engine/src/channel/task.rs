@@ -1,6 +1,6 @@
 //! The task that a host gives a child.
 
-use altair_sandbox::{FinalGuards, Limits, Renewal};
+use altair_sandbox::{FinalGuards, Landlock, Limits, OwnFiles, Renewal};
 use serde::{Deserialize, Serialize};
 
 use super::Secret;
@@ -140,14 +140,40 @@ pub struct TemplateTask {
     /// The maximum number of open descriptors. The template's first filter follows the task as a
     /// separate packet.
     pub descriptors: Option<u64>,
-    /// Whether its forks apply Landlock, which the template itself cannot.
+    /// Whether its forks apply Landlock.
     pub landlock: bool,
     /// The final guards that its forks require. Nothing runs without them, boot included.
     pub insist: Vec<Insisted>,
-    /// What its forks mount again.
-    pub renewal: Renewal,
+    /// What it and its forks see of the host's files.
+    pub ground: Ground,
     /// Milliseconds without a request after which it ends.
     pub idle_ms: u64,
+}
+
+/// What a template and its forks see of the host's files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ground {
+    /// A private root. Landlock would forbid the mounts that its forks make anew, so the template
+    /// itself is without it.
+    PrivateRoot(Renewal),
+    /// The host's files, behind Landlock.
+    HostFiles {
+        /// The rules behind which it boots. Its forks take narrower ones.
+        landlock: Landlock,
+        /// The directory that holds those for temporary files, absolute.
+        temp: Vec<u8>,
+    },
+}
+
+impl Ground {
+    /// What each fork gets of its own.
+    #[must_use]
+    pub fn own_files(&self) -> OwnFiles {
+        match self {
+            Self::PrivateRoot(renewal) => OwnFiles::Mounts(renewal.clone()),
+            Self::HostFiles { .. } => OwnFiles::TempDirectory,
+        }
+    }
 }
 
 /// The restrictions that PHP's own switches apply once boot is over.

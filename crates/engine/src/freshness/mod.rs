@@ -44,6 +44,9 @@ pub(crate) struct MadeFrom {
     pub visible: Vec<Vec<u8>>,
     /// Absolute paths below a visible one, below which it saw private files.
     pub private: Vec<Vec<u8>>,
+    /// Whether it saw the attributes of the host's files elsewhere, too, which it could not read:
+    /// behind Landlock, which does not govern stat(2).
+    pub names_elsewhere: bool,
 }
 
 /// A file or a directory that PHP read at its start: its binary, libraries, extensions, ini files.
@@ -120,7 +123,11 @@ impl Freshness {
 
     /// The same with at most `watches` watches; 0 for polling alone.
     fn stand_with(made_from: &MadeFrom, watches: usize) -> Result<Self, Changed> {
-        let area = Area::new(&made_from.visible, &made_from.private)?;
+        let elsewhere = match made_from.names_elsewhere {
+            true => Sight::Names,
+            false => Sight::Own,
+        };
+        let area = Area::new(&made_from.visible, &made_from.private, elsewhere)?;
         let mut tree = Tree::new(area, watches)?;
         let own = own(&made_from.written);
         let launched_ns = made_from.launched_ns;
@@ -209,14 +216,24 @@ fn compare_look(
         file: verdict::at_file(look),
         scope: Scope::Visible,
     };
+    let mut way = look.way;
     let now = match tree.walk(&look.path, &how)? {
         Resolved::PassedOver => return Ok(()),
         Resolved::Nothing(_) => None,
         Resolved::At(place) => match tree.entry(&place) {
-            Some(entry) if entry.sight != Sight::Host => return Ok(()),
-            Some(entry) if look.way == Way::Passed => entry.stat,
+            Some(entry) if matches!(entry.sight, Sight::Own | Sight::Way) => return Ok(()),
+            // It could not list a directory there, and the times of one matter to nobody.
+            Some(entry) if entry.sight == Sight::Names && entry.is_directory() => {
+                way = Way::Passed;
+                entry.stat
+            }
+            Some(entry) if way == Way::Passed => entry.stat,
             _ => tree.mind(&place)?,
         },
+    };
+    let look = &Look {
+        way,
+        ..look.clone()
     };
     match verdict::differs(look, now.as_ref(), launched_ns) {
         None => Ok(()),

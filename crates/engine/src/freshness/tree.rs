@@ -49,6 +49,12 @@ pub(super) struct Entry {
     pub watched: bool,
 }
 
+impl Entry {
+    pub(super) fn is_directory(&self) -> bool {
+        matches!(self.node, Node::Directory(_))
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Dir {
     /// Without a trailing `/` and without links.

@@ -17,16 +17,20 @@ pub(super) enum Sight {
     /// A directory or a link on the way to what it saw: it leads to the same place, but is the
     /// template's own.
     Way,
+    /// Its attributes, but neither its content nor the names in it.
+    Names,
     /// No.
     Own,
 }
 
 /// The visible part of the host's files. Its paths contain no links.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Area {
     visible: Vec<Vec<u8>>,
     private: Vec<Vec<u8>>,
     way: HashSet<Vec<u8>>,
+    /// What is seen elsewhere.
+    elsewhere: Sight,
 }
 
 impl Area {
@@ -34,16 +38,22 @@ impl Area {
     pub(super) fn all() -> Self {
         Self {
             visible: vec![Vec::new()],
-            ..Self::default()
+            private: Vec::new(),
+            way: HashSet::new(),
+            elsewhere: Sight::Own,
         }
     }
 
     /// What is below `visible` and not below `private`; the longer of two matching prefixes
-    /// decides.
+    /// decides. `elsewhere`: what is seen where neither matches.
     ///
     /// # Errors
     /// [`Changed`] if the kernel does not report what is on the way there.
-    pub(super) fn new(visible: &[Vec<u8>], private: &[Vec<u8>]) -> Result<Self, Changed> {
+    pub(super) fn new(
+        visible: &[Vec<u8>],
+        private: &[Vec<u8>],
+        elsewhere: Sight,
+    ) -> Result<Self, Changed> {
         let mut scratch = Tree::new(Self::all(), 0)?;
         let mut real = |path: &Vec<u8>| {
             scratch
@@ -67,6 +77,7 @@ impl Area {
             visible,
             private,
             way: scratch.places().map(|place| scratch.path(&place)).collect(),
+            elsewhere,
         })
     }
 
@@ -83,9 +94,11 @@ impl Area {
         if NEVER.iter().any(|prefix| below(path, prefix)) {
             return Sight::Own;
         }
-        let visible = longest(&self.visible);
-        if visible > longest(&self.private) {
+        let (visible, private) = (longest(&self.visible), longest(&self.private));
+        if visible > private {
             Sight::Host
+        } else if private == 0 && self.elsewhere == Sight::Names {
+            Sight::Names
         } else if self.way.contains(path) {
             Sight::Way
         } else {

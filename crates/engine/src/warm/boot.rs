@@ -300,7 +300,7 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
         pass,
         guards,
         root,
-        readable,
+        files,
         launched_ns,
         private,
         named,
@@ -333,12 +333,12 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
         (MadeReady::Ready(ready), Some(booted)) => {
             let from = MadeFrom {
                 root,
-                readable,
+                files: Arc::new(files),
                 private,
                 launched_ns,
                 named,
             };
-            match look(ready, booted, heard, guards, &from, pass) {
+            match look(ready, booted, heard, guards, from, pass) {
                 Ok(template) => Result::Template(Box::new(template)),
                 Err(error) => Result::Unable(format!("the template cannot be inspected: {error}")),
             }

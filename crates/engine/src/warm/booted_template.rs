@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Pass, Ready, Template, Way};
+use altair_sandbox::{Pass, Ready, Template, Way, can_be_copied, other_user, with_files_of};
 
-use super::{Boot, shared_state};
+use super::{Boot, TemplateFiles, shared_state};
 use crate::channel::BootReport;
 use crate::child_messages::ChildMessages;
 use crate::file_changes;
@@ -22,6 +22,8 @@ pub(super) struct BootedTemplate {
     pub template: Template,
     pub boot: Arc<Boot>,
     pub guards: GuardStates,
+    /// What it and its forks see of the host's files.
+    pub files: Arc<TemplateFiles>,
     /// `None`: some of its inputs have changed meanwhile, or may have; only the call that made it
     /// can use it.
     pub freshness: Option<Freshness>,
@@ -32,7 +34,7 @@ pub(super) struct BootedTemplate {
 /// What the host knows about a template's inputs.
 pub(super) struct MadeFrom {
     pub root: PathBuf,
-    pub readable: Vec<PathBuf>,
+    pub files: Arc<TemplateFiles>,
     pub private: Vec<PathBuf>,
     pub launched_ns: i64,
     pub named: Vec<PathBuf>,
@@ -40,6 +42,9 @@ pub(super) struct MadeFrom {
 
 /// How long a template may take to give up its mounts.
 const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long looking at a template in `/proc` may take.
+const LOOK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long the search for changes made by boot may take.
 const CHANGES_PATIENCE: Duration = Duration::from_secs(2);
@@ -53,7 +58,7 @@ pub(super) fn look(
     booted: BootReport,
     heard: ChildMessages,
     guards: GuardStates,
-    from: &MadeFrom,
+    from: MadeFrom,
     pass: Pass,
 ) -> io::Result<BootedTemplate> {
     // The booted code may report anything; the host itself knows which process this is.
@@ -62,7 +67,11 @@ pub(super) fn look(
         Ok(record) => (record, None),
         Err(why) => (altair_sandbox::Record::default(), Some(why)),
     };
-    let mut obstacle = shared_state::find(pid, &from.root, &record.unseen)?;
+    let mut obstacle = seen_as(&from.files, {
+        let (root, unseen) = (from.root.clone(), record.unseen.clone());
+        let has_temp = from.files.temp().is_some();
+        move || shared_state::find(pid, &root, &unseen, has_temp)
+    })?;
     if let Some(why) = unseen
         && obstacle.is_none()
     {
@@ -71,16 +80,25 @@ pub(super) fn look(
     let made_from = freshness::MadeFrom {
         looks: record.looks,
         written: record.written,
-        started: read_at_start(pid, &booted.ini, &from.named)?,
+        started: seen_as(&from.files, move || {
+            read_at_start(pid, &booted.ini, &from.named)
+        })?,
         launched_ns: from.launched_ns,
         visible: from
-            .readable
+            .files
+            .readable_paths()
             .iter()
             .chain([&from.root])
             .map(|path| bytes(path))
             .collect(),
+        names_elsewhere: from.files.temp().is_some(),
         private: from.private.iter().map(|path| bytes(path)).collect(),
     };
+    if let (Some(temp), None) = (from.files.temp(), &obstacle)
+        && !can_be_copied(temp, from.files.user)?
+    {
+        obstacle = Some("boot leaves too much in the directory for temporary files".into());
+    }
     let freshness = Freshness::stand(&made_from).ok();
     if obstacle.is_none() {
         let settled = ready
@@ -103,9 +121,22 @@ pub(super) fn look(
             variables: heard.variables,
         }),
         guards,
+        files: from.files,
         freshness,
         obstacle,
     })
+}
+
+/// Looks at a template in `/proc` as its user, if it has no private root: a host with another user
+/// may lack the capability (CAP_SYS_PTRACE) to do so as itself, as in a container.
+fn seen_as<T: Send + 'static>(
+    files: &TemplateFiles,
+    look: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    match (files.temp(), other_user(files.user)) {
+        (Some(_), Some(user)) => with_files_of(Some(user), LOOK_PATIENCE, look)?,
+        _ => look(),
+    }
 }
 
 /// The files that PHP read before recording could begin (its binary, all libraries, ini files), and

@@ -13,7 +13,7 @@ use super::boot::{Booting, Result as BootResult};
 use super::booted_template::BootedTemplate;
 use super::key::Key;
 use super::template_start::TemplateStart;
-use super::{Acquired, Boot, TEMPLATES_MAX};
+use super::{Acquired, Boot, TEMPLATES_MAX, TemplateFiles};
 use crate::EvalError;
 use crate::bounds::GRACE;
 use crate::cold_start::NewChild;
@@ -89,6 +89,7 @@ struct Fork {
     template: altair_sandbox::Template,
     boot: Arc<Boot>,
     guards: GuardStates,
+    files: Arc<TemplateFiles>,
     origin: Origin,
 }
 
@@ -445,6 +446,7 @@ impl BootedTemplate {
             template: self.template.clone(),
             boot: Arc::clone(&self.boot),
             guards: self.guards.clone(),
+            files: Arc::clone(&self.files),
             origin,
         }
     }
@@ -456,7 +458,7 @@ impl Fork {
         let (channel, theirs) = channel_pair()?;
         let until = deadline.min(Instant::now() + FORK_PATIENCE);
         let child = self.template.fork(theirs, until)?;
-        let child = NewChild::forked(context, child, channel, self.guards);
+        let child = NewChild::forked(context, child, channel, self.guards, &self.files);
         Ok(Acquired::Child(Box::new(child), self.origin, self.boot))
     }
 }

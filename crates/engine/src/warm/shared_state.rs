@@ -10,16 +10,23 @@ use altair_sandbox::Unseen;
 /// Descriptors of every template: an empty standard input, standard output and error, its channel.
 const OWN_DESCRIPTORS: usize = 4;
 
-/// Returns the first shared state found, described for the user.
+/// Returns the first shared state found, described for the user. `has_temp`: whether it has a
+/// descriptor of its directory for temporary files.
 ///
 /// # Errors
 /// If `/proc` cannot be read.
-pub(super) fn find(pid: i32, root: &Path, unseen: &[Unseen]) -> io::Result<Option<String>> {
+pub(super) fn find(
+    pid: i32,
+    root: &Path,
+    unseen: &[Unseen],
+    has_temp: bool,
+) -> io::Result<Option<String>> {
     let proc = Path::new("/proc").join(pid.to_string());
     if fs::read_dir(proc.join("task"))?.count() != 1 {
         return Ok(Some("boot leaves a second thread behind".into()));
     }
-    if let Some(what) = descriptor(&proc, root)? {
+    let own = OWN_DESCRIPTORS + usize::from(has_temp);
+    if let Some(what) = descriptor(&proc, root, own)? {
         return Ok(Some(format!("boot leaves {what} open")));
     }
     if let Some(what) = mapping(&proc)? {
@@ -35,13 +42,13 @@ pub(super) fn find(pid: i32, root: &Path, unseen: &[Unseen]) -> io::Result<Optio
 }
 
 /// Finds a descriptor that is not the template's own.
-fn descriptor(proc: &Path, root: &Path) -> io::Result<Option<String>> {
+fn descriptor(proc: &Path, root: &Path, own: usize) -> io::Result<Option<String>> {
     let mut numbers: Vec<usize> = fs::read_dir(proc.join("fd"))?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .collect();
     numbers.sort_unstable();
     // Its own are the first ones: nothing else was open when it started.
-    let Some(other) = numbers.iter().find(|number| **number >= OWN_DESCRIPTORS) else {
+    let Some(other) = numbers.iter().find(|number| **number >= own) else {
         return Ok(None);
     };
     let number = other.to_string();

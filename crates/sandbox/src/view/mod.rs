@@ -22,6 +22,7 @@ pub(crate) use namespaces::{
     clone_flags, enter_namespaces, map_ids,
 };
 pub(crate) use plan::{IdMaps, InputFile, Layers, Made, PreparedView, UserNamespace};
+pub(crate) use remove::remove_entries;
 pub use remove::{remove_directory, remove_place};
 pub use renewal::Renewal;
 

@@ -66,7 +66,7 @@ fn remove_own(path: &Path) {
 }
 
 /// Removes everything in a directory, like [`remove_directory`].
-pub(super) fn remove_entries(top: &OwnedFd) {
+pub(crate) fn remove_entries(top: &OwnedFd) {
     let mut moved = 0;
     while let Some(found) = names(top).filter(|found| !found.is_empty()) {
         let removed = found

@@ -1,0 +1,60 @@
+//! What a template and its forks see of the host's files, and their directories among them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use altair_sandbox::{Place, RunAs, Shown, first_directory};
+
+use crate::cold_start::paths_of;
+use crate::directories::Directories;
+use crate::ladder::Level;
+
+/// What a template and its forks see of the host's files. Dropping it removes their directories.
+#[derive(Debug)]
+pub(crate) struct TemplateFiles {
+    /// Without a private root: the directory that holds those for temporary files.
+    pub level: Level<Place>,
+    /// Paths that may be read besides the project.
+    pub readable: Vec<Shown>,
+    /// As which user the directories are used.
+    pub user: Option<RunAs>,
+    /// Removed with this.
+    pub _directories: Directories,
+}
+
+impl TemplateFiles {
+    /// The directory that holds those for temporary files, if there is no private root.
+    pub(crate) fn temp(&self) -> Option<&Place> {
+        match &self.level {
+            Level::None(temp) => Some(temp),
+            Level::Full | Level::LayerOnDisk(_) | Level::ReadOnly => None,
+        }
+    }
+
+    /// The template's own directory for temporary files, if there is no private root.
+    pub(crate) fn temp_of_boot(&self) -> Option<PathBuf> {
+        self.temp().map(|temp| first_directory(temp.path()))
+    }
+
+    /// The paths that may be read besides the project.
+    pub(crate) fn readable_paths(&self) -> Vec<PathBuf> {
+        paths_of(&self.readable)
+    }
+
+    /// Paths besides the project for PHP's own file functions, if there is no private root.
+    pub(crate) fn shown_to_php(&self) -> Vec<PathBuf> {
+        match self.temp_of_boot() {
+            Some(of_boot) => self.readable_paths().into_iter().chain([of_boot]).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// The directories of a fork. It keeps those of its template, as its own is in one of them.
+    pub(crate) fn of_fork(files: &Arc<Self>, fork: Option<i32>) -> Directories {
+        let mut directories = Directories::default();
+        if let (Some(_), Some(fork)) = (files.temp(), fork) {
+            directories.add_of_fork(Arc::clone(files), fork);
+        }
+        directories
+    }
+}
