@@ -4,6 +4,8 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Warm;
 
+use Altair\Eval\Tests\Support\Processes;
+use Altair\Eval\Tests\Support\TemporaryApplication;
 use Altair\Eval\Tests\Support\Warm\WarmTestCase;
 
 /**
@@ -20,6 +22,24 @@ final class NoLongerNeededTest extends WarmTestCase
             self::waitUntil(fn (): bool => self::templates() === [], 'It has ended by itself.');
 
             self::assertStart('first', $this->ask('return 1;'));
+        } finally {
+            ini_set('altair_eval.idle', (string) $before);
+        }
+    }
+
+    public function testItIsCollectedWhenAnotherIsAsked(): void
+    {
+        $before = ini_set('altair_eval.idle', '1');
+        try {
+            $this->booting('');
+            $this->ask('return 1;');
+            $zombies = static fn (): array => preg_grep('/altair-keeper\) Z/', Processes::children());
+            self::waitUntil(static fn (): bool => $zombies() !== [], 'It has ended by itself.');
+            [$zombie] = array_values($zombies());
+            $other = new TemporaryApplication();
+            $this->ask('return 1;', projectRoot: $other->root);
+
+            self::assertFileDoesNotExist('/proc/' . (int) $zombie, 'No zombie is left of it.');
         } finally {
             ini_set('altair_eval.idle', (string) $before);
         }

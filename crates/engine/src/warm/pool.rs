@@ -237,6 +237,7 @@ impl Pool {
     /// Finds what is available for a request; begins a boot if nothing valid is.
     fn find(&self, key: &Key, context: &RequestContext<'_>) -> Result<Available, EvalError> {
         let mut slots = self.lock();
+        slots.drop_ended();
         let mut pause = PAUSE;
         if let Some(slot) = slots.of(key) {
             match &mut slot.state {
@@ -415,6 +416,14 @@ impl Slots {
         let slot = self.by_key.get_mut(key)?;
         slot.used = self.uses;
         Some(slot)
+    }
+
+    /// Drops templates that have ended, whose keepers would stay zombies of the host.
+    fn drop_ended(&mut self) {
+        self.by_key.retain(|_, slot| match &slot.state {
+            State::Ready(booted) => booted.template.is_alive(),
+            State::Booting(_) | State::Unforkable { .. } | State::Unable { .. } => true,
+        });
     }
 
     /// Ends the least recently used template if the pool is full.
