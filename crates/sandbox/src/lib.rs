@@ -103,7 +103,7 @@ pub use limits::Limits;
 pub use output::{Captured, Stream};
 pub use place::{Inode, Place};
 pub use policy::{Policy, Spaces};
-pub use privileges::{Privileges, RunAs};
+pub use privileges::{Privileges, RunAs, may_become_another_user};
 pub use pseudoterminal::{Pseudoterminal, resize_like};
 pub use record::{Identity, Look, Record, Recorder, Unseen, Way};
 pub use refusal::Refusal;
