@@ -104,6 +104,7 @@ pub use output::{Captured, Stream};
 pub use place::{Inode, Place};
 pub use policy::{Policy, Spaces};
 pub use privileges::{Privileges, RunAs, may_become_another_user};
+pub use procfs::why_unseen;
 pub use pseudoterminal::{Pseudoterminal, resize_like};
 pub use record::{Identity, Look, Record, Recorder, Unseen, Way};
 pub use refusal::Refusal;
