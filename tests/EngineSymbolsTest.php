@@ -13,7 +13,7 @@ use RuntimeException;
  */
 final class EngineSymbolsTest extends TestCase
 {
-    /** What the last patch releases of 8.2 have added, some by their headers' inline functions: src/zend/older_patches.c. */
+    /** What the last patch releases of 8.2 have added; their headers' inline functions call it (older_patches.c). */
     private const ADDED = '/^_(safe_)?f\w+alloc2?$|^smart_str_fe?realloc$|^object_finit$'
         . '|^zend_hash_(\w+_)?f(add|convert|extend|grow|init|insert|lookup|update)/';
 

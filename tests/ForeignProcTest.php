@@ -9,13 +9,13 @@ use Altair\Eval\Tests\Support\TemporaryApplication;
 use PHPUnit\Framework\TestCase;
 
 /**
- * A host whose /proc is that of another pid namespace, as in a container that has its host's: it knows processes by other
- * ids there, so it must neither take them for those of a run nor promise to find these.
+ * A host whose /proc is that of another pid namespace, as in a container that has its host's: it knows processes by
+ * other ids there, so it must neither take them for those of a run nor promise to find these.
  */
 final class ForeignProcTest extends TestCase
 {
-    /** Starts a process that leaves the run's session, and says so. */
-    private const STARTS_ANOTHER = 'exec("setsid sleep %s >/dev/null 2>&1 </dev/null & echo started"); touch("it-ran");';
+    /** Starts a process that leaves the run's session, and leaves a mark. */
+    private const STARTS_ANOTHER = 'exec("setsid sleep %s >/dev/null 2>&1 </dev/null &"); touch("it-ran");';
 
     private TemporaryApplication $application;
 
@@ -74,7 +74,8 @@ final class ForeignProcTest extends TestCase
     {
         $command = array_map(escapeshellarg(...), [dirname(__DIR__) . '/bin/altair', ...$arguments]);
         $root = escapeshellarg($this->application->root);
-        exec("cd $root && unshare --pid --fork --kill-child $option " . implode(' ', $command) . ' 2>&1', $lines, $status);
+        $inside = "cd $root && unshare --pid --fork --kill-child $option";
+        exec("$inside " . implode(' ', $command) . ' 2>&1', $lines, $status);
 
         return [$status, implode("\n", $lines)];
     }

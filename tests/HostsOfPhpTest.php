@@ -11,14 +11,14 @@ use PHPUnit\Framework\TestCase;
 use RuntimeException;
 
 /**
- * Hosts other than a shell's PHP: servers without the environment of a shell, and those whose ini files have more than the
- * distribution's.
+ * Hosts other than a shell's PHP: servers without the environment of a shell, and those whose ini files have more than
+ * the distribution's.
  */
 final class HostsOfPhpTest extends TestCase
 {
     /**
-     * Stands for APCu: an extension that shares memory between processes where `apc.enable_cli` is on, and says so by the
-     * constant `SHARES`.
+     * Stands for APCu: an extension that shares memory between processes where `apc.enable_cli` is on, and says so by
+     * the constant `SHARES`.
      */
     private const SHARING = <<<'C'
         #include "php.h"
@@ -52,9 +52,8 @@ final class HostsOfPhpTest extends TestCase
         foreach ([1, 2] as $round) {
             $answer = $evaluator->evaluate(new Altair\Eval\EvalRequest('return %s;', '%s', 60000))->toArray(true);
         }
-        echo json_encode([
-            PHP_SAPI, $answer['result']['value'], $answer['diagnostics']['start'], $answer['diagnostics']['start_reason'] ?? '',
-        ]);
+        $start = $answer['diagnostics'];
+        echo json_encode([PHP_SAPI, $answer['result']['value'], $start['start'], $start['start_reason'] ?? '']);
         PHP;
 
     private TemporaryApplication $application;
@@ -80,9 +79,11 @@ final class HostsOfPhpTest extends TestCase
 
     public function testTheCommandFindsPhpWithoutAPath(): void
     {
-        $command = ['env', '--ignore-environment', $this->native(), 'eval', "--root={$this->application->root}", 'return 7;'];
+        $root = "--root={$this->application->root}";
 
-        [$status, $output] = self::outputOf($command);
+        [$status, $output] = self::outputOf(
+            ['env', '--ignore-environment', $this->native(), 'eval', $root, 'return 7;'],
+        );
 
         self::assertSame([0, '✓ int = 7'], [$status, strtok($output, "\n")]);
     }
@@ -109,7 +110,12 @@ final class HostsOfPhpTest extends TestCase
         $beside = var_export($this->elsewhere->path('beside'), true);
         $snippet = "return [ALTAIR_TEST_WORD, @file_get_contents($beside)];";
 
-        $command = Command::run(['eval', '--format=compact', $snippet], $this->application->root, '', $this->environment());
+        $command = Command::run(
+            ['eval', '--format=compact', $snippet],
+            $this->application->root,
+            '',
+            $this->environment(),
+        );
 
         self::assertSame(['a word', false], $command->json()['result'] ?? $command->output . $command->errors);
     }
