@@ -7,12 +7,13 @@ use std::process::Command;
 mod php_versions;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 44] = [
+const SOURCES: [&str; 45] = [
     "src/zend/frames.c",
     "src/zend/values.c",
     "src/zend/by_value.c",
     "src/zend/objects.c",
     "src/zend/memory.c",
+    "src/zend/older_patches.c",
     "src/zend/calls.c",
     "src/zend/child.c",
     "src/zend/snippet.c",
@@ -54,6 +55,20 @@ const SOURCES: [&str; 44] = [
     "src/zend/closure_source.c",
 ];
 
+/// Functions that a patch release of PHP 8.2 added, which its headers' inline functions call, and what
+/// the shim calls instead (src/zend/older_patches.c). An extension that calls them does not load in an
+/// earlier patch release.
+const LATER_FUNCTIONS: [(&str, &str); 8] = [
+    ("_femalloc", "altair_femalloc"),
+    ("_fecalloc", "altair_fecalloc"),
+    ("_ferealloc", "altair_ferealloc"),
+    ("_ferealloc2", "altair_ferealloc2"),
+    ("_safe_femalloc", "altair_safe_femalloc"),
+    ("_safe_ferealloc", "altair_safe_ferealloc"),
+    ("smart_str_ferealloc", "altair_smart_str_ferealloc"),
+    ("smart_str_frealloc", "altair_smart_str_frealloc"),
+];
+
 fn main() {
     for source in SOURCES {
         println!("cargo:rerun-if-changed={source}");
@@ -79,6 +94,9 @@ fn main() {
     shim.files(SOURCES).warnings(true).extra_warnings(true);
     if !is_tried(&php_config) {
         shim.define("ALTAIR_EVAL_UNTRIED_PHP", None);
+    }
+    for (later, instead) in LATER_FUNCTIONS {
+        shim.define(later, instead);
     }
     for flag in ask(&php_config, "--includes").split_whitespace() {
         match flag.strip_prefix("-I") {

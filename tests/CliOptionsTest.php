@@ -182,11 +182,14 @@ final class CliOptionsTest extends TestCase
         self::assertFileExists($this->application->path('new.txt'));
     }
 
-    public function testColdStartsAPhpOfItsOwn(): void
+    public function testEachRunOfTheCommandStartsAPhpOfItsOwnAndNoOptionPretendsToChooseThat(): void
     {
-        $command = $this->eval(['--cold', '--verbose', 'return 1;']);
-
+        $command = $this->eval(['--verbose', 'return 1;']);
         self::assertSame('cold', $command->json()['diagnostics']['start']);
+
+        $refused = Command::run(['eval', '--cold', 'return 1;'], $this->application->root);
+        self::assertSame(2, $refused->exitCode);
+        self::assertStringContainsString('--cold', $refused->errors);
     }
 
     public function testRequireRefusesToRunWithoutTheGuard(): void

@@ -173,7 +173,7 @@ final class CliUsageTest extends TestCase
         foreach (
             [
                 '--file=<path>', '--timeout-ms=<n>', '--memory-mb=<n>', '--writes', '--network', '--unsafe',
-                '--bootstrap=<path>', '--root=<dir>', '--php=<path>', '--read=<path>', '--cold', '--require=<guard>',
+                '--bootstrap=<path>', '--root=<dir>', '--php=<path>', '--read=<path>', '--require=<guard>',
                 '--format=<format>',
             ] as $option
         ) {

@@ -194,6 +194,7 @@ fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
 pub fn host_evaluator(php: &[u8]) -> Result<Evaluator, EvalError> {
     let evaluator = Evaluator::new(OsStr::from_bytes(php), Actor::Script)
         .with_running(host::running_binary())
+        .with_own_programs(startup::own_programs())
         .with_ini_scan_dir(INI_SCAN_DIR.get().cloned().flatten())
         .with_known_paths(startup::paths())
         .with_guards(selection()?);

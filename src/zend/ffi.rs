@@ -355,6 +355,7 @@ unsafe extern "C" {
     );
     pub fn altair_ini_options(options: *mut RawIniOptions);
     pub fn altair_ini_directory() -> *const c_char;
+    pub fn altair_programs_directory() -> *const c_char;
     pub fn altair_trim_memory();
     pub fn altair_memory_peak() -> usize;
     pub fn altair_memory_usage() -> usize;

@@ -51,6 +51,11 @@ const char *altair_ini_directory(void)
 	return PHP_CONFIG_FILE_PATH;
 }
 
+const char *altair_programs_directory(void)
+{
+	return PHP_BINDIR;
+}
+
 #ifdef __GLIBC__
 # if __GLIBC_PREREQ(2, 33)
 #  define HAS_MALLINFO2

@@ -223,6 +223,8 @@ zend_long altair_ini_quantity(const char *text, size_t len);
 void altair_hold(zend_class_entry *ce, void (*freed)(uint32_t handle), void (*cloned)(uint32_t from, uint32_t to),
 	bool can_be_cloned);
 const char *altair_ini_directory(void);
+/* Where this PHP was built to have its programs. */
+const char *altair_programs_directory(void);
 /* What the command line said of ini settings: -c, -n and the switches -d, as the text of an ini file. Both texts can
  * be NULL. */
 typedef struct {

@@ -35,6 +35,14 @@ pub fn ini_paths() -> Vec<PathBuf> {
     absolute_paths(&lists)
 }
 
+/// The directory that this PHP was built to have its programs in (`PHP_BINDIR`).
+#[must_use]
+pub fn own_programs() -> Option<PathBuf> {
+    // SAFETY: a constant of the engine's build.
+    let directory = unsafe { text(ffi::altair_programs_directory()) };
+    (!directory.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(directory)))
+}
+
 /// What this process was told about ini settings when it was started.
 pub struct IniOptions {
     /// Whether it is a command line, whose options another one understands.

@@ -1,14 +1,16 @@
 /*
  * Executes a command on a system that lacks what this takes away:
  *
- *   without [mounts] [landlock] [landlock=<version>] [seccomp] [listener] [pidfd] [user=<uid>] [capability] -- command...
+ *   without [mounts] [pivot] [landlock] [landlock=<version>] [seccomp] [listener] [pidfd] [user=<uid>] [capability] [capabilities] -- command...
  *
  *   mounts      unshare(2), mount(2) and their kind fail with EPERM, as in a container's default profile
+ *   pivot       pivot_root(2) alone fails with EPERM, as under such a profile with every capability
  *   landlock    there is no Landlock (ENOSYS)
  *   landlock=N  the kernel says that it has version N of Landlock
  *   seccomp     no further filter can be installed (EINVAL)
  *   listener    a filter cannot have a listener: there is one already (EBUSY)
  *   capability  not even root may mount: CAP_SYS_ADMIN is dropped for good
+ *   capabilities   the same for all of them, as with --cap-drop ALL; root has its own group alone
  *   user=N      as user and group N, without others
  */
 #define _GNU_SOURCE
@@ -124,6 +126,9 @@ int main(int argc, char **argv)
 				answer(mounts[i], SECCOMP_RET_ERRNO | EPERM);
 			}
 			filtered = 1;
+		} else if (strcmp(argv[at], "pivot") == 0) {
+			answer(SYS_pivot_root, SECCOMP_RET_ERRNO | EPERM);
+			filtered = 1;
 		} else if (strcmp(argv[at], "landlock") == 0) {
 			for (size_t i = 0; i < LENGTH(landlock); i++) {
 				answer(landlock[i], SECCOMP_RET_ERRNO | ENOSYS);
@@ -137,6 +142,16 @@ int main(int argc, char **argv)
 		} else if (strcmp(argv[at], "capability") == 0) {
 			if (prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0) != 0) {
 				fail("bounding set");
+			}
+		} else if (strcmp(argv[at], "capabilities") == 0) {
+			static const gid_t own = 0;
+			if (setgroups(1, &own) != 0) {
+				fail("groups");
+			}
+			for (unsigned long one = 0; prctl(PR_CAPBSET_READ, one, 0, 0, 0) >= 0; one++) {
+				if (prctl(PR_CAPBSET_DROP, one, 0, 0, 0) != 0) {
+					fail("bounding set");
+				}
 			}
 		} else if (sscanf(argv[at], "user=%u", &user) != 1) {
 			fprintf(stderr, "without: what is %s?\n", argv[at]);

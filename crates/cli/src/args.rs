@@ -264,10 +264,6 @@ pub struct EvalArgs {
     #[arg(long = "unsafe")]
     pub unconfined: bool,
 
-    /// Start a new PHP process instead of forking a warm one.
-    #[arg(long)]
-    pub cold: bool,
-
     /// How to print the result; json and compact print it for programs.
     #[arg(long, value_enum, value_name = "format", default_value_t = ResultFormat::Human)]
     pub format: ResultFormat,
@@ -620,9 +616,8 @@ mod tests {
     use super::Cli;
 
     /// Arguments of `eval` that are none of the request's, or another way to say one.
-    const OF_THE_COMMAND: [&str; 10] = [
-        "cold", "file", "format", "help", "php", "require", "rollback", "version", "arg-json",
-        "verbose",
+    const OF_THE_COMMAND: [&str; 9] = [
+        "file", "format", "help", "php", "require", "rollback", "version", "arg-json", "verbose",
     ];
 
     #[test]

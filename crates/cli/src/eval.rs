@@ -79,7 +79,6 @@ fn request(args: Box<EvalArgs>, project: &Root) -> Result<EvalRequest, Failure> 
         max_string,
         diff,
         unconfined,
-        cold: _, // each run of the command is
         format: _,
         verbose: _,
     } = *args;

@@ -12,7 +12,7 @@ use altair_engine::services::{self, Services};
 use altair_sandbox::{
     Command as CommandCalls, FinalGuards, GuardState, Landlock, Layered, Limits, Place, Policy,
     Privileges, Project, Readable, RunAs, Seccomp, Shown, Spaces, SpawnError, Step, Temp, View,
-    Writes, landlock_version,
+    Writes, landlock_version, may_become_another_user,
 };
 use nix::unistd::geteuid;
 
@@ -142,13 +142,14 @@ pub(crate) enum Level {
 }
 
 /// The user that a command of a root host runs as: the owner of the first directory that it may
-/// write, otherwise of the directory that it works in if that is not its own, otherwise nobody.
+/// write, otherwise of the directory that it works in if that is not its own, otherwise nobody. A root
+/// without capabilities is as an ordinary user.
 pub(crate) fn run_as(
     writable: &[Place],
     layered: &[Place],
     works_in: Option<&Place>,
 ) -> Option<RunAs> {
-    if !geteuid().is_root() {
+    if !geteuid().is_root() || !may_become_another_user() {
         return None;
     }
     let place = layered.first().or(writable.first()).or(works_in);

@@ -5,7 +5,9 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use altair_sandbox::{Child, FinalGuards, Limits, Place, Shown, SpawnError, channel_pair};
+use altair_sandbox::{
+    Child, FinalGuards, Limits, Place, Shown, SpawnError, channel_pair, why_unseen,
+};
 
 use crate::confinement::Process;
 use crate::context::RequestContext;
@@ -70,6 +72,13 @@ impl NewChild {
 ///
 /// [`EvalError::Launch`] if it could not be started, or if a required guard is unavailable.
 pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalError> {
+    if context.request.unconfined
+        && let Some(why) = why_unseen()
+    {
+        return Err(EvalError::Launch(format!(
+            "An unsafe run could leave processes behind here: {why}. `mount -t proc proc /proc` mounts the right one."
+        )));
+    }
     let readable = context.readable().map_err(|why| system(&why))?;
     let root = &context.target.root;
     let takes_view = context.takes(Guard::Filesystem);

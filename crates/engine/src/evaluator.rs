@@ -36,6 +36,7 @@ impl Evaluator {
             settings: Settings {
                 php: php.as_ref().to_owned(),
                 running: None,
+                own_programs: None,
                 extension: None,
                 ini_scan_dir: std::env::var_os("PHP_INI_SCAN_DIR"),
                 selection: Selection::default(),
@@ -56,6 +57,14 @@ impl Evaluator {
     #[must_use]
     pub fn with_running(mut self, running: Option<PathBuf>) -> Self {
         self.settings.running = running;
+        self
+    }
+
+    /// Sets the directory in which the host's own PHP has its programs, for a host without a search
+    /// path.
+    #[must_use]
+    pub fn with_own_programs(mut self, directory: Option<PathBuf>) -> Self {
+        self.settings.own_programs = directory;
         self
     }
 
@@ -159,6 +168,7 @@ impl Evaluator {
             &settings.php,
             settings.running.as_deref(),
             std::env::var_os("PATH").as_deref(),
+            settings.own_programs.as_deref(),
         )?;
         let environment = std::env::vars_os().collect::<Vec<_>>();
         let known = ProjectEnvironment::of(

@@ -44,14 +44,16 @@ pub const STRIPPED_VARIABLES: &[&str] = &[
 ];
 
 /// ini settings that apply from any child's start and override its ini files. No opcache, JIT,
-/// preloading, Xdebug or pcov: they bypass hooks, share memory or change what is measured. Boot runs
-/// without `memory_limit`. An isolated PHP's own settings override them.
+/// preloading, Xdebug or pcov, and no APCu, which PHP's command line has only where an ini file says so:
+/// they bypass hooks, share memory or change what is measured. Boot runs without `memory_limit`. An
+/// isolated PHP's own settings override them.
 const START_INI: &[&str] = &[
     "opcache.enable=0",
     "opcache.enable_cli=0",
     "opcache.preload=",
     "xdebug.mode=off",
     "pcov.enabled=0",
+    "apc.enable_cli=0",
     "memory_limit=-1",
 ];
 

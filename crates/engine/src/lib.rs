@@ -32,6 +32,7 @@ mod freshness;
 pub mod fuzzing;
 pub mod guards;
 pub mod hints;
+mod ini_extensions;
 pub mod ladder;
 pub mod launch;
 mod observer;

@@ -12,11 +12,16 @@ use crate::error::reason;
 /// The name that selects whichever PHP is available.
 pub const DEFAULT: &str = "php";
 
+/// Where an interpreter is looked up after the search path, which workers of php-fpm do not have
+/// (`clear_env`).
+const USUAL_PLACES: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+
 /// Returns the path of the interpreter that `name` stands for.
 ///
 /// [`DEFAULT`] stands for `running`, the binary of a host that is itself a PHP command line,
-/// otherwise for the first `php` on `search_path`. Any other name without a slash is looked up
-/// there, too.
+/// otherwise for the first `php` on `search_path`, then in `own`, the directory that a PHP host has
+/// its programs in, then in the usual places. Any other name without a slash is looked up there,
+/// too.
 ///
 /// # Errors
 ///
@@ -25,6 +30,7 @@ pub fn resolve(
     name: &OsStr,
     running: Option<&Path>,
     search_path: Option<&OsStr>,
+    own: Option<&Path>,
 ) -> Result<PathBuf, EvalError> {
     if name.as_bytes().contains(&0) {
         return Err(launch(
@@ -33,12 +39,25 @@ pub fn resolve(
     }
     match running {
         Some(running) if name == DEFAULT => Ok(running.to_owned()),
-        _ => find(name, search_path).map_err(|why| {
-            launch(format!(
-                "{why} Name an executable PHP command line (--php=<path>)."
-            ))
-        }),
+        _ => find(name, search_path)
+            .or_else(|why| elsewhere(name, own).ok_or(why))
+            .map_err(|why| {
+                launch(format!(
+                    "{why} Name an executable PHP command line (--php=<path>)."
+                ))
+            }),
     }
+}
+
+/// A name that is not on the search path, in the other places.
+fn elsewhere(name: &OsStr, own: Option<&Path>) -> Option<PathBuf> {
+    if name.is_empty() || name.as_bytes().contains(&b'/') {
+        return None;
+    }
+    let own = own.filter(|own| own.is_absolute()).map(Path::to_owned);
+    own.into_iter()
+        .chain(std::env::split_paths(USUAL_PLACES))
+        .find_map(|dir| executable(&dir.join(name)).ok())
 }
 
 /// Finds the executable that `name` stands for: a path if it has a slash, otherwise the first of
@@ -86,7 +105,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn refusal(name: &str, search_path: &str) -> String {
-        match resolve(name.as_ref(), None, Some(search_path.as_ref())) {
+        match resolve(name.as_ref(), None, Some(search_path.as_ref()), None) {
             Err(EvalError::Launch(message)) => message,
             other => panic!("{other:?}"),
         }
@@ -103,9 +122,8 @@ mod tests {
         assert!(refusal("/", "").contains("is not a file"));
         assert!(refusal("", "").contains("empty"));
         assert!(refusal("a\0b", "").contains("NUL"));
-        assert!(
-            refusal("php", dir.path().to_str().unwrap()).contains("no executable `php` on PATH")
-        );
+        let on_path = dir.path().to_str().unwrap();
+        assert!(refusal("no-php", on_path).contains("no executable `no-php` on PATH"));
     }
 
     #[test]
@@ -115,13 +133,32 @@ mod tests {
         std::fs::write(&second, "").unwrap();
         std::fs::set_permissions(&second, std::fs::Permissions::from_mode(0o755)).unwrap();
         let path = std::env::join_paths(dirs.iter().map(tempfile::TempDir::path)).unwrap();
-        assert_eq!(resolve("php".as_ref(), None, Some(&path)).unwrap(), second);
+        let found = resolve("php".as_ref(), None, Some(&path), None);
+        assert_eq!(found.unwrap(), second);
         let running = Path::new("/running/php");
         assert_eq!(
-            resolve("php".as_ref(), Some(running), Some(&path)).unwrap(),
+            resolve("php".as_ref(), Some(running), Some(&path), None).unwrap(),
             running
         );
-        let other = resolve("php8.2".as_ref(), Some(running), Some(&path));
+        let other = resolve("no-php".as_ref(), Some(running), Some(&path), None);
         assert!(other.is_err(), "another name is not the running binary");
+    }
+
+    #[test]
+    fn without_a_path_it_is_looked_for_where_php_has_its_programs_and_in_the_usual_places() {
+        let own = tempfile::tempdir().unwrap();
+        let php = own.path().join("php");
+        std::fs::write(&php, "").unwrap();
+        std::fs::set_permissions(&php, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let nowhere = OsStr::new("/nowhere");
+        for search_path in [None, Some(nowhere)] {
+            let found = resolve("php".as_ref(), None, search_path, Some(own.path()));
+            assert_eq!(found.unwrap(), php);
+            // Stands for PHP: every system has it, and none in that directory.
+            let found = resolve("env".as_ref(), None, search_path, Some(own.path()));
+            assert_eq!(found.unwrap(), Path::new("/usr/bin/env"));
+        }
+        let slash = resolve("bin/env".as_ref(), None, None, Some(Path::new("/usr")));
+        assert!(slash.is_err(), "a path is no name");
     }
 }

@@ -11,6 +11,7 @@ use altair_sandbox::bounded::at_most;
 use altair_sandbox::{Place, Shown, with_files_of};
 use serde::Deserialize;
 
+use crate::ini_extensions;
 use crate::owner::{FILE_PATIENCE, run_as};
 use crate::services::{Declarations, MANIFEST_MAX_BYTES};
 
@@ -149,6 +150,7 @@ impl Sources<'_> {
             .filter(|path| path.is_absolute())
             .collect();
         let (root, sockets) = (self.root.clone(), self.sockets.clone());
+        let (php, scanned) = (self.php.to_owned(), self.ini_scan_dir.map(OsStr::to_owned));
         let named_root = std::path::absolute(self.named_root).ok();
         let found = with_files_of(
             run_as(self.root),
@@ -158,6 +160,11 @@ impl Sources<'_> {
                     .into_iter()
                     .filter_map(|path| Some(Shown::found(&path, Place::find(&path).ok()?)))
                     .collect();
+                let extensions = ini_extensions::of(&php, scanned.as_deref()).into_iter();
+                found.extend(extensions.filter_map(|path| {
+                    let place = Place::find(&path).ok().filter(Place::is_file)?;
+                    Some(Shown::found(path, place))
+                }));
                 found.extend(packages(&root));
                 // Absolute paths recorded under another name of the project resolve through it.
                 found.extend(named_root.map(|named| Shown::found(named, root)));

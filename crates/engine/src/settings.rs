@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub php: OsString,
     /// The host's own PHP binary.
     pub running: Option<PathBuf>,
+    /// Where the host's own PHP has its programs.
+    pub own_programs: Option<PathBuf>,
     /// The extension that children are told to load, in case their own ini files do not.
     pub extension: Option<PathBuf>,
     /// The `PHP_INI_SCAN_DIR` that the host was started with.

@@ -64,7 +64,7 @@ impl Acting {
         unsafe {
             match Errno::result(libc::syscall(libc::SYS_setgroups, 0, 0)) {
                 Ok(_) => {}
-                Err(Errno::EPERM) if privileges::has_no_groups() => {}
+                Err(Errno::EPERM) if privileges::has_no_groups_but(user.gid) => {}
                 Err(errno) => return Err(errno),
             }
             match what {

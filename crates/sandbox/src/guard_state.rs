@@ -99,13 +99,12 @@ fn process() -> GuardState {
 
 /// To end everything that a process started, the keeper lists its own children in `/proc`.
 fn deadline() -> GuardState {
-    if procfs::is_mounted() {
-        GuardState::InForce
-    } else {
-        GuardState::Degraded {
-            to: "ends the process and its process group, but not what left that group: \
-                 /proc is not mounted"
-                .into(),
-        }
+    match procfs::why_unseen() {
+        None => GuardState::InForce,
+        Some(why) => GuardState::Degraded {
+            to: format!(
+                "ends the process and its process group, but not what left that group: {why}"
+            ),
+        },
     }
 }

@@ -218,9 +218,11 @@ pub(crate) fn state(limits: &Limits) -> GuardState {
         GuardState::LeftOut {
             because: "the policy sets no limit".into(),
         }
-    } else if limits.file_locks.is_some() && !procfs::is_mounted() {
+    } else if limits.file_locks.is_some()
+        && let Some(why) = procfs::why_unseen()
+    {
         GuardState::Degraded {
-            to: "all but file locks, which cannot be counted: /proc is not mounted".into(),
+            to: format!("all but file locks, which cannot be counted: {why}"),
         }
     } else {
         GuardState::InForce

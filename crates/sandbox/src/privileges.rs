@@ -111,7 +111,7 @@ pub(crate) fn before_user_namespace(prepared: &PrivilegeSteps, made: Made) -> Re
             ..
         } => match made {
             Made::ByProcess => become_user(*run_as),
-            Made::ByProcessMappedByHost => give_up_groups(),
+            Made::ByProcessMappedByHost => give_up_groups(*run_as),
             // The process is in it already.
             Made::WithKeeper => Ok(()),
         },
@@ -239,17 +239,17 @@ fn empty_ambient_set() -> nix::Result<()> {
 /// Uses raw calls: the C library's wrappers would also signal the host's other threads, which do
 /// not exist in this process.
 fn become_user(run_as: RunAs) -> Result<(), Failure> {
-    give_up_groups()?;
+    give_up_groups(run_as)?;
     set_ids(run_as)
 }
 
-fn give_up_groups() -> Result<(), Failure> {
+fn give_up_groups(run_as: RunAs) -> Result<(), Failure> {
     // SAFETY: a null pointer is allowed for a list of no groups.
     let groups = unsafe { libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()) };
     match Errno::result(groups) {
         Ok(_) => {}
-        // An ordinary user may not do this, and need not if there are no groups.
-        Err(Errno::EPERM) if has_no_groups() => {}
+        // Needs CAP_SETGID, but there may be nothing to give up.
+        Err(Errno::EPERM) if has_no_groups_but(run_as.gid) => {}
         Err(errno) => return Err(Step::Groups.failed(errno)),
     }
     Ok(())
@@ -266,9 +266,38 @@ fn set_ids(run_as: RunAs) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(crate) fn has_no_groups() -> bool {
-    // SAFETY: with a size of 0 the kernel only counts.
-    unsafe { libc::getgroups(0, std::ptr::null_mut()) == 0 }
+/// Whether the calling thread has no supplementary group but, at most, this one, which a process has
+/// anyway that gets it as its group. Root of a container often has such a list.
+pub(crate) fn has_no_groups_but(gid: u32) -> bool {
+    let mut groups: [libc::gid_t; GROUPS] = [0; GROUPS];
+    // SAFETY: the kernel writes at most as many as the array holds; with more groups it fails.
+    let count = unsafe { libc::getgroups(GROUPS as c_int, groups.as_mut_ptr()) };
+    let known = usize::try_from(count).ok().and_then(|n| groups.get(..n));
+    known.is_some_and(|known| known.iter().all(|group| *group == gid))
+}
+
+/// How many groups are looked at: the same one may be listed more than once.
+const GROUPS: usize = 8;
+
+/// Whether the host may run a process as another user. One that may not runs it as itself, and this
+/// must not be more than an ordinary user: a root that can change or read the files of others could
+/// be led to them by what it finds in a project.
+///
+/// True for every root that has one of these rights, so that a start without the others fails.
+#[must_use]
+pub fn may_become_another_user() -> bool {
+    use caps::Capability::{
+        CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_SETGID, CAP_SETUID,
+        CAP_SYS_PTRACE,
+    };
+    let over_files = [
+        CAP_CHOWN,
+        CAP_DAC_OVERRIDE,
+        CAP_DAC_READ_SEARCH,
+        CAP_FOWNER,
+        CAP_SYS_PTRACE,
+    ];
+    (has(CAP_SETUID) && has(CAP_SETGID)) || over_files.into_iter().any(has)
 }
 
 /// The capabilities that a template keeps so that its forks can mount: CAP_SYS_ADMIN, and those

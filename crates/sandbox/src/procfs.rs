@@ -14,9 +14,22 @@ use crate::raw_descriptors;
 /// Bytes read at a time, into a buffer on the stack of a small process.
 const BUFFER_BYTES: usize = 8192;
 
-/// Whether `/proc` shows this process.
-pub(crate) fn is_mounted() -> bool {
-    Path::new("/proc/self/stat").exists()
+/// Why `/proc` cannot tell of the processes that this one starts, if it cannot: it is missing, or it
+/// knows them by other ids, as one that a container has from its host does.
+#[must_use]
+pub fn why_unseen() -> Option<&'static str> {
+    if !Path::new("/proc/self/stat").exists() {
+        Some("/proc is not mounted, or is that of another pid namespace")
+    } else if !is_own() {
+        Some("/proc is that of another pid namespace")
+    } else {
+        None
+    }
+}
+
+/// Whether the ids in `/proc` are those of the calling process's pid namespace.
+fn is_own() -> bool {
+    own_id() == Ok(nix::unistd::getpid())
 }
 
 /// Maximum number of bytes read from a list of locks: some 150,000 locks.
@@ -25,7 +38,9 @@ const LOCKS_MAX_BYTES: u64 = 8 << 20;
 /// Whether a process has more than `most` file locks, as far as the kernel tells. For the host
 /// only, since it allocates.
 pub(crate) fn has_more_locks(process: c_int, most: usize) -> bool {
-    locks_by_descriptor(process, most).unwrap_or_else(|_| locks_by_process(process, most)) > most
+    is_own()
+        && locks_by_descriptor(process, most).unwrap_or_else(|_| locks_by_process(process, most))
+            > most
 }
 
 /// Counts the locks of all of a process's open files (proc_pid_fdinfo(5)). Stops after exceeding
@@ -117,20 +132,21 @@ pub(crate) fn is_bound(process: c_int, port: u16) -> bool {
 /// Calls `found` with each child of the calling process, which must have only one thread.
 /// Returns `false` if they cannot be determined.
 pub(crate) fn each_child(found: &mut dyn FnMut(c_int)) -> bool {
+    // By ids of another namespace, other processes would be taken for them.
+    if !is_own() {
+        return false;
+    }
     // Needs CONFIG_PROC_CHILDREN, which distributions set (proc_tid_children(5)).
     if let Ok(list) = open(c"/proc/thread-self/children") {
         return each_number(&list, found);
     }
     let own = std::process::id();
-    // An empty directory, or the /proc of another pid namespace, is useless.
-    let mut shows_self = false;
     let read = each_entry(c"/proc", &mut |pid| {
-        shows_self |= u32::try_from(pid) == Ok(own);
         if parent_of(pid).is_some_and(|parent| u32::try_from(parent) == Ok(own)) {
             found(pid);
         }
     });
-    read.is_ok() && shows_self
+    read.is_ok()
 }
 
 /// Closes `first` and every descriptor above it, for kernels without `close_range`.

@@ -217,3 +217,58 @@ fn helper_has_groups() {
     let after = of(dropped("cat /proc/self/status", Some(run_as)));
     println!("before {before}, after {after}.");
 }
+
+#[test]
+fn root_without_capabilities_needs_no_right_to_give_up_its_own_group() {
+    if !is_root() {
+        return; // about root
+    }
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "helper_is_root_of_a_bare_container"])
+        .args(["--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("own group 0, another refused."), "{text}");
+}
+
+#[test]
+#[ignore = "a helper that another test runs"]
+fn helper_is_root_of_a_bare_container() {
+    assert!(altair_sandbox::may_become_another_user());
+    let has_groups = |groups: &[u32]| {
+        let groups: Vec<_> = groups
+            .iter()
+            .map(|id| nix::unistd::Gid::from_raw(*id))
+            .collect();
+        nix::unistd::setgroups(&groups).unwrap();
+    };
+    let root = RunAs { uid: 0, gid: 0 };
+    // Capabilities are the thread's own.
+    let without_capabilities = |groups: &'static [u32]| {
+        has_groups(groups);
+        let run = move || {
+            caps::clear(None, caps::CapSet::Effective).unwrap();
+            caps::clear(None, caps::CapSet::Permitted).unwrap();
+            assert!(!altair_sandbox::may_become_another_user());
+            dropped("cat /proc/self/status", Some(root)).spawn()
+        };
+        std::thread::spawn(run).join().unwrap()
+    };
+    let own = without_capabilities(&[0]).unwrap();
+    let mut seen = common::Recorder::default();
+    own.supervise(common::supervision(common::LONG), &mut seen);
+    let status = fields(&seen.stdout());
+    assert_eq!(status["Uid"], "0\t0\t0\t0");
+    assert_powerless(&status);
+    let other = without_capabilities(&[0, 4242]).unwrap_err();
+    let is_refused = matches!(
+        &other,
+        SpawnError::Step {
+            step: Step::Groups,
+            ..
+        }
+    );
+    assert!(is_refused, "{other:?}");
+    println!("own group {}, another refused.", status["Groups"]);
+}

@@ -53,6 +53,13 @@ final class EvalCommand extends Command
 
     protected function configure(): void
     {
+        if (!self::hasExtension()) {
+            // Whatever is given, execute() says why it does not run.
+            $this->ignoreValidationErrors();
+            $this->setHelp(self::withoutExtension());
+
+            return;
+        }
         $timeout = EvalRequest::DEFAULT_TIMEOUT_MS;
         $memory = EvalRequest::DEFAULT_MEMORY_MB;
         $formats = implode(', ', Format::names()) . '; with --verbose the last two show what is as it should be, too';
@@ -123,6 +130,13 @@ final class EvalCommand extends Command
 
     protected function execute(InputInterface $input, OutputInterface $output): int
     {
+        if (!self::hasExtension()) {
+            $errors = $output instanceof ConsoleOutputInterface ? $output->getErrorOutput() : $output;
+            $raw = OutputInterface::OUTPUT_RAW | OutputInterface::VERBOSITY_QUIET;
+            $errors->writeln('altair: ' . self::withoutExtension(), $raw);
+
+            return self::INVALID;
+        }
         try {
             $format = Format::named(self::text($input, 'format') ?? '');
             $snippet = $input->getArgument('snippet');
@@ -162,6 +176,19 @@ final class EvalCommand extends Command
         $output->write($text, false, OutputInterface::OUTPUT_RAW);
 
         return $result->ok() ? self::SUCCESS : self::FAILURE;
+    }
+
+    private static function hasExtension(): bool
+    {
+        return extension_loaded('altair_eval');
+    }
+
+    /** How to get the extension, which has the evaluator: Composer installs none. */
+    private static function withoutExtension(): string
+    {
+        return 'This PHP (' . PHP_VERSION . ', ' . PHP_BINARY . ') does not load the extension altair_eval, which this '
+            . "command needs.\n`make install` in " . dirname(__DIR__, 3) . ' builds it and enables it for every SAPI; '
+            . "`altair doctor` says whether it works.";
     }
 
     private function projectRoot(): string

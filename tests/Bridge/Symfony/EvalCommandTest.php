@@ -44,6 +44,34 @@ final class EvalCommandTest extends TestCase
         self::assertSame([1, ''], [$tester->getStatusCode(), $tester->getErrorOutput()]);
     }
 
+    public function testWithoutTheExtensionItSaysHowToGetIt(): void
+    {
+        $console = sprintf(
+            'require %s; require %s; $console = new Symfony\Component\Console\Application();'
+                . '$console->add(new Altair\Eval\Bridge\Symfony\EvalCommand()); $console->run();',
+            var_export(Library::autoloader('Symfony/Component/Console'), true),
+            var_export(dirname(__DIR__, 3) . '/php-src/Bridge/Symfony/EvalCommand.php', true),
+        );
+        $run = static function (string $arguments) use ($console): array {
+            $command = escapeshellarg(PHP_BINARY) . ' -r ' . escapeshellarg($console) . " -- $arguments 2>&1";
+            exec($command, $lines, $status);
+
+            return [$status, implode("\n", $lines)];
+        };
+
+        [$status, $help] = $run('help eval');
+        [$refused, $error] = $run("eval 'return 1;' --format=json --depth=2");
+        [$listed, $list] = $run('list');
+
+        self::assertSame([0, 2, 0], [$status, $refused, $listed], "$help\n$error\n$list");
+        foreach ([$help, $error] as $text) {
+            self::assertStringContainsString('does not load the extension altair_eval', $text);
+            self::assertStringContainsString('make install', $text);
+        }
+        self::assertStringStartsWith('altair: ', $error);
+        self::assertStringContainsString('Evaluate a PHP snippet', $list);
+    }
+
     public function testItIsColouredWhereTheConsoleIs(): void
     {
         $tester = $this->console(['snippet' => '1'], ['decorated' => true]);

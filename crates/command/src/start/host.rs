@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use altair_sandbox::{Launch, Limits, Policy, Role, SpawnError};
+use altair_sandbox::{Launch, Limits, Policy, Role, SpawnError, why_unseen};
 
 use super::{Started, find, not_started, search_path};
 use crate::command::Command;
@@ -23,6 +23,11 @@ impl Command {
             )
         };
         let not_found = |why: &str| refused(exit_codes::COMMAND_NOT_FOUND, why);
+        if let Some(why) = why_unseen() {
+            return Err(CommandError::Start(format!(
+                "Nothing was started: what the command starts could not be ended here, since {why}"
+            )));
+        }
         let Some((name, args)) = self.argv.split_first() else {
             return Ok(not_found("the command is empty"));
         };

@@ -30,10 +30,7 @@ pub(super) fn of(guard: Guard, detail: &str, machine: &Machine) -> Vec<Remedy> {
         Guard::Filesystem => filesystem(detail, machine),
         Guard::Landlock => landlock(detail, machine),
         Guard::Seccomp => seccomp(machine),
-        Guard::Deadline | Guard::Limits => vec![remedy(
-            "/proc, which shows the processes of a run and what they hold, is not mounted",
-            "mount -t proc proc /proc",
-        )],
+        Guard::Deadline | Guard::Limits => vec![processes(detail)],
         _ => Vec::new(),
     };
     if found.is_empty() {
@@ -43,6 +40,20 @@ pub(super) fn of(guard: Guard, detail: &str, machine: &Machine) -> Vec<Remedy> {
         ));
     }
     found
+}
+
+/// Advice for a `/proc` that does not show what a run starts; an unsafe run is refused then.
+fn processes(detail: &str) -> Remedy {
+    match detail.contains("another pid namespace") && !detail.contains("not mounted") {
+        true => remedy(
+            "/proc is that of another pid namespace, so it shows the processes of a run by other ids",
+            "mount -t proc proc /proc in this namespace: leave out `-v /proc:/proc`, or give `unshare --pid` the option --mount-proc",
+        ),
+        false => remedy(
+            "/proc, which shows the processes of a run and what they hold, is not mounted",
+            "mount -t proc proc /proc",
+        ),
+    }
 }
 
 fn remedy(because: impl Into<String>, how: impl Into<String>) -> Remedy {

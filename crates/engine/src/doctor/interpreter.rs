@@ -55,7 +55,7 @@ pub(super) fn ask(name: &OsStr, extension: Option<&Path>) -> Interpreter {
         warning: None,
     };
     let search_path = std::env::var_os("PATH");
-    let path = match php_binary::resolve(name, None, search_path.as_deref()) {
+    let path = match php_binary::resolve(name, None, search_path.as_deref(), None) {
         Ok(path) => path,
         Err(error) => {
             found.php.problem = Some(error.to_string());

@@ -51,6 +51,7 @@ impl Key {
         let Settings {
             php: _, // resolved in the context
             running: _,
+            own_programs: _,
             extension,
             ini_scan_dir,
             selection,

@@ -163,15 +163,23 @@ fn relative(path: &CStr) -> &CStr {
     }
 }
 
-/// Makes the new root the root, and detaches the old one.
+/// Makes the new root the root, and detaches the old one if the kernel lets it.
+///
+/// Where it does not, the old root stays below the new one, which was mounted on top of it. That is
+/// where `switch_root` leaves it, too, and not an ordinary chroot: `..` ends at the new root also for
+/// a process that has changed its root once more. The ways back are to unmount the new root and to
+/// enter a directory by a descriptor from outside. The first takes CAP_SYS_ADMIN, which a process has
+/// lost when its program runs and a template may not use; of the second there is none
+/// ([`process::isolate`](crate::process::isolate)).
 fn become_root() -> nix::Result<()> {
     // SAFETY: two C strings. With the same directory twice the old root is mounted on top of the
     // new one (pivot_root(2), "pivot_root(".", ".")").
     let result = unsafe { libc::syscall(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()) };
     match Errno::result(result) {
         Ok(_) => unmount(c".")?,
-        // The old root is the initial rootfs, which pivot_root(2) cannot replace: it stays below.
-        Err(Errno::EINVAL) => {
+        // EINVAL: the old root is the initial rootfs, which pivot_root(2) cannot replace. Otherwise a
+        // filter refuses this call alone, as that of Docker does with every capability.
+        Err(Errno::EINVAL | Errno::EPERM | Errno::EACCES | Errno::ENOSYS) => {
             // SAFETY: a C string.
             Errno::result(unsafe { libc::chroot(c".".as_ptr()) })?;
         }

@@ -93,6 +93,21 @@ fn an_old_kernel_is_told_from_one_that_was_told_not_to() {
 }
 
 #[test]
+fn a_foreign_proc_is_told_from_a_missing_one() {
+    let foreign = of(
+        Guard::Deadline,
+        "…: /proc is that of another pid namespace",
+        &user(),
+    );
+    assert!(foreign.contains("--mount-proc"), "{foreign}");
+    let missing = of(Guard::Deadline, "…: /proc is not mounted, or is …", &user());
+    assert!(
+        missing.ends_with("=> mount -t proc proc /proc\n"),
+        "{missing}"
+    );
+}
+
+#[test]
 fn there_is_always_something_to_go_on_with() {
     for guard in Guard::ALL {
         let advice = advice::of(guard, "", &Machine::default());
