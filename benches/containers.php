@@ -12,7 +12,6 @@ declare(strict_types=1);
 namespace Altair\Eval\Benches;
 
 use Altair\Eval\Tests\Support\Containers\Containers;
-use Altair\Eval\Tests\Support\Containers\Setting;
 use Altair\Eval\Tests\Support\Database\MariaDb;
 use Altair\Eval\Tests\Support\DockerEngine;
 use RuntimeException;
@@ -31,12 +30,6 @@ if ($missing !== null) {
 const CALLS = 20;
 
 $containers = new Containers();
-try {
-    $profile = $containers->profile();
-} catch (RuntimeException $e) {
-    fwrite(STDERR, "There is no profile of the doctor's: {$e->getMessage()}\n");
-    $profile = '/nowhere';
-}
 $columns = ['runs', 'layer', 'by_address', 'by_name', 'warm', 'symfony', 'laravel', 'cold_ms', 'warm_ms', 'left'];
 $reasons = [];
 /** A cell, with the number of its reason where the answer is no. */
@@ -61,7 +54,7 @@ $cell = static function (mixed $answer) use (&$reasons): string {
 
 echo '| setting | runs | layer | database by address | by name | warm | Symfony | Laravel | ms a call cold |'
     . " ms a call warm | left |\n|" . str_repeat(' --- |', count($columns) + 1) . "\n";
-foreach (Setting::all($profile) as $name => $setting) {
+foreach ($containers->settings() as $name => $setting) {
     if (!str_contains($name, $argv[1] ?? '')) {
         continue;
     }

@@ -30,6 +30,9 @@ final class Containers
 
     private readonly TemporaryApplication $files;
 
+    /** @var array<string, Setting>|null */
+    private ?array $settings = null;
+
     public function __construct()
     {
         $this->engine = DockerEngine::shared();
@@ -51,13 +54,39 @@ final class Containers
         mkdir($this->files->path('tmp'));
     }
 
-    /** The file with what `altair doctor --docker-profile` prints in a container. */
-    public function profile(): string
+    /**
+     * @return array<string, Setting> by name
+     */
+    public function settings(): array
     {
-        $command = ['docker', "--host={$this->engine->host()}", 'run', '--rm', '--network=none', PhpImage::ALTAIR];
-        [$status, $output, $errors] = $this->execute([...$command, 'altair', 'doctor', '--docker-profile']);
+        return $this->settings ??= Setting::all($this->profile('docker'), $this->profile('kubernetes'));
+    }
 
-        return $status === 0 ? $this->files->write('profile.json', $output) : throw new RuntimeException($errors);
+    public function setting(string $name): Setting
+    {
+        return $this->settings()[$name];
+    }
+
+    /** Writes a profile, and gives its path. */
+    public function write(string $profile): string
+    {
+        return $this->files->write('profile-' . bin2hex(random_bytes(4)) . '.json', $profile);
+    }
+
+    /**
+     * Runs a command in a container of its own.
+     *
+     * @param list<string> $flags
+     * @param non-empty-list<string> $command
+     * @return array{int, string, string} status, output, errors
+     */
+    public function docker(array $flags, array $command): array
+    {
+        return $this->execute([
+            'docker', "--host={$this->engine->host()}", 'run', '--rm', '--network=host',
+            "--volume={$this->files->root}:" . self::APPLICATIONS, '--workdir=' . self::APPLICATIONS,
+            ...$flags, PhpImage::ALTAIR, ...$command,
+        ]);
     }
 
     /**
@@ -87,6 +116,14 @@ final class Containers
     public function doctor(Setting $setting): array
     {
         return $this->answers($setting, ['altair', 'doctor', '--format=json']);
+    }
+
+    /** The file with a profile that the doctor prints in a container. */
+    private function profile(string $kind): string
+    {
+        [$status, $output, $errors] = $this->docker([], ['altair', 'doctor', "--$kind-profile"]);
+
+        return $status === 0 ? $this->write($output) : throw new RuntimeException($errors);
     }
 
     /**

@@ -20,17 +20,19 @@ final class Setting
     }
 
     /**
-     * @param string $profile the file that `altair doctor --docker-profile` has written
+     * @param string $docker the file that `altair doctor --docker-profile` has written
+     * @param string $kubernetes the same of `--kubernetes-profile`
      * @return array<string, self> by name
      */
-    public static function all(string $profile): array
+    public static function all(string $docker, string $kubernetes): array
     {
         $ways = [
             'no container' => null,
             'default' => [],
             '--cap-add SYS_PTRACE' => ['--cap-add=SYS_PTRACE'],
             '--cap-add SYS_ADMIN' => ['--cap-add=SYS_ADMIN'],
-            "doctor's profile" => ["--security-opt=seccomp=$profile"],
+            "doctor's profile" => ["--security-opt=seccomp=$docker"],
+            'its profile for Kubernetes' => ["--security-opt=seccomp=$kubernetes"],
             'seccomp=unconfined' => ['--security-opt=seccomp=unconfined'],
             '--cap-drop ALL' => ['--cap-drop=ALL', '--security-opt=no-new-privileges'],
             '--read-only, tmpfs on /tmp' => ['--read-only', '--tmpfs=/tmp:mode=1777'],
