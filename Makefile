@@ -22,7 +22,7 @@ endif
 # Quick checks first, and one apt-get at a time; Cargo and xargs use every core by themselves.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help try test build bench containers fuzz fuzz-sql install uninstall valgrind clean setup lint test-rust test-ext test-php test-mcp test-fuzz deny
+.PHONY: help try test build bench containers fuzz fuzz-sql install uninstall valgrind clean setup lint test-rust test-ext test-php test-container test-mcp test-fuzz deny
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -97,6 +97,10 @@ test-php: build $(SHOP)
 	@scripts/setup.sh databases
 	@scripts/setup.sh drivers
 	$(WITH_EXTENSION) $(PHPUNIT)
+
+test-container: build $(SHOP) ## run tests/Escape in a container under Docker's default profile; as root
+	@scripts/setup.sh drivers
+	ALTAIR_NATIVE='$(NATIVE)' $(WITH_EXTENSION) scripts/container-tests.php
 
 test-mcp: build $(SHOP)
 	@scripts/clients.sh '$(TARGET_DIR)/clients'
