@@ -22,7 +22,7 @@ endif
 # Quick checks first, and one apt-get at a time; Cargo and xargs use every core by themselves.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help try test build bench fuzz fuzz-sql install uninstall valgrind clean setup lint test-rust test-ext test-php test-mcp test-fuzz deny
+.PHONY: help try test build bench containers fuzz fuzz-sql install uninstall valgrind clean setup lint test-rust test-ext test-php test-container test-mcp test-fuzz deny
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -40,6 +40,12 @@ bench: build $(SHOP) ## measure, as ratios against plain PHP, and draw docs/benc
 	$(WITH_EXTENSION) benches/bench.php
 	@mkdir -p docs
 	cargo run --quiet --release --locked --manifest-path benches/chart/Cargo.toml -- benches/results.json docs/bench.svg
+
+containers: build ## show what works in containers, by a Docker engine that it starts itself; as root
+	@scripts/setup.sh databases
+	@scripts/setup.sh frameworks
+	@scripts/setup.sh drivers
+	$(WITH_EXTENSION) benches/containers.php
 
 fuzz: build $(SHOP) ## send a host what a hostile child may say, for 10 minutes (SECONDS=600, SEED=1)
 	$(WITH_EXTENSION) scripts/fuzz-channel.php $(or $(SECONDS),600) $(or $(SEED),1)
@@ -91,6 +97,10 @@ test-php: build $(SHOP)
 	@scripts/setup.sh databases
 	@scripts/setup.sh drivers
 	EXTENSION='$(EXTENSION)' PHP='$(PHP)' PHPUNIT='$(PHPUNIT)' LOGS='$(TARGET_DIR)/phpunit' scripts/test-php.sh
+
+test-container: build $(SHOP) ## run tests/Escape in a container under Docker's default profile; as root
+	@scripts/setup.sh drivers
+	ALTAIR_NATIVE='$(NATIVE)' $(WITH_EXTENSION) scripts/container-tests.php
 
 test-mcp: build $(SHOP)
 	@scripts/clients.sh '$(TARGET_DIR)/clients'

@@ -105,17 +105,18 @@ Examples:
   altair doctor
   altair doctor --php=/usr/bin/php8.4
   altair doctor --format=json | jq '.guards[] | select(.state != \"in_force\") | .remedies'
+  altair doctor --docker-profile > altair.json; docker run --security-opt seccomp=altair.json …
 
 Each guard is attacked with every other guard left out, and then the same is done without it, to
 show that the attack works. Connections go to loopback only. Files are created only in the directory
 for temporary files, and are removed again.
 
 With --format=json an object: ok, user {uid, name}, php {path, version, sapi, thread_safe, debug,
-problem}, extension {path, version, problem}, kernel {release, architecture, container}, problems,
-warnings, services, guards. Each service: service, from, addresses, problem. Each guard: name, state
-(in_force, degraded, missing, unknown), detail, version, remedies [{because, how}], self_test {verdict
-(passed, failed, not_tried), reason, attacks [{tried, seen, without, held}]}. Unknown values are
-null.
+problem}, extension {path, version, problem}, kernel {release, architecture, container, filtered, apparmor}, problems,
+warnings, services, abilities, guards. Each service: service, from, addresses, reached, problem. Each
+ability: name (layer, template), works, problem. Each guard: name, state (in_force, degraded, missing,
+unknown), detail, version, remedies [{because, how}], self_test {verdict (passed, failed, not_tried),
+reason, attacks [{tried, seen, without, held}]}. Unknown values are null.
 
 Exit codes:
   0  every guard is in force and held
@@ -454,6 +455,14 @@ pub struct DoctorArgs {
     /// The project whose services are shown; searched upwards [default: the working directory].
     #[arg(long, value_name = "dir")]
     pub root: Option<PathBuf>,
+
+    /// Only print a seccomp profile for Docker and Podman: the engine's default, and what the guards need.
+    #[arg(long, conflicts_with_all = ["format", "php", "root"])]
+    pub docker_profile: bool,
+
+    /// The same for Kubernetes, where profiles have no conditions.
+    #[arg(long, conflicts_with_all = ["format", "php", "root", "docker_profile"])]
+    pub kubernetes_profile: bool,
 }
 
 /// The arguments of `altair mcp:serve`.

@@ -5,7 +5,7 @@ mod progress;
 #[cfg(test)]
 mod tests;
 
-use altair_engine::doctor::{Doctor, Report};
+use altair_engine::doctor::{Doctor, ProfileFormat, Report, container_profile};
 
 use crate::args::{DoctorArgs, Format};
 use crate::exit::Exit;
@@ -22,6 +22,11 @@ use progress::Counter;
 ///
 /// If the result cannot be written, or if the project was not named and is not the caller's own.
 pub fn run(args: &DoctorArgs, host: &Host) -> Result<Exit, Failure> {
+    if let Some(format) = profile(args) {
+        let profile = container_profile(format).map_err(Failure::new)?;
+        output::print(json::render(&profile, output::is_terminal())?.as_bytes())?;
+        return Ok(Exit::Clean);
+    }
     let root = match (Root::of(args.root.clone()), working_directory()) {
         (Ok(root), _) => Some(root),
         // Without a working directory there is a machine to examine all the same.
@@ -43,6 +48,15 @@ pub fn run(args: &DoctorArgs, host: &Host) -> Result<Exit, Failure> {
     } else {
         Exit::NotClean
     })
+}
+
+/// The profile to print, instead of an examination.
+fn profile(args: &DoctorArgs) -> Option<ProfileFormat> {
+    match (args.docker_profile, args.kubernetes_profile) {
+        (true, _) => Some(ProfileFormat::Docker),
+        (false, true) => Some(ProfileFormat::Kubernetes),
+        (false, false) => None,
+    }
 }
 
 fn examine(args: &DoctorArgs, host: &Host, root: Option<Root>) -> Report {

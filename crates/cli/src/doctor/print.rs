@@ -1,7 +1,7 @@
 //! A report as text for people: a pure function of the report.
 
 use altair_engine::doctor::{
-    Extension, GuardReport, Php, Report, SelfTest, ServiceReport, State, Verdict,
+    Ability, Extension, GuardReport, Php, Report, SelfTest, ServiceReport, State, Verdict,
 };
 
 use crate::escape;
@@ -31,6 +31,12 @@ pub fn render(report: &Report, theme: Theme) -> String {
     line(&mut out, 0, "");
     for guard in &report.guards {
         row(&mut out, guard, theme);
+    }
+    if !report.abilities.is_empty() {
+        line(&mut out, 0, "");
+    }
+    for tried in &report.abilities {
+        ability(&mut out, tried, theme);
     }
     if !report.services.is_empty() {
         line(&mut out, 0, "");
@@ -74,9 +80,18 @@ fn head(out: &mut String, report: &Report, theme: Theme) {
         Some(kind) => format!(", in a container ({kind})"),
         None => String::new(),
     };
+    let filter = match kernel.filtered {
+        Some(true) => ", under a seccomp filter",
+        Some(false) | None => "",
+    };
+    let profile = match &kernel.apparmor {
+        Some(profile) => format!(", AppArmor profile {profile}"),
+        None => String::new(),
+    };
+    let architecture = kernel.architecture;
     fact(
         "kernel",
-        &format!("{release} {}{place}", kernel.architecture),
+        &format!("{release} {architecture}{place}{filter}{profile}"),
         None,
     );
     let user = &report.user;
@@ -150,6 +165,25 @@ fn row(out: &mut String, guard: &GuardReport, theme: Theme) {
     }
 }
 
+/// What runs can do, and why not.
+fn ability(out: &mut String, tried: &Ability, theme: Theme) {
+    let what = match tried.name {
+        "layer" => "a run writes to the project, and it is thrown away",
+        "template" => "the application boots once, and runs fork from it",
+        other => other,
+    };
+    let mark = match tried.works {
+        true => theme.good("✓"),
+        false => theme.notice("–"),
+    };
+    let name = theme.name(&format!("{:<NAME_WIDTH$}", tried.name));
+    let text = match &tried.problem {
+        Some(problem) => format!("not here: {}", escape::line(problem)),
+        None => what.to_owned(),
+    };
+    line(out, 0, &format!("{mark} {name} {text}"));
+}
+
 fn services(out: &mut String, service: &ServiceReport, theme: Theme) {
     let named = escape::line(&service.service);
     let addresses: Vec<String> = service
@@ -163,7 +197,11 @@ fn services(out: &mut String, service: &ServiceReport, theme: Theme) {
         false => format!(" is {}", addresses.join(", ")),
     };
     let from = theme.dim(&format!("from {}", escape::line(&service.from)));
-    line(out, 1, &format!("{}{is}  {from}", theme.name(&named)));
+    let mark = match service.reached {
+        Some(true) => format!("{} ", theme.good("✓")),
+        Some(false) | None => String::new(),
+    };
+    line(out, 1, &format!("{mark}{}{is}  {from}", theme.name(&named)));
     if let Some(problem) = &service.problem {
         line(out, 2, &theme.notice(&escape::line(problem)));
     }

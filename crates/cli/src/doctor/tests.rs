@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use altair_engine::doctor::{
-    Attack, Extension, GuardReport, Kernel, Php, Remedy, Report, SelfTest, State, User, Verdict,
+    Ability, Attack, Extension, GuardReport, Kernel, Php, Remedy, Report, SelfTest, State, User,
+    Verdict,
 };
 use altair_engine::guards::Guard;
 use serde_json::json;
@@ -71,10 +72,13 @@ fn report(ok: bool, guards: Vec<GuardReport>) -> Report {
             release: Some("6.18.0".into()),
             architecture: "x86_64",
             container: None,
+            filtered: Some(false),
+            apparmor: None,
         },
         problems: Vec::new(),
         warnings: Vec::new(),
         services: Vec::new(),
+        abilities: Vec::new(),
         guards,
     }
 }
@@ -188,6 +192,8 @@ fn without_php_there_is_a_line_that_says_so() {
             release: None,
             architecture: "aarch64",
             container: Some("docker"),
+            filtered: Some(true),
+            apparmor: Some("docker-default (enforce)".into()),
         },
         problems: vec!["Nothing\u{1b}[2J works.".into()],
         ..report(false, vec![unknown])
@@ -197,11 +203,33 @@ fn without_php_there_is_a_line_that_says_so() {
         "php          none\n\
         \x20 ✗ There is no executable `php` on PATH.\n\
         extension    none\n\
-        kernel       not known aarch64, in a container (docker)\n\
+        kernel       not known aarch64, in a container (docker), under a seccomp filter, AppArmor profile docker-default (enforce)\n\
         user         a user without a name (12345)\n\
         ✗ Nothing\\x1b[2J works.\n\n\
         ✗ process     not known\n\n\
         Nothing could be tried, for the reasons above.\n"
+    );
+}
+
+#[test]
+fn what_runs_can_do_is_shown_as_it_was_tried() {
+    let mut report = report(true, vec![deadline()]);
+    let ability = |name, problem: Option<&str>| Ability {
+        name,
+        works: problem.is_none(),
+        problem: problem.map(Into::into),
+    };
+    report.abilities = vec![
+        ability("layer", None),
+        ability("template", Some("no private root\u{1b}[2J")),
+    ];
+    let text = plain(&report);
+    assert!(
+        text.contains(
+            "ended\n\n✓ layer       a run writes to the project, and it is thrown away\n\
+            – template    not here: no private root\\x1b[2J\n\n"
+        ),
+        "{text}"
     );
 }
 
@@ -235,10 +263,12 @@ fn the_shape_for_programs_is_stable() {
             "php": {"path": "/usr/bin/php", "version": "8.2.35", "sapi": "cli",
                     "thread_safe": false, "debug": false, "problem": null},
             "extension": {"path": "/usr/lib/php/altair_eval.so", "version": "0.1.0", "problem": null},
-            "kernel": {"release": "6.18.0", "architecture": "x86_64", "container": null},
+            "kernel": {"release": "6.18.0", "architecture": "x86_64", "container": null,
+                       "filtered": false, "apparmor": null},
             "problems": [],
             "warnings": [],
             "services": [],
+            "abilities": [],
             "guards": [
                 {"name": "landlock", "state": "in_force", "detail": null, "version": "ABI 7",
                  "remedies": [],

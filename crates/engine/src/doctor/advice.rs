@@ -1,17 +1,18 @@
 //! Why a guard is not fully in force here, and what to do about it.
 
+use super::container_profile::ADDED;
 use super::machine::Machine;
 use super::report::Remedy;
 use crate::guards::Guard;
 
-/// System calls that create the private root; container engines refuse some of them by default.
-const CALLS_OF_THE_VIEW: &str =
-    "unshare, mount, umount2, mount_setattr, open_tree, move_mount, pivot_root";
-/// System calls of Landlock.
-const CALLS_OF_LANDLOCK: &str =
-    "landlock_create_ruleset, landlock_add_rule, landlock_restrict_self";
-/// System calls that install a filter.
-const CALLS_OF_SECCOMP: &str = "seccomp, prctl";
+/// System calls that Landlock and seccomp are taken with. Engines allow them since 2021.
+const CALLS_OF_GUARDS: [&str; 5] = [
+    "landlock_create_ruleset",
+    "landlock_add_rule",
+    "landlock_restrict_self",
+    "seccomp",
+    "prctl",
+];
 
 /// The first kernel with `mount_setattr(2)`:
 /// <https://man7.org/linux/man-pages/man2/mount_setattr.2.html>.
@@ -81,10 +82,7 @@ fn filesystem(detail: &str, machine: &Machine) -> Vec<Remedy> {
         found.extend(user_namespaces(machine));
     }
     if machine.is_filtered == Some(true) {
-        found.push(filter(machine, CALLS_OF_THE_VIEW));
-        if machine.is_root && !is_admin && machine.container.is_some() {
-            found.push(capability(machine));
-        }
+        found.push(filter(machine));
     }
     found.extend(modules(machine));
     if machine.has_overlay == Some(false) {
@@ -127,7 +125,7 @@ fn user_namespaces(machine: &Machine) -> Vec<Remedy> {
         found.push(remedy(
             "kernel.apparmor_restrict_unprivileged_userns is 1: AppArmor lets only programs with a profile create user namespaces",
             format!(
-                "an AppArmor profile for PHP and altair with the rule `userns,`, or {}",
+                "a file /etc/apparmor.d/altair with `abi <abi/4.0>, profile altair /usr/{{,local/}}bin/{{altair,php*}} flags=(unconfined) {{ userns, }}`, loaded by apparmor_parser -r, or {}",
                 sysctl("kernel.apparmor_restrict_unprivileged_userns", "0")
             ),
         ));
@@ -135,65 +133,56 @@ fn user_namespaces(machine: &Machine) -> Vec<Remedy> {
     found
 }
 
-/// Advice for a process that is already under a seccomp filter.
-fn filter(machine: &Machine, calls: &str) -> Remedy {
-    let allow = format!(
-        "the engine's default profile with {{\"names\": [{}], \"action\": \"SCMP_ACT_ALLOW\"}} added to its \"syscalls\"",
-        calls
-            .split(", ")
-            .map(|call| format!("\"{call}\""))
-            .collect::<Vec<_>>()
-            .join(", ")
-    );
-    let because = "this process is under a seccomp filter already";
-    match machine.container {
-        Some("docker") => remedy(
-            format!("{because}, Docker's"),
-            format!("docker run --security-opt seccomp=<profile>, where <profile> is {allow}"),
+/// Advice for a process that is already under a seccomp filter. The profiles are
+/// [`container_profile`](super::container_profile())'s.
+fn filter(machine: &Machine) -> Remedy {
+    let (whose, how) = match machine.container {
+        Some("docker") => (
+            ", Docker's",
+            "altair doctor --docker-profile > altair.json, then docker run --security-opt seccomp=altair.json, or in a Compose file security_opt: [\"seccomp=altair.json\"]".to_owned(),
         ),
-        Some("podman") => remedy(
-            format!("{because}, Podman's"),
-            format!("podman run --security-opt seccomp=<profile>, where <profile> is {allow}"),
+        Some("podman") => (
+            ", Podman's",
+            "altair doctor --docker-profile > altair.json, then podman run --security-opt seccomp=altair.json".to_owned(),
         ),
-        Some("kubernetes") => remedy(
-            format!("{because}, the pod's"),
+        Some("kubernetes") => (
+            ", the pod's",
+            "altair doctor --kubernetes-profile > altair.json, that file in /var/lib/kubelet/seccomp of each node, and securityContext: {seccompProfile: {type: Localhost, localhostProfile: altair.json}}; no capabilities are needed".to_owned(),
+        ),
+        Some("nspawn") => (
+            ", systemd-nspawn's",
+            "systemd-nspawn --system-call-filter=\"@mount @sandbox\"".to_owned(),
+        ),
+        Some("lxc") => (
+            ", the container's",
+            format!("lxc.seccomp.profile with a profile that allows {}", needed()),
+        ),
+        Some(_) => (
+            ", the container's",
             format!(
-                "securityContext: {{seccompProfile: {{type: Localhost, localhostProfile: <profile>}}}}, where <profile> is {allow}"
+                "a profile that allows {}; `altair doctor --docker-profile` prints one for Docker and Podman, --kubernetes-profile one for other runtimes",
+                needed()
             ),
         ),
-        Some("nspawn") => remedy(
-            format!("{because}, systemd-nspawn's"),
-            "systemd-nspawn --system-call-filter=\"@mount @sandbox\"",
-        ),
-        Some("lxc") => remedy(
-            format!("{because}, the container's"),
-            format!("lxc.seccomp.profile with a profile that allows {calls}"),
-        ),
-        Some(_) | None => remedy(
-            because,
+        None => (
+            "",
             format!(
-                "allow {calls} in what starts this process (a systemd unit: SystemCallFilter=@mount @sandbox and RestrictNamespaces=no)"
+                "allow {} in what starts this process (a systemd unit: SystemCallFilter=@mount @process @sandbox and RestrictNamespaces=no)",
+                needed()
             ),
         ),
-    }
+    };
+    remedy(
+        format!("this process is under a seccomp filter already{whose}"),
+        how,
+    )
 }
 
-/// The capability that root lacks in a container.
-fn capability(machine: &Machine) -> Remedy {
-    remedy(
-        "root has no CAP_SYS_ADMIN here",
-        match machine.container {
-            Some("kubernetes") => {
-                "securityContext: {capabilities: {add: [SYS_ADMIN]}}, with which the default seccomp profile allows these calls"
-            }
-            Some("podman") => {
-                "podman run --cap-add SYS_ADMIN, with which the default seccomp profile allows these calls"
-            }
-            _ => {
-                "docker run --cap-add SYS_ADMIN, with which the default seccomp profile allows these calls"
-            }
-        },
-    )
+/// The calls that a filter has to allow, those of Landlock and seccomp included.
+fn needed() -> String {
+    let mut calls = ADDED.to_vec();
+    calls.extend(CALLS_OF_GUARDS);
+    calls.join(", ")
 }
 
 /// Security modules that refuse mounts.
@@ -245,7 +234,7 @@ fn landlock(detail: &str, machine: &Machine) -> Vec<Remedy> {
         ));
     }
     if machine.is_filtered == Some(true) {
-        found.push(filter(machine, CALLS_OF_LANDLOCK));
+        found.push(filter(machine));
     }
     found
 }
@@ -259,7 +248,7 @@ fn seccomp(machine: &Machine) -> Vec<Remedy> {
         ));
     }
     if machine.is_filtered == Some(true) {
-        found.push(filter(machine, CALLS_OF_SECCOMP));
+        found.push(filter(machine));
     }
     found
 }

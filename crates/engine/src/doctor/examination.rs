@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use super::Progress;
-use super::attacks;
 use super::interpreter::{self, Interpreter};
 use super::machine::Machine;
 use super::report::{GuardReport, Kernel, Remedy, Report, SelfTest, State, User, Verdict};
 use super::scratch_project::Scratch;
 use super::self_test::{not_tried, self_test};
 use super::trial_runs::{Lab, Setting, Trial};
+use super::{abilities, attacks};
 use super::{advice, guard_versions};
 use crate::audit::Actor;
 use crate::guards::{Guard, GuardState, GuardStates};
@@ -22,12 +22,12 @@ use crate::{Evaluator, Outcome};
 /// MiB.
 const WORKERS_MAX: usize = 4;
 
-/// See [`Doctor::examine`](super::Doctor::examine).
+/// See [`Doctor::examine`](super::Doctor::examine). The laboratory is there if PHP can be examined.
 pub(super) fn examine(
     php: &OsStr,
     extension: Option<&Path>,
     progress: &mut dyn FnMut(Progress),
-) -> Report {
+) -> (Report, Option<Lab>) {
     let machine = Machine::here();
     let Interpreter {
         php,
@@ -75,7 +75,7 @@ pub(super) fn examine(
                 .unwrap_or_else(|| not_tried("it was not reached")),
         })
         .collect();
-    Report {
+    let report = Report {
         ok: problems.is_empty() && guards.iter().all(holds),
         user: user(),
         php,
@@ -84,12 +84,16 @@ pub(super) fn examine(
             release: machine.release.clone(),
             architecture: std::env::consts::ARCH,
             container: machine.container,
+            filtered: machine.is_filtered,
+            apparmor: machine.apparmor.clone(),
         },
         problems,
         warnings: warning.into_iter().collect(),
         services: Vec::new(),
+        abilities: lab.as_ref().map(abilities::abilities).unwrap_or_default(),
         guards,
-    }
+    };
+    (report, lab)
 }
 
 fn holds(guard: &GuardReport) -> bool {

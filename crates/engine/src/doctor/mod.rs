@@ -4,8 +4,10 @@
 //! [`Doctor::examine`] asks, evaluates and attacks, and returns its findings as a [`Report`], plain
 //! data. It never fails: obstacles are part of the report.
 
+mod abilities;
 mod advice;
 mod attacks;
+mod container_profile;
 mod examination;
 mod guard_versions;
 mod interpreter;
@@ -21,9 +23,10 @@ mod trial_runs;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+pub use container_profile::{ProfileFormat, container_profile};
 pub use report::{
-    Attack, Extension, GuardReport, Kernel, Php, Remedy, Report, SelfTest, ServiceReport, State,
-    User, Verdict,
+    Ability, Attack, Extension, GuardReport, Kernel, Php, Remedy, Report, SelfTest, ServiceReport,
+    State, User, Verdict,
 };
 
 /// Examines a machine with one PHP.
@@ -67,9 +70,10 @@ impl Doctor {
     ///
     /// Takes about as long as a dozen evaluations, some of them concurrent. Leaves nothing behind.
     pub fn examine(&self, progress: &mut dyn FnMut(Progress)) -> Report {
-        let mut report = examination::examine(&self.php, self.extension.as_deref(), progress);
+        let (mut report, lab) =
+            examination::examine(&self.php, self.extension.as_deref(), progress);
         if let Some(root) = &self.root
-            && let Err(problem) = project::look(root, &mut report)
+            && let Err(problem) = project::look(root, lab.as_ref(), &mut report)
         {
             report.ok = false;
             report.problems.push(problem);

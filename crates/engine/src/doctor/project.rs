@@ -6,21 +6,23 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::Place;
 
+use super::abilities;
 use super::report::{Report, ServiceReport};
+use super::trial_runs::Lab;
 use crate::error::reason;
 use crate::owner::run_as;
 use crate::project_environment::ProjectEnvironment;
 use crate::redaction;
 use crate::services::resolve;
 
-/// Timeout for reading the project's files, and for name lookups.
+/// Timeout for reading the project's files, for name lookups, and for the connections tried.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Examines the project at `root`.
 ///
 /// # Errors
 /// What is wrong with the project's declarations, in a sentence.
-pub(super) fn look(root: &Path, report: &mut Report) -> Result<(), String> {
+pub(super) fn look(root: &Path, lab: Option<&Lab>, report: &mut Report) -> Result<(), String> {
     let environment: Vec<_> = std::env::vars_os().collect();
     let unseen = |e: std::io::Error| {
         format!(
@@ -58,9 +60,13 @@ pub(super) fn look(root: &Path, report: &mut Report) -> Result<(), String> {
                 service: found.service.to_string(),
                 from: found.from.to_string(),
                 addresses,
+                reached: None,
                 problem,
             }
         })
         .collect();
+    if let Some(lab) = lab {
+        abilities::connect(lab, &mut report.services, Instant::now() + PATIENCE);
+    }
     Ok(())
 }

@@ -18,13 +18,15 @@ use crate::guards::Guard;
 ///     "php": {"path": "/usr/bin/php", "version": "8.2.35", "sapi": "cli",
 ///             "thread_safe": false, "debug": false, "problem": null},
 ///     "extension": {"path": "/usr/lib/php/altair_eval.so", "version": "0.1.0", "problem": null},
-///     "kernel": {"release": "6.18.44", "architecture": "x86_64", "container": "docker"},
+///     "kernel": {"release": "6.18.44", "architecture": "x86_64", "container": "docker",
+///                "filtered": true, "apparmor": null},
 ///     "problems": [],
 ///     "warnings": [],
 ///     "services": [
 ///         {"service": "db:3306", "from": "DATABASE_URL=mysql://***@db:3306/shop (.env)",
-///          "addresses": ["172.18.0.2:3306"], "problem": null}
+///          "addresses": ["172.18.0.2:3306"], "reached": true, "problem": null}
 ///     ],
+///     "abilities": [{"name": "layer", "works": true, "problem": null}],
 ///     "guards": [
 ///         {
 ///             "name": "landlock", "state": "in_force", "detail": null, "version": "ABI 7",
@@ -60,6 +62,8 @@ pub struct Report {
     /// Services that a run in the project may connect to while the network is off, if a project was
     /// named.
     pub services: Vec<ServiceReport>,
+    /// What runs can do here besides, each tried.
+    pub abilities: Vec<Ability>,
     /// Every guard, outermost first.
     pub guards: Vec<GuardReport>,
 }
@@ -73,7 +77,21 @@ pub struct ServiceReport {
     pub from: String,
     /// The addresses that its host has now.
     pub addresses: Vec<std::net::SocketAddr>,
+    /// Whether a run that declares it connected to it; `None` if that was not tried.
+    pub reached: Option<bool>,
     /// Why it is unavailable now, in a sentence.
+    pub problem: Option<String>,
+}
+
+/// What a run can do where enough guards are in force, seen by doing it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ability {
+    /// `layer`: what a run writes to the project succeeds and is thrown away. `template`: the second
+    /// start is a fork.
+    pub name: &'static str,
+    /// Whether it worked.
+    pub works: bool,
+    /// Why it did not.
     pub problem: Option<String>,
 }
 
@@ -124,6 +142,10 @@ pub struct Kernel {
     /// The kind of container that this process is in, if there are signs of one: `docker`,
     /// `podman`, `kubernetes`, `lxc`, `nspawn`, or `other`.
     pub container: Option<&'static str>,
+    /// Whether this process is under a seccomp filter already, a container engine's for one.
+    pub filtered: Option<bool>,
+    /// The AppArmor profile that confines this process.
+    pub apparmor: Option<String>,
 }
 
 /// One guard.

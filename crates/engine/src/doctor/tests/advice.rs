@@ -53,15 +53,23 @@ fn an_engine_that_filters_gets_its_own_flag() {
         ..user()
     };
     let docker = of(Guard::Filesystem, "", &inside("docker"));
-    assert!(docker.contains("docker run --security-opt seccomp=<profile>"));
-    assert!(docker.contains("\"unshare\", \"mount\""));
-    assert!(docker.contains("docker run --cap-add SYS_ADMIN"));
+    assert!(docker.contains("altair doctor --docker-profile > altair.json"));
+    assert!(docker.contains("docker run --security-opt seccomp=altair.json"));
+    assert!(docker.contains("security_opt: [\"seccomp=altair.json\"]"));
+    // It takes more away from the container's border than it gives: the profile is enough.
+    assert!(!docker.contains("SYS_ADMIN"));
     assert!(docker.contains("docker run --security-opt apparmor=unconfined"));
     let kubernetes = of(Guard::Filesystem, "", &inside("kubernetes"));
     assert!(kubernetes.contains("seccompProfile: {type: Localhost"));
-    assert!(kubernetes.contains("capabilities: {add: [SYS_ADMIN]}"));
+    assert!(kubernetes.contains("altair doctor --kubernetes-profile"));
     assert!(kubernetes.contains("appArmorProfile: {type: Unconfined}"));
-    assert!(of(Guard::Landlock, "", &inside("docker")).contains("\"landlock_create_ruleset\""));
+    assert!(of(Guard::Landlock, "", &inside("docker")).contains("--docker-profile"));
+    assert!(of(Guard::Landlock, "", &inside("lxc")).contains("landlock_create_ruleset"));
+    let unit = Machine {
+        is_filtered: Some(true),
+        ..user()
+    };
+    assert!(of(Guard::Filesystem, "", &unit).contains("SystemCallFilter=@mount @process @sandbox"));
 }
 
 #[test]

@@ -1,0 +1,43 @@
+<?php
+
+/**
+ * Runs PHPUnit in a container of the tests' Docker engine, under the engine's default profile: the attacks of
+ * tests/Escape are then made where nothing but Landlock and seccomp confines a run. `make test-container` runs it.
+ *
+ *   EXTENSION=<path> ALTAIR_NATIVE=<path> php scripts/container-tests.php [<argument of PHPUnit's>...]     as root
+ *
+ * The machine's programs and this clone are mounted read-only. Nothing else of this user's should run meanwhile: a
+ * signal to everybody, of a control or of another test, reaches what runs as the same user in the container.
+ */
+
+declare(strict_types=1);
+
+use Altair\Eval\Tests\Support\Containers\PhpImage;
+use Altair\Eval\Tests\Support\DockerEngine;
+
+$top = dirname(__DIR__);
+require "$top/benches/autoload.php";
+
+$missing = DockerEngine::whyMissing() ?? (posix_geteuid() === 0 ? null : 'Only root can start a Docker engine.')
+    ?? (getenv('EXTENSION') !== false ? null : 'EXTENSION is not set: `make test-container` sets it.');
+if ($missing !== null) {
+    fwrite(STDERR, "$missing\n");
+    exit(2);
+}
+
+$engine = DockerEngine::shared();
+PhpImage::in($engine);
+$mounted = ['/usr', '/etc/alternatives', $top, dirname(PhpImage::extension()), dirname(PhpImage::native())];
+$phpunit = trim((string) shell_exec('command -v phpunit'));
+$command = [
+    'docker', "--host={$engine->host()}", 'run', '--rm',
+    // The attacks need a loopback with IPv6, which a container without a network does not have.
+    '--network=host',
+    ...array_map(static fn (string $path): string => "--volume=$path:$path:ro", array_unique($mounted)),
+    "--workdir=$top", '--env=CI=1', '--env=ALTAIR_TEST_INCOMPLETE=1', '--env=PHP=php',
+    '--env=EXTENSION=' . PhpImage::extension(), '--env=ALTAIR_NATIVE=' . PhpImage::native(),
+    PhpImage::PHP, 'php', '-d', 'extension=' . PhpImage::extension(), $phpunit, '--do-not-cache-result',
+    ...(array_slice($argv, 1) ?: ['tests/Escape']),
+];
+$process = proc_open($command, [STDIN, STDOUT, STDERR], $pipes);
+exit($process === false ? 1 : proc_close($process));
