@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use altair_sandbox::{
-    Connections, FinalGuards, Landlock, Limits, Place, Policy, Privileges, Project, Readable, RunAs,
-    Seccomp, Shown, Temp, View, Writes, may_copy_descriptors,
+    Connections, FinalGuards, Landlock, Limits, Place, Policy, Privileges, Project, Readable,
+    RunAs, Seccomp, Shown, Temp, View, Writes, may_copy_descriptors,
 };
 
 use crate::guards::{Guard, Selection};

@@ -58,8 +58,8 @@ pub struct Seccomp {
     /// Sockets that the host connects to permitted Unix socket paths.
     pub local: bool,
     /// The host makes the sockets that it connects, and keeps copies of them: where it may not copy
-    /// those of the process ([`may_copy_descriptors`](crate::may_copy_descriptors)). Without a
-    /// listener, there are none.
+    /// those of the process ([`may_copy_descriptors`](crate::may_copy_descriptors)). Needs Linux
+    /// 5.14; before it, no connection is made.
     pub sockets_by_host: bool,
     /// The host opens [`Connections::files`](crate::Connections::files) in place of the process.
     pub files_by_host: bool,

@@ -16,7 +16,7 @@
 
 use std::fs::{read_dir, read_link};
 use std::os::fd::{AsFd, OwnedFd, RawFd};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
@@ -66,6 +66,10 @@ struct Wanted {
     protocol: c_int,
 }
 
+/// Maximum number of tasks that wait for the thread: a process whose calls are interrupted makes
+/// them again before they are answered.
+const WORK_MAX: usize = 256;
+
 /// What the thread has to do.
 enum Work {
     Make(Wanted),
@@ -74,7 +78,7 @@ enum Work {
 }
 
 /// The way to the thread, while there is one.
-type Slot = Mutex<Option<Sender<Work>>>;
+type Slot = Mutex<Option<SyncSender<Work>>>;
 
 /// The sockets of the processes behind a filter.
 pub(super) struct Sockets {
@@ -123,7 +127,8 @@ impl Sockets {
     /// Drops the copies of a process that has ended.
     pub(super) fn forget(&self, process: Pid) {
         if let Some(thread) = &*lock(&self.thread) {
-            let _ = thread.send(Work::Forget(process));
+            // If too much waits, the next look finds that the process has gone.
+            let _ = thread.try_send(Work::Forget(process));
         }
     }
 
@@ -136,17 +141,17 @@ impl Sockets {
         let mut thread = lock(&self.thread);
         let left = match &*thread {
             // The thread takes itself out before it ends.
-            Some(thread) => return thread.send(work).map_err(|_| Errno::EAGAIN),
+            Some(thread) => return thread.try_send(work).map_err(|_| Errno::EAGAIN),
             None => work,
         };
         let started = self.start(answering)?;
-        let given = started.send(left).map_err(|_| Errno::EAGAIN);
+        let given = started.try_send(left).map_err(|_| Errno::EAGAIN);
         *thread = Some(started);
         given
     }
 
-    fn start(&self, answering: &Answering) -> nix::Result<Sender<Work>> {
-        let (sender, work) = channel();
+    fn start(&self, answering: &Answering) -> nix::Result<SyncSender<Work>> {
+        let (sender, work) = sync_channel(WORK_MAX);
         // Until the thread has its own file descriptor table, it uses ours.
         let (ready, has_own_table) = sync_channel(1);
         let (listener, words) = answering.parts();
@@ -230,6 +235,9 @@ impl Maker {
     }
 
     fn make(&mut self, wanted: &Wanted) {
+        if !self.answering.waits(wanted.call) {
+            return;
+        }
         self.drop_unused(|copy| copy.process == wanted.process);
         if let Err(errno) = self.made(wanted) {
             self.answering.reply(wanted.call, Reply::Fail(errno));

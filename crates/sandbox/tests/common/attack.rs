@@ -270,9 +270,12 @@ pub fn attack_under(
         ],
         cwd: "/".into(),
         channel: Some(process),
+        role: match policy.before_exec {
+            Some(_) => Role::Command,
+            None => Role::Program,
+        },
         policy,
         stdio: Stdio::Captured { input: None },
-        role: Role::Program,
     };
     let mut witness = Witness {
         refused: Vec::new(),
