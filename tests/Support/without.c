@@ -1,7 +1,7 @@
 /*
  * Executes a command on a system that lacks what this takes away:
  *
- *   without [mounts] [pivot] [landlock] [landlock=<version>] [seccomp] [listener] [pidfd] [user=<uid>] [capability] [capabilities] -- command...
+ *   without [mounts] [pivot] [landlock] [landlock=<version>] [seccomp] [listener] [copies] [pidfd] [user=<uid>] [capability] [capabilities] -- command...
  *
  *   mounts      unshare(2), mount(2) and their kind fail with EPERM, as in a container's default profile
  *   pivot       pivot_root(2) alone fails with EPERM, as under such a profile with every capability
@@ -9,6 +9,8 @@
  *   landlock=N  the kernel says that it has version N of Landlock
  *   seccomp     no further filter can be installed (EINVAL)
  *   listener    a filter cannot have a listener: there is one already (EBUSY)
+ *   copies      nobody may copy descriptors of other processes or read their memory by the calls for it, and root has no
+ *               right to inspect other users' (CAP_SYS_PTRACE), as in a container's default profile
  *   capability  not even root may mount: CAP_SYS_ADMIN is dropped for good
  *   capabilities   the same for all of them, as with --cap-drop ALL; root has its own group alone
  *   user=N      as user and group N, without others
@@ -31,6 +33,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define CAP_SYS_PTRACE 19
 #define CAP_SYS_ADMIN 21
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
@@ -111,6 +114,7 @@ int main(int argc, char **argv)
 		SYS_unshare, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_setns, SYS_open_tree, SYS_move_mount,
 		SYS_fsopen, SYS_fsmount, SYS_mount_setattr,
 	};
+	static const int copies[] = { SYS_pidfd_getfd, SYS_process_vm_readv, SYS_process_vm_writev };
 	static const int landlock[] = {
 		SYS_landlock_create_ruleset, SYS_landlock_add_rule, SYS_landlock_restrict_self,
 	};
@@ -129,6 +133,14 @@ int main(int argc, char **argv)
 		} else if (strcmp(argv[at], "pivot") == 0) {
 			answer(SYS_pivot_root, SECCOMP_RET_ERRNO | EPERM);
 			filtered = 1;
+		} else if (strcmp(argv[at], "copies") == 0) {
+			for (size_t i = 0; i < LENGTH(copies); i++) {
+				answer(copies[i], SECCOMP_RET_ERRNO | EPERM);
+			}
+			filtered = 1;
+			if (geteuid() == 0 && prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0) != 0) {
+				fail("bounding set");
+			}
 		} else if (strcmp(argv[at], "landlock") == 0) {
 			for (size_t i = 0; i < LENGTH(landlock); i++) {
 				answer(landlock[i], SECCOMP_RET_ERRNO | ENOSYS);

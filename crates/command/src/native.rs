@@ -12,7 +12,7 @@ use altair_engine::services::{self, Services};
 use altair_sandbox::{
     Command as CommandCalls, FinalGuards, GuardState, Landlock, Layered, Limits, Place, Policy,
     Privileges, Project, Readable, RunAs, Seccomp, Shown, Spaces, SpawnError, Step, Temp, View,
-    Writes, landlock_version, may_become_another_user,
+    Writes, landlock_version, may_become_another_user, may_copy_descriptors,
 };
 use nix::unistd::geteuid;
 
@@ -222,6 +222,7 @@ impl Native<'_> {
             view: Self::has_root(level).then(|| self.view(level)),
             connections: altair_sandbox::Connections {
                 own_network: self.has_own_network() && Self::has_root(level),
+                files: self.files_by_host(level),
                 ..self.services.connections(self.policy.network)
             },
             makes_real_files: true,
@@ -279,6 +280,8 @@ impl Native<'_> {
             network: self.policy.network || (own_spaces && self.has_own_network()),
             tcp: self.services.has_tcp(),
             local: self.services.has_sockets(),
+            sockets_by_host: !self.services.is_empty() && !may_copy_descriptors(self.user),
+            files_by_host: !self.files_by_host(level).is_empty(),
             metadata: own_spaces,
             attributes: own_spaces && self.writable.is_empty(),
             command: Some(CommandCalls {
@@ -343,13 +346,27 @@ impl Native<'_> {
         }
     }
 
+    /// The files by which the command looks up names: with the network on, those of the host.
+    fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        match self.services.is_empty() || self.policy.network {
+            true => Vec::new(),
+            false => self.services.files(),
+        }
+    }
+
+    /// Those that the host opens in place of the command, without a private root that could hold
+    /// them.
+    fn files_by_host(&self, level: &Level) -> Vec<(PathBuf, Vec<u8>)> {
+        match Self::has_root(level) {
+            true => Vec::new(),
+            false => self.files(),
+        }
+    }
+
     fn view(&self, level: &Level) -> View {
         let devices = DEVICES.iter().copied();
         let links = LINKS.iter();
-        let files = match self.services.is_empty() || self.policy.network {
-            true => Vec::new(),
-            false => self.services.files(),
-        };
+        let files = self.files();
         let secrets = self.secrets();
         View {
             readable: self.shown(),

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use altair_sandbox::{
-    FinalGuards, Landlock, Limits, Place, Policy, Privileges, Project, Readable, Seccomp, Shown,
-    TEMP_PATH, Temp, View, Writes, first_directory,
+    Connections, FinalGuards, Landlock, Limits, Place, Policy, Privileges, Project, Readable,
+    RunAs, Seccomp, Shown, TEMP_PATH, Temp, View, Writes, first_directory, may_copy_descriptors,
 };
 
 use crate::guards::{Guard, Selection};
@@ -121,7 +121,10 @@ impl Confinement<'_> {
                 Privileges::Keep
             },
             view: self.has_view().then(|| self.view()),
-            connections: self.services.connections(self.request.allow_network),
+            connections: Connections {
+                files: self.files_by_host(),
+                ..self.services.connections(self.request.allow_network)
+            },
             makes_real_files: self.request.allow_writes,
             spaces: None,
             before_exec: None,
@@ -171,6 +174,20 @@ impl Confinement<'_> {
         }
     }
 
+    /// Those that the host opens in place of the run, without a private root that could hold them.
+    fn files_by_host(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        match self.has_view() {
+            true => Vec::new(),
+            false => self.files(),
+        }
+    }
+
+    /// The user that the run has, if it is to drop privileges.
+    fn user(&self) -> Option<RunAs> {
+        let drops = self.takes(Guard::Privileges);
+        drops.then(|| run_as(&self.target.root)).flatten()
+    }
+
     fn view(&self) -> View {
         View {
             readable: self.readable.to_vec(),
@@ -202,6 +219,8 @@ impl Confinement<'_> {
                 network: self.request.allow_network,
                 tcp: self.services.has_tcp(),
                 local: self.services.has_sockets(),
+                sockets_by_host: !self.services.is_empty() && !may_copy_descriptors(self.user()),
+                files_by_host: !self.files_by_host().is_empty(),
                 metadata: self.has_view(),
                 attributes: self.writes() != Writes::Real,
                 command: None,

@@ -18,6 +18,10 @@ pub struct Connections {
     /// The process has a network of its own ([`Spaces`](crate::Spaces)): it makes connections to
     /// itself, and any other is refused.
     pub own_network: bool,
+    /// Files that the host opens in place of the process, by their absolute paths, and what is in
+    /// them: those by which C libraries look up names, where no private root holds them. Only used
+    /// behind a filter that asks for them ([`Seccomp::files_by_host`](crate::Seccomp)).
+    pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 /// A stream socket that has a path.
@@ -122,8 +126,7 @@ mod tests {
                 named: "/var/run/db.sock".into(),
                 path: "/run/db.sock".into(),
             }],
-            own_network: false,
-            internet: false,
+            ..Connections::default()
         }
     }
 

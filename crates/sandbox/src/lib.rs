@@ -110,7 +110,7 @@ pub use pseudoterminal::{Pseudoterminal, resize_like};
 pub use record::{Identity, Look, Record, Recorder, Unseen, Way};
 pub use refusal::Refusal;
 pub use run::run;
-pub use seccomp::{Command, ROOT_ONLY_CALLS, Seccomp, has_one_thread};
+pub use seccomp::{Command, ROOT_ONLY_CALLS, Seccomp, has_one_thread, may_copy_descriptors};
 pub use session::{Served, Session};
 pub use supervise::{Ended, MadeReady, Observer, Ready, Supervision};
 pub use temp_directories::{

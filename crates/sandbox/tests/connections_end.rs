@@ -16,13 +16,17 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use altair_sandbox::{Connections, Policy};
-use common::attack::{Guarded, attack_to, attack_under, call, say};
+use common::attack::{attack_to, attack_under, call, say, services};
 use common::connections::{address_of, alone, socket_at, threads, to_addresses};
 use common::peers::{Full, answers_tcp};
 use common::{open_descriptors, wait_until};
 use nix::libc;
 
 attacks![time_out, connect_in_vain, connect_often];
+also_where_rights_are_lacking![
+    a_connection_that_does_not_come_ends_with_the_socket_s_patience_or_the_run,
+    nothing_is_left_of_many_connections,
+];
 
 /// Waits for a connection until its socket times out: 300 ms.
 fn time_out(to: &str) {
@@ -75,12 +79,11 @@ fn a_connection_that_does_not_come_ends_with_the_socket_s_patience_or_the_run() 
         connections: Connections {
             addresses: vec![full.address],
             sockets: vec![socket_at(&path)],
-            internet: false,
-            own_network: false,
+            ..Connections::default()
         },
         ..Policy::unconfined()
     };
-    let guarded = Guarded::Services { network: false };
+    let guarded = services(false);
     let to = format!("{} {}", full.address, path.display());
     let time = Duration::from_millis(1500);
     let began = Instant::now();

@@ -8,13 +8,18 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 
 use altair_sandbox::{Connections, Policy, Privileges, RunAs};
-use common::attack::{Guarded, attack_to, attack_under};
+use common::attack::{attack_to, attack_under, services};
 use common::connections::{alone, connect_to_each, heard, to_sockets};
 use common::peers::{Trap, answer, answers_local, answers_tcp};
 use common::{LONG, is_root};
 use nix::libc;
 
 attacks![connect_to_each];
+also_where_rights_are_lacking![
+    only_what_is_permitted_is_reached_by_path,
+    the_other_end_of_a_local_socket_is_told_of_the_process_s_user,
+    with_the_network_on_the_host_still_looks_at_paths,
+];
 
 #[test]
 fn only_what_is_permitted_is_reached_by_path() {
@@ -78,7 +83,7 @@ fn the_other_end_of_a_local_socket_is_told_of_the_process_s_user() {
         },
         ..Policy::unconfined()
     };
-    let guarded = Guarded::Services { network: false };
+    let guarded = services(false);
     let text = path.display().to_string();
     let attacked = attack_under(policy(), "connect_to_each", guarded, &text, LONG);
     assert_eq!(attacked.output(), heard(&text));

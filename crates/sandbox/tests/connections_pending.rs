@@ -19,6 +19,10 @@ use common::peers::{Full, answers_tcp, free_port};
 use nix::libc;
 
 attacks![connect_without_blocking, connect_while_interrupted];
+also_where_rights_are_lacking![
+    a_socket_that_does_not_block_is_connected_in_the_background,
+    a_call_that_signals_interrupt_ends_as_it_would_have,
+];
 
 /// A socket that does not block: `refusing answering full`.
 fn connect_without_blocking(to: &str) {

@@ -20,6 +20,11 @@ use common::peers::answers_tcp;
 use nix::libc;
 
 attacks![keep_a_socket, use_sockets_otherwise, ask_for_v6];
+also_where_rights_are_lacking![
+    a_connection_that_the_host_makes_is_as_one_of_the_process_s_own,
+    the_sockets_are_good_for_nothing_else,
+    who_may_connect_by_ipv6_is_told_that_there_is_some_and_gets_no_socket_of_udp,
+];
 
 /// Connects a socket and keeps it: `family type address`.
 fn keep_a_socket(to: &str) {
@@ -66,11 +71,11 @@ fn keep_a_socket(to: &str) {
 fn a_connection_that_the_host_makes_is_as_one_of_the_process_s_own() {
     let _alone = alone();
     let permitted = answers_tcp("127.0.0.1:0");
-    let attacked = attack_to(
-        to_addresses(&[permitted]),
-        "keep_a_socket",
-        &permitted.to_string(),
-    );
+    let connections = Connections {
+        sockets: vec![socket_at("/run/none.sock".as_ref())],
+        ..to_addresses(&[permitted])
+    };
+    let attacked = attack_to(connections, "keep_a_socket", &permitted.to_string());
     assert_eq!(
         attacked.output(),
         format!(

@@ -20,6 +20,10 @@ use common::wait_until;
 use nix::libc;
 
 attacks![connect_to_each, swap_the_address, swap_the_socket];
+also_where_rights_are_lacking![
+    only_what_is_permitted_is_reached_by_tcp,
+    what_a_second_thread_swaps_meanwhile_is_of_no_use,
+];
 
 #[test]
 fn only_what_is_permitted_is_reached_by_tcp() {

@@ -136,6 +136,7 @@ impl Services {
             sockets: self.sockets.clone(),
             internet,
             own_network: false,
+            files: Vec::new(),
         }
     }
 

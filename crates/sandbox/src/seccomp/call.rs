@@ -1,7 +1,7 @@
 //! The types of the table of system calls.
 
 use nix::errno::Errno;
-use nix::libc::c_long;
+use nix::libc::{self, c_long};
 
 /// One line of the table: a system call and its answer. Calls without a line are refused with
 /// `EPERM`.
@@ -63,6 +63,9 @@ pub(super) enum When {
     UncountedMemoryOr(Rules),
     /// One of the rules holds for the arguments.
     Args(Rules),
+    /// The same. Where the host opens files, it is asked about a call that opens a file as
+    /// [`Opening::is_lookup`] tells.
+    Opening(&'static Opening, Rules),
     /// The same, and the host, if it listens, finds the process below its thread limit. The tested
     /// arguments must be all that the kernel considers, and none may be a pointer.
     Counted(Rules),
@@ -91,6 +94,7 @@ pub(super) struct Arg {
 #[derive(Clone, Copy)]
 pub(super) enum Test {
     Is(u32),
+    IsNot(u32),
     /// A null pointer.
     Null,
     AtMost(u32),
@@ -109,10 +113,46 @@ impl Test {
         match self {
             Self::Null => argument == 0,
             Self::Is(value) => low == value,
+            Self::IsNot(value) => low != value,
             Self::AtMost(value) => low <= value,
             Self::AtLeast(value) => low >= value,
             Self::Masked { mask, value } => low & mask == value,
         }
+    }
+}
+
+/// The indexes of the arguments of a call that opens a file.
+pub(super) struct Opening {
+    /// The directory, if the call takes one.
+    pub(super) directory: Option<u8>,
+    /// The path.
+    pub(super) path: u8,
+    /// The flags.
+    pub(super) flags: u8,
+}
+
+/// The kernel's `O_LARGEFILE`, which musl adds (asm/fcntl.h); glibc's is 0.
+const LARGE_FILE: i32 = if cfg!(target_arch = "x86_64") {
+    0o100_000
+} else {
+    0o400_000
+};
+
+impl Opening {
+    /// The flags with which C libraries open the files by which they look up names, and PHP opens
+    /// no file.
+    pub(super) const FLAGS: [u32; 2] = [
+        (libc::O_RDONLY | libc::O_CLOEXEC) as u32,
+        (libc::O_RDONLY | libc::O_CLOEXEC | LARGE_FILE) as u32,
+    ];
+
+    /// Whether a call reads a file as C libraries do to look up a name.
+    pub(super) fn is_lookup(&self, args: &[u64; 6]) -> bool {
+        let argument = |index: u8| args.get(usize::from(index)).copied().unwrap_or(0) as u32;
+        let is_free = self
+            .directory
+            .is_none_or(|index| argument(index) == libc::AT_FDCWD as u32);
+        is_free && Self::FLAGS.contains(&argument(self.flags))
     }
 }
 
@@ -191,6 +231,13 @@ pub(super) const fn is(index: u8, value: u32) -> Arg {
     Arg {
         index,
         test: Test::Is(value),
+    }
+}
+
+pub(super) const fn is_not(index: u8, value: u32) -> Arg {
+    Arg {
+        index,
+        test: Test::IsNot(value),
     }
 }
 

@@ -4,7 +4,8 @@ use nix::libc::{self, seccomp_data};
 use nix::unistd::Pid;
 
 use super::call::{Call, Kind};
-use super::{calls, memory};
+use super::calls;
+use super::memory::Memory;
 use crate::Refusal;
 
 /// The line of the table for a call that the filter asks the listener about.
@@ -17,12 +18,17 @@ pub(super) fn line(number: i32, of_command: bool) -> Option<&'static Call> {
 }
 
 /// What the thread `pid` attempted. `None`: nothing that a user would recognize.
-pub(super) fn refusal(call: &Call, pid: Pid, data: &seccomp_data) -> Option<Refusal> {
+pub(super) fn refusal(
+    call: &Call,
+    pid: Pid,
+    data: &seccomp_data,
+    memory: Memory,
+) -> Option<Refusal> {
     let whole = |index: u8| data.args.get(usize::from(index)).copied().unwrap_or(0);
     // Like the kernel, uses the lower half for an `int`.
     let number = |index: u8| whole(index) as i32;
     let address = || {
-        let address = memory::socket_address(pid, whole(1), whole(2))?;
+        let address = memory.socket_address(pid, whole(1), whole(2))?;
         Some(address.to_string())
     };
     Some(match call.refuse()?.told()? {
@@ -32,7 +38,7 @@ pub(super) fn refusal(call: &Call, pid: Pid, data: &seccomp_data) -> Option<Refu
         Kind::Bind => Refusal::Listen { at: address() },
         Kind::Listen => Refusal::Listen { at: None },
         Kind::Execute(path) => Refusal::Execute {
-            path: memory::path(pid, whole(path)),
+            path: memory.path(pid, whole(path)),
         },
         Kind::Process => Refusal::Process,
         Kind::Signal(process, signal) => Refusal::Signal {

@@ -15,7 +15,7 @@ use seccompiler::{
     SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
-use super::call::{Answer, Arg, Call, Refuse, Rules, Test, When, is};
+use super::call::{Answer, Arg, Call, Opening, Refuse, Rules, Test, When, is, is_not};
 use super::calls;
 use super::fork_setup;
 use super::number_search::{self, Program, RETURN};
@@ -159,6 +159,22 @@ impl Compiler<'_> {
         counted && self.ask == Ask::Listener
     }
 
+    /// Whether the host opens files in place of the process.
+    fn opens(&self) -> bool {
+        self.policy.files_by_host && self.ask == Ask::Listener
+    }
+
+    /// Whether the host connects sockets, or looks at connections.
+    fn host_connects(&self) -> bool {
+        !self.policy.network || self.policy.local || self.command().own_network
+    }
+
+    /// Whether the host makes sockets in place of the process.
+    fn makes_sockets(&self) -> bool {
+        let policy = self.policy.sockets_by_host && self.host_connects();
+        policy && !self.command().own_network && self.ask == Ask::Listener
+    }
+
     fn refused(&self, refuse: Refuse) -> SeccompAction {
         match self.ask {
             Ask::Listener if refuse.told().is_some() => ASK,
@@ -176,11 +192,14 @@ impl Compiler<'_> {
         };
         Ok(match *when {
             When::Network => switch(self.policy.network),
+            When::Opening(opening, rules) if self.opens() => {
+                Resolved::IfElseAsk(no_lookup(opening, rules)?)
+            }
+            // The listener has those made that are permitted.
+            When::Sockets { .. } if self.makes_sockets() => Resolved::Never,
             When::Metadata => switch(self.policy.metadata),
             When::Attributes => switch(self.policy.metadata && self.policy.attributes),
-            When::Connecting => {
-                switch(self.policy.network && !self.policy.local && !self.command().own_network)
-            }
+            When::Connecting => switch(!self.host_connects()),
             When::Sockets {
                 internet,
                 tcp,
@@ -209,6 +228,7 @@ impl Compiler<'_> {
             | When::NetworkOr(rules)
             | When::UncountedMemoryOr(rules)
             | When::Args(rules)
+            | When::Opening(_, rules)
             | When::Counted(rules) => Resolved::If(compiled(rules)?),
             When::Own(index) => match self.whose {
                 For::Process(own) => Resolved::If(vec![rule(&[is(index, own)])?]),
@@ -271,6 +291,24 @@ fn compiled(rules: Rules) -> Result<Vec<SeccompRule>, BackendError> {
     rules.iter().map(|tests| rule(tests)).collect()
 }
 
+/// The same rules for calls that are no [lookup](Opening::is_lookup).
+fn no_lookup(opening: &Opening, rules: Rules) -> Result<Vec<SeccompRule>, BackendError> {
+    let other_flags: Vec<Arg> = Opening::FLAGS
+        .iter()
+        .map(|flags| is_not(opening.flags, *flags))
+        .collect();
+    let other_directory = opening
+        .directory
+        .map(|index| vec![is_not(index, libc::AT_FDCWD as u32)]);
+    let mut all = Vec::new();
+    for others in [other_flags].into_iter().chain(other_directory) {
+        for tests in rules {
+            all.push(rule(&[tests, others.as_slice()].concat())?);
+        }
+    }
+    Ok(all)
+}
+
 fn rule(tests: &[Arg]) -> Result<SeccompRule, BackendError> {
     SeccompRule::new(conditions(tests)?)
 }
@@ -285,6 +323,7 @@ pub(super) fn conditions(tests: &[Arg]) -> Result<Vec<SeccompCondition>, Backend
                     return SeccompCondition::new(arg.index, whole, SeccompCmpOp::Eq, 0);
                 }
                 Test::Is(value) => (SeccompCmpOp::Eq, value),
+                Test::IsNot(value) => (SeccompCmpOp::Ne, value),
                 Test::AtMost(value) => (SeccompCmpOp::Le, value),
                 Test::AtLeast(value) => (SeccompCmpOp::Ge, value),
                 Test::Masked { mask, value } => (SeccompCmpOp::MaskedEq(mask.into()), value),

@@ -16,6 +16,7 @@ use super::call::{Answer, Call, Kind, Refuse, When, holds};
 use super::connect::{Connector, Decision};
 use super::describe;
 use super::fork_setup::FORK;
+use super::opened;
 use super::processes::Processes;
 use super::threads::{self, Verdict};
 use crate::Refusal;
@@ -40,7 +41,24 @@ pub(super) enum Reply {
     Descriptor(i32),
 }
 
+/// `struct seccomp_notif_addfd` (linux/seccomp.h).
+#[repr(C)]
+struct AddFd {
+    id: u64,
+    flags: u32,
+    srcfd: u32,
+    newfd: u32,
+    newfd_flags: u32,
+}
+
+/// `SECCOMP_IOCTL_NOTIF_ADDFD`: `SECCOMP_IOW(3, struct seccomp_notif_addfd)`.
+const ADD_FD: libc::Ioctl = 0x4018_2103;
+
+/// `SECCOMP_ADDFD_FLAG_SEND`: the descriptor is the answer, too (since kernel 5.14).
+const SEND: u32 = 2;
+
 /// Answers calls, from any thread.
+#[derive(Clone)]
 pub(super) struct Answering {
     socket: Arc<OwnedFd>,
     /// The size of an answer in words of 8 bytes.
@@ -83,24 +101,35 @@ impl Answering {
     /// Installs a dummy descriptor in the caller, the reading end of a pipe without a writer, and
     /// returns its number.
     fn give_dummy(&self, id: u64) -> nix::Result<i32> {
-        /// `struct seccomp_notif_addfd` (linux/seccomp.h).
-        #[repr(C)]
-        struct AddFd {
-            id: u64,
-            flags: u32,
-            srcfd: u32,
-            newfd: u32,
-            newfd_flags: u32,
-        }
-        /// `SECCOMP_IOCTL_NOTIF_ADDFD`: `SECCOMP_IOW(3, struct seccomp_notif_addfd)`.
-        const ADD_FD: libc::Ioctl = 0x4018_2103;
         let (end, _) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+        self.add(id, 0, end.as_raw_fd(), 0)
+    }
+
+    /// Whether [`Answering::give`] is possible: the kernel looks at the flag before the descriptor.
+    pub(super) fn gives(&self) -> bool {
+        self.add(0, SEND, -1, 0) == Err(Errno::EBADF)
+    }
+
+    /// Answers a call with a copy of a descriptor, in one step, and returns its number. If that
+    /// fails, the call is still to be answered.
+    pub(super) fn give(
+        &self,
+        id: u64,
+        descriptor: BorrowedFd<'_>,
+        close_on_exec: bool,
+    ) -> nix::Result<i32> {
+        let flags = if close_on_exec { libc::O_CLOEXEC } else { 0 };
+        self.add(id, SEND, descriptor.as_raw_fd(), flags)
+    }
+
+    /// Installs a descriptor in the caller, and returns its number.
+    fn add(&self, id: u64, flags: u32, descriptor: RawFd, own_flags: i32) -> nix::Result<i32> {
         let wanted = AddFd {
             id,
-            flags: 0,
-            srcfd: end.as_raw_fd().cast_unsigned(),
+            flags,
+            srcfd: descriptor.cast_unsigned(),
             newfd: 0,
-            newfd_flags: 0,
+            newfd_flags: own_flags.cast_unsigned(),
         };
         // SAFETY: the kernel reads the struct, which outlives the call.
         Errno::result(unsafe { libc::ioctl(self.socket.as_raw_fd(), ADD_FD, &raw const wanted) })
@@ -298,6 +327,18 @@ impl Listener {
         let Some(line) = describe::line(call.data.nr, self.processes.is_some()) else {
             return (Some(Reply::Fail(Errno::EPERM)), None);
         };
+        if let Answer::AllowIf(When::Opening(opening, _), _) = line.answer {
+            let (files, memory) = (self.connector.files(), self.connector.memory());
+            let reply = opened::answer(files, opening, call, memory, &self.answering);
+            return (reply, None);
+        }
+        if self.connector.makes(line, &call.data) {
+            return match self.connector.make(call, &self.answering) {
+                Decision::Made => (Some(Reply::Continue), None),
+                Decision::Fails(errno) => (Some(Reply::Fail(errno)), None),
+                Decision::Taken | Decision::Refused(_) => (None, None),
+            };
+        }
         let pid = Pid::from_raw(call.pid.cast_signed());
         if let Some(forks) = &self.forks
             && (is_about_itself(line, self.process(call), &call.data) || forks.may(call))
@@ -338,7 +379,7 @@ impl Listener {
                 Decision::Refused(refusal) => refusal,
             }
         } else {
-            describe::refusal(line, pid, &call.data)
+            describe::refusal(line, pid, &call.data, self.connector.memory())
         };
         // Memory that was read is reported only if the caller is still waiting: otherwise its id
         // may belong to another process by now.

@@ -2,16 +2,21 @@
 //! only be used for reports, and for what the host itself does with it.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::IoSliceMut;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::libc;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
 use crate::connections::Address;
+use crate::{RunAs, with_files_of};
 
 /// Maximum number of bytes read of a path.
 const PATH_BYTES: usize = 256;
@@ -20,18 +25,56 @@ const ADDRESS_BYTES: usize = 110;
 /// Size of the smallest page. Reads are split at page boundaries: the last page may not be mapped.
 const PAGE_BYTES: usize = 4096;
 
-/// The path at an address; only its beginning, if it is long.
-pub(super) fn path(pid: Pid, address: u64) -> Option<PathBuf> {
-    let mut bytes = read(pid, address, PATH_BYTES)?;
-    let end = bytes.iter().position(|byte| *byte == 0);
-    bytes.truncate(end.unwrap_or(bytes.len()));
-    (!bytes.is_empty()).then(|| OsString::from_vec(bytes).into())
+/// How long a thread may take that reads memory as another user. It takes microseconds, unless the
+/// memory is a mapped file of a file system that does not answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The memory of processes that run as one user.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory {
+    /// The user, if different from the host's.
+    pub(super) user: Option<RunAs>,
 }
 
-/// The socket address at a memory address.
-pub(super) fn socket_address(pid: Pid, address: u64, length: u64) -> Option<Address> {
-    let length = usize::try_from(length).ok()?.min(ADDRESS_BYTES);
-    parsed(&read(pid, address, length)?)
+impl Memory {
+    /// The path at an address; only its beginning, if it is long.
+    pub(super) fn path(self, pid: Pid, address: u64) -> Option<PathBuf> {
+        let mut bytes = self.read(pid, address, PATH_BYTES)?;
+        let end = bytes.iter().position(|byte| *byte == 0);
+        bytes.truncate(end.unwrap_or(bytes.len()));
+        (!bytes.is_empty()).then(|| OsString::from_vec(bytes).into())
+    }
+
+    /// The socket address at a memory address.
+    pub(super) fn socket_address(self, pid: Pid, address: u64, length: u64) -> Option<Address> {
+        let length = usize::try_from(length).ok()?.min(ADDRESS_BYTES);
+        parsed(&self.read(pid, address, length)?)
+    }
+
+    fn read(self, pid: Pid, address: u64, length: usize) -> Option<Vec<u8>> {
+        match read(pid, address, length)? {
+            Ok(bytes) => Some(bytes),
+            // A container's filter refuses the call, or it takes a right that the host does not
+            // have: over another user. The file needs that user's rights alone (proc_pid_mem(5)).
+            Err(Errno::EPERM | Errno::EACCES | Errno::ENOSYS) => {
+                let look = move || read_file(pid, address, length);
+                match self.user {
+                    None => look(),
+                    user => with_files_of(user, PATIENCE, look).ok().flatten(),
+                }
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+/// Reads by the process's file in `/proc`.
+fn read_file(pid: Pid, address: u64, length: usize) -> Option<Vec<u8>> {
+    let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
+    let mut bytes = vec![0; length];
+    let count = memory.read_at(&mut bytes, address).ok()?;
+    bytes.truncate(count);
+    Some(bytes)
 }
 
 /// Parses a `struct sockaddr` (ip(7), ipv6(7), unix(7)).
@@ -69,7 +112,8 @@ fn parsed(bytes: &[u8]) -> Option<Address> {
     }
 }
 
-fn read(pid: Pid, address: u64, length: usize) -> Option<Vec<u8>> {
+/// `None`: there can be nothing at this address.
+fn read(pid: Pid, address: u64, length: usize) -> Option<nix::Result<Vec<u8>>> {
     let base = usize::try_from(address).ok().filter(|base| *base != 0)?;
     let first = (PAGE_BYTES - base % PAGE_BYTES).min(length);
     // Fails past the end of the address space.
@@ -82,9 +126,11 @@ fn read(pid: Pid, address: u64, length: usize) -> Option<Vec<u8>> {
             len: length - first,
         },
     ];
-    let count = process_vm_readv(pid, &mut [IoSliceMut::new(&mut bytes)], &remote).ok()?;
-    bytes.truncate(count);
-    Some(bytes)
+    let count = process_vm_readv(pid, &mut [IoSliceMut::new(&mut bytes)], &remote);
+    Some(count.map(|count| {
+        bytes.truncate(count);
+        bytes
+    }))
 }
 
 #[cfg(test)]
@@ -130,10 +176,19 @@ mod tests {
     fn a_path_at_the_end_of_memory_is_read() {
         let own = Pid::this();
         let text = b"/bin/true\0";
-        let there = path(own, text.as_ptr() as u64).unwrap();
+        let path = |at| Memory { user: None }.path(own, at);
+        let there = path(text.as_ptr() as u64).unwrap();
         assert_eq!(there, PathBuf::from("/bin/true"));
-        assert_eq!(path(own, 0), None);
-        assert_eq!(path(own, 8), None);
-        assert_eq!(path(own, u64::MAX - 3), None);
+        assert_eq!(path(0), None);
+        assert_eq!(path(8), None);
+        assert_eq!(path(u64::MAX - 3), None);
+    }
+
+    #[test]
+    fn the_file_in_proc_gives_the_same() {
+        let text = b"/bin/true\0";
+        let bytes = read_file(Pid::this(), text.as_ptr() as u64, text.len());
+        assert_eq!(bytes.unwrap(), text);
+        assert_eq!(read_file(Pid::this(), 8, 4), None);
     }
 }

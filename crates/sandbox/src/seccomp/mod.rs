@@ -6,9 +6,11 @@
 //! Calls that a user would recognise as an attempt go to a listener in the host, which refuses and
 //! reports them. The listener also decides two things that a filter cannot: whether a process may
 //! have another thread ([`threads`]), since a filter cannot count, and whether a connection is
-//! permitted ([`connect`]), since a filter cannot read an address in memory. When the listener is
-//! gone, these calls still fail.
+//! permitted ([`connect`]), since a filter cannot read an address in memory. Where the host lacks
+//! rights or mounts, it also makes the sockets ([`sockets`]) and opens the files by which names are
+//! looked up ([`opened`]). When the listener is gone, these calls still fail.
 
+mod attempts;
 mod call;
 mod calls;
 mod connect;
@@ -20,12 +22,15 @@ mod listener;
 mod memory;
 mod never;
 mod number_search;
+mod opened;
 mod prepared;
 mod processes;
+mod sockets;
 mod threads;
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::errno::Errno;
 use nix::unistd::getpid;
@@ -40,6 +45,7 @@ pub use install::has_one_thread;
 pub(crate) use listener::{Listener, Shared};
 pub use never::ROOT_ONLY_CALLS;
 pub(crate) use prepared::PreparedFilter;
+pub use sockets::may_copy_descriptors;
 
 /// Which system calls are permitted, besides those that every computation needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -51,6 +57,12 @@ pub struct Seccomp {
     pub tcp: bool,
     /// Sockets that the host connects to permitted Unix socket paths.
     pub local: bool,
+    /// The host makes the sockets that it connects, and keeps copies of them: where it may not copy
+    /// those of the process ([`may_copy_descriptors`](crate::may_copy_descriptors)). Needs Linux
+    /// 5.14; before it, no connection is made.
+    pub sockets_by_host: bool,
+    /// The host opens [`Connections::files`](crate::Connections::files) in place of the process.
+    pub files_by_host: bool,
     /// Changing the mode, owner and times of files, and removing their extended attributes.
     /// Landlock does not govern these: use it only behind a private root.
     pub metadata: bool,
@@ -138,6 +150,10 @@ impl Closing {
             Err(errno) => missing(&errno.into()),
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn missing(error: &io::Error) -> GuardState {

@@ -48,6 +48,8 @@ pub enum Guarded {
     Seccomp { network: bool, metadata: bool },
     /// seccomp alone, with sockets for permitted connections; with the network on if `network`.
     Services { network: bool },
+    /// The same where the host makes the sockets, and opens the files of names.
+    ByHost { network: bool },
     /// Landlock alone: everything may be read, nothing written or executed.
     Landlock,
     /// None by the harness: the attack takes them itself.
@@ -73,6 +75,7 @@ impl Guarded {
             Self::Not => "not".into(),
             Self::Seccomp { network, metadata } => format!("seccomp {network} {metadata}"),
             Self::Services { network } => format!("services {network}"),
+            Self::ByHost { network } => format!("by-host {network}"),
             Self::Landlock => "landlock".into(),
             Self::ByItself => "itself".into(),
         }
@@ -92,7 +95,7 @@ impl Guarded {
                 }),
                 descriptors: None,
             }),
-            ["services", network] => Some(FinalGuards {
+            [way @ ("services" | "by-host"), network] => Some(FinalGuards {
                 landlock: None,
                 seccomp: Some(Seccomp {
                     network: network == "true",
@@ -101,6 +104,8 @@ impl Guarded {
                     command: None,
                     tcp: true,
                     local: true,
+                    sockets_by_host: way == "by-host",
+                    files_by_host: way == "by-host",
                 }),
                 descriptors: None,
             }),
@@ -227,11 +232,17 @@ pub fn attack_for(name: &str, guarded: Guarded, argument: &str, time: Duration) 
     attack_under(Policy::unconfined(), name, guarded, argument, time)
 }
 
+/// The guards of a process that may connect to services, where this thread's tests are.
+pub fn services(network: bool) -> Guarded {
+    match super::lacking::is_lacking() {
+        true => Guarded::ByHost { network },
+        false => Guarded::Services { network },
+    }
+}
+
 /// An attack by a process that may connect to `connections`.
 pub fn attack_to(connections: Connections, name: &str, argument: &str) -> Attacked {
-    let guarded = Guarded::Services {
-        network: connections.internet,
-    };
+    let guarded = services(connections.internet);
     let policy = Policy {
         connections,
         ..Policy::unconfined()
@@ -259,9 +270,12 @@ pub fn attack_under(
         ],
         cwd: "/".into(),
         channel: Some(process),
+        role: match policy.before_exec {
+            Some(_) => Role::Command,
+            None => Role::Program,
+        },
         policy,
         stdio: Stdio::Captured { input: None },
-        role: Role::Program,
     };
     let mut witness = Witness {
         refused: Vec::new(),

@@ -4,6 +4,7 @@
 pub mod apply;
 pub mod attack;
 pub mod connections;
+pub mod lacking;
 pub mod peers;
 pub mod view;
 

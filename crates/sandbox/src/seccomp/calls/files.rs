@@ -5,8 +5,8 @@ use nix::libc::*;
 use crate::seccomp::call::Answer::{Allow, AllowIf, Refuse};
 use crate::seccomp::call::Kind::{Kernel, Link};
 use crate::seccomp::call::Refuse::{AsAbsent, Quietly, Told};
-use crate::seccomp::call::When::{Args, Attributes, Metadata, MetadataAnd};
-use crate::seccomp::call::{Arg, Call, Rules, at_least, at_most, bits, calls, is, without};
+use crate::seccomp::call::When::{Args, Attributes, Metadata, MetadataAnd, Opening};
+use crate::seccomp::call::{self, Arg, Call, Rules, at_least, at_most, bits, calls, is, without};
 use crate::syscall_numbers::{
     SYS_cachestat, SYS_fchmodat2, SYS_getxattrat, SYS_listxattrat, SYS_removexattrat,
     SYS_setxattrat,
@@ -30,6 +30,12 @@ const fn plain_or_pipe(mode: u8) -> [Arg; 3] {
 const MKNODAT: Rules = {
     const MODES: [Arg; 3] = plain_or_pipe(2);
     &[&[MODES[0]], &[MODES[1]], &[MODES[2]]]
+};
+
+const OPENAT: call::Opening = call::Opening {
+    directory: Some(0),
+    path: 1,
+    flags: 2,
 };
 
 /// `ioctl`: other requests can insert input into a terminal, have signals sent, clone files or
@@ -80,7 +86,7 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_preadv2: AllowIf(Args(&[&[is(5, 0)]]), Quietly), "preadv() of newer C libraries; RWF_NOWAIT would reveal what others have read recently";
     SYS_pwritev2: AllowIf(Args(&[&[is(5, 0)]]), Quietly), "pwritev() of newer C libraries";
     SYS_lseek: Allow, "every program";
-    SYS_openat: AllowIf(Args(&[&[without(3, SET_ID)]]), Quietly), "every program; no set-id file is made";
+    SYS_openat: AllowIf(Opening(&OPENAT, &[&[without(3, SET_ID)]]), Quietly), "every program; no set-id file is made";
     SYS_openat2: Refuse(AsAbsent), "the mode of a new file is in memory, which a filter cannot read";
     SYS_close: Allow, "every program";
     SYS_close_range: AllowIf(Args(&[&[without(2, CLOSE_RANGE_UNSHARE)]]), Quietly), "libraries that tidy up; a descriptor table per thread would multiply the descriptor limit";
@@ -176,12 +182,17 @@ pub(super) const METADATA: &[Call] = calls! {
 /// The calls of x86-64 that newer architectures never had.
 #[cfg(target_arch = "x86_64")]
 pub(super) const LEGACY: &[Call] = {
+    const OPEN: crate::seccomp::call::Opening = crate::seccomp::call::Opening {
+        directory: None,
+        path: 0,
+        flags: 1,
+    };
     const MKNOD: Rules = {
         const MODES: [Arg; 3] = plain_or_pipe(1);
         &[&[MODES[0]], &[MODES[1]], &[MODES[2]]]
     };
     calls! {
-        SYS_open: AllowIf(Args(&[&[without(2, SET_ID)]]), Quietly), "musl's open(); no set-id file is made";
+        SYS_open: AllowIf(Opening(&OPEN, &[&[without(2, SET_ID)]]), Quietly), "musl's open(); no set-id file is made";
         SYS_creat: AllowIf(Args(&[&[without(1, SET_ID)]]), Quietly), "C libraries' creat()";
         SYS_stat: Allow, "stat() of older C libraries";
         SYS_lstat: Allow, "lstat() of older C libraries";

@@ -718,3 +718,68 @@ fn files_are_made_plain_and_without_set_id_bits() {
     assert_eq!(change(&with_metadata, 0o4755), errno(Errno::EPERM));
     assert_eq!(change(&policy(false, false), 0o755), errno(Errno::EPERM));
 }
+
+#[test]
+fn sockets_that_the_host_makes_are_asked_for_where_it_connects_them() {
+    let tcp = [libc::AF_INET as u64, libc::SOCK_STREAM as u64, 0];
+    for (network, local, own_network) in [
+        (false, false, false),
+        (true, true, false),
+        (true, false, false),
+        (true, false, true),
+    ] {
+        for sockets_by_host in [false, true] {
+            let policy = Seccomp {
+                network,
+                local,
+                tcp: true,
+                sockets_by_host,
+                command: own_network.then(|| Command {
+                    own_network,
+                    ..Command::default()
+                }),
+                ..Seccomp::default()
+            };
+            let asks = sockets_by_host && (!network || local) && !own_network;
+            let expected = if asks { ASKS } else { ALLOW };
+            assert_eq!(verdict(&policy, libc::SYS_socket, &tcp), expected);
+            let linger = [0, libc::SOL_SOCKET as u64, libc::SO_LINGER as u64];
+            let lingers = verdict(&policy, libc::SYS_setsockopt, &linger) == ALLOW;
+            assert!(!(asks && lingers), "closing would block the host");
+        }
+    }
+}
+
+#[test]
+fn only_what_may_be_a_lookup_of_a_name_is_asked_for() {
+    let with = Seccomp {
+        files_by_host: true,
+        ..Seccomp::default()
+    };
+    let (here, to_read) = (libc::AT_FDCWD as u64, libc::O_CLOEXEC as u64);
+    let open = |policy: &Seccomp, directory, flags| {
+        verdict(policy, libc::SYS_openat, &[directory, 8, flags, 0])
+    };
+    let high_bits = u64::from(libc::AT_FDCWD.cast_unsigned());
+    for (directory, flags, asks) in [
+        (here, to_read, true),
+        (high_bits, to_read | 1 << 32, true),
+        (3, to_read, false),
+        (here, 0, false),
+        (here, to_read | libc::O_DIRECTORY as u64, false),
+        (here, to_read | libc::O_NONBLOCK as u64, false),
+        (here, to_read | libc::O_WRONLY as u64, false),
+        (here, to_read | libc::O_CREAT as u64, false),
+    ] {
+        let expected = if asks { ASKS } else { ALLOW };
+        assert_eq!(open(&with, directory, flags), expected, "{flags:#x}");
+        assert_eq!(open(&Seccomp::default(), directory, flags), ALLOW);
+    }
+    #[cfg(target_arch = "x86_64")]
+    {
+        let open = |flags| verdict(&with, libc::SYS_open, &[8, flags, 0]);
+        // As musl opens files.
+        assert_eq!(open(to_read | 0o100_000), ASKS);
+        assert_eq!(open(0o100_000), ALLOW);
+    }
+}
