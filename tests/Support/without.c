@@ -1,13 +1,15 @@
 /*
  * Executes a command on a system that lacks what this takes away:
  *
- *   without [mounts] [landlock] [landlock=<version>] [seccomp] [listener] [pidfd] [user=<uid>] [capability] -- command...
+ *   without [mounts] [landlock] [landlock=<version>] [seccomp] [listener] [pidfd] [dispatch] [user=<uid>] [capability]
+ *     -- command...
  *
  *   mounts      unshare(2), mount(2) and their kind fail with EPERM, as in a container's default profile
  *   landlock    there is no Landlock (ENOSYS)
  *   landlock=N  the kernel says that it has version N of Landlock
  *   seccomp     no further filter can be installed (EINVAL)
  *   listener    a filter cannot have a listener: there is one already (EBUSY)
+ *   dispatch    there is no Syscall User Dispatch (EINVAL), as before Linux 5.11
  *   capability  not even root may mount: CAP_SYS_ADMIN is dropped for good
  *   user=N      as user and group N, without others
  */
@@ -128,6 +130,13 @@ int main(int argc, char **argv)
 			for (size_t i = 0; i < LENGTH(landlock); i++) {
 				answer(landlock[i], SECCOMP_RET_ERRNO | ENOSYS);
 			}
+			filtered = 1;
+		} else if (strcmp(argv[at], "dispatch") == 0) {
+			add(BPF_JMP | BPF_JEQ | BPF_K, 0, 4, SYS_prctl);
+			add(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, args[0]));
+			add(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, PR_SET_SYSCALL_USER_DISPATCH);
+			add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EINVAL);
+			add(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
 			filtered = 1;
 		} else if (sscanf(argv[at], "landlock=%u", &version) == 1) {
 		} else if (strcmp(argv[at], "seccomp") == 0) {

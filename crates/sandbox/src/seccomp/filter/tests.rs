@@ -605,11 +605,12 @@ fn attributes_are_set_in_a_layer_alone() {
 #[test]
 fn who_shows_the_pass_may_set_a_fork_up_and_forks_by_the_hosts_leave_alone() {
     const PASS: u64 = 0x1234_5678_9abc_def0;
-    let program = compile(
-        &policy(false, true),
-        For::Template { pass: PASS },
-        Ask::Listener,
-    );
+    const RECORDING: u64 = 0x0fed_cba9_8765_4321;
+    let passes = Passes {
+        set_up: PASS,
+        recording: RECORDING,
+    };
+    let program = compile(&policy(false, true), For::Template(passes), Ask::Listener);
     let program = program.unwrap();
     let shown = |number, args: [u64; 5], pass| {
         let mut all = args.to_vec();
@@ -620,6 +621,19 @@ fn who_shows_the_pass_may_set_a_fork_up_and_forks_by_the_hosts_leave_alone() {
     assert_eq!(shown(libc::SYS_unshare, namespace, PASS), ALLOW);
     assert_ne!(shown(libc::SYS_unshare, namespace, PASS + 1), ALLOW);
     assert_ne!(shown(libc::SYS_unshare, namespace, 0), ALLOW);
+    assert_ne!(shown(libc::SYS_unshare, namespace, RECORDING), ALLOW);
+    let filter = |flags| [libc::SECCOMP_SET_MODE_FILTER.into(), flags, 0x1000, 0, 0];
+    for pass in [PASS, RECORDING] {
+        assert_eq!(shown(libc::SYS_seccomp, filter(0), pass), ALLOW);
+    }
+    assert_ne!(shown(libc::SYS_seccomp, filter(0), 0), ALLOW);
+    // A listener of its own, or a filter for the thread that waits.
+    for flags in [
+        libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+        libc::SECCOMP_FILTER_FLAG_TSYNC,
+    ] {
+        assert_ne!(shown(libc::SYS_seccomp, filter(flags), RECORDING), ALLOW);
+    }
     let fork = [fork_setup::FORK.into(), 0, 0x1000, 0, 0];
     for pass in [PASS, 0] {
         assert_eq!(shown(libc::SYS_clone, fork, pass), ASKS);
