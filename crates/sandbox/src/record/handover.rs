@@ -16,19 +16,29 @@ use std::io;
 use std::marker::PhantomData;
 
 use nix::libc::{
-    CLONE_FILES, CLONE_FS, CLONE_SIGHAND, CLONE_SYSVSEM, CLONE_THREAD, CLONE_VM, ENOTSUP,
-    SIG_SETMASK, c_int,
+    CLONE_CHILD_CLEARTID, CLONE_FILES, CLONE_FS, CLONE_PARENT_SETTID, CLONE_SIGHAND, CLONE_SYSVSEM,
+    CLONE_THREAD, CLONE_VM, ENOTSUP, SIG_SETMASK, c_int,
 };
 
 use super::kernel;
 use super::machine::Held;
 use super::sigsys::error;
 
-/// The flags with which the C library makes threads, without those for ids and thread-local memory.
-const THREAD: usize =
-    (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM) as usize;
+/// The flags with which the C library makes threads, without that for thread-local memory. The first
+/// thread learns when the other has ended.
+const THREAD: usize = (CLONE_VM
+    | CLONE_FS
+    | CLONE_FILES
+    | CLONE_SIGHAND
+    | CLONE_THREAD
+    | CLONE_SYSVSEM
+    | CLONE_PARENT_SETTID
+    | CLONE_CHILD_CLEARTID) as usize;
 
-/// How often to look whether the other thread has ended. It needs some microseconds.
+/// The exit status of a process whose other thread has ended by itself: native code made it.
+pub(super) const BROKEN: c_int = 127;
+
+/// How often to look whether the other thread is gone. That takes some microseconds.
 const LOOKS_MAX: usize = 1_000_000;
 
 /// All signals.

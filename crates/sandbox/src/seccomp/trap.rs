@@ -94,6 +94,12 @@ fn returned(answer: u32) -> Program {
 }
 
 impl Compiled {
+    /// The program.
+    #[cfg(test)]
+    pub(super) fn instructions(&self) -> &[seccompiler::sock_filter] {
+        &self.0
+    }
+
     /// Installs it on the calling thread.
     ///
     /// # Errors

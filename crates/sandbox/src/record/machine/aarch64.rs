@@ -7,6 +7,7 @@ use core::mem::offset_of;
 use nix::libc;
 
 use super::context::Stack;
+use super::handover::BROKEN;
 use super::kernel::Call;
 
 /// `AUDIT_ARCH_AARCH64` (linux/audit.h): not a call of a 32-bit program.
@@ -79,9 +80,10 @@ impl Context {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct Held {
-    /// Not 0: it continues.
-    go: u32,
-    padding: u32,
+    /// The id of the other one; 0 when that has ended.
+    alive: u32,
+    /// Not 0: the other one has handed over.
+    handed: u32,
     /// The control bits of floating-point instructions.
     fpcr: u64,
     sp: usize,
@@ -92,7 +94,8 @@ pub(super) struct Held {
 }
 
 const _: () = {
-    assert!(offset_of!(Held, go) == 0 && offset_of!(Held, fpcr) == 8);
+    assert!(offset_of!(Held, alive) == 0 && offset_of!(Held, handed) == 4);
+    assert!(offset_of!(Held, fpcr) == 8);
     assert!(offset_of!(Held, sp) == 16 && offset_of!(Held, x) == 24);
     assert!(offset_of!(Held, d) == 120);
 };
@@ -139,28 +142,35 @@ global_asm!(
     "brk #1",
     ".size altair_record_return, . - altair_record_return",
     "altair_record_end:",
-    // clone(2) with these flags. Returns 0 in the new thread of the kernel, with the stack of the
-    // old one. The old one waits, without stack, until `go` is set, and returns from `.._join`.
+    // clone(2) with these flags and the address of `alive`. Returns 0 in the new thread of the kernel,
+    // with the stack of the old one. The old one waits, without stack, until the other has ended,
+    // and returns from `.._join`, or ends the process if nothing was handed over.
     ".type altair_record_part, @function",
     "altair_record_part:",
     "mov x9, x1",
     "mov x1, #0",
-    "mov x2, #0",
+    "mov x2, x9",
     "mov x3, #0",
-    "mov x4, #0",
+    "mov x4, x9",
     "mov x8, #{clone}",
     "svc #0",
     "cmp x0, #0",
-    "b.gt 2f",
+    "b.gt 3f",
     "ret",
     "2: mov x0, x9",
     "mov x1, #{wait}",
-    "mov x2, #0",
     "mov x3, #0",
     "mov x8, #{futex}",
     "svc #0",
-    "ldar w10, [x9]",
-    "cbz w10, 2b",
+    "3: ldar w2, [x9]",
+    "cbnz w2, 2b",
+    "ldr w10, [x9, #4]",
+    "cbnz w10, 4f",
+    "mov x0, #{broken}",
+    "mov x8, #{exit_group}",
+    "svc #0",
+    "brk #1",
+    "4:",
     "ldr x10, [x9, #8]",
     "msr fpcr, x10",
     "ldr x10, [x9, #16]",
@@ -177,7 +187,7 @@ global_asm!(
     "ldp d14, d15, [x9, #168]",
     "ret",
     ".size altair_record_part, . - altair_record_part",
-    // Ends the calling thread of the kernel. The other one continues with its registers.
+    // Ends the calling thread of the kernel. The other one continues with its stack and registers.
     ".type altair_record_join, @function",
     "altair_record_join:",
     "mrs x10, fpcr",
@@ -194,13 +204,10 @@ global_asm!(
     "stp d10, d11, [x0, #136]",
     "stp d12, d13, [x0, #152]",
     "stp d14, d15, [x0, #168]",
-    // From here on, the stack is the other one's.
     "mov w10, #1",
-    "stlr w10, [x0]",
-    "mov x1, #{wake}",
-    "mov x2, #1",
-    "mov x8, #{futex}",
-    "svc #0",
+    "str w10, [x0, #4]",
+    // Before the kernel clears `alive`.
+    "dmb ish",
     "mov x0, #0",
     "mov x8, #{exit}",
     "svc #0",
@@ -220,6 +227,8 @@ global_asm!(
     clone = const libc::SYS_clone,
     futex = const libc::SYS_futex,
     exit = const libc::SYS_exit,
-    wait = const libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-    wake = const libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+    exit_group = const libc::SYS_exit_group,
+    // Not private: neither is the kernel's wake at the end of a thread (set_tid_address(2)).
+    wait = const libc::FUTEX_WAIT,
+    broken = const BROKEN,
 );

@@ -7,6 +7,7 @@ use core::mem::offset_of;
 use nix::libc;
 
 use super::context::Stack;
+use super::handover::BROKEN;
 use super::kernel::Call;
 
 /// `AUDIT_ARCH_X86_64` (linux/audit.h): not a call of a 32-bit program.
@@ -82,18 +83,21 @@ impl Context {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct Held {
-    /// Not 0: it continues.
-    go: u32,
+    /// The id of the other one; 0 when that has ended.
+    alive: u32,
+    /// Not 0: the other one has handed over.
+    handed: u32,
     /// The control bits of SSE and x87, which a function must preserve.
     sse_control: u32,
-    x87_control: u64,
+    x87_control: u32,
     /// `rsp`, `rbx`, `rbp`, `r12` to `r15`.
     registers: [usize; 7],
 }
 
 const _: () = {
-    assert!(offset_of!(Held, go) == 0 && offset_of!(Held, sse_control) == 4);
-    assert!(offset_of!(Held, x87_control) == 8 && offset_of!(Held, registers) == 16);
+    assert!(offset_of!(Held, alive) == 0 && offset_of!(Held, handed) == 4);
+    assert!(offset_of!(Held, sse_control) == 8 && offset_of!(Held, x87_control) == 12);
+    assert!(offset_of!(Held, registers) == 16);
 };
 
 // Dispatch: the kernel checks the return address of a call against the range, so the last
@@ -139,30 +143,37 @@ global_asm!(
     "ud2",
     ".size altair_record_return, . - altair_record_return",
     "altair_record_end:",
-    // clone(2) with these flags. Returns 0 in the new thread of the kernel, with the stack of the
-    // old one. The old one waits, without stack, until `go` is set, and returns from `.._join`.
+    // clone(2) with these flags and the address of `alive`. Returns 0 in the new thread of the kernel,
+    // with the stack of the old one. The old one waits, without stack, until the other has ended,
+    // and returns from `.._join`, or ends the process if nothing was handed over.
     ".type altair_record_part, @function",
     "altair_record_part:",
     "mov r9, rsi",
     "xor esi, esi",
-    "xor edx, edx",
-    "xor r10d, r10d",
+    "mov rdx, r9",
+    "mov r10, r9",
     "xor r8d, r8d",
     "mov eax, {clone}",
     "syscall",
     "test rax, rax",
-    "jg 2f",
+    "jg 3f",
     "ret",
     "2: mov rdi, r9",
     "mov esi, {wait}",
-    "xor edx, edx",
     "xor r10d, r10d",
     "mov eax, {futex}",
     "syscall",
-    "cmp dword ptr [r9], 0",
-    "je 2b",
-    "ldmxcsr [r9 + 4]",
-    "fldcw [r9 + 8]",
+    "3: mov edx, [r9]",
+    "test edx, edx",
+    "jnz 2b",
+    "cmp dword ptr [r9 + 4], 0",
+    "jne 4f",
+    "mov edi, {broken}",
+    "mov eax, {exit_group}",
+    "syscall",
+    "ud2",
+    "4: ldmxcsr [r9 + 8]",
+    "fldcw [r9 + 12]",
     "mov rsp, [r9 + 16]",
     "mov rbx, [r9 + 24]",
     "mov rbp, [r9 + 32]",
@@ -172,11 +183,11 @@ global_asm!(
     "mov r15, [r9 + 64]",
     "ret",
     ".size altair_record_part, . - altair_record_part",
-    // Ends the calling thread of the kernel. The other one continues with its registers.
+    // Ends the calling thread of the kernel. The other one continues with its stack and registers.
     ".type altair_record_join, @function",
     "altair_record_join:",
-    "stmxcsr [rdi + 4]",
-    "fnstcw [rdi + 8]",
+    "stmxcsr [rdi + 8]",
+    "fnstcw [rdi + 12]",
     "mov [rdi + 16], rsp",
     "mov [rdi + 24], rbx",
     "mov [rdi + 32], rbp",
@@ -184,12 +195,7 @@ global_asm!(
     "mov [rdi + 48], r13",
     "mov [rdi + 56], r14",
     "mov [rdi + 64], r15",
-    // From here on, the stack is the other one's.
-    "mov dword ptr [rdi], 1",
-    "mov esi, {wake}",
-    "mov edx, 1",
-    "mov eax, {futex}",
-    "syscall",
+    "mov dword ptr [rdi + 4], 1",
     "xor edi, edi",
     "mov eax, {exit}",
     "syscall",
@@ -207,6 +213,8 @@ global_asm!(
     clone = const libc::SYS_clone,
     futex = const libc::SYS_futex,
     exit = const libc::SYS_exit,
-    wait = const libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-    wake = const libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+    exit_group = const libc::SYS_exit_group,
+    // Not private: neither is the kernel's wake at the end of a thread (set_tid_address(2)).
+    wait = const libc::FUTEX_WAIT,
+    broken = const BROKEN,
 );
