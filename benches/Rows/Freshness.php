@@ -10,9 +10,10 @@ use Altair\Eval\Benches\Support\Setting;
 use Altair\Eval\Benches\Support\Table;
 use Altair\Eval\Benches\Support\Way;
 use Altair\Eval\Tests\Support\TemporaryApplication;
+use Altair\Eval\Tests\Support\Without;
 
 /**
- * What it costs to know that nothing has changed which boot read.
+ * What it costs to know that nothing has changed which boot read, and to record what that is.
  */
 final class Freshness
 {
@@ -36,6 +37,12 @@ final class Freshness
         ];
         $seen = Comparison::ofBlocks($many->times(...), $none->times(...), intdiv($setting->rounds, 2), 20);
         $table->difference('warm evaluate() after a boot that read ' . self::FILES . ' files', $seen, 0.2);
+
+        $dispatch = new Host(Setting::SNIPPET, $reads->root, Way::First);
+        $trap = new Host(Setting::SNIPPET, $reads->root, Way::First, under: Without::under(['dispatch']));
+        $seen = Comparison::ofBlocks($trap->boots(...), $dispatch->boots(...), intdiv($setting->rounds, 2), 2);
+        $name = 'boot that reads ' . self::FILES . ' files, recorded by a filter instead of dispatch';
+        $table->ratio($name, $seen, 1.1);
     }
 
     private static function application(int $read): TemporaryApplication

@@ -15,15 +15,17 @@ final class Host
 
     /**
      * @param list<string> $without guards that are left out
+     * @param list<string> $under a command that becomes PHP, with its arguments
      */
     public function __construct(
         string $snippet,
         string $root,
         private readonly Way $way = Way::Cold,
         private readonly array $without = [],
+        array $under = [],
     ) {
         $switches = ['-d', 'altair_eval.omit=' . implode(',', $without)];
-        $this->worker = new Worker('host.php', [$way->value, $snippet, $root], $switches);
+        $this->worker = new Worker('host.php', [$way->value, $snippet, $root], $switches, $under);
     }
 
     public function pid(): int
@@ -43,6 +45,22 @@ final class Host
      */
     public function times(int $times): array
     {
+        return $this->ask($times)['ms'];
+    }
+
+    /**
+     * Evaluates so many times.
+     *
+     * @return list<float> what boot took in each, in milliseconds
+     */
+    public function boots(int $times): array
+    {
+        return $this->ask($times)['boot_ms'];
+    }
+
+    /** @return array<string, mixed> */
+    private function ask(int $times): array
+    {
         $answer = $this->worker->ask((string) $times);
         $holds = $answer['ok'] && $answer['starts'] === [$this->way->value] && $answer['guards'] !== [];
         foreach ($answer['guards'] as $guard => $state) {
@@ -51,6 +69,6 @@ final class Host
         }
         $holds || throw new RuntimeException('Not what is to be measured: ' . json_encode($answer));
 
-        return $answer['ms'];
+        return $answer;
     }
 }

@@ -1,7 +1,7 @@
 <?php
 
 /**
- * Evaluates a snippet as often as the line that it reads says, and writes how long each time took.
+ * Evaluates a snippet as often as the line that it reads says, and writes how long each time took, and boot in it.
  *
  *   host.php <way> <snippet> <root>
  */
@@ -40,7 +40,7 @@ $alone = static function (): void {
 };
 
 while (($line = fgets(STDIN)) !== false) {
-    $answer = ['ok' => true, 'starts' => [], 'guards' => [], 'ms' => []];
+    $answer = ['ok' => true, 'starts' => [], 'guards' => [], 'ms' => [], 'boot_ms' => []];
     for ($i = (int) $line; $i > 0; --$i) {
         $began = hrtime(true);
         if ($way === Way::First) {
@@ -52,6 +52,7 @@ while (($line = fgets(STDIN)) !== false) {
             $answer['ok'] = $answer['ok'] && $result->ok();
             $answer['starts'][$result->diagnostics['start'] ?? 'unknown'] = true;
             $answer['guards'] = $result->diagnostics['guards'];
+            $answer['boot_ms'][] = $result->diagnostics['timings_ms']['boot'] ?? null;
         } else {
             $answer['ok'] = $answer['ok'] && $result['ok'];
             $answer['starts'][$way->value] = true;

@@ -62,7 +62,7 @@ fn get_ready(task: &Task, model: &TemplateTask, voice: &'static Voice) -> Result
     }
     let landlock = take_ground(model)?;
     // Before the filter, which forbids it.
-    let recorder = Recorder::begin();
+    let dispatch = Recorder::begin();
     let guard = FirstGuard::take(voice.channel(), model.descriptors).map_err(|error| {
         End::Unable(format!(
             "its first seccomp filter cannot be installed: {error}"
@@ -80,6 +80,8 @@ fn get_ready(task: &Task, model: &TemplateTask, voice: &'static Voice) -> Result
     });
     let began = Instant::now();
     fork_state::watch_seeds();
+    // After all guards of boot.
+    let recorder = guard.record(dispatch);
     run::boot(task, voice, model.boots).map_err(boot_failed)?;
     let record = match recorder {
         Ok(recorder) => Ok(recorder.end()),

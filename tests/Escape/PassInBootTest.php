@@ -11,8 +11,10 @@ use Altair\Eval\Tests\Support\Escape\WarmHost;
 use PHPUnit\Framework\TestCase;
 
 /**
- * Boot makes no process, whatever it finds in its memory: neither a word of its stack nor one of its heap is worth
- * anything as the argument with which a template makes its forks.
+ * Boot makes no process and installs no filter, whatever it finds in its memory: neither a word of its stack nor one of
+ * its heap or of the extension's variables is worth anything as the argument with which a template makes its forks, or
+ * with which the recorder of boot installs its filter. A filter of boot's own could pretend to a fork that its guards
+ * are in force.
  *
  * It was: while boot ran, the pass was in a stack frame of the template's, found within fifty words; in what had held
  * the filter's rules, within a hundred; and in two halves in what had held its program, at once. The twenty processes
@@ -42,8 +44,12 @@ final class PassInBootTest extends TestCase
     private const FORMS = [
         'words of its stack' => ['words', '[[$sp, 1, 4096], [$sp, -1, 256]]'],
         'words of its heap' => ['words', '[[$end, -1, 16384]]'],
+        'words of the extension' => ['words', '$data'],
         'halves' => ['halves', '[[$sp, 1, 4096], [$sp, -1, 256], [$end, -1, 16384]]'],
     ];
+
+    /** The calls that it makes. */
+    private const CALLS = ['clone', 'faccessat2', 'seccomp'];
 
     /** The code with which the calls of boot are made that are recorded (`altair_record_call`). */
     private const STUB = '4889f84889f74889d64889ca4d89c24d89c84c8b4c24080f05c3';
@@ -58,10 +64,12 @@ final class PassInBootTest extends TestCase
     private const ATTACK = <<<'PHP'
         $until = hrtime(true) + SECONDS * 1e9;
         $stub = null;
+        $data = [];
         $c = FFI::cdef('struct header { unsigned type, flags; long offset, address, physical, bytes, memory, align; };'
             . ' struct object { long base; const char *name; struct header *headers; unsigned short count; };'
             . ' int dl_iterate_phdr(int (*)(struct object *, size_t, void *), void *);');
-        $c->dl_iterate_phdr(static function (FFI\CData $object) use (&$stub): int {
+        $c->dl_iterate_phdr(static function (FFI\CData $object) use (&$stub, &$data): int {
+            $isOurs = false;
             for ($i = 0; $i < $object->count; $i++) {
                 $part = $object->headers[$i];
                 if ($part->type === 1 && ($part->flags & 1) === 1 && $stub === null) {
@@ -70,6 +78,11 @@ final class PassInBootTest extends TestCase
                     $code = FFI::cast('char **', FFI::addr($start))[0];
                     $found = strpos(FFI::string($code, $part->bytes), STUB);
                     $stub = $found === false ? null : $start->cdata + $found;
+                    $isOurs = $stub !== null;
+                }
+                // What it may write to comes after its code.
+                if ($part->type === 1 && ($part->flags & 2) === 2 && $isOurs) {
+                    $data[] = [$object->base + $part->address, 1, 1 + intdiv($part->memory, 4096)];
                 }
             }
             return 0;
@@ -92,6 +105,7 @@ final class PassInBootTest extends TestCase
         $made = 0;
         $tried = 0;
         $read = 0;
+        $filters = 0;
         $clone = static function (int $pass) use ($call, $pidfd, $id): int {
             $pid = $call('clone', 0x1209000, 0, addr($pidfd), addr($id), addr($id), $pass);
             if ($pid === 0) {
@@ -149,6 +163,8 @@ final class PassInBootTest extends TestCase
                 }
                 $seen[$word] = true;
                 $tried++;
+                // With the right word, what is refused is the address of the program: EFAULT.
+                $filters += $call('seccomp', 1, 0, 8, 0, 0, $word) === -14 ? 1 : 0;
                 if ($clone($word) > 0) {
                     $found = $word;
                     break 2;
@@ -159,7 +175,7 @@ final class PassInBootTest extends TestCase
             for ($made = 1; $made < WANTED && $clone($found) > 0; $made++) {
             }
         }
-        fwrite(STDOUT, "BOOT " . json_encode([$made, $tried, $read]) . "\n");
+        fwrite(STDOUT, "BOOT " . json_encode([$made, $tried, $read, $filters]) . "\n");
 
         PHP;
 
@@ -187,8 +203,8 @@ final class PassInBootTest extends TestCase
         // A template with its keeper, and nothing that boot has made.
         self::assertLessThanOrEqual(2, count($processes), json_encode([$boots[1], $processes, $result]));
         foreach ($boots[1] as $boot) {
-            [$made, $tried, $read] = json_decode($boot, true);
-            self::assertSame(0, $made);
+            [$made, $tried, $read, $filters] = json_decode($boot, true);
+            self::assertSame([0, 0], [$made, $filters]);
             self::assertGreaterThan(0, $read, 'It has looked at its memory.');
             // Where no two halves are near each other there is nothing to try.
             $form === 'halves' || self::assertGreaterThan(0, $tried, 'It has tried what it found.');
@@ -216,7 +232,7 @@ final class PassInBootTest extends TestCase
             'LIFE_SECONDS' => self::LIFE_SECONDS,
             'SECONDS' => self::SECONDS,
             'WANTED' => self::WANTED,
-            'NUMBERS' => var_export(array_intersect_key(Syscalls::numbers(), ['clone' => 1, 'faccessat2' => 1]), true),
+            'NUMBERS' => var_export(array_intersect_key(Syscalls::numbers(), array_flip(self::CALLS)), true),
             'STUB' => 'hex2bin("' . self::STUB . '")',
             'STACK_POINTER' => 'hex2bin("' . bin2hex(self::STACK_POINTER[php_uname('m')]) . '")',
         ]);

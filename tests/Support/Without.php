@@ -34,7 +34,7 @@ final class Without
     public static function command(array $what, array $command, array $environment = []): array
     {
         $streams = [['file', '/dev/null', 'r'], self::file(), self::file()];
-        $command = [self::tool(), ...$what, '--', ...$command];
+        $command = [...self::under($what), ...$command];
         $process = proc_open($command, $streams, $pipes, '/', $environment + getenv());
         $code = proc_close($process ?: throw new RuntimeException('No process.'));
         $texts = [];
@@ -44,6 +44,17 @@ final class Without
         }
 
         return [$code, ...$texts];
+    }
+
+    /**
+     * The command that becomes the one which follows it, with its arguments.
+     *
+     * @param list<string> $what to take away
+     * @return list<string>
+     */
+    public static function under(array $what): array
+    {
+        return [self::tool(), ...$what, '--'];
     }
 
     /**

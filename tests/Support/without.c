@@ -1,7 +1,8 @@
 /*
  * Executes a command on a system that lacks what this takes away:
  *
- *   without [mounts] [pivot] [landlock] [landlock=<version>] [seccomp] [listener] [copies] [pidfd] [user=<uid>] [capability] [capabilities] -- command...
+ *   without [mounts] [pivot] [landlock] [landlock=<version>] [seccomp] [listener] [copies] [dispatch] [user=<uid>]
+ *     [capability] [capabilities] -- command...
  *
  *   mounts      unshare(2), mount(2) and their kind fail with EPERM, as in a container's default profile
  *   pivot       pivot_root(2) alone fails with EPERM, as under such a profile with every capability
@@ -11,6 +12,7 @@
  *   listener    a filter cannot have a listener: there is one already (EBUSY)
  *   copies      nobody may copy descriptors of other processes or read their memory by the calls for it, and root has no
  *               right to inspect other users' (CAP_SYS_PTRACE), as in a container's default profile
+ *   dispatch    there is no Syscall User Dispatch (EINVAL), as before Linux 5.11
  *   capability  not even root may mount: CAP_SYS_ADMIN is dropped for good
  *   capabilities   the same for all of them, as with --cap-drop ALL; root has its own group alone
  *   user=N      as user and group N, without others
@@ -145,6 +147,13 @@ int main(int argc, char **argv)
 			for (size_t i = 0; i < LENGTH(landlock); i++) {
 				answer(landlock[i], SECCOMP_RET_ERRNO | ENOSYS);
 			}
+			filtered = 1;
+		} else if (strcmp(argv[at], "dispatch") == 0) {
+			add(BPF_JMP | BPF_JEQ | BPF_K, 0, 4, SYS_prctl);
+			add(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, args[0]));
+			add(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, PR_SET_SYSCALL_USER_DISPATCH);
+			add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EINVAL);
+			add(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
 			filtered = 1;
 		} else if (sscanf(argv[at], "landlock=%u", &version) == 1) {
 		} else if (strcmp(argv[at], "seccomp") == 0) {

@@ -22,8 +22,8 @@ use crate::seccomp::{self, Closing};
 use crate::template::{ANSWER_BYTES, ASK, PASS_BYTES};
 use crate::view::{self, Renewal, Renewed};
 use crate::{
-    Limits, channel, landlock, limits, privileges, process, raw_descriptors, system_calls,
-    temp_directories,
+    Limits, Recorder, channel, landlock, limits, privileges, process, raw_descriptors,
+    system_calls, temp_directories,
 };
 
 /// What each fork of a template has of its own, so that no fork sees what another writes.
@@ -83,6 +83,24 @@ impl FirstGuard {
             limits::limit_descriptors(descriptors, true)?;
         }
         Ok(Self(()))
+    }
+
+    /// Begins to record, if `dispatch` could not ([`Recorder::begin`], which the filter forbids from
+    /// now on). Call it in any case, just before boot: the process then forgets what permits it a
+    /// filter of its own. What it takes of guards later, it has during boot only.
+    ///
+    /// # Errors
+    /// Both reasons, in words.
+    pub fn record(&self, dispatch: io::Result<Recorder>) -> io::Result<Recorder> {
+        let recorder = dispatch.or_else(|dispatch| {
+            Recorder::begin_by_trap().map_err(|trap| {
+                io::Error::other(format!(
+                    "system call dispatch: {dispatch}; a filter that traps: {trap}"
+                ))
+            })
+        });
+        system_calls::set_pass(0);
+        recorder
     }
 
     /// Waits for the host to report that boot is over

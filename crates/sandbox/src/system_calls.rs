@@ -216,7 +216,8 @@ pub(crate) fn exec_file(file: RawFd, name: &std::ffi::CStr) -> Errno {
     Errno::last()
 }
 
-/// The pass of a template's forks through their filter (`seccomp::setup`); 0 in other processes.
+/// The pass through the filter of a template (`seccomp::fork_setup`): the recorder's until boot, that
+/// of the forks' set-up after boot; 0 during boot and in other processes.
 static PASS: AtomicU64 = AtomicU64::new(0);
 
 /// Sets the pass that [`with_pass`] sends.

@@ -80,10 +80,15 @@ impl Model {
     /// # Errors
     /// If there is no filter for this architecture, or no random number.
     pub fn new(policy: &Seccomp) -> io::Result<Self> {
-        let mut pass = [0; PASS_BYTES];
+        let [mut pass, mut recording] = [[0; PASS_BYTES]; 2];
         system_calls::random(&mut pass)?;
+        system_calls::random(&mut recording)?;
+        let passes = seccomp::Passes {
+            set_up: u64::from_ne_bytes(pass),
+            recording: u64::from_ne_bytes(recording),
+        };
         Ok(Self {
-            filter: seccomp::first(policy, u64::from_ne_bytes(pass))?,
+            filter: seccomp::first(policy, passes)?,
             pass: Pass(pass),
         })
     }

@@ -1,7 +1,7 @@
 //! A process's lookups are recorded, whatever call it uses, and the recorder leaves nothing behind.
 //!
 //! Each recording runs in a forked process with one thread, as the harness has several.
-#![cfg(target_arch = "x86_64")]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #![allow(
     unsafe_code,
     unused_unsafe,
@@ -22,3 +22,5 @@ mod refused;
 mod signals;
 #[path = "record/support.rs"]
 mod support;
+#[path = "record/trap.rs"]
+mod trap;

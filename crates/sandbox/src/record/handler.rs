@@ -1,4 +1,4 @@
-//! Handles each call while dispatch is on. The handler runs between any two instructions of the
+//! Handles each intercepted call. The handler runs between any two instructions of the
 //! process and must be reentrant: no allocation, no lock, no `errno`, no panic.
 #![allow(unsafe_code)]
 // The kernel's names, in patterns.
@@ -6,11 +6,13 @@
 
 use nix::libc::*;
 
-use super::calls::{OPAQUE, paths_of};
-use super::context::{ARCHITECTURE, Context, Info, USER_DISPATCH};
+use super::concern::{Concern, concern};
+use super::context::{Info, SECCOMP, USER_DISPATCH};
 use super::kernel::{self, Call, PR_SET_DISPATCH};
 use super::log;
+use super::machine::{ARCHITECTURE, Context};
 use super::sight::{Entry, SeenFile, Sight};
+use super::trap::MARK;
 use super::{Unseen, paths, signals};
 
 /// The bit in a call's number that marks the x32 ABI (asm/unistd.h).
@@ -20,47 +22,50 @@ const X32: usize = 0x4000_0000;
 pub(super) extern "C" fn on_call(_signal: c_int, info: *const Info, context: *mut Context) {
     // SAFETY: the kernel passes valid pointers to this handler.
     let (info, context) = unsafe { (&*info, &mut *context) };
-    if info.code != USER_DISPATCH {
-        return;
+    match info.code {
+        USER_DISPATCH => {}
+        SECCOMP if info.errno == i32::from(MARK) => {}
+        // An outer filter, which wants the call not to be made.
+        SECCOMP => return context.answer(failed(ENOSYS)),
+        _ => return,
     }
-    let call = Call {
-        number: context.rax,
-        args: [
-            context.rdi,
-            context.rsi,
-            context.rdx,
-            context.r10,
-            context.r8,
-            context.r9,
-        ],
-    };
+    let call = context.call();
+    if info.architecture != ARCHITECTURE || call.number & X32 != 0 {
+        // Other ABIs use other call numbers.
+        log::note(Unseen::TooMuch);
+        return context.answer(failed(ENOSYS));
+    }
     if call.number as c_long == SYS_rt_sigreturn {
         return signals::end_of_handler(context);
     }
-    let answer = if info.architecture == ARCHITECTURE && call.number & X32 == 0 {
-        answer(call, context)
-    } else {
-        // Other ABIs use other call numbers.
-        log::note(Unseen::TooMuch);
-        failed(ENOSYS)
-    };
-    context.rax = answer as usize;
+    let answer = answer(call, context);
+    context.answer(answer);
 }
 
 /// Answers a call.
 #[inline]
 fn answer(call: Call, context: &mut Context) -> isize {
-    let [first, second, ..] = call.args;
-    match call.number as c_long {
-        SYS_rt_sigprocmask => signals::mask(call, context),
-        SYS_rt_sigaction => signals::action(call),
-        SYS_sigaltstack => signals::stack(call, context),
-        SYS_prctl if first == PR_SET_DISPATCH => failed(EINVAL),
-        SYS_execve | SYS_execveat => {
+    let [first, second, third, _, fifth, _] = call.args;
+    let Some(concern) = concern(call.number as c_long) else {
+        return match call.number as c_long {
+            // Only dispatch intercepts it. By rt_sigreturn, a handler restores the alternate stack.
+            SYS_sigaltstack => signals::stack(call, context),
+            _ => make(call),
+        };
+    };
+    match concern {
+        Concern::Paths(lines) => paths::answer(call, lines),
+        Concern::Masks => signals::mask(call, context),
+        Concern::Acts => signals::action(call),
+        Concern::Waits(mask) => signals::wait(call, mask),
+        Concern::EndsHandler => make(call),
+        Concern::Sets if first == PR_SET_DISPATCH => failed(EINVAL),
+        Concern::Sets => make(call),
+        Concern::Executes => {
             knock(call);
             refuse_process(0)
         }
-        SYS_clone | SYS_fork | SYS_vfork => {
+        Concern::Clones | Concern::Forks => {
             let flags = if call.number as c_long == SYS_clone {
                 first
             } else {
@@ -71,7 +76,7 @@ fn answer(call: Call, context: &mut Context) -> isize {
             }
             refuse_process(flags)
         }
-        SYS_clone3 => {
+        Concern::ClonesAsTold => {
             // The flags are the first word of the structure.
             if let Some(flags) = kernel::read::<u64>(first) {
                 refuse_process(flags as usize);
@@ -79,32 +84,26 @@ fn answer(call: Call, context: &mut Context) -> isize {
             // C libraries then fall back to clone(2).
             failed(ENOSYS)
         }
-        SYS_connect => addressed(call, true),
-        SYS_sendto => addressed(call, call.args[4] != 0),
-        SYS_sendmsg => addressed(call, has_address(second)),
-        SYS_sendmmsg => addressed(call, any_has_address(second, call.args[2])),
-        SYS_getdents | SYS_getdents64 => {
+        Concern::Connects => addressed(call, true),
+        Concern::Sends => addressed(call, fifth != 0),
+        Concern::SendsMessage => addressed(call, has_address(second)),
+        Concern::SendsMessages => addressed(call, any_has_address(second, third)),
+        Concern::Lists => {
             let answer = make(call);
             if answer >= 0 {
                 by_descriptor(Sight::Listing, first);
             }
             answer
         }
-        SYS_fchdir => {
+        Concern::Enters => {
             let answer = make(call);
             if answer == 0 {
                 by_descriptor(Sight::EnteredByDescriptor, first);
             }
             answer
         }
-        SYS_unshare => opaque(call, first & CLONE_NEWNS as usize != 0),
-        number => match signals::wait_mask(number) {
-            Some(mask) => signals::wait(call, mask),
-            None => match paths_of(call.number) {
-                [] => opaque(call, OPAQUE.contains(&number)),
-                lines => paths::answer(call, lines),
-            },
-        },
+        Concern::Unshares => opaque(call, first & CLONE_NEWNS as usize != 0),
+        Concern::Opaque => opaque(call, true),
     }
 }
 

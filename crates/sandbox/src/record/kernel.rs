@@ -1,8 +1,7 @@
-//! System calls that bypass dispatch: they are made from the one range of code that the kernel
-//! exempts. No call here touches `errno`, allocates or takes a lock.
+//! System calls that the recorder itself makes, from the one range of code ([`super::machine`]) that
+//! is exempt. No call here touches `errno`, allocates or takes a lock.
 #![allow(unsafe_code)]
 
-use core::arch::global_asm;
 use core::mem::MaybeUninit;
 use core::ptr;
 
@@ -10,47 +9,14 @@ use nix::libc::{
     self, EINVAL, SYS_fstat, SYS_newfstatat, SYS_rt_sigaction, SYS_rt_sigprocmask, c_int, c_long,
 };
 
+use super::context::Stack;
 use super::sight::nanoseconds;
-
-// The kernel checks the return address of a call: the last instruction of the range must not be a
-// call (kernel/entry/syscall_user_dispatch.c).
-global_asm!(
-    ".pushsection .text.altair_record,\"ax\",@progbits",
-    ".globl altair_record_start, altair_record_call, altair_record_return, altair_record_end",
-    ".hidden altair_record_start",
-    ".hidden altair_record_call",
-    ".hidden altair_record_return",
-    ".hidden altair_record_end",
-    "altair_record_start:",
-    // Converts the C calling convention to the kernel's: the number, then up to six arguments.
-    ".type altair_record_call, @function",
-    "altair_record_call:",
-    "mov rax, rdi",
-    "mov rdi, rsi",
-    "mov rsi, rdx",
-    "mov rdx, rcx",
-    "mov r10, r8",
-    "mov r8, r9",
-    "mov r9, [rsp + 8]",
-    "syscall",
-    "ret",
-    ".size altair_record_call, . - altair_record_call",
-    // The return address of signal handlers: rt_sigreturn(2), which finds its frame at the stack
-    // pointer.
-    ".type altair_record_return, @function",
-    "altair_record_return:",
-    "mov eax, {sigreturn}",
-    "syscall",
-    "ud2",
-    ".size altair_record_return, . - altair_record_return",
-    "altair_record_end:",
-    ".popsection",
-    sigreturn = const libc::SYS_rt_sigreturn,
-);
 
 unsafe extern "C" {
     static altair_record_start: u8;
     static altair_record_end: u8;
+    static altair_record_call_made: u8;
+    static altair_record_return_made: u8;
     fn altair_record_call(
         number: usize,
         a: usize,
@@ -68,6 +34,13 @@ pub(super) fn range() -> (usize, usize) {
     let start = &raw const altair_record_start as usize;
     let end = &raw const altair_record_end as usize;
     (start, end - start)
+}
+
+/// The addresses after the two system call instructions of the range.
+pub(super) fn made() -> [usize; 2] {
+    let call = &raw const altair_record_call_made;
+    let signal_return = &raw const altair_record_return_made;
+    [call as usize, signal_return as usize]
 }
 
 /// The address that a signal handler must return to.
@@ -130,8 +103,8 @@ pub(super) fn stat_at(directory: c_int, path: usize, flags: c_int) -> Result<lib
         stat.as_mut_ptr() as usize,
         flags as usize,
     ];
-    // SAFETY: the kernel checks the path and writes the structure, which on x86-64 has the kernel's
-    // own layout.
+    // SAFETY: the kernel checks the path and writes the structure, which on both architectures has
+    // the kernel's own layout.
     result(unsafe { call(SYS_newfstatat, args) })?;
     // SAFETY: on success the kernel has filled it in.
     Ok(unsafe { stat.assume_init() })
@@ -142,7 +115,8 @@ pub(super) fn stat_at(directory: c_int, path: usize, flags: c_int) -> Result<lib
 pub(super) fn stat_of(descriptor: c_int) -> Result<libc::stat, c_int> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     let args = [descriptor as usize, stat.as_mut_ptr() as usize];
-    // SAFETY: the kernel writes the structure, which on x86-64 has the kernel's own layout.
+    // SAFETY: the kernel writes the structure, which on both architectures has the kernel's own
+    // layout.
     result(unsafe { call(SYS_fstat, args) })?;
     // SAFETY: on success the kernel has filled it in.
     Ok(unsafe { stat.assume_init() })
@@ -191,7 +165,7 @@ fn is_readable(address: usize) -> bool {
     result(unsafe { call(SYS_rt_sigprocmask, args) }) == Err(EINVAL)
 }
 
-/// The kernel's `struct sigaction` (x86-64).
+/// The kernel's `struct sigaction` (the same on both architectures).
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Action {
@@ -232,6 +206,43 @@ pub(super) fn mask(how: c_int, set: u64) -> Result<u64, c_int> {
     // SAFETY: both sets outlive the call.
     result(unsafe { call(SYS_rt_sigprocmask, args) })?;
     Ok(before)
+}
+
+/// sigaltstack(2): queries or changes the alternate stack, and returns the previous one.
+///
+/// # Errors
+/// Those of the call.
+pub(super) fn alternate_stack(stack: Option<&Stack>) -> Result<Stack, c_int> {
+    let mut before = Stack::default();
+    let new = stack.map_or(0, |stack| ptr::from_ref(stack) as usize);
+    let args = [new, &raw mut before as usize];
+    // SAFETY: both structures outlive the call; callers pass only stacks that the process had.
+    result(unsafe { call(libc::SYS_sigaltstack, args) })?;
+    Ok(before)
+}
+
+/// The id of the calling thread, as the kernel knows it.
+pub(super) fn thread_id() -> c_int {
+    // SAFETY: no pointer is passed.
+    let id = unsafe { call(libc::SYS_gettid, []) };
+    id as c_int
+}
+
+/// Whether a thread of this process still exists, by its processor time (clock_gettime(2)). That
+/// needs no `/proc`, and no listener is asked.
+pub(super) fn has_thread(id: c_int) -> bool {
+    /// `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED` (linux/posix-timers.h).
+    const OF_THREAD: c_int = 4 | 2;
+    let mut time = [0_u64; 2];
+    let args = [((!id << 3) | OF_THREAD) as usize, (&raw mut time) as usize];
+    // SAFETY: the kernel writes the time, which outlives the call.
+    result(unsafe { call(libc::SYS_clock_gettime, args) }).is_ok()
+}
+
+/// sched_yield(2).
+pub(super) fn give_way() {
+    // SAFETY: no pointer is passed.
+    unsafe { call(libc::SYS_sched_yield, []) };
 }
 
 /// prctl(2) with `PR_SET_SYSCALL_USER_DISPATCH`.

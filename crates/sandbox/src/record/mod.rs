@@ -1,38 +1,54 @@
-//! Records which files a process looks at, by intercepting its own system calls with Syscall User
-//! Dispatch (Documentation/admin-guide/syscall-user-dispatch.rst).
+//! Records which files a process looks at, by intercepting its own system calls.
 //!
-//! A seccomp filter would see the same calls, but would stay with the process and all its forks.
-//! Dispatch is switched off by writing one byte, and a fork does not inherit it.
+//! Two things can intercept them, for the same handler: Syscall User Dispatch
+//! (Documentation/admin-guide/syscall-user-dispatch.rst), or, where that is refused or not there, a
+//! seccomp filter. Neither stays with the process or its forks: dispatch is switched off by writing
+//! one byte, and the filter is on a thread of the kernel that ends with the recording
+//! ([`handover`]).
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod calls;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod concern;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod context;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod dispatch;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod handler;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod handover;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod kernel;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod log;
+#[cfg(target_arch = "aarch64")]
+#[path = "machine/aarch64.rs"]
+mod machine;
 #[cfg(target_arch = "x86_64")]
+#[path = "machine/x86_64.rs"]
+mod machine;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod names;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod paths;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod recording;
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[path = "unsupported.rs"]
 mod recording;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod replay;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod sight;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod signals;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod sigsys;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod trap;
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) use calls::is_known as knows;
 
 use std::io;
@@ -121,7 +137,7 @@ pub struct Record {
 }
 
 /// Records the system calls of the calling thread, which must be the process's only one, until it
-/// is ended or dropped.
+/// is ended or dropped. Both ways to begin give the same record.
 ///
 /// Meanwhile the process can make no process and no thread (`EPERM`, `EAGAIN`), `SIGSYS` cannot be
 /// blocked, and its handler cannot be changed. Afterwards everything is restored, except that
@@ -134,8 +150,7 @@ pub struct Record {
 /// use altair_sandbox::Recorder;
 ///
 /// # fn main() -> std::io::Result<()> {
-/// # if !cfg!(target_arch = "x86_64") { return Ok(()); }
-/// let recorder = Recorder::begin()?;
+/// let recorder = Recorder::begin().or_else(|_| Recorder::begin_by_trap())?;
 /// let _ = std::fs::read("/etc/hostname");
 /// let record = recorder.end();
 /// assert_eq!(record.looks[0].path, b"/etc/hostname");
@@ -146,14 +161,29 @@ pub struct Record {
 pub struct Recorder(recording::Recording);
 
 impl Recorder {
-    /// Begins. Call it before a filter forbids `prctl` with `PR_SET_SYSCALL_USER_DISPATCH`.
+    /// Begins, by Syscall User Dispatch. Call it before a filter forbids `prctl` with
+    /// `PR_SET_SYSCALL_USER_DISPATCH`.
     ///
     /// # Errors
     /// `ENOSYS`/`EINVAL` if the architecture or the kernel (before 5.11) has no Syscall User
-    /// Dispatch; `EBUSY` if a recording is already on; `ENOMEM` if 32 MiB of address space are
-    /// unavailable.
+    /// Dispatch; `EPERM` if a filter forbids it; `EBUSY` if a recording is already on; `ENOMEM` if
+    /// 32 MiB of address space are unavailable.
     pub fn begin() -> io::Result<Self> {
         recording::Recording::begin().map(Self)
+    }
+
+    /// Begins, by a filter that exists only until the end of the recording: a second thread of the
+    /// kernel continues the calling one. So settings that the kernel keeps for each thread and that
+    /// are changed meanwhile (nice value, processors, name, credentials, filters, Landlock) are the
+    /// former ones again at the end. The process gets `no_new_privs` meanwhile.
+    ///
+    /// In a template, use [`FirstGuard::record`](crate::FirstGuard::record).
+    ///
+    /// # Errors
+    /// `EPERM`/`EACCES` if a filter forbids another one or a thread; `ENOSYS` on other architectures
+    /// than x86-64 and aarch64; `ENOTSUP` with a shadow stack; `EBUSY` and `ENOMEM` as above.
+    pub fn begin_by_trap() -> io::Result<Self> {
+        recording::Recording::begin_by_trap().map(Self)
     }
 
     /// Ends, and returns the record.

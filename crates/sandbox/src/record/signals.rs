@@ -1,5 +1,5 @@
 //! The calls that could block `SIGSYS` or remove its handler: the kernel kills a process that makes
-//! a dispatched call while the signal is blocked.
+//! an intercepted call while the signal is blocked.
 #![allow(unsafe_code)]
 // The kernel's names, in patterns.
 #![allow(non_upper_case_globals)]
@@ -9,14 +9,12 @@ use nix::libc::{
     SYS_ppoll, SYS_pselect6, SYS_rt_sigsuspend, c_int, c_long,
 };
 
-use super::context::{Context, MASK_AT, Stack};
+use super::context::Stack;
 use super::kernel::{self, Action, Call};
+use super::machine::{Context, SYS_IO_PGETEVENTS};
 
 /// The bit of `SIGSYS` in a mask.
 pub(super) const BIT: u64 = 1 << (SIGSYS - 1);
-
-/// `io_pgetevents` (asm/unistd_64.h), which the `libc` crate lacks for some targets.
-const SYS_IO_PGETEVENTS: c_long = 333;
 
 /// rt_sigprocmask(2): changes the mask of the interrupted process, which is restored when the
 /// handler returns.
@@ -80,13 +78,13 @@ pub(super) fn stack(mut call: Call, context: &mut Context) -> isize {
 /// rt_sigreturn(2), at the end of the process's own handlers: it must be made with the process's
 /// stack pointer, so the process continues at the rt_sigreturn of the exempt range.
 pub(super) fn end_of_handler(context: &mut Context) {
-    let mask_at = context.rsp.wrapping_add(MASK_AT);
+    let mask_at = context.mask_to_restore();
     // A handler may have added the signal to the mask that is about to be restored.
     if let Some(mask) = kernel::read::<u64>(mask_at).filter(|mask| mask & BIT != 0) {
         // SAFETY: the kernel wrote the frame there, on a stack, and will read it next.
         unsafe { core::ptr::write_unaligned(mask_at as *mut u64, mask & !BIT) };
     }
-    context.rip = kernel::signal_return();
+    context.continue_at(kernel::signal_return());
 }
 
 /// Where a waiting call has its temporary signal mask.

@@ -1,4 +1,4 @@
-//! The recording on architectures without Syscall User Dispatch.
+//! The recording on other architectures.
 
 use std::convert::Infallible;
 use std::io;
@@ -17,6 +17,14 @@ impl Recording {
     /// # Errors
     /// `ENOSYS`.
     pub(super) fn begin() -> io::Result<Self> {
+        Err(Errno::ENOSYS.into())
+    }
+
+    /// Begins.
+    ///
+    /// # Errors
+    /// `ENOSYS`.
+    pub(super) fn begin_by_trap() -> io::Result<Self> {
         Err(Errno::ENOSYS.into())
     }
 

@@ -17,7 +17,7 @@ use seccompiler::{
 
 use super::call::{Answer, Arg, Call, Opening, Refuse, Rules, Test, When, is, is_not};
 use super::calls;
-use super::fork_setup;
+use super::fork_setup::{self, Passes};
 use super::number_search::{self, Program, RETURN};
 use super::{Command, Seccomp};
 
@@ -40,8 +40,8 @@ pub(super) enum For {
     /// A process with this fixed id.
     Process(u32),
     /// A template and its forks, whose ids differ: the listener compares them. Callers that know
-    /// the pass may make the set-up calls.
-    Template { pass: u64 },
+    /// a pass may make the calls that it is for.
+    Template(Passes),
     /// A command's processes, whose ids are not known.
     Command,
 }
@@ -62,7 +62,7 @@ pub(super) fn compile(policy: &Seccomp, whose: For, ask: Ask) -> Result<BpfProgr
     let mut lines = BTreeMap::new();
     let table = match whose {
         For::Command => calls::of_commands(),
-        For::Process(_) | For::Template { .. } => calls::all().collect(),
+        For::Process(_) | For::Template(_) => calls::all().collect(),
     };
     for call in table {
         // System call numbers are small.
@@ -125,11 +125,11 @@ impl Compiler<'_> {
                 Resolved::IfElseAsk(rules) => (rules, ASK),
             },
         };
-        if let For::Template { pass } = self.whose {
+        if let For::Template(passes) = self.whose {
             if fork_setup::is_free(call.number) {
                 return Ok(returned(SeccompAction::Allow));
             }
-            rules.extend(fork_setup::rules(call.number, pass)?);
+            rules.extend(fork_setup::rules(call.number, passes)?);
         }
         match rules.is_empty() {
             true => Ok(returned(otherwise)),
@@ -153,7 +153,7 @@ impl Compiler<'_> {
     /// Whether the listener counts processes or threads.
     fn counts(&self) -> bool {
         let counted = match self.whose {
-            For::Process(_) | For::Template { .. } => true,
+            For::Process(_) | For::Template(_) => true,
             For::Command => self.command().processes.is_some(),
         };
         counted && self.ask == Ask::Listener
@@ -232,7 +232,7 @@ impl Compiler<'_> {
             | When::Counted(rules) => Resolved::If(compiled(rules)?),
             When::Own(index) => match self.whose {
                 For::Process(own) => Resolved::If(vec![rule(&[is(index, own)])?]),
-                For::Template { .. } => Resolved::IfElseAsk(Vec::new()),
+                For::Template(_) => Resolved::IfElseAsk(Vec::new()),
                 For::Command => Resolved::Never,
             },
             When::OwnOrZero(index) => self.own_or_zero(index, &[&[]])?,
@@ -255,7 +255,7 @@ impl Compiler<'_> {
                 rules.extend(with(own)?);
                 Resolved::If(rules)
             }
-            For::Template { .. } => Resolved::IfElseAsk(rules),
+            For::Template(_) => Resolved::IfElseAsk(rules),
             // Programs mean themselves by 0.
             For::Command => Resolved::If(rules),
         })

@@ -7,6 +7,9 @@
 //! calls has. After set-up, a fork installs a second, small filter ([`closing`]) that forbids these
 //! calls for good, so that the pass becomes useless.
 //!
+//! A second pass is for the recorder of boot, for the one filter that it may need
+//! ([`crate::FirstGuard::record`]). The template gets it with its filter and forgets it before boot.
+//!
 //! Forking itself is not among them: the filter asks the host about each fork, and the host knows
 //! whether it wants one ([`Forks`](super::listener::Forks)).
 
@@ -21,6 +24,15 @@ use seccompiler::{
 
 use super::call::{Arg, is, without};
 use super::filter;
+
+/// The passes of a template's filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Passes {
+    /// For the set-up of a fork.
+    pub(crate) set_up: u64,
+    /// For the recorder of boot.
+    pub(crate) recording: u64,
+}
 
 /// The argument that holds the pass.
 const PASS: u8 = 5;
@@ -46,6 +58,9 @@ const CALLS: &[(c_long, &[Arg])] = &[
     (SYS_mincore, &[]),
 ];
 
+/// What the recorder's pass permits: a filter for the calling thread.
+const RECORDER: (c_long, &[Arg]) = (SYS_seccomp, &[is(0, SECCOMP_SET_MODE_FILTER), is(1, 0)]);
+
 /// Calls that are permitted without a pass until the fork is set up: they can only restrict their
 /// caller.
 const FREE: &[c_long] = &[
@@ -59,12 +74,13 @@ pub(super) fn is_free(number: c_long) -> bool {
     FREE.contains(&number)
 }
 
-/// The rules that permit a call to a caller that knows the pass.
-pub(super) fn rules(number: c_long, pass: u64) -> Result<Vec<SeccompRule>, BackendError> {
-    CALLS
-        .iter()
-        .filter(|(call, _)| *call == number)
-        .map(|(_, args)| {
+/// The rules that permit a call to a caller that knows its pass.
+pub(super) fn rules(number: c_long, passes: Passes) -> Result<Vec<SeccompRule>, BackendError> {
+    let set_up = CALLS.iter().map(|call| (call, passes.set_up));
+    set_up
+        .chain([(&RECORDER, passes.recording)])
+        .filter(|((call, _), _)| *call == number)
+        .map(|((_, args), pass)| {
             let mut conditions = filter::conditions(args)?;
             conditions.push(knows(pass)?);
             SeccompRule::new(conditions)

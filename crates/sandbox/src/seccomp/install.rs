@@ -53,10 +53,10 @@ pub(super) fn to_bytes(program: BpfProgramRef<'_>) -> Vec<u8> {
         .collect()
 }
 
-/// Installs on all threads the filter that the host sends as one packet over `channel`, and returns
-/// its listener.
+/// Installs on all threads the filter that the host sends as one packet over `channel`, sets the
+/// recorder's pass, which is at its end, and returns the listener.
 ///
-/// The program contains the pass, which must not remain in this process: it is only received into
+/// The program contains the passes, which must not remain in this process: it is only received into
 /// memory that is then unmapped.
 ///
 /// # Errors
@@ -78,10 +78,16 @@ pub(super) fn from_host(channel: BorrowedFd<'_>) -> nix::Result<OwnedFd> {
         return Err(Errno::last());
     }
     let listener = receive_program(channel, memory).and_then(|count| {
+        let count = count.checked_sub(1).ok_or(Errno::EBADMSG)?;
         // SAFETY: the mapping is aligned and holds `count` instructions, for which any bit pattern
-        // is valid; nothing writes to them while the slice lives.
-        let program = unsafe { std::slice::from_raw_parts(memory.cast(), count) };
-        with_listener(program)
+        // is valid, and a number of their size; nothing writes to them while the slice lives.
+        let (program, pass) = unsafe {
+            let program = std::slice::from_raw_parts(memory.cast(), count);
+            (program, memory.cast::<u64>().add(count).read())
+        };
+        let listener = with_listener(program)?;
+        system_calls::set_pass(pass);
+        Ok(listener)
     });
     // SAFETY: the mapping from above, which is no longer used.
     unsafe { libc::munmap(memory, PROGRAM_BYTES_MAX) };
@@ -92,7 +98,9 @@ pub(super) fn from_host(channel: BorrowedFd<'_>) -> nix::Result<OwnedFd> {
 /// bytes each).
 const PROGRAM_BYTES_MAX: usize = 4096 * size_of::<sock_filter>();
 
-/// Receives a packet of instructions, and returns their number.
+const _: () = assert!(size_of::<sock_filter>() == size_of::<u64>());
+
+/// Receives a packet of instructions and a pass of the same size, and returns their number.
 fn receive_program(channel: BorrowedFd<'_>, memory: *mut libc::c_void) -> nix::Result<usize> {
     loop {
         // SAFETY: the mapping has `PROGRAM_BYTES_MAX` bytes.
@@ -119,7 +127,7 @@ fn receive_program(channel: BorrowedFd<'_>, memory: *mut libc::c_void) -> nix::R
     }
 }
 
-/// Installs a filter on the calling thread, the only one, in addition to a template's.
+/// Installs a filter on the calling thread, in addition to a template's.
 ///
 /// # Errors
 /// Those of seccomp(2).

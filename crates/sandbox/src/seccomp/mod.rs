@@ -27,6 +27,7 @@ mod prepared;
 mod processes;
 mod sockets;
 mod threads;
+mod trap;
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -40,12 +41,13 @@ use serde::{Deserialize, Serialize};
 use crate::GuardState;
 pub(crate) use connect::Connector;
 use filter::{Ask, For};
-pub(crate) use fork_setup::FORK;
+pub(crate) use fork_setup::{FORK, Passes};
 pub use install::has_one_thread;
 pub(crate) use listener::{Listener, Shared};
 pub use never::ROOT_ONLY_CALLS;
 pub(crate) use prepared::PreparedFilter;
 pub use sockets::may_copy_descriptors;
+pub(crate) use trap::Trap;
 
 /// Which system calls are permitted, besides those that every computation needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -110,17 +112,20 @@ pub(crate) fn take(policy: &Seccomp, listen: bool) -> (GuardState, Option<OwnedF
     }
 }
 
-/// The filter that a template installs ([`take_first`]), as one packet.
+/// The filter that a template installs ([`take_first`]), and the recorder's pass, as one packet.
 ///
 /// # Errors
 /// If there is no filter for this architecture.
-pub(crate) fn first(policy: &Seccomp, pass: u64) -> io::Result<Vec<u8>> {
-    let program = filter::compile(policy, For::Template { pass }, Ask::Listener);
-    Ok(install::to_bytes(&program.map_err(io::Error::other)?))
+pub(crate) fn first(policy: &Seccomp, passes: Passes) -> io::Result<Vec<u8>> {
+    let program = filter::compile(policy, For::Template(passes), Ask::Listener);
+    let mut packet = install::to_bytes(&program.map_err(io::Error::other)?);
+    packet.extend(passes.recording.to_ne_bytes());
+    Ok(packet)
 }
 
 /// Installs on the calling process the template's filter that the host sends over `channel`, and
-/// returns its listener.
+/// returns its listener. From then on, the process shows the recorder's pass
+/// ([`system_calls::with_pass`](crate::system_calls::with_pass)).
 ///
 /// # Errors
 /// If there is no listener: the forks of a template cannot do without.

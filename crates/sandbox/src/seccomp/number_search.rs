@@ -11,15 +11,15 @@ pub(super) type Program = BpfProgram;
 /// `BPF_RET | BPF_K`: returns `k`.
 pub(super) const RETURN: u16 = 0x06;
 /// `BPF_LD | BPF_W | BPF_ABS`: loads the word at `k` of `struct seccomp_data`.
-const LOAD: u16 = 0x20;
+pub(super) const LOAD: u16 = 0x20;
 /// `BPF_JMP | BPF_JGE | BPF_K`: jumps `jt` ahead if the loaded word is at least `k`, else `jf`.
-const IF_AT_LEAST: u16 = 0x35;
+pub(super) const IF_AT_LEAST: u16 = 0x35;
 /// `BPF_JMP | BPF_JA`: jumps `k` ahead.
 const JUMP: u16 = 0x05;
 /// `BPF_JMP | BPF_JEQ | BPF_K`: jumps `jt` ahead if the loaded word is `k`, else `jf`.
-const IF_EQUAL: u16 = 0x15;
+pub(super) const IF_EQUAL: u16 = 0x15;
 /// The offset of the call's number (linux/seccomp.h, `struct seccomp_data`).
-const NUMBER: u32 = 0;
+pub(super) const NUMBER: u32 = 0;
 
 /// A program that continues with the line of the called number, or with `otherwise`.
 pub(super) fn program(lines: BTreeMap<u32, Program>, otherwise: Program) -> Program {
@@ -103,6 +103,7 @@ fn over(program: &Program) -> u32 {
     u32::try_from(program.len()).unwrap_or(u32::MAX)
 }
 
-fn instruction(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
+/// An instruction.
+pub(super) fn instruction(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
     sock_filter { code, jt, jf, k }
 }

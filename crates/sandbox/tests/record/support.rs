@@ -7,12 +7,30 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use altair_sandbox::{Identity, Look, Record, Recorder};
 use libc::*;
 
+/// How the recorder intercepts calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Dispatch,
+    Trap,
+}
+
+/// Whether this process records by a trap.
+static BY_TRAP: AtomicBool = AtomicBool::new(false);
+
+/// Runs `body` once for each recorder, as [`alone_by`] does.
+pub fn alone(body: impl Fn(&Path)) {
+    #[cfg(target_arch = "x86_64")]
+    alone_by(By::Dispatch, &body);
+    alone_by(By::Trap, &body);
+}
+
 /// Runs `body` in a fork of this thread, in a directory of its own; fails if `body` fails.
-pub fn alone(body: impl FnOnce(&Path)) {
+pub fn alone_by(by: By, body: impl FnOnce(&Path)) {
     let directory = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(directory.path()).unwrap();
     let (mut reading, mut writing) = std::io::pipe().unwrap();
@@ -20,6 +38,7 @@ pub fn alone(body: impl FnOnce(&Path)) {
     assert!(pid >= 0);
     if pid == 0 {
         drop(reading);
+        BY_TRAP.store(by == By::Trap, Ordering::Relaxed);
         // Ends it if it hangs.
         unsafe { alarm(60) };
         let ended = catch_unwind(AssertUnwindSafe(|| body(&root)));
@@ -38,11 +57,20 @@ pub fn alone(body: impl FnOnce(&Path)) {
     reading.read_to_string(&mut said).unwrap();
     let mut status = 0;
     assert_eq!(unsafe { waitpid(pid, &raw mut status, 0) }, pid);
-    assert_eq!(said, "passed", "wait status {status:#x}");
+    assert_eq!(said, "passed", "by {by:?}: wait status {status:#x}");
+}
+
+/// Begins a recording by the process's recorder.
+pub fn begin() -> std::io::Result<Recorder> {
+    if BY_TRAP.load(Ordering::Relaxed) {
+        Recorder::begin_by_trap()
+    } else {
+        Recorder::begin()
+    }
 }
 
 pub fn record(act: impl FnOnce()) -> Record {
-    let recorder = Recorder::begin().unwrap();
+    let recorder = begin().unwrap();
     act();
     recorder.end()
 }

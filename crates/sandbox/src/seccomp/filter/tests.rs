@@ -7,6 +7,8 @@ use super::*;
 struct Called {
     number: u32,
     arch: u32,
+    /// After the instruction that makes it.
+    address: u64,
     args: [u64; 6],
 }
 
@@ -41,6 +43,8 @@ impl Called {
         match offset {
             0 => self.number,
             4 => self.arch,
+            8 => self.address as u32,
+            12 => (self.address >> 32) as u32,
             _ => args.unwrap(),
         }
     }
@@ -92,6 +96,7 @@ fn call(number: libc::c_long, args: &[u64]) -> Called {
     Called {
         number: u32::try_from(number).unwrap(),
         arch: OWN_ARCH,
+        address: 0,
         args: all,
     }
 }
@@ -605,11 +610,12 @@ fn attributes_are_set_in_a_layer_alone() {
 #[test]
 fn who_shows_the_pass_may_set_a_fork_up_and_forks_by_the_hosts_leave_alone() {
     const PASS: u64 = 0x1234_5678_9abc_def0;
-    let program = compile(
-        &policy(false, true),
-        For::Template { pass: PASS },
-        Ask::Listener,
-    );
+    const RECORDING: u64 = 0x0fed_cba9_8765_4321;
+    let passes = Passes {
+        set_up: PASS,
+        recording: RECORDING,
+    };
+    let program = compile(&policy(false, true), For::Template(passes), Ask::Listener);
     let program = program.unwrap();
     let shown = |number, args: [u64; 5], pass| {
         let mut all = args.to_vec();
@@ -620,9 +626,65 @@ fn who_shows_the_pass_may_set_a_fork_up_and_forks_by_the_hosts_leave_alone() {
     assert_eq!(shown(libc::SYS_unshare, namespace, PASS), ALLOW);
     assert_ne!(shown(libc::SYS_unshare, namespace, PASS + 1), ALLOW);
     assert_ne!(shown(libc::SYS_unshare, namespace, 0), ALLOW);
+    assert_ne!(shown(libc::SYS_unshare, namespace, RECORDING), ALLOW);
+    let filter = |flags| [libc::SECCOMP_SET_MODE_FILTER.into(), flags, 0x1000, 0, 0];
+    for pass in [PASS, RECORDING] {
+        assert_eq!(shown(libc::SYS_seccomp, filter(0), pass), ALLOW);
+    }
+    assert_ne!(shown(libc::SYS_seccomp, filter(0), 0), ALLOW);
+    // A listener of its own, or a filter for the thread that waits.
+    for flags in [
+        libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+        libc::SECCOMP_FILTER_FLAG_TSYNC,
+    ] {
+        assert_ne!(shown(libc::SYS_seccomp, filter(flags), RECORDING), ALLOW);
+    }
     let fork = [fork_setup::FORK.into(), 0, 0x1000, 0, 0];
     for pass in [PASS, 0] {
         assert_eq!(shown(libc::SYS_clone, fork, pass), ASKS);
+    }
+}
+
+#[test]
+fn the_recorder_intercepts_what_it_sees_unless_it_makes_it() {
+    const EXEMPT: [usize; 2] = [0x7fff_1234_5678, 0x7fff_1234_5690];
+    const MARK: u16 = 0x0123;
+    let trap = crate::seccomp::Trap {
+        architecture: OWN_ARCH,
+        seen: |number| [libc::SYS_openat, libc::SYS_statx].contains(&number),
+        exempt: EXEMPT,
+        mark: MARK,
+    };
+    let program = trap.compile();
+    let from = |number, address: usize| Called {
+        address: address as u64,
+        ..call(number, &[])
+    };
+    let intercepted = libc::SECCOMP_RET_TRAP | u32::from(MARK);
+    for number in [libc::SYS_openat, libc::SYS_statx] {
+        for address in EXEMPT {
+            assert_eq!(from(number, address).verdict(program.instructions()), ALLOW);
+            for elsewhere in [address - 1, address + 1, address & 0xffff_ffff, 0] {
+                let verdict = from(number, elsewhere).verdict(program.instructions());
+                assert_eq!(verdict, intercepted, "{elsewhere:#x}");
+            }
+        }
+    }
+    for number in (0..600).filter(|number| !(trap.seen)(*number)) {
+        let expected = match number {
+            libc::SYS_seccomp => errno(Errno::EPERM),
+            _ => ALLOW,
+        };
+        let verdict = call(number, &[]).verdict(program.instructions());
+        assert_eq!(verdict, expected, "{number}");
+    }
+    for (arch, number) in [(I386, 5), (OWN_ARCH, X32 | 2)] {
+        let other = Called {
+            arch,
+            number,
+            ..call(0, &[])
+        };
+        assert_eq!(other.verdict(program.instructions()), intercepted);
     }
 }
 
