@@ -267,7 +267,7 @@ namespace Altair\Eval {
          * @param object|null $runner accepted but not used
          * @param object|null $builder accepted but not used
          * @param string $phpBinary the interpreter of the child; `php` is the running one on the command line, else
-         *     the first on `PATH`, in `PHP_BINDIR` or in the usual places
+         *     the first on `PATH`, or without one in `PHP_BINDIR` and the usual places
          * @param bool|null $warm whether templates are kept; null is the ini setting `altair_eval.warm`, which is on
          * @throws Exception\LaunchException inside a snippet, which cannot evaluate
          */

@@ -12,16 +12,16 @@ use crate::error::reason;
 /// The name that selects whichever PHP is available.
 pub const DEFAULT: &str = "php";
 
-/// Where an interpreter is looked up after the search path, which workers of php-fpm do not have
+/// Where an interpreter is looked up without a search path, which workers of php-fpm do not have
 /// (`clear_env`).
 const USUAL_PLACES: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 
 /// Returns the path of the interpreter that `name` stands for.
 ///
 /// [`DEFAULT`] stands for `running`, the binary of a host that is itself a PHP command line,
-/// otherwise for the first `php` on `search_path`, then in `own`, the directory that a PHP host has
-/// its programs in, then in the usual places. Any other name without a slash is looked up there,
-/// too.
+/// otherwise for the first `php` on `search_path`. Without a search path it is looked up in `own`, the
+/// directory that a PHP host has its programs in, then in the usual places. Any other name without a
+/// slash is looked up there, too.
 ///
 /// # Errors
 ///
@@ -40,7 +40,10 @@ pub fn resolve(
     match running {
         Some(running) if name == DEFAULT => Ok(running.to_owned()),
         _ => find(name, search_path)
-            .or_else(|why| elsewhere(name, own).ok_or(why))
+            .or_else(|why| match search_path {
+                Some(path) if !path.is_empty() => Err(why),
+                _ => elsewhere(name, own).ok_or(why),
+            })
             .map_err(|why| {
                 launch(format!(
                     "{why} Name an executable PHP command line (--php=<path>)."
@@ -49,7 +52,7 @@ pub fn resolve(
     }
 }
 
-/// A name that is not on the search path, in the other places.
+/// A name in the places that are searched without a search path.
 fn elsewhere(name: &OsStr, own: Option<&Path>) -> Option<PathBuf> {
     if name.is_empty() || name.as_bytes().contains(&b'/') {
         return None;
@@ -150,14 +153,19 @@ mod tests {
         let php = own.path().join("php");
         std::fs::write(&php, "").unwrap();
         std::fs::set_permissions(&php, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let nowhere = OsStr::new("/nowhere");
-        for search_path in [None, Some(nowhere)] {
+        for search_path in [None, Some(OsStr::new(""))] {
             let found = resolve("php".as_ref(), None, search_path, Some(own.path()));
             assert_eq!(found.unwrap(), php);
             // Stands for PHP: every system has it, and none in that directory.
             let found = resolve("env".as_ref(), None, search_path, Some(own.path()));
             assert_eq!(found.unwrap(), Path::new("/usr/bin/env"));
         }
+        let elsewhere = Some(OsStr::new("/nowhere"));
+        let found = resolve("php".as_ref(), None, elsewhere, Some(own.path()));
+        assert!(
+            found.is_err(),
+            "a path that is given is all that is searched"
+        );
         let slash = resolve("bin/env".as_ref(), None, None, Some(Path::new("/usr")));
         assert!(slash.is_err(), "a path is no name");
     }

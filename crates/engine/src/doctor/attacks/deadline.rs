@@ -23,12 +23,13 @@ pub(super) fn attack(lab: &Lab, setting: Setting) -> Result<Vec<Attempt>, String
     let alone = format!(
         "echo exec('{START}'), \"\\n\", getmypid(), \"\\n\"; for (;;) {{ try {{ while (true); }} catch (Throwable) {{}} }}"
     );
-    let with_another = "run on for ever, and start a process that does, too";
     Ok(vec![
-        match altair_sandbox::why_unseen() {
-            None => endless(with_another, lab, setting, &alone)?,
-            Some(why) => Attempt::impossible(with_another, why),
-        },
+        endless(
+            "run on for ever, and start a process that does, too",
+            lab,
+            setting,
+            &alone,
+        )?,
         endless(
             "run on for ever, with every guard on",
             lab,
