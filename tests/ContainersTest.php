@@ -17,21 +17,19 @@ use PHPUnit\Framework\TestCase;
  */
 final class ContainersTest extends TestCase
 {
-    private const NO_MOUNTS = ['runs'];
-    private const NOTHING = [];
-    private const NO_DATABASE = ['runs', 'layer', 'warm', 'symfony', 'laravel'];
+    private const NO_MOUNTS = ['runs', 'by_address', 'by_name', 'warm'];
     private const ALL = ['runs', 'layer', 'by_address', 'by_name', 'warm', 'symfony', 'laravel'];
 
     /** What works there; the rest does not. Neither leaves anything behind. */
     private const WORKS = [
         'default, root' => self::NO_MOUNTS,
         'default, user' => self::NO_MOUNTS,
-        '--cap-drop ALL, root' => self::NOTHING,
+        '--cap-drop ALL, root' => self::NO_MOUNTS,
         '--cap-drop ALL, user' => self::NO_MOUNTS,
         '--read-only, tmpfs on /tmp, root' => self::NO_MOUNTS,
         '--read-only, tmpfs on /tmp, user' => self::NO_MOUNTS,
-        "doctor's profile, root" => self::NO_DATABASE,
-        "doctor's profile, user" => self::NO_DATABASE,
+        "doctor's profile, root" => self::ALL,
+        "doctor's profile, user" => self::ALL,
         'seccomp=unconfined, root' => self::ALL,
     ];
 
@@ -105,7 +103,9 @@ final class ContainersTest extends TestCase
         self::assertContains('unshare', $added->names);
         $program = 'altair eval --root=shop --require=filesystem 1; altair run -- true';
 
-        foreach ([null, ...$added->names] as $missing) {
+        // Without it the private root is entered by chroot(2), and the old root stays mounted below.
+        $preferred = ['pivot_root'];
+        foreach ([null, ...array_diff($added->names, $preferred)] as $missing) {
             $less = clone $profile;
             $names = array_values(array_diff($added->names, [$missing]));
             $less->syscalls[] = ['names' => $names, 'action' => $added->action];
