@@ -40,7 +40,7 @@ final class Freshness
 
         $dispatch = new Host(Setting::SNIPPET, $reads->root, Way::First);
         $trap = new Host(Setting::SNIPPET, $reads->root, Way::First, under: Without::under(['dispatch']));
-        $seen = Comparison::ofBlocks($trap->boots(...), $dispatch->boots(...), intdiv($setting->rounds, 2), 2);
+        $seen = Comparison::ofBlocks($trap->boots(...), $dispatch->boots(...), $setting->rounds, 1);
         $name = 'boot that reads ' . self::FILES . ' files, recorded by a filter instead of dispatch';
         $table->ratio($name, $seen, 1.1);
     }

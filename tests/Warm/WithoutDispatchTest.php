@@ -23,7 +23,7 @@ final class WithoutDispatchTest extends EvaluationTestCase
         'StaysWarmTest' => '',
     ];
 
-    /** Evaluates `return 1;` until it is warm, changes what boot has read, and prints the starts and results. */
+    /** Evaluates until there is a template. `$ask` says how a run started, and its result. */
     private const HOST = <<<'PHP'
         $evaluator = new Altair\Eval\Evaluator(warm: true);
         $ask = static function (string $snippet, ?callable $listen = null) use ($evaluator): array {
@@ -40,7 +40,7 @@ final class WithoutDispatchTest extends EvaluationTestCase
         $seen = [];
         $ask('echo "x"; flush(); usleep(200000); return 1;', static function () use (&$seen): void {
             $pids = static fn (int|string $of): array
-                => preg_split('/ /', (string) file_get_contents("/proc/$of/task/$of/children"), -1, PREG_SPLIT_NO_EMPTY);
+                => array_filter(explode(' ', (string) file_get_contents("/proc/$of/task/$of/children")));
             foreach ($pids(getmypid()) as $keeper) {
                 foreach ($pids($keeper) as $pid) {
                     preg_match_all('/^(Threads|Seccomp_filters|SigCgt|SigBlk):\s*(\S+)/m',

@@ -48,7 +48,7 @@ mod sigsys;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod trap;
 
-#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) use calls::is_known as knows;
 
 use std::io;

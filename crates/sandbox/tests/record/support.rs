@@ -24,7 +24,6 @@ static BY_TRAP: AtomicBool = AtomicBool::new(false);
 
 /// Runs `body` once for each recorder, as [`alone_by`] does.
 pub fn alone(body: impl Fn(&Path)) {
-    #[cfg(target_arch = "x86_64")]
     alone_by(By::Dispatch, &body);
     alone_by(By::Trap, &body);
 }
