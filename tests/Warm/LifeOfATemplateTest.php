@@ -187,7 +187,8 @@ final class LifeOfATemplateTest extends WarmTestCase
         $template = self::template();
         posix_kill($template, SIGSTOP);
 
-        $next = $this->ask('return 7;', timeoutMs: self::SHORT_MS);
+        // Half a second passes until the template is given up.
+        $next = $this->ask('return 7;', timeoutMs: 4 * self::SHORT_MS);
 
         self::assertContains($next->diagnostics['outcome'], ['returned', 'timed_out']);
         if ($next->timedOut) {
