@@ -12,7 +12,7 @@ run() {
     "$(dirname -- "$0")/php.sh" "$PHPUNIT" --log-junit "$LOGS/$1.xml" --testsuite "$2"
 }
 
-ALTAIR_TEST_USER=54322 run attacks 'attacks and commands' >>"$LOGS/attacks.log" 2>&1 &
+ALTAIR_TEST_USER=54399 run attacks 'attacks and commands' >>"$LOGS/attacks.log" 2>&1 &
 attacks=$!
 trap 'kill "$attacks" 2>/dev/null || true' EXIT
 

@@ -14,7 +14,7 @@ use PHPUnit\Framework\TestCase;
 final class OrdinaryUserTest extends TestCase
 {
     /** A user whom the machine knows for the time of the tests: Firejail runs no others. */
-    private const USER = 54321;
+    private const USER = 54323;
 
     private const FILES = [
         'CommandEnd', 'CommandInput', 'CommandLimits', 'CommandOutput', 'CommandPaths', 'Drivers', 'Keeper', 'Layer',
