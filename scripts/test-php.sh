@@ -7,22 +7,22 @@ set -eu
 
 mkdir -p -- "$LOGS"
 # Appended to: a program that shares the descriptor may rewind it.
-rm -f -- "$LOGS/attacks.log"
+rm -f -- "$LOGS/others.log"
 run() {
     "$(dirname -- "$0")/php.sh" "$PHPUNIT" --log-junit "$LOGS/$1.xml" --testsuite "$2"
 }
 
-ALTAIR_TEST_USER=54399 run attacks 'attacks and commands' >>"$LOGS/attacks.log" 2>&1 &
-attacks=$!
-trap 'kill "$attacks" 2>/dev/null || true' EXIT
+ALTAIR_TEST_USER=54399 run others 'templates, attacks and commands' >>"$LOGS/others.log" 2>&1 &
+others=$!
+trap 'kill "$others" 2>/dev/null || true' EXIT
 
 evaluations=0
 run evaluations 'evaluations' || evaluations=$?
 echo
-echo "The suite \"attacks and commands\", which ran beside it:"
+echo "The suite \"templates, attacks and commands\", which ran beside it:"
 code=0
-wait "$attacks" || code=$?
+wait "$others" || code=$?
 trap - EXIT
-cat -- "$LOGS/attacks.log"
+cat -- "$LOGS/others.log"
 if [ "$evaluations" -ne 0 ]; then exit "$evaluations"; fi
 exit "$code"
