@@ -12,14 +12,14 @@ run() {
     "$(dirname -- "$0")/php.sh" "$PHPUNIT" --log-junit "$LOGS/$1.xml" --testsuite "$2"
 }
 
-ALTAIR_TEST_USER=54399 run others 'templates, attacks and commands' >>"$LOGS/others.log" 2>&1 &
+ALTAIR_TEST_USER=54399 run others 'templates and attacks' >>"$LOGS/others.log" 2>&1 &
 others=$!
 trap 'kill "$others" 2>/dev/null || true' EXIT
 
 evaluations=0
 run evaluations 'evaluations' || evaluations=$?
 echo
-echo "The suite \"templates, attacks and commands\", which ran beside it:"
+echo "The suite \"templates and attacks\", which ran beside it:"
 code=0
 wait "$others" || code=$?
 trap - EXIT
