@@ -34,7 +34,7 @@ final class RuntimeValuesTest extends TestCase
 
     protected function tearDown(): void
     {
-        ini_restore('altair_eval.warm');
+        ini_set('altair_eval.warm', '1');
         unset($this->runtime);
     }
 
