@@ -71,6 +71,29 @@ final class ContainersTest extends TestCase
     /**
      * @return iterable<string, array{string}>
      */
+    public static function withoutMounts(): iterable
+    {
+        foreach (['default', '--cap-drop ALL', '--read-only, tmpfs on /tmp'] as $way) {
+            yield "$way, user" => ["$way, user"];
+        }
+        yield 'default, root' => ['default, root'];
+    }
+
+    /**
+     * @dataProvider withoutMounts
+     */
+    public function testAWarmCallTakesAtMostThirteenTenthsOfTheTimeOutside(string $setting): void
+    {
+        $containers = self::containers();
+
+        $slowdown = $containers->slowdown($containers->setting($setting));
+
+        self::assertLessThanOrEqual(1.3, $slowdown);
+    }
+
+    /**
+     * @return iterable<string, array{string}>
+     */
     public static function profiles(): iterable
     {
         foreach (["doctor's profile, root", "doctor's profile, user", 'its profile for Kubernetes, user'] as $setting) {

@@ -20,7 +20,7 @@ use crate::services::{Declarations, MANIFEST_MAX_BYTES};
 pub(crate) const INSTALLED: &str = "vendor/composer/installed.json";
 
 /// What PHP and its libraries read on common distributions. Paths that do not exist are skipped.
-/// Each costs a run about 12 µs, so nothing is listed that only tools read.
+/// Each other costs a run about 12 µs, so nothing is listed that only tools read.
 const SYSTEM: &[&str] = &[
     // Shared libraries, PHP's extensions among them, locales and character sets.
     "/lib",
@@ -133,7 +133,9 @@ impl Sources<'_> {
     /// # Errors
     /// If the files cannot be looked up in time, or not as that user.
     pub(crate) fn shown(&self) -> io::Result<Vec<Shown>> {
-        let mut shown: Vec<Shown> = SYSTEM.iter().map(Shown::of_system).collect();
+        let system: Vec<&Path> = SYSTEM.iter().map(Path::new).collect();
+        let there = system.iter().filter(|path| path.exists());
+        let mut shown: Vec<Shown> = there.map(Shown::of_system).collect();
         shown.extend(of_script(self.php).into_iter().map(Shown::of_system));
         for file in [Some(self.php), self.extension].into_iter().flatten() {
             shown.extend(Place::find(file).map(|place| Shown::found(file, place)));
@@ -177,7 +179,8 @@ impl Sources<'_> {
                 found
             },
         )?;
-        shown.extend(found);
+        // Each costs a fork without mounts a rule of Landlock, and PHP's own file functions a comparison.
+        shown.extend(found.into_iter().filter(|found| !found.is_below(&system)));
         Ok(shown)
     }
 }
@@ -349,4 +352,39 @@ fn may_be_shown(directory: &Place, root: &Place) -> bool {
         && !["/proc", "/sys", "/dev", "/etc", "/run", "/boot"]
             .iter()
             .any(|system| path.starts_with(system))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn no_path_is_shown_that_a_directory_of_the_system_shows() {
+        let project = tempfile::tempdir().unwrap();
+        std::fs::write(project.path().join("known"), "").unwrap();
+        let root = Place::find(project.path()).unwrap();
+        let known = [
+            PathBuf::from("/usr/lib/os-release"),
+            root.path().join("known"),
+        ];
+        let sources = Sources {
+            php: Path::new("/bin/sh"),
+            extension: None,
+            ini_scan_dir: None,
+            known: &known,
+            root: &root,
+            named_root: root.path(),
+            requested: &[],
+            sockets: Vec::new(),
+            patience: Duration::from_secs(10),
+        };
+        assert!(known.iter().all(|path| path.exists()));
+        let shown = sources.shown().unwrap();
+        let paths: Vec<&Path> = shown.iter().map(Shown::path).collect();
+        assert!(paths.contains(&Path::new("/usr/lib")), "{paths:?}");
+        assert!(!paths.contains(&known[0].as_path()), "{paths:?}");
+        assert!(paths.contains(&known[1].as_path()), "{paths:?}");
+        assert!(paths.iter().all(|path| path.exists()), "{paths:?}");
+    }
 }

@@ -80,6 +80,20 @@ impl Shown {
         Some(self.found.as_ref()?.place.inode())
     }
 
+    /// Whether these directories show it, and every link on the path to it. A path without links
+    /// starts with a directory's only if that directory's has none, either.
+    #[must_use]
+    pub fn is_below(&self, directories: &[&Path]) -> bool {
+        let below = |path: &Path| {
+            directories
+                .iter()
+                .any(|directory| path.starts_with(directory))
+        };
+        self.found.as_ref().is_some_and(|found| {
+            below(found.place.path()) && found.links.iter().all(|link| below(&link.at))
+        })
+    }
+
     /// What was looked up; `None` for a path of the system.
     pub(crate) fn found_as(&self) -> Option<&ResolvedPath> {
         self.found.as_ref()
@@ -222,6 +236,36 @@ mod tests {
         for nowhere in ["loop", "dangling", "nothing", "real/file/below"] {
             assert_eq!(way(&path(nowhere)), None, "{nowhere}");
         }
+    }
+
+    #[test]
+    fn what_a_directory_shows_with_all_its_links_is_below_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = dir.path().canonicalize().unwrap();
+        let path = |name: &str| own.join(name);
+        for name in ["shown", "other"] {
+            std::fs::create_dir(path(name)).unwrap();
+            std::fs::write(path(name).join("file"), "").unwrap();
+        }
+        symlink("file", path("shown/near")).unwrap();
+        symlink("../other/file", path("shown/away")).unwrap();
+        symlink("../shown/file", path("other/back")).unwrap();
+        symlink("shown", path("alias")).unwrap();
+        let is_below = |name: &str, directory: &str| {
+            let place = Place::find(&path(name)).unwrap();
+            Shown::found(path(name), place).is_below(&[&path(directory)])
+        };
+        assert!(is_below("shown/file", "shown"));
+        assert!(is_below("shown/near", "shown"));
+        assert!(is_below("shown", "shown"));
+        // What is named, or a link on the way, is elsewhere.
+        assert!(!is_below("other/file", "shown"));
+        assert!(!is_below("shown/away", "shown"));
+        assert!(!is_below("other/back", "shown"));
+        assert!(!is_below("alias/file", "shown"));
+        // A directory that is a link has no path of a place below its own.
+        assert!(!is_below("alias/file", "alias"));
+        assert!(!Shown::of_system(path("shown/file")).is_below(&[&path("shown")]));
     }
 
     #[test]

@@ -44,7 +44,10 @@ final class Containers
             'symfony' => Library::symfony(),
             'laravel' => Library::laravel(),
         ];
-        $files = ['probe.php' => (string) file_get_contents(__DIR__ . '/probe.php')];
+        $files = [];
+        foreach (['probe.php', 'time.php'] as $script) {
+            $files[$script] = (string) file_get_contents(__DIR__ . "/$script");
+        }
         foreach ($applications as $name => $contents) {
             foreach ($contents as $path => $text) {
                 $files["$name/$path"] = $text;
@@ -97,7 +100,7 @@ final class Containers
         $this->files->giveTo($setting->uid, $setting->uid);
         $before = $this->files->tree();
         $port = $this->database->port();
-        $directory = $setting->flags === null ? $this->files->root : self::APPLICATIONS;
+        $directory = $this->applications($setting);
         // The machine has no name for the database but its own, by which its clients take the socket.
         $name = $setting->flags === null ? [] : [self::DATABASE . ":$port"];
         $answers = $this->answers(
@@ -111,11 +114,37 @@ final class Containers
     }
 
     /**
+     * How many times the time outside of containers a warm call takes in a setting: the least of many, by turns, which
+     * what else the machine does changes little.
+     */
+    public function slowdown(Setting $setting): float
+    {
+        $outside = $this->setting('no container, ' . ($setting->uid === Setting::ROOT ? 'root' : 'user'));
+        $least = [INF, INF];
+        for ($round = 0; $round < 3; $round++) {
+            foreach ([$setting, $outside] as $index => $where) {
+                $this->files->giveTo($where->uid, $where->uid);
+                $directory = $this->applications($where);
+                $answer = $this->answers($where, ['php', "$directory/time.php", $directory, '50']);
+                $least[$index] = min($least[$index], $answer['least_ms']);
+            }
+        }
+
+        return $least[0] / $least[1];
+    }
+
+    /**
      * @return array<string, mixed> what `altair doctor` says in a setting
      */
     public function doctor(Setting $setting): array
     {
         return $this->answers($setting, ['altair', 'doctor', '--format=json']);
+    }
+
+    /** The directory of the applications, as it is called in a setting. */
+    private function applications(Setting $setting): string
+    {
+        return $setting->flags === null ? $this->files->root : self::APPLICATIONS;
     }
 
     /** The file with a profile that the doctor prints in a container. */
