@@ -167,8 +167,10 @@ fn filter(machine: &Machine) -> Remedy {
         None => (
             "",
             format!(
-                "allow {} in what starts this process (a systemd unit: SystemCallFilter=@mount @process @sandbox and RestrictNamespaces=no)",
-                needed()
+                "allow {} in what starts this process. For a systemd unit: a further line SystemCallFilter=@mount @process {} and RestrictNamespaces=no",
+                needed(),
+                // systemd has a set of these, @sandbox, since version 254 only.
+                CALLS_OF_GUARDS.join(" "),
             ),
         ),
     };
