@@ -5,7 +5,8 @@ use super::machine::Machine;
 use super::report::Remedy;
 use crate::guards::Guard;
 
-/// System calls that Landlock and seccomp are taken with. Engines allow them since 2021.
+/// System calls that Landlock and seccomp are taken with. Engines allow them since 2021. Later
+/// systemd has a set of them, `@sandbox`, which 252 does not know.
 const CALLS_OF_GUARDS: [&str; 5] = [
     "landlock_create_ruleset",
     "landlock_add_rule",
@@ -151,7 +152,10 @@ fn filter(machine: &Machine) -> Remedy {
         ),
         Some("nspawn") => (
             ", systemd-nspawn's",
-            "systemd-nspawn --system-call-filter=\"@mount @sandbox\"".to_owned(),
+            format!(
+                "systemd-nspawn --system-call-filter=\"@mount {}\"",
+                CALLS_OF_GUARDS.join(" ")
+            ),
         ),
         Some("lxc") => (
             ", the container's",
@@ -169,7 +173,6 @@ fn filter(machine: &Machine) -> Remedy {
             format!(
                 "allow {} in what starts this process. For a systemd unit: a further line SystemCallFilter=@mount @process {} and RestrictNamespaces=no",
                 needed(),
-                // systemd has a set of these, @sandbox, since version 254 only.
                 CALLS_OF_GUARDS.join(" "),
             ),
         ),

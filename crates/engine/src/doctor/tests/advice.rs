@@ -69,7 +69,10 @@ fn an_engine_that_filters_gets_its_own_flag() {
         is_filtered: Some(true),
         ..user()
     };
-    assert!(of(Guard::Filesystem, "", &unit).contains("SystemCallFilter=@mount @process @sandbox"));
+    assert!(
+        of(Guard::Filesystem, "", &unit)
+            .contains("SystemCallFilter=@mount @process landlock_create_ruleset ")
+    );
 }
 
 #[test]
