@@ -6,8 +6,8 @@
  *
  *   EXTENSION=<path> ALTAIR_NATIVE=<path> php scripts/container-tests.php [<argument of PHPUnit's>...]     as root
  *
- * The machine's programs and this clone are mounted read-only. Nothing else of this user's should run meanwhile: a
- * signal to everybody, of a control or of another test, reaches what runs as the same user in the container.
+ * The machine's programs and this clone are mounted read-only. No other test of root's should run meanwhile: a signal to
+ * everybody reaches what runs as the same user in the container.
  */
 
 declare(strict_types=1);
@@ -36,6 +36,8 @@ $command = [
     ...array_map(static fn (string $path): string => "--volume=$path:$path:ro", array_unique($mounted)),
     "--workdir=$top", '--env=CI=1', '--env=ALTAIR_TEST_INCOMPLETE=1', '--env=PHP=php',
     '--env=EXTENSION=' . PhpImage::extension(), '--env=ALTAIR_NATIVE=' . PhpImage::native(),
+    // Signals of tests that run elsewhere on this machine reach whoever runs as the same user, in containers, too.
+    '--env=ALTAIR_TEST_USER=54399',
     PhpImage::PHP, 'php', '-d', 'extension=' . PhpImage::extension(), $phpunit, '--do-not-cache-result',
     ...(array_slice($argv, 1) ?: ['tests/Escape']),
 ];

@@ -136,7 +136,7 @@ final class PlantedBootTest extends TestCase
             self::assertSame([], self::letThrough($got));
             self::assertSame([], array_filter(array_intersect_key($got, self::ABSENT), static fn ($got) => $got >= 0));
         }
-        self::assertSame($bystander->fingerprint, Bystander::fingerprint($bystander->pid));
+        self::assertSame($bystander->fingerprint, $bystander->seen());
         self::assertSame($hostBefore, Bystander::fingerprint($host->pid()));
         self::assertSame(['secret.txt', 'vendor', 'vendor/autoload.php'], $outside->tree());
         self::assertSame('outside', file_get_contents($outside->path('secret.txt')));
@@ -161,7 +161,7 @@ final class PlantedBootTest extends TestCase
 
         self::assertGreaterThan(count(self::CALLS) / 2, count(self::letThrough($got)));
         self::assertGreaterThanOrEqual(0, $got['a file outside']);
-        self::assertNotSame($bystander->fingerprint, Bystander::fingerprint($bystander->pid));
+        self::assertNotSame($bystander->fingerprint, $bystander->seen());
     }
 
     public static function settings(): iterable

@@ -219,7 +219,7 @@ final class Arena
     private function askAfterBystanders(Run $run, Host $host, string $hostBefore): void
     {
         $bystander = $run->scene->bystander;
-        $seen = Bystander::fingerprint($bystander->pid);
+        $seen = $bystander->seen();
         if ($seen !== $bystander->fingerprint) {
             $run->molested[] = "the bystander is $seen, and was $bystander->fingerprint";
             unset($this->bystanders[$run->scene->setting->uid()]);
