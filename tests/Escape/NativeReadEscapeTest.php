@@ -44,6 +44,10 @@ final class NativeReadEscapeTest extends EscapeTestCase
         'the environment of a bystander' =>
             '$f = sys("openat", -100, "/proc/$s->bystander/environ", 0, 0);' . self::READ,
         'the root of a bystander' => '$f = sys("openat", -100, "/proc/$s->bystander/root$s->file", 0, 0);' . self::READ,
+        'the working directory of a bystander' =>
+            '$f = sys("openat", -100, "/proc/$s->bystander/cwd$s->file", 0, 0);' . self::READ,
+        'the root of a bystander\'s thread' => '$f = sys("openat", -100,'
+            . ' "/proc/$s->bystander/task/$s->bystander/root$s->file", 0, 0);' . self::READ,
         'the root of the host' => '$f = sys("openat", -100, "/proc/$s->host/root$s->file", 0, 0);' . self::READ,
         'the own root by /proc' => '$f = sys("openat", -100, "/proc/self/root$s->file", 0, 0);' . self::READ,
         'the parent of the root' => '$d = raw("openat", -100, "/", 0x10000, 0); sys("fchdir", $d);'

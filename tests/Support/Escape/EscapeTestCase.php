@@ -34,6 +34,11 @@ abstract class EscapeTestCase extends TestCase
      */
     public function testItIsStopped(Attack $attack, Setting $setting, Start $start): void
     {
+        if (($attack->options['allowWrites'] ?? false) && !Place::hasMounts()) {
+            $this->assertNoWrites($attack, $setting);
+
+            return;
+        }
         $run = self::arena()->run($attack, $setting, $start);
 
         self::assertSame($start->value, $run->start(), $run->story());
@@ -46,6 +51,15 @@ abstract class EscapeTestCase extends TestCase
             $harm = [...$harm, ...Harm::project()($run)];
         }
         self::assertSame([], $harm, $run->story());
+    }
+
+    /** Where nothing can be mounted, no run may write: the attack is not even begun. */
+    private function assertNoWrites(Attack $attack, Setting $setting): void
+    {
+        $run = self::arena()->run($attack, $setting, Start::Cold);
+
+        self::assertStringContainsString(Place::NO_WRITES, $run->failure, $run->story());
+        self::assertSame([], [...Harm::any($run), ...Harm::project()($run)], $run->story());
     }
 
     /**
