@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Escape;
 
+use Altair\Eval\Tests\Support\Escape\Place;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use Altair\Eval\Tests\Support\Without;
 use PHPUnit\Framework\TestCase;
@@ -26,6 +27,11 @@ final class TruncationTest extends TestCase
      */
     public static function places(): iterable
     {
+        if (!Place::hasMounts()) {
+            yield 'this place' => [[]];
+
+            return;
+        }
         foreach ([1, 2, 3] as $version) {
             yield "version $version" => [['mounts', 'copies', "landlock=$version"]];
         }
@@ -48,7 +54,7 @@ final class TruncationTest extends TestCase
     public function testInAnUnsafeRunEachIs(): void
     {
         foreach (self::WAYS as $way => $call) {
-            [, $project, $outside] = $this->attack(['mounts'], $call, true);
+            [, $project, $outside] = $this->attack([], $call, true);
 
             self::assertSame(['', ''], [$project, $outside], $way);
         }
@@ -62,7 +68,8 @@ final class TruncationTest extends TestCase
             . ' file_put_contents($f, "before"); $h = fopen($f, $mode); $mode === "c+" && ftruncate($h, 0);'
             . ' $sizes[] = fstat($h)["size"]; } return $sizes;';
         $request = ['snippet' => $snippet, 'projectRoot' => $application->root];
-        $result = Without::evaluate(['mounts', 'landlock=2'], $request);
+        [[$what]] = array_values([...self::places()]);
+        $result = Without::evaluate($what, $request);
 
         self::assertSame([0, 0, 0], array_column($result['result']['value'], 'value'));
     }
@@ -73,9 +80,11 @@ final class TruncationTest extends TestCase
      */
     private function attack(array $what, string $call, bool $unsafe): array
     {
-        $place = new TemporaryApplication(['app/data' => 'data', 'app/vendor/autoload.php' => '<?php', 'x' => 'outside']);
+        $files = ['app/data' => 'data', 'app/vendor/autoload.php' => '<?php', 'x' => 'outside'];
+        $place = new TemporaryApplication($files);
+        $outside = var_export($place->path('x'), true);
         $snippet = '$c = FFI::cdef("int truncate(const char *, long); int open(const char *, int, ...);");'
-            . sprintf(' foreach (["data", %s] as $f) { $got[] = %s; } return $got;', var_export($place->path('x'), true), $call);
+            . " foreach (['data', $outside] as \$f) { \$got[] = $call; } return \$got;";
         $request = [
             'snippet' => strtr($snippet, ['O_TRUNC' => '01000']),
             'projectRoot' => $place->path('app'),

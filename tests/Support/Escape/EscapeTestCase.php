@@ -59,7 +59,7 @@ abstract class EscapeTestCase extends TestCase
         $run = self::arena()->run($attack, $setting, Start::Cold);
 
         self::assertStringContainsString(Place::NO_WRITES, $run->failure, $run->story());
-        self::assertSame([], [...Harm::any($run), ...Harm::project()($run)], $run->story());
+        self::assertSame([], [...Harm::any($run), ...($attack->proof)($run)], $run->story());
     }
 
     /**
