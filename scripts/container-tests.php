@@ -6,8 +6,8 @@
  *
  *   EXTENSION=<path> ALTAIR_NATIVE=<path> php scripts/container-tests.php [<argument of PHPUnit's>...]     as root
  *
- * The machine's programs and this clone are mounted read-only. No other test of root's should run meanwhile: a signal to
- * everybody reaches what runs as the same user in the container.
+ * The machine's programs and this clone are mounted read-only. No other test of root's should run meanwhile: a
+ * signal to everybody reaches what runs as the same user in the container.
  */
 
 declare(strict_types=1);
@@ -27,7 +27,8 @@ if ($missing !== null) {
 
 // The tests look at processes of others, which takes a capability. It opens calls in the engine's profile, so these are
 // taken out; hosts give it up (`Setting::hostCommand()`).
-$profile = json_decode((string) file_get_contents("$top/crates/engine/src/doctor/container_profile/moby-20.10.24.json"));
+$default = "$top/crates/engine/src/doctor/container_profile/moby-20.10.24.json";
+$profile = json_decode((string) file_get_contents($default), flags: JSON_THROW_ON_ERROR);
 $profile->syscalls = array_values(array_filter(
     $profile->syscalls,
     static fn (object $rule): bool => ($rule->includes->caps ?? []) !== ['CAP_SYS_PTRACE'],
@@ -47,7 +48,8 @@ $phpunit = trim((string) shell_exec('command -v phpunit'));
 $command = [
     'docker', "--host={$engine->host()}", 'run', '--rm',
     // The attacks need a loopback with IPv6, which a container without a network does not have.
-    '--network=host', "--volume=$scratch:/var/tmp", "--security-opt=seccomp=$file", '--cap-add=SYS_PTRACE', '--env=ALTAIR_TEST_WATCHES=1',
+    '--network=host', "--volume=$scratch:/var/tmp",
+    "--security-opt=seccomp=$file", '--cap-add=SYS_PTRACE', '--env=ALTAIR_TEST_WATCHES=1',
     ...array_map(static fn (string $path): string => "--volume=$path:$path:ro", array_unique($mounted)),
     "--workdir=$top", '--env=CI=1', '--env=ALTAIR_TEST_INCOMPLETE=1', '--env=PHP=php',
     '--env=EXTENSION=' . PhpImage::extension(), '--env=ALTAIR_NATIVE=' . PhpImage::native(),

@@ -60,10 +60,34 @@ final class NativeReadEscapeTest extends EscapeTestCase
             . ' $f = raw("openat", $d, ltrim($s->file, "/"), 0, 0);' . self::READ,
     ];
 
+    /** What /proc says of a process. */
+    private const OF_PROCESSES = ['cmdline', 'status', 'stat', 'comm', 'maps', 'fd', 'limits', 'cgroup', 'mounts'];
+
+    /** What it says of the machine's processes together. */
+    private const OF_ALL = ['/proc', '/proc/net/tcp', '/proc/net/unix', '/proc/locks', '/proc/1/cmdline'];
+
     public static function attacks(): iterable
     {
         foreach (self::CALLS as $name => $snippet) {
             yield Attack::native($name, $snippet, Harm::secret());
+        }
+        $opened = static fn (Run $run): array => array_filter(
+            array_column($run->calls, 1),
+            static fn (int $result): bool => $result >= 0,
+        );
+        yield Attack::native(
+            'what /proc says of a bystander and the host',
+            'foreach ([$s->bystander, $s->host] as $p) { foreach (' . var_export(self::OF_PROCESSES, true)
+                . ' as $of) { sys("openat", -100, "/proc/$p/$of", 0, 0); } }',
+            $opened,
+        );
+        if (!Place::hasMounts()) {
+            // A private root has a /proc of its own, in which some of these are.
+            yield Attack::native(
+                'what /proc says of all processes',
+                'foreach (' . var_export(self::OF_ALL, true) . ' as $f) { sys("openat", -100, $f, 0, 0); }',
+                $opened,
+            );
         }
         yield Attack::native(
             'a file handle',

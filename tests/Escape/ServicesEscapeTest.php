@@ -49,8 +49,9 @@ final class ServicesEscapeTest extends EscapeTestCase
                 . ' sys("connect", $f, str_repeat("\0", 16), 16); sys("connect", $f, ip4($s->tcp), 16);',
             'a socket under another number' => '$f = sys("socket", 2, 1, 0); raw("dup3", $f, 99, 0); raw("close", $f);'
                 . ' sys("connect", 99, ip4($s->tcp), 16);',
-            'thousands of sockets' => 'for ($i = 0; $i < 3000; $i++) { $f = raw("socket", 2, 1, 0); $f < 0 || $i % 500 > 0'
-                . ' || sys("connect", $f, ip4($s->tcp), 16); $f < 0 || $i % 3 === 0 || raw("close", $f); }'
+            'thousands of sockets' => 'for ($i = 0; $i < 3000; $i++) { $f = raw("socket", 2, 1, 0);'
+                . ' $f < 0 || $i % 500 > 0 || sys("connect", $f, ip4($s->tcp), 16);'
+                . ' $f < 0 || $i % 3 === 0 || raw("close", $f); }'
                 . ' for ($f = 4; $f < 250; $f += 9) { raw("connect", $f, ip4($s->tcp), 16); }',
             'a socket that was on its way in another' => '$p = buf(8); raw("socketpair", 1, 1, 0, $p);'
                 . ' [1 => $a, 2 => $b] = unpack("V2", FFI::string($p, 8)); $f = sys("socket", 2, 1, 0);'

@@ -197,8 +197,8 @@ final class TemplateEscapeTest extends EscapeTestCase
         $inherited = 'in an unsafe run, too, the host closes what is not the run\'s';
         yield self::on(
             'its descriptors',
-            'for ($f = ' . count(self::descriptors()) . '; $f < 1024; $f++) { $flags = raw("fcntl", $f, 1); if ($flags !== -9) {'
-                . ' tell("descriptor", $f); } } sys("fcntl", 3, 1);',
+            'for ($f = ' . count(self::descriptors()) . '; $f < 1024; $f++) {'
+                . ' $flags = raw("fcntl", $f, 1); if ($flags !== -9) { tell("descriptor", $f); } } sys("fcntl", 3, 1);',
             static fn (Run $run): array => [
                 ...Harm::call('descriptor')($run),
                 ...self::foreignDescriptors($run->before),
@@ -249,8 +249,8 @@ final class TemplateEscapeTest extends EscapeTestCase
     }
 
     /**
-     * @return list<string> what the descriptors of a fork are. Where nothing can be mounted, its directory for temporary
-     *     files is one
+     * @return list<string> what the descriptors of a fork are. Where nothing can be mounted, its directory for
+     *     temporary files is one
      */
     private static function descriptors(int $pid = 0): array
     {

@@ -27,10 +27,12 @@ final class TemporaryDirectoriesTest extends TestCase
             . ' raw("mkdirat", -100, "$d/none", 0);',
         'names that the removal gives' => 'for ($i = 0; $i < 300; $i++) {'
             . ' raw("mkdirat", -100, ".altair-removed-$i", 0700);'
-            . ' raw("mkdirat", -100, ".altair-removed-$i/a", 0700); raw("mkdirat", -100, ".altair-removed-$i/a/b", 0); }',
+            . ' raw("mkdirat", -100, ".altair-removed-$i/a", 0700);'
+            . ' raw("mkdirat", -100, ".altair-removed-$i/a/b", 0); }',
         'many files' => 'for ($i = 0; $i < 5000; $i++) { raw("close", raw("openat", -100, "f$i", 0101, 0)); }',
         'pipes' => 'for ($i = 0; $i < 50; $i++) { raw("mknodat", -100, "p$i", 010600, 0); }',
-        'links' => 'raw("symlinkat", $victim, -100, "$d/link"); raw("linkat", -100, "$victim/kept", -100, "$d/hard", 0);'
+        'links' => 'raw("symlinkat", $victim, -100, "$d/link");'
+            . ' raw("linkat", -100, "$victim/kept", -100, "$d/hard", 0);'
             . ' raw("linkat", -100, "data.txt", -100, "$d/hard2", 0);',
         'another place' => 'raw("renameat2", -100, $real, -100, "$real-moved", 0);'
             . ' raw("renameat2", -100, $real, -100, "$victim/moved", 0);'
@@ -38,7 +40,8 @@ final class TemporaryDirectoriesTest extends TestCase
             . ' raw("renameat2", -100, $victim, -100, $real, 2);',
         'another descriptor' => '$v = raw("openat", -100, $victim, 0x200000, 0); raw("dup3", $v, 4, 0);'
             . ' raw("openat", -100, "$d/new", 0101, 0600);',
-        'a mode' => 'raw("mkdirat", -100, "kept", 0700); raw("fchmodat", -100, $real, 0); raw("fchmodat", -100, $d, 0);',
+        'a mode' => 'raw("mkdirat", -100, "kept", 0700);'
+            . ' raw("fchmodat", -100, $real, 0); raw("fchmodat", -100, $d, 0);',
         'nothing' => 'raw("unlinkat", -100, $real, 0x200); raw("unlinkat", -100, dirname($real), 0x200);',
         'its end by a signal' => 'raw("openat", -100, "f", 0101, 0600); posix_kill(getmypid(), SIGKILL);',
     ];
