@@ -138,7 +138,8 @@ final class BlockedTemplateTest extends TestCase
             $result['result'],
             $result['stdout'],
             $result['diagnostics']['outcome'],
-            $result['diagnostics']['file_changes'],
+            // Where there is no layer, nothing is written.
+            $result['diagnostics']['file_changes'] ?? [],
         ];
         self::assertSame($said($honest), $said($result));
     }

@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Escape;
 
+use Altair\Eval\Tests\Support\Escape\Place;
 use Altair\Eval\Tests\Support\Escape\Setting;
 use Altair\Eval\Tests\Support\Escape\WarmHost;
 use PHPUnit\Framework\TestCase;
@@ -66,13 +67,6 @@ final class CarriedOverTest extends TestCase
         'a closed standard input' => 'raw("close", 0);',
         'another standard input' => 'raw("dup3", 2, 0, 0);',
         'a descriptor' => '$GLOBALS["kept"] = fopen("$root/data.txt", "r");',
-        'a file in the project' => 'file_put_contents("$root/new", "x");',
-        'a file of the project with other content' => 'file_put_contents("$root/data.txt", "other");',
-        'a file of the project with another mode' => 'chmod("$root/data.txt", 0600);',
-        'a file of the project with another time' => 'touch("$root/data.txt", 1);',
-        'a file of the project that is gone' => 'unlink("$root/data.txt");',
-        'code that boot has read' => 'file_put_contents("$root/vendor/autoload.php", "<?php exit(1);");',
-        'code that boot has read and that is gone' => 'unlink("$root/vendor/autoload.php"); rmdir("$root/vendor");',
         'a temporary file' => 'file_put_contents(sys_get_temp_dir() . "/new", "x");',
         'a temporary directory' => 'mkdir(sys_get_temp_dir() . "/new");',
         'a lock on a file of the project' =>
@@ -92,6 +86,17 @@ final class CarriedOverTest extends TestCase
         'no stream wrapper' => 'stream_wrapper_unregister("file");',
         'a time zone' => 'date_default_timezone_set("Asia/Tokyo");',
         'a locale' => 'setlocale(LC_ALL, "C.UTF-8", "C.utf8") && setlocale(LC_NUMERIC, "C");',
+    ];
+
+    /** The same in the project: its layer is its own. */
+    private const WRITTEN = [
+        'a file in the project' => 'file_put_contents("$root/new", "x");',
+        'a file of the project with other content' => 'file_put_contents("$root/data.txt", "other");',
+        'a file of the project with another mode' => 'chmod("$root/data.txt", 0600);',
+        'a file of the project with another time' => 'touch("$root/data.txt", 1);',
+        'a file of the project that is gone' => 'unlink("$root/data.txt");',
+        'code that boot has read' => 'file_put_contents("$root/vendor/autoload.php", "<?php exit(1);");',
+        'code that boot has read and that is gone' => 'unlink("$root/vendor/autoload.php"); rmdir("$root/vendor");',
     ];
 
     /** What would go on, or stay, after it. */
@@ -137,6 +142,19 @@ final class CarriedOverTest extends TestCase
     }
 
     /**
+     * @dataProvider written
+     */
+    public function testWhatARunHasWrittenIsAsBeforeInTheNext(string $snippet, Setting $setting): void
+    {
+        [$first, $now, $next] = $this->inTurn($snippet, $setting);
+
+        Place::hasMounts()
+            ? self::assertNotSame($first, $now, 'It has changed nothing.')
+            : self::assertSame($first, $now, 'Without a layer, nothing can be written.');
+        self::assertSame($first, $next);
+    }
+
+    /**
      * @dataProvider seen
      */
     public function testWhatARunHasChangedIsAsBeforeInTheNext(string $snippet, Setting $setting): void
@@ -155,6 +173,11 @@ final class CarriedOverTest extends TestCase
         [$first, , $next] = $this->inTurn($snippet, $setting);
 
         self::assertSame($first, $next);
+    }
+
+    public static function written(): iterable
+    {
+        return self::inEachSetting(self::WRITTEN);
     }
 
     public static function seen(): iterable

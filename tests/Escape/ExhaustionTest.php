@@ -6,6 +6,7 @@ namespace Altair\Eval\Tests\Escape;
 
 use Altair\Eval\Tests\Support\Escape\Attack;
 use Altair\Eval\Tests\Support\Escape\EscapeTestCase;
+use Altair\Eval\Tests\Support\Escape\Place;
 use Altair\Eval\Tests\Support\Escape\Run;
 use Altair\Eval\Tests\Support\Escape\Setting;
 use Altair\Eval\Tests\Support\Escape\Snapshot;
@@ -99,8 +100,9 @@ final class ExhaustionTest extends EscapeTestCase
         $most = static fn (int $bytes): Closure => static fn (Run $run): array =>
             $run->found > $bytes ? ["$run->found bytes were written"] : [];
         $used = static fn (string $where): Closure => static function (Run $run, Snapshot $after) use ($where): int {
-            $directory = "/proc/$after->pid/root"
-                . ($where === 'project' ? $run->scene->project : self::temp($run, $after));
+            $directory = $where === 'project'
+                ? self::root($after) . $run->scene->project
+                : self::root($after) . self::temp($run, $after);
 
             return 1024 * (int) shell_exec('du -xsk -- ' . escapeshellarg($directory) . '/. 2>/dev/null');
         };
@@ -114,24 +116,28 @@ final class ExhaustionTest extends EscapeTestCase
             look: $used('project'),
         );
         yield new Attack(
-            'the disk by way of the directory for temporary files',
-            '$d = sys_get_temp_dir(); ' . $fill,
-            $most(65 << 20),
-            look: $used('temp'),
-        );
-        yield new Attack(
             'one large file',
             '$f = fopen("large", "w"); ftruncate($f, 300 << 20);',
             $most(256 << 20),
             look: static fn (Run $run, Snapshot $after): int =>
-                (int) @filesize("/proc/$after->pid/root{$run->scene->project}/large"),
+                (int) @filesize(self::root($after) . "{$run->scene->project}/large"),
         );
         yield Attack::native(
             'native: one large file by fallocate',
             '$f = raw("openat", -100, "$s->project/large", 0102, 0600); sys("fallocate", $f, 0, 0, 300 << 20);',
             $most(256 << 20),
             look: static fn (Run $run, Snapshot $after): int =>
-                (int) @filesize("/proc/$after->pid/root{$run->scene->project}/large"),
+                (int) @filesize(self::root($after) . "{$run->scene->project}/large"),
+        );
+        if (!Place::hasMounts()) {
+            // The directory for temporary files is the disk's, without a limit of its own (SECURITY.md).
+            return;
+        }
+        yield new Attack(
+            'the disk by way of the directory for temporary files',
+            '$d = sys_get_temp_dir(); ' . $fill,
+            $most(65 << 20),
+            look: $used('temp'),
         );
         yield new Attack(
             'files without content',
@@ -139,9 +145,15 @@ final class ExhaustionTest extends EscapeTestCase
                 . ' if (!@touch(sys_get_temp_dir() . "/d$d/f$i")) { break 2; } } }',
             static fn (Run $run): array => $run->found > 17000 ? ["$run->found files were made"] : [],
             look: static fn (Run $run, Snapshot $after): int => (int) shell_exec(
-                'find ' . escapeshellarg("/proc/$after->pid/root" . self::temp($run, $after)) . '/ -name "f*" | wc -l',
+                'find ' . escapeshellarg(self::root($after) . self::temp($run, $after)) . '/ -name "f*" | wc -l',
             ),
         );
+    }
+
+    /** The root of a run: of its own, or the host's, which a root without capabilities may not find by the process. */
+    private static function root(Snapshot $after): string
+    {
+        return Place::hasMounts() ? "/proc/$after->pid/root" : '';
     }
 
     /** Where the directory for temporary files is: in a private root, or the host's. */

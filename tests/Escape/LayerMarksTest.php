@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Escape;
 
+use Altair\Eval\Tests\Support\Escape\Place;
 use Altair\Eval\Tests\Support\Escape\Setting;
 use Altair\Eval\Tests\Support\Escape\WarmHost;
 use PHPUnit\Framework\TestCase;
@@ -64,6 +65,11 @@ final class LayerMarksTest extends TestCase
     public function testNoMarkIsMade(string $way, string $start, Setting $setting): void
     {
         $host = new WarmHost($setting, self::FILES);
+        if (!Place::hasMounts()) {
+            $this->assertNoWrites($host, $start);
+
+            return;
+        }
         $marks = '';
         foreach (self::MARKS as $mark => [$path, $name, $value]) {
             $marks .= sprintf('[$path, $name, $value] = %s;', var_export([$path, $name, $value], true))
@@ -80,6 +86,11 @@ final class LayerMarksTest extends TestCase
     public function testLaterRunsFindTheProjectAsItIs(string $start, Setting $setting): void
     {
         $host = new WarmHost($setting, self::FILES);
+        if (!Place::hasMounts()) {
+            $this->assertNoWrites($host, $start);
+
+            return;
+        }
         // It makes the directory of the log, which is there from then on.
         $this->answer($host, $start, 'return "";', ['allowWrites' => true]);
         $before = $this->look($host);
@@ -109,6 +120,13 @@ final class LayerMarksTest extends TestCase
                 yield "$call: $name" => [$way, ...$start];
             }
         }
+    }
+
+    /** Where nothing can be mounted, no run may write, and there are no layers to mislead. */
+    private function assertNoWrites(WarmHost $host, string $start): void
+    {
+        $this->expectExceptionMessage(Place::NO_WRITES);
+        $this->answer($host, $start, 'return "";', ['allowWrites' => true]);
     }
 
     /**

@@ -7,6 +7,7 @@ namespace Altair\Eval\Tests\Escape;
 use Altair\Eval\Tests\Support\Escape\Attack;
 use Altair\Eval\Tests\Support\Escape\EscapeTestCase;
 use Altair\Eval\Tests\Support\Escape\Harm;
+use Altair\Eval\Tests\Support\Escape\Place;
 use Altair\Eval\Tests\Support\Escape\Run;
 
 /**
@@ -43,6 +44,10 @@ final class NativeReadEscapeTest extends EscapeTestCase
         'the environment of a bystander' =>
             '$f = sys("openat", -100, "/proc/$s->bystander/environ", 0, 0);' . self::READ,
         'the root of a bystander' => '$f = sys("openat", -100, "/proc/$s->bystander/root$s->file", 0, 0);' . self::READ,
+        'the working directory of a bystander' =>
+            '$f = sys("openat", -100, "/proc/$s->bystander/cwd$s->file", 0, 0);' . self::READ,
+        'the root of a bystander\'s thread' => '$f = sys("openat", -100,'
+            . ' "/proc/$s->bystander/task/$s->bystander/root$s->file", 0, 0);' . self::READ,
         'the root of the host' => '$f = sys("openat", -100, "/proc/$s->host/root$s->file", 0, 0);' . self::READ,
         'the own root by /proc' => '$f = sys("openat", -100, "/proc/self/root$s->file", 0, 0);' . self::READ,
         'the parent of the root' => '$d = raw("openat", -100, "/", 0x10000, 0); sys("fchdir", $d);'
@@ -55,10 +60,34 @@ final class NativeReadEscapeTest extends EscapeTestCase
             . ' $f = raw("openat", $d, ltrim($s->file, "/"), 0, 0);' . self::READ,
     ];
 
+    /** What /proc says of a process. */
+    private const OF_PROCESSES = ['cmdline', 'status', 'stat', 'comm', 'maps', 'fd', 'limits', 'cgroup', 'mounts'];
+
+    /** What it says of the machine's processes together. */
+    private const OF_ALL = ['/proc', '/proc/net/tcp', '/proc/net/unix', '/proc/locks', '/proc/1/cmdline'];
+
     public static function attacks(): iterable
     {
         foreach (self::CALLS as $name => $snippet) {
             yield Attack::native($name, $snippet, Harm::secret());
+        }
+        $opened = static fn (Run $run): array => array_filter(
+            array_column($run->calls, 1),
+            static fn (int $result): bool => $result >= 0,
+        );
+        yield Attack::native(
+            'what /proc says of a bystander and the host',
+            'foreach ([$s->bystander, $s->host] as $p) { foreach (' . var_export(self::OF_PROCESSES, true)
+                . ' as $of) { sys("openat", -100, "/proc/$p/$of", 0, 0); } }',
+            $opened,
+        );
+        if (!Place::hasMounts()) {
+            // A private root has a /proc of its own, in which some of these are.
+            yield Attack::native(
+                'what /proc says of all processes',
+                'foreach (' . var_export(self::OF_ALL, true) . ' as $f) { sys("openat", -100, $f, 0, 0); }',
+                $opened,
+            );
         }
         yield Attack::native(
             'a file handle',
@@ -71,36 +100,46 @@ final class NativeReadEscapeTest extends EscapeTestCase
             needsRoot: true,
         );
         yield from self::whatIsThere();
+        // Landlock does not govern these, so that they are permitted where it stands alone (SECURITY.md).
+        yield from Place::hasMounts() ? self::whatCanBeSeen() : [];
         yield from self::devices();
     }
 
     /** What may not even be known of a file that cannot be read. */
     private static function whatIsThere(): iterable
     {
-        $knows = static function (Run $run): array {
-            $inode = fileinode($run->scene->outside . '/secret.txt');
-
-            return str_contains($run->stdout, "inode=$inode;") ? ['it knows the inode'] : [];
-        };
-        yield Attack::native(
-            'statx',
-            // stx_ino is 32 bytes into struct statx.
-            '$b = buf(256); sys("statx", -100, $s->file, 0, 0x7ff, $b);'
-                . ' echo "inode=", unpack("P", FFI::string($b + 32, 8))[1], ";";',
-            $knows,
-        );
         yield Attack::native(
             'the entries of a directory',
             // d_ino is the first field of struct linux_dirent64, d_reclen 16 bytes into it.
             '$f = sys("openat", -100, $s->outside, 0x10000, 0); $b = buf(4096); $n = raw("getdents64", $f, $b, 4096);'
                 . ' for ($i = 0; $i < $n; $i += unpack("v", FFI::string($b + $i + 16, 2))[1]) {'
                 . ' echo "inode=", unpack("P", FFI::string($b + $i, 8))[1], ";"; }',
-            $knows,
+            self::knows(...),
         );
         yield Attack::native(
             'watching a directory',
             '$i = sys("inotify_init1", 0); sys("inotify_add_watch", $i, $s->outside, 0xfff);',
             Harm::call('inotify_add_watch'),
+        );
+    }
+
+    /** @return list<string> */
+    private static function knows(Run $run): array
+    {
+        $inode = fileinode($run->scene->outside . '/secret.txt');
+
+        return str_contains($run->stdout, "inode=$inode;") ? ['it knows the inode'] : [];
+    }
+
+    /** What a private root alone hides. */
+    private static function whatCanBeSeen(): iterable
+    {
+        yield Attack::native(
+            'statx',
+            // stx_ino is 32 bytes into struct statx.
+            '$b = buf(256); sys("statx", -100, $s->file, 0, 0x7ff, $b);'
+                . ' echo "inode=", unpack("P", FFI::string($b + 32, 8))[1], ";";',
+            self::knows(...),
         );
         yield Attack::native(
             'whether a file is there',

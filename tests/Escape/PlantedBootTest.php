@@ -6,9 +6,11 @@ namespace Altair\Eval\Tests\Escape;
 
 use Altair\Eval\Tests\Support\Escape\Bystander;
 use Altair\Eval\Tests\Support\Escape\EscapedProgram;
+use Altair\Eval\Tests\Support\Escape\Place;
 use Altair\Eval\Tests\Support\Escape\Prelude;
 use Altair\Eval\Tests\Support\Escape\Setting;
 use Altair\Eval\Tests\Support\Escape\WarmHost;
+use Altair\Eval\Tests\Support\Skip;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use PHPUnit\Framework\TestCase;
 
@@ -94,6 +96,9 @@ final class PlantedBootTest extends TestCase
     {
         $host = $this->host($setting);
         $write = ['allowWrites' => true];
+        if (!Place::hasMounts()) {
+            $this->expectExceptionMessage(Place::NO_WRITES);
+        }
         foreach ([$write, []] as $reading) {
             for ($round = 1; $round <= 3; $round++) {
                 $said = uniqid('word-');
@@ -119,9 +124,14 @@ final class PlantedBootTest extends TestCase
         chmod($outside->root, 0777);
         $bystander = new Bystander($setting, 'secret');
         $hostBefore = Bystander::fingerprint($host->pid());
-        $planted = var_export($this->attack($host, $bystander, $outside->path('secret.txt')), true);
+        $planted = $this->attack($host, $bystander, $outside->path('secret.txt'));
 
-        $host->evaluate("file_put_contents('config/container.php', $planted);", ['allowWrites' => true]);
+        if (Place::hasMounts()) {
+            $write = 'file_put_contents("config/container.php", ' . var_export($planted, true) . ');';
+            $host->evaluate($write, ['allowWrites' => true]);
+        } else {
+            file_put_contents("$host->project/config/container.php", $planted);
+        }
         $printed = '';
         $result = $host->evaluate('return 1;', whenPrinted: static function (string $text) use (&$printed): void {
             $printed .= $text;
@@ -136,7 +146,7 @@ final class PlantedBootTest extends TestCase
             self::assertSame([], self::letThrough($got));
             self::assertSame([], array_filter(array_intersect_key($got, self::ABSENT), static fn ($got) => $got >= 0));
         }
-        self::assertSame($bystander->fingerprint, Bystander::fingerprint($bystander->pid));
+        self::assertSame($bystander->fingerprint, $bystander->seen());
         self::assertSame($hostBefore, Bystander::fingerprint($host->pid()));
         self::assertSame(['secret.txt', 'vendor', 'vendor/autoload.php'], $outside->tree());
         self::assertSame('outside', file_get_contents($outside->path('secret.txt')));
@@ -159,9 +169,11 @@ final class PlantedBootTest extends TestCase
         $result = $host->evaluate('return container()->get("x");', ['unsafe' => true]);
         $got = json_decode(trim($result['stdout']), true);
 
-        self::assertGreaterThan(count(self::CALLS) / 2, count(self::letThrough($got)));
+        // A container's profile refuses some of them to everybody.
+        $most = Skip::RefusedToAll->holds() ? 3 : 2;
+        self::assertGreaterThan(count(self::CALLS) / $most, count(self::letThrough($got)));
         self::assertGreaterThanOrEqual(0, $got['a file outside']);
-        self::assertNotSame($bystander->fingerprint, Bystander::fingerprint($bystander->pid));
+        self::assertNotSame($bystander->fingerprint, $bystander->seen());
     }
 
     public static function settings(): iterable

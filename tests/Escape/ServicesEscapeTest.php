@@ -47,6 +47,19 @@ final class ServicesEscapeTest extends EscapeTestCase
                 . ' FFI::memcpy($a, ip4($s->tcp), 16); sys("connect", $f, $a, 16);',
             'a socket that was connected before' => '$f = sys("socket", 2, 1, 0); sys("connect", $f, ip4(1), 16);'
                 . ' sys("connect", $f, str_repeat("\0", 16), 16); sys("connect", $f, ip4($s->tcp), 16);',
+            'a socket under another number' => '$f = sys("socket", 2, 1, 0); raw("dup3", $f, 99, 0); raw("close", $f);'
+                . ' sys("connect", 99, ip4($s->tcp), 16);',
+            'thousands of sockets' => 'for ($i = 0; $i < 3000; $i++) { $f = raw("socket", 2, 1, 0);'
+                . ' $f < 0 || $i % 500 > 0 || sys("connect", $f, ip4($s->tcp), 16);'
+                . ' $f < 0 || $i % 3 === 0 || raw("close", $f); }'
+                . ' for ($f = 4; $f < 250; $f += 9) { raw("connect", $f, ip4($s->tcp), 16); }',
+            'a socket that was on its way in another' => '$p = buf(8); raw("socketpair", 1, 1, 0, $p);'
+                . ' [1 => $a, 2 => $b] = unpack("V2", FFI::string($p, 8)); $f = sys("socket", 2, 1, 0);'
+                . ' $x = buf(1); $v = buf(16); FFI::memcpy($v, iov($x, 1), 16); $c = buf(24);'
+                . ' FFI::memcpy($c, pack("PVVVV", 20, 1, 1, $f, 0), 24);'
+                . ' $m = pack("PPPPPPP", 0, 0, addr($v), 1, addr($c), 24, 0); raw("sendmsg", $a, $m, 0);'
+                . ' raw("close", $f); usleep(300000); raw("recvmsg", $b, $m, 0);'
+                . ' $f = unpack("V", FFI::string($c + 16, 4))[1]; sys("connect", $f, ip4($s->tcp), 16);',
             'connect with an address that is too long' => '$f = sys("socket", 2, 1, 0);'
                 . ' sys("connect", $f, ip4($s->tcp) . str_repeat("x", 100), 116);',
             'TCP fast open by an option' => '$f = sys("socket", 2, 1, 0); $one = pack("V", 1);'
@@ -54,6 +67,11 @@ final class ServicesEscapeTest extends EscapeTestCase
                 . ' sys("write", $f, "x", 1);',
         ],
         'unix' => [
+            'a path through the root of the process' => '$f = sys("socket", 1, 1, 0);'
+                . ' $a = un("/proc/self/root$s->unix"); sys("connect", $f, $a, strlen($a));',
+            'a path through a descriptor' => '$d = raw("openat", -100, dirname($s->unix), 0x200000, 0);'
+                . ' $f = sys("socket", 1, 1, 0); $a = un("/proc/self/fd/$d/" . basename($s->unix));'
+                . ' sys("connect", $f, $a, strlen($a));',
             'a socket behind the path of a service' => 'raw("symlink", $s->unix, "/run/altair-none.sock");'
                 . ' raw("rename", $s->unix, "/run/altair-none.sock"); $f = sys("socket", 1, 1, 0);'
                 . ' $a = un("/run/altair-none.sock"); sys("connect", $f, $a, strlen($a));'

@@ -63,8 +63,23 @@ final class TamperingTest extends EscapeTestCase
         'a file' => 'rename(".altair", "moved"); file_put_contents(".altair", "forged");',
     ];
 
+    /** Files of /proc that do something when they are written, of itself and of the machine. */
+    private const CONTROLS = [
+        'self/oom_score_adj', 'self/timerslack_ns', 'self/coredump_filter', 'self/attr/current', 'self/clear_refs',
+        'self/comm', 'sys/kernel/ostype', 'sysrq-trigger',
+    ];
+
     public static function attacks(): iterable
     {
+        yield Attack::native(
+            'the controls of /proc',
+            'foreach (' . var_export(self::CONTROLS, true) . ' as $c) { sys("openat", -100, "/proc/$c", 1, 0); }'
+                . ' sys("openat", -100, "/proc/$s->host/oom_score_adj", 1, 0);',
+            static fn (Run $run): array => array_filter(
+                array_map(static fn (array $call): string => "$call[0] gave $call[1]", $run->calls),
+                static fn (string $gave): bool => !str_contains($gave, '-'),
+            ),
+        );
         foreach (['' => [], ', with writes on' => ['allowWrites' => true]] as $suffix => $options) {
             foreach (self::AUDIT as $name => $snippet) {
                 yield new Attack("audit: $name$suffix", $snippet, self::log(), options: $options);

@@ -7,6 +7,7 @@ namespace Altair\Eval\Tests\Escape;
 use Altair\Eval\Tests\Support\Escape\Attack;
 use Altair\Eval\Tests\Support\Escape\EscapeTestCase;
 use Altair\Eval\Tests\Support\Escape\Harm;
+use Altair\Eval\Tests\Support\Escape\Place;
 use Altair\Eval\Tests\Support\Escape\Run;
 use Altair\Eval\Tests\Support\Escape\Snapshot;
 use Closure;
@@ -51,7 +52,10 @@ final class TemplateEscapeTest extends EscapeTestCase
     ];
 
     /** Files of a template's in /proc. */
-    private const FILES = ['mem', 'maps', 'environ', 'cwd/.lower0', 'root/dev/null', 'fd/0', 'stat'];
+    private const FILES = ['mem', 'maps', 'environ', 'root/dev/null', 'fd/0', 'stat'];
+
+    /** Where it has mounts of its own. */
+    private const MOUNTED = ['cwd/.lower0'];
 
     /**
      * What a fork does to set itself up, with arguments that the kernel itself answers otherwise than by EPERM: call =>
@@ -81,7 +85,7 @@ final class TemplateEscapeTest extends EscapeTestCase
         foreach (self::LET_THROUGH as $name => $snippet) {
             yield self::on("a template: $name", sprintf(self::EACH, $snippet), Harm::call($name));
         }
-        foreach (self::FILES as $file) {
+        foreach ([...self::FILES, ...(Place::hasMounts() ? self::MOUNTED : [])] as $file) {
             yield self::on(
                 "a template: its file $file",
                 'foreach ([...$s->templates, ...$s->keepers] as $p) {'
@@ -193,11 +197,10 @@ final class TemplateEscapeTest extends EscapeTestCase
         $inherited = 'in an unsafe run, too, the host closes what is not the run\'s';
         yield self::on(
             'its descriptors',
-            'for ($f = 4; $f < 1024; $f++) { $flags = raw("fcntl", $f, 1); if ($flags !== -9) {'
-                . ' tell("descriptor", $f); } } sys("fcntl", 3, 1);',
+            'for ($f = ' . count(self::descriptors()) . '; $f < 1024; $f++) {'
+                . ' $flags = raw("fcntl", $f, 1); if ($flags !== -9) { tell("descriptor", $f); } } sys("fcntl", 3, 1);',
             static fn (Run $run): array => [
                 ...Harm::call('descriptor')($run),
-                ...array_slice($run->before->descriptors, 4),
                 ...self::foreignDescriptors($run->before),
             ],
             unproven: $inherited,
@@ -246,14 +249,25 @@ final class TemplateEscapeTest extends EscapeTestCase
     }
 
     /**
-     * @return list<string> what of the first four descriptors is not a run's own
+     * @return list<string> what the descriptors of a fork are. Where nothing can be mounted, its directory for
+     *     temporary files is one
+     */
+    private static function descriptors(int $pid = 0): array
+    {
+        $own = Place::hasMounts() ? [] : ["~/run-$pid$~"];
+
+        return ['~^/dev/null$~', '~^pipe:~', '~^pipe:~', '~^socket:~', ...$own];
+    }
+
+    /**
+     * @return list<string> descriptors that are not a run's own
      */
     private static function foreignDescriptors(Snapshot $snapshot): array
     {
-        $kinds = ['~^/dev/null$~', '~^pipe:~', '~^pipe:~', '~^socket:~'];
+        $kinds = self::descriptors($snapshot->pid);
         $foreign = [];
-        foreach (array_slice($snapshot->descriptors, 0, 4) as $number => $what) {
-            if (preg_match($kinds[$number], $what) !== 1) {
+        foreach ($snapshot->descriptors as $number => $what) {
+            if (!isset($kinds[$number]) || preg_match($kinds[$number], $what) !== 1) {
                 $foreign[] = "$number is $what";
             }
         }

@@ -29,17 +29,28 @@ enum Skip
     /** It is about what a later PHP has. */
     case OlderPhp;
 
+    /** It does something that a container's profile refuses to everybody, guards or not. */
+    case RefusedToAll;
+
     /** Leaves the test out, or fails it where it should have run. */
     public function because(string $why): never
     {
-        $mayBe = match ($this) {
+        $this->holds()
+            ? Assert::markTestSkipped($why)
+            : Assert::fail("$why This test is not left out here ($this->name).");
+    }
+
+    /** Whether it is a reason here. */
+    public function holds(): bool
+    {
+        return match ($this) {
             self::NeedsRoot => posix_geteuid() !== 0 || !is_writable('/proc/sys/kernel/core_pattern'),
             self::NeedsUser => posix_geteuid() === 0,
             self::LacksKernel => true,
             self::OlderPhp => PHP_VERSION_ID < 80400,
+            self::RefusedToAll => (Processes::status(getmypid())['Seccomp'] ?? '0') !== '0',
             self::ChangesMachine => getenv('ALTAIR_TEST_MACHINE') !== '1',
             self::NotInstalled => getenv('ALTAIR_TEST_INCOMPLETE') === '1',
         };
-        $mayBe ? Assert::markTestSkipped($why) : Assert::fail("$why This test is not left out here ($this->name).");
     }
 }

@@ -59,6 +59,14 @@ pub fn first_directory(parent: &Path) -> PathBuf {
     parent.join(OsStr::new("boot"))
 }
 
+/// Whether a template's directory is where it was made. Programs that clear away old files remove
+/// it, and then no fork can have one beside it.
+#[must_use]
+pub fn is_first_directory_there(parent: &Place) -> bool {
+    let found = fstatat(parent.descriptor(), FIRST, AtFlags::AT_SYMLINK_NOFOLLOW);
+    found != Err(Errno::ENOENT)
+}
+
 /// Makes the directory of the calling process, a template, and opens it as [`TEMP_PATH`]. Nothing
 /// else may have been opened before.
 ///

@@ -106,6 +106,7 @@ final class Arena
         $this->listeners->arrived();
         $hostBefore = Bystander::fingerprint($host->pid);
         $run->alreadyThere = Snapshot::descendants($host->pid);
+        $run->temporary = $this->temporary();
         $run->templates = array_map(Bystander::fingerprint(...), self::ids($run->alreadyThere));
         $began = hrtime(true);
         $host->ask(
@@ -218,7 +219,7 @@ final class Arena
     private function askAfterBystanders(Run $run, Host $host, string $hostBefore): void
     {
         $bystander = $run->scene->bystander;
-        $seen = Bystander::fingerprint($bystander->pid);
+        $seen = $bystander->seen();
         if ($seen !== $bystander->fingerprint) {
             $run->molested[] = "the bystander is $seen, and was $bystander->fingerprint";
             unset($this->bystanders[$run->scene->setting->uid()]);
@@ -249,16 +250,50 @@ final class Arena
     {
         $run->changes = $run->scene->changes();
         $run->arrived = array_values(array_unique([...$run->arrived, ...$this->listeners->arrived()]));
-        $files = array_diff(scandir($this->directory->path('tmp')), ['.', '..', $this->secret]);
-        if ($files !== []) {
-            exec('rm -rf -- ' . escapeshellarg($this->directory->path('tmp')) . '/*');
+        $files = $this->leftIn($run);
+        foreach ($files as $file) {
+            exec('rm -rf -- ' . escapeshellarg($this->directory->path("tmp/$file")));
         }
         $processes = array_diff_key(Snapshot::descendants($host->pid), $run->alreadyThere);
         $processes = array_column($processes, 'name');
         if (!$run->scene->isLeftAsFound()) {
             unset($this->grounds[$run->scene->setting->value]);
         }
-        $run->leftovers = [...array_values($files), ...$processes];
+        $run->leftovers = [...$files, ...$processes];
+    }
+
+    /**
+     * The host's temporary files, which are those of its templates between two runs.
+     *
+     * @return array<string, string> path => what is known of a file; of a directory, whether it is one
+     */
+    private function temporary(): array
+    {
+        $format = '%P\t%y %m %U %s %T@ %C@ %l\n';
+        $lines = (string) shell_exec(
+            'find ' . escapeshellarg($this->directory->path('tmp')) . ' -mindepth 1'
+                . " \\( -type d -printf '%P\t%y %m %U\n' -o -printf '$format' \\) 2>/dev/null",
+        );
+        preg_match_all('/^([^\t\n]*)\t(.*)$/m', $lines, $found);
+
+        return array_combine($found[1], $found[2]);
+    }
+
+    /**
+     * What a run has left in the host's directory for temporary files, or changed there. A template may have come to
+     * its end meanwhile, with everything that is its own.
+     *
+     * @return list<string>
+     */
+    private function leftIn(Run $run): array
+    {
+        $after = $this->temporary();
+        $gone = array_filter(
+            array_keys(array_diff_key($run->temporary, $after)),
+            static fn (string $path): bool => isset($after[strtok($path, '/')]),
+        );
+
+        return [...array_keys(array_diff_assoc($after, $run->temporary)), ...$gone];
     }
 
     /** The most memory that one of a host's processes has now, in bytes. */

@@ -13,8 +13,12 @@ use RuntimeException;
 final class Bystander
 {
     /** Blocks what attacks send, so that a signal that arrives stays pending and can be seen. */
-    private const PROGRAM = 'pcntl_sigprocmask(SIG_BLOCK, [SIGURG, SIGUSR1, SIGIO, SIGWINCH]); '
-        . 'echo "up\n"; fgets(STDIN);';
+    private const PROGRAM = 'pcntl_sigprocmask(SIG_BLOCK, [SIGURG, SIGUSR1, SIGIO, SIGWINCH]);'
+        . ' do { $stat = explode(" ", strrchr(file_get_contents("/proc/self/stat"), ")"));'
+        . ' echo $stat[48], " ", md5_file("/proc/self/environ"), "\n"; } while (fgets(STDIN) !== false);';
+
+    /** Seconds for which it is waited for; it does not answer where an attack has stopped it. */
+    private const PATIENCE = 2;
 
     public readonly int $pid;
 
@@ -22,6 +26,9 @@ final class Bystander
     public readonly int $environment;
 
     public readonly string $fingerprint;
+
+    /** What it says of itself. */
+    private readonly string $own;
 
     /** @var resource */
     private $process;
@@ -40,11 +47,22 @@ final class Bystander
         );
         $this->process = $process ?: throw new RuntimeException('No bystander.');
         $this->pipes = $pipes;
-        fgets($pipes[1]);
+        // env_start, field 50 of proc_pid_stat(5), which a root without capabilities is not told of others.
+        $this->own = (string) fgets($pipes[1]);
+        $this->environment = (int) $this->own;
         $this->pid = proc_get_status($process)['pid'];
-        // env_start, field 50 of proc_pid_stat(5): the 48th behind the name.
-        $this->environment = (int) (Processes::stat($this->pid)[47] ?? 0);
-        $this->fingerprint = self::fingerprint($this->pid);
+        $this->fingerprint = self::fingerprint($this->pid) . $this->own;
+    }
+
+    /** What it is like now: as anybody sees it, and as it sees itself. */
+    public function seen(): string
+    {
+        $seen = self::fingerprint($this->pid);
+        @fwrite($this->pipes[0], "\n");
+        [$readable, $none] = [[$this->pipes[1]], null];
+        $answers = stream_select($readable, $none, $none, self::PATIENCE) === 1;
+
+        return $seen . ($answers ? fgets($this->pipes[1]) : 'It does not answer.');
     }
 
     public function __destruct()

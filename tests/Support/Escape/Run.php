@@ -34,6 +34,9 @@ final class Run
     /** @var array<int, array{parent: int, state: string, name: string}> its host's templates and their keepers */
     public array $alreadyThere = [];
 
+    /** @var array<string, string> its host's temporary files before it: path => what is known of each */
+    public array $temporary = [];
+
     /** @var array<int, string> what is known of each of them, as of a {@see Bystander} */
     public array $templates = [];
 

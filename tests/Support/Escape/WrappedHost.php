@@ -23,6 +23,9 @@ final class WrappedHost
 
     public readonly int $pid;
 
+    /** Its directory for temporary files. */
+    public readonly string $temp;
+
     private readonly TemporaryApplication $application;
 
     /** @var resource */
@@ -37,10 +40,14 @@ final class WrappedHost
      */
     public function __construct(Setting $setting, array $wrapper, array $omitted = ['ini'])
     {
-        $this->application = new TemporaryApplication(['app/vendor/autoload.php' => '<?php']);
+        $this->application = new TemporaryApplication([
+            'app/vendor/autoload.php' => '<?php',
+            'app/data.txt' => 'data',
+        ]);
         copy((string) getenv('EXTENSION'), $this->application->path('altair_eval.so'));
         copy(__DIR__ . '/evaluating-host.php', $this->application->path('evaluating-host.php'));
-        mkdir($this->application->path('tmp'));
+        $this->temp = $this->application->path('tmp');
+        mkdir($this->temp);
         if (posix_geteuid() === 0) {
             $this->application->giveTo($setting->uid(), $setting->gid());
         }
@@ -55,7 +62,7 @@ final class WrappedHost
             [['pipe', 'r'], ['pipe', 'w'], STDERR],
             $pipes,
             '/',
-            ['TMPDIR' => $this->application->path('tmp')] + getenv(),
+            ['TMPDIR' => $this->temp] + getenv(),
         );
         $this->process = $process ?: throw new RuntimeException('No host.');
         $this->pipes = $pipes;
@@ -78,17 +85,21 @@ final class WrappedHost
     public function evaluate(string $snippet, Start $start, ?callable $meanwhile = null): array
     {
         for ($try = 1; $start === Start::Warm && $try <= self::TRIES; $try++) {
-            $this->ask('return 1;', $start);
-            if ($this->result()['diagnostics']['start'] === $start->value) {
+            if ($this->ask('return 1;', $start)['diagnostics']['start'] === $start->value) {
                 break;
             }
         }
-        $this->ask(Prelude::functions() . $snippet, $start);
 
-        return $this->result($meanwhile);
+        return $this->ask(Prelude::functions() . $snippet, $start, $meanwhile);
     }
 
-    private function ask(string $snippet, Start $start): void
+    /**
+     * Evaluates once.
+     *
+     * @param (callable(): void)|null $meanwhile called every few milliseconds
+     * @return array<string, mixed> as EvalResult::toArray() gives it
+     */
+    public function ask(string $snippet, Start $start, ?callable $meanwhile = null): array
     {
         fwrite($this->pipes[0], json_encode([
             'start' => $start->value,
@@ -96,6 +107,8 @@ final class WrappedHost
             'projectRoot' => $this->application->path('app'),
             'timeoutMs' => self::TIMEOUT_MS,
         ], JSON_THROW_ON_ERROR) . "\n");
+
+        return $this->result($meanwhile);
     }
 
     /**

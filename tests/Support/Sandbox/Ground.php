@@ -142,19 +142,14 @@ final class Ground
         if ($this->outside() !== $this->before) {
             $harm[] = "what is outside has changed from $this->before to {$this->outside()}";
         }
-        if ($this->bystander !== null && $this->fingerprint() !== $this->bystander->fingerprint) {
-            $harm[] = "another process has changed from {$this->bystander->fingerprint} to {$this->fingerprint()}";
+        if ($this->bystander !== null && ($seen = $this->bystander->seen()) !== $this->bystander->fingerprint) {
+            $harm[] = "another process has changed from {$this->bystander->fingerprint} to $seen";
         }
         foreach ($this->listeners?->arrived() ?? [] as $kind) {
             $harm[] = "$kind was reached";
         }
 
         return $harm;
-    }
-
-    private function fingerprint(): string
-    {
-        return Bystander::fingerprint($this->bystander()->pid);
     }
 
     private function listening(): Listeners

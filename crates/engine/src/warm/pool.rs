@@ -445,9 +445,8 @@ impl Slots {
 
 impl BootedTemplate {
     fn is_fresh(&mut self) -> bool {
-        self.freshness
-            .as_mut()
-            .is_some_and(|freshness| freshness.check().is_ok())
+        let unchanged = |freshness: &mut Freshness| freshness.check().is_ok();
+        self.freshness.as_mut().is_some_and(unchanged) && self.files.are_there()
     }
 
     fn fork_as(&self, origin: Origin) -> Fork {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use altair_sandbox::{Place, RunAs, Shown, first_directory};
+use altair_sandbox::{Place, RunAs, Shown, first_directory, is_first_directory_there};
 
 use crate::cold_start::paths_of;
 use crate::directories::Directories;
@@ -34,6 +34,12 @@ impl TemplateFiles {
     /// The template's own directory for temporary files, if there is no private root.
     pub(crate) fn temp_of_boot(&self) -> Option<PathBuf> {
         self.temp().map(|temp| first_directory(temp.path()))
+    }
+
+    /// Whether they are still there: who clears a machine's directory for temporary files of old
+    /// ones may remove them while the template lives.
+    pub(crate) fn are_there(&self) -> bool {
+        self.temp().is_none_or(is_first_directory_there)
     }
 
     /// The paths that may be read besides the project.

@@ -32,6 +32,24 @@ const MKNODAT: Rules = {
     &[&[MODES[0]], &[MODES[1]], &[MODES[2]]]
 };
 
+/// The ways to open a file: none makes a set-id file, and only what is opened to be written is
+/// emptied. Before version 3, Landlock takes `O_TRUNC` alone for no writing; and an access mode of
+/// 3, with which a file can be neither read nor written, for no access at all.
+const fn ways_to_open(flags: u8, mode: u8) -> [[Arg; 2]; 3] {
+    const ACCESS: u32 = O_ACCMODE as u32;
+    let plain = without(mode, SET_ID);
+    [
+        [plain, without(flags, O_TRUNC as u32)],
+        [plain, bits(flags, ACCESS, O_WRONLY as u32)],
+        [plain, bits(flags, ACCESS, O_RDWR as u32)],
+    ]
+}
+
+const WAYS_OF_OPENAT: Rules = {
+    const WAYS: [[Arg; 2]; 3] = ways_to_open(2, 3);
+    &[&WAYS[0], &WAYS[1], &WAYS[2]]
+};
+
 const OPENAT: call::Opening = call::Opening {
     directory: Some(0),
     path: 1,
@@ -86,7 +104,7 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_preadv2: AllowIf(Args(&[&[is(5, 0)]]), Quietly), "preadv() of newer C libraries; RWF_NOWAIT would reveal what others have read recently";
     SYS_pwritev2: AllowIf(Args(&[&[is(5, 0)]]), Quietly), "pwritev() of newer C libraries";
     SYS_lseek: Allow, "every program";
-    SYS_openat: AllowIf(Opening(&OPENAT, &[&[without(3, SET_ID)]]), Quietly), "every program; no set-id file is made";
+    SYS_openat: AllowIf(Opening(&OPENAT, WAYS_OF_OPENAT), Quietly), "every program";
     SYS_openat2: Refuse(AsAbsent), "the mode of a new file is in memory, which a filter cannot read";
     SYS_close: Allow, "every program";
     SYS_close_range: AllowIf(Args(&[&[without(2, CLOSE_RANGE_UNSHARE)]]), Quietly), "libraries that tidy up; a descriptor table per thread would multiply the descriptor limit";
@@ -114,7 +132,6 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_linkat: Refuse(Told(Link)), "a second name for a file would outlive the rules for the first";
     SYS_symlinkat: Refuse(Told(Link)), "a link in the project could mislead other programs";
     SYS_mknodat: AllowIf(Args(MKNODAT), Quietly), "posix_mkfifo(); no devices, no sockets";
-    SYS_truncate: Allow, "C libraries' truncate()";
     SYS_ftruncate: Allow, "ftruncate(), SQLite";
     SYS_fallocate: Allow, "SQLite, temporary files";
     SYS_fsync: Allow, "fsync(), SQLite";
@@ -161,8 +178,10 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_syncfs: Refuse(Quietly), "makes a whole file system write";
 };
 
-/// Modes, owners, times and attributes: protected by a private root, not by Landlock.
+/// Modes, owners, times and attributes: protected by a private root, not by Landlock. So is a size
+/// that is set by path, before version 3.
 pub(super) const METADATA: &[Call] = calls! {
+    SYS_truncate: AllowIf(Metadata, Quietly), "C libraries' truncate()";
     SYS_fchmod: AllowIf(MetadataAnd(&[&[without(1, SET_ID)]]), Quietly), "chmod()";
     SYS_fchmodat: AllowIf(MetadataAnd(&[&[without(2, SET_ID)]]), Quietly), "chmod()";
     SYS_fchmodat2: AllowIf(MetadataAnd(&[&[without(2, SET_ID)]]), AsAbsent), "chmod() of newer C libraries, which can do without";
@@ -187,12 +206,16 @@ pub(super) const LEGACY: &[Call] = {
         path: 0,
         flags: 1,
     };
+    const WAYS_OF_OPEN: Rules = {
+        const WAYS: [[Arg; 2]; 3] = ways_to_open(1, 2);
+        &[&WAYS[0], &WAYS[1], &WAYS[2]]
+    };
     const MKNOD: Rules = {
         const MODES: [Arg; 3] = plain_or_pipe(1);
         &[&[MODES[0]], &[MODES[1]], &[MODES[2]]]
     };
     calls! {
-        SYS_open: AllowIf(Opening(&OPEN, &[&[without(2, SET_ID)]]), Quietly), "musl's open(); no set-id file is made";
+        SYS_open: AllowIf(Opening(&OPEN, WAYS_OF_OPEN), Quietly), "musl's open()";
         SYS_creat: AllowIf(Args(&[&[without(1, SET_ID)]]), Quietly), "C libraries' creat()";
         SYS_stat: Allow, "stat() of older C libraries";
         SYS_lstat: Allow, "lstat() of older C libraries";
