@@ -3,18 +3,16 @@
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use altair_sandbox::{
-    Child, FinalGuards, Limits, Place, Shown, SpawnError, channel_pair, why_unseen,
-};
+use altair_sandbox::{Child, FinalGuards, Limits, Place, SpawnError, channel_pair, why_unseen};
 
 use crate::confinement::Process;
 use crate::context::RequestContext;
 use crate::directories::Directories;
 use crate::guards::{Guard, GuardStates, Insisted};
 use crate::ladder::Ladder;
-use crate::warm::TemplateFiles;
+use crate::readable_paths::paths_of;
+use crate::template_files::TemplateFiles;
 use crate::{EvalError, guards, launch};
 
 /// A running child that waits for its task.
@@ -45,12 +43,12 @@ impl NewChild {
         child: Child,
         channel: OwnedFd,
         guards: GuardStates,
-        files: &Arc<TemplateFiles>,
+        files: &TemplateFiles,
     ) -> Self {
         let confinement = context.confinement(&files.level, Process::Fork, &files.readable);
         let private_root = confinement.has_view();
         Self {
-            directories: TemplateFiles::of_fork(files, child.pid()),
+            directories: files.of_fork(child.pid()),
             child,
             channel,
             final_guards: confinement.final_guards(),
@@ -134,15 +132,6 @@ pub(crate) fn directory(
         true => directories.make(&context.target.root),
         false => Place::find(&std::env::temp_dir()),
     }
-}
-
-/// The paths under which the shown files are found.
-pub(crate) fn paths_of(readable: &[Shown]) -> Vec<PathBuf> {
-    readable
-        .iter()
-        .map(|shown| shown.path().to_owned())
-        .chain(readable.iter().filter_map(Shown::found_at))
-        .collect()
 }
 
 fn not_started(error: &SpawnError, is_unsafe: bool) -> EvalError {

@@ -53,6 +53,7 @@ pub mod services;
 mod settings;
 pub mod shell;
 pub mod sql;
+mod template_files;
 mod unfit_php;
 mod verdict;
 mod warm;
