@@ -39,6 +39,8 @@ pub(crate) struct Context {
     pub writable: bool,
     /// Whether the run was in a private root.
     pub private_root: bool,
+    /// Whether its host makes unsafe runs.
+    pub unsafe_runs: bool,
 }
 
 /// Bytes to keep of a text from the child.
@@ -97,7 +99,10 @@ impl Refused {
         let calls = calls::list(&self.calls);
         let files = outside(self.outside, context);
         let mut list: Vec<Blocked> = Vec::new();
-        for entry in one_line_each(calls.chain(self.by_child).chain(files)) {
+        for mut entry in one_line_each(calls.chain(self.by_child).chain(files)) {
+            entry.lift = entry
+                .lift
+                .filter(|lift| context.unsafe_runs || lift != "--unsafe");
             if list.len() < SHOWN && !list.contains(&entry) {
                 list.push(entry);
             }

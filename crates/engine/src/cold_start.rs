@@ -12,6 +12,7 @@ use crate::directories::Directories;
 use crate::guards::{Guard, GuardStates, Insisted};
 use crate::ladder::Ladder;
 use crate::readable_paths::paths_of;
+use crate::real_writes::Unsealed;
 use crate::template_files::TemplateFiles;
 use crate::{EvalError, guards, launch};
 
@@ -34,6 +35,8 @@ pub(crate) struct NewChild {
     pub readable: Vec<PathBuf>,
     /// The run's directories on disk, if any.
     pub directories: Directories,
+    /// If its writes are real and nothing seals the audit log: the project.
+    pub unsealed: Option<Unsealed>,
 }
 
 impl NewChild {
@@ -60,6 +63,7 @@ impl NewChild {
             guards,
             private_root,
             readable: Vec::new(),
+            unsealed: None,
         }
     }
 }
@@ -82,6 +86,8 @@ pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalE
     let takes_view = context.takes(Guard::Filesystem);
     let mut ladder = Ladder::new(root.path(), takes_view, context.request.allow_writes);
     loop {
+        // Declared before the child, which ends before this is settled.
+        let mut unsealed = None;
         let mut directories = Directories::default();
         let level = ladder
             .level()
@@ -90,9 +96,7 @@ pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalE
         if context.request.allow_writes
             && let Some(why) = ladder.why_no_root()
         {
-            return Err(EvalError::Launch(format!(
-                "Writes cannot be allowed here: only a private root protects the audit log from them, and it is unavailable ({why}). `altair doctor` says how to get it."
-            )));
+            unsealed = Some(Unsealed::new(context, why)?);
         }
         let confinement = context.confinement(&level, Process::Cold, &readable);
         let (channel, theirs) = channel_pair().map_err(|e| system(&e))?;
@@ -119,6 +123,7 @@ pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalE
             private_root,
             readable: paths_of(&readable),
             directories,
+            unsealed,
         });
     }
 }

@@ -44,6 +44,7 @@ pub mod profile;
 mod project_environment;
 pub mod queries;
 mod readable_paths;
+mod real_writes;
 pub mod redaction;
 mod request;
 mod result;

@@ -180,7 +180,7 @@ impl Started {
                     .map_err(|error| format!("no temporary directory could be made: {error}"))?,
             };
             if context.request.allow_writes && ladder.why_no_root().is_some() {
-                return Err("writes cannot be allowed here".into());
+                return Err("without a private root, runs whose writes are real start cold".into());
             }
             let confinement = context.confinement(&level, Process::Template, readable);
             let (channel, theirs) = channel_pair().map_err(|error| error.to_string())?;
