@@ -303,12 +303,12 @@ impl Evaluation {
         };
         let work = match self.settings.purpose {
             Purpose::Evaluation => Work::Snippet(first),
-            Purpose::Runtime { boots } => {
+            Purpose::Runtime(caller) => {
                 let mut first = first;
                 if !self.request.has_snippet() {
                     first.snippet = Vec::new();
                 }
-                Work::Runtime(RuntimeTask { first, boots })
+                Work::Runtime(RuntimeTask { first, caller })
             }
         };
         let task = context.task(secret, child.private_root, restrictions, watched, work);
@@ -469,6 +469,7 @@ impl Evaluation {
             writable,
             private_root,
             unsafe_runs: self.settings.selection.has_unsafe_runs(),
+            caller: self.settings.purpose.caller(),
         }
     }
 

@@ -11,6 +11,7 @@ mod began;
 pub mod blocked;
 mod bounds;
 pub mod by_value;
+mod caller;
 pub mod channel;
 mod child_messages;
 mod cold_start;
@@ -60,6 +61,7 @@ mod verdict;
 mod warm;
 
 pub use bounds::{GRACE, OUTPUT_LIMIT, STOP_SIGNAL_OFFSET, stop_signal};
+pub use caller::Caller;
 pub use concurrency::Turns;
 pub use error::EvalError;
 pub use evaluation::Evaluation;

@@ -11,6 +11,7 @@ fn context(root: &std::path::Path, writable: bool) -> Context {
         writable,
         private_root: true,
         unsafe_runs: true,
+        caller: None,
     }
 }
 
