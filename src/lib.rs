@@ -12,7 +12,7 @@ use ext_php_rs::php_module;
 use ext_php_rs::zend::{IniEntryDef, IniEntryDefs};
 
 /// The extension's ini settings.
-static INI: IniEntryDefs<6> = IniEntryDefs::new([
+static INI: IniEntryDefs<7> = IniEntryDefs::new([
     // Whether an `Evaluator` keeps booted templates, unless its constructor decides.
     IniEntryDef::new(c"altair_eval.warm", c"1", IniEntryPermission::All),
     // Seconds without a request after which a template ends.
@@ -21,6 +21,8 @@ static INI: IniEntryDefs<6> = IniEntryDefs::new([
     IniEntryDef::new(c"altair_eval.require", c"", IniEntryPermission::All),
     // Guards that are omitted, by name, separated by commas: to test one guard at a time.
     IniEntryDef::new(c"altair_eval.omit", c"", IniEntryPermission::System),
+    // Whether runs may be unsafe.
+    IniEntryDef::new(c"altair_eval.unsafe", c"1", IniEntryPermission::System),
     // Set by a host that starts this process as a child: the descriptor of the channel.
     IniEntryDef::new(child::CHANNEL_INI, c"", IniEntryPermission::System),
     IniEntryDef::end(),

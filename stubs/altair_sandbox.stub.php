@@ -215,8 +215,7 @@ namespace Altair\Sandbox {
 
         /**
          * What was refused so far, as `diagnostics.blocked` of an {@see \Altair\Eval\EvalResult} has it. `lift` is
-         * the command line's flag: here `--service=` is `$services`, `--unsafe` is `guarded: false`, and the rest are
-         * arguments of the {@see \Altair\Eval\EvalRequest}.
+         * the argument that allows it, of the constructor or of the {@see \Altair\Eval\EvalRequest}.
          *
          * @return list<array{what: string, guard: string, lift?: string}>
          * @throws Exception `sandbox unusable: it was closed`
@@ -1285,8 +1284,7 @@ namespace sandbox {
 
         /**
          * What was refused so far, as `diagnostics.blocked` of an {@see \Altair\Eval\EvalResult} has it. `lift` is
-         * the command line's flag: here `--service=` is `$services`, `--unsafe` is `guarded: false`, and the rest are
-         * arguments of the {@see \Altair\Eval\EvalRequest}.
+         * the argument that allows it, of the constructor or of the {@see \Altair\Eval\EvalRequest}.
          *
          * @return list<array{what: string, guard: string, lift?: string}>
          * @throws Exception `sandbox unusable: it was closed`

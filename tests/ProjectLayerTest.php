@@ -181,6 +181,17 @@ final class ProjectLayerTest extends EvaluationTestCase
         self::assertSame([], array_values(preg_grep('#^\.altair/#', $application->tree())));
     }
 
+    public function testItsDirectoryBelongsToTheOwnerOfTheProject(): void
+    {
+        posix_geteuid() === 0 || Skip::NeedsRoot->because('Only root runs as another user.');
+        $application = $this->application(self::FILES);
+        $application->giveTo(65534, 65534);
+        (new Evaluator())->evaluate(new EvalRequest('1', $application->root, allowWrites: true));
+
+        $made = stat($application->path('.altair')) ?: self::fail('It was not made.');
+        self::assertSame([65534, 65534, '40755'], [$made['uid'], $made['gid'], decoct($made['mode'])]);
+    }
+
     public function testAnAuditLogThatIsALinkIsNoWayToWriteElsewhere(): void
     {
         $target = new TemporaryApplication();

@@ -1,13 +1,13 @@
 //! Reports refusals to the host immediately, since the end of a run may leave no time for that.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use altair_engine::Blocked;
 use altair_engine::channel::{Message, Outside};
 use altair_engine::guards::Guard;
+use altair_engine::{Blocked, Caller};
 
 use super::channel_link::Voice;
-use crate::zend::refusals::{Hearer, tell};
+use crate::zend::refusals::{Hearer, name_ways, tell};
 
 /// The guard that refuses in the child.
 const GUARD: Guard = Guard::Ini;
@@ -18,6 +18,19 @@ static VOICE: Mutex<Option<&'static Voice>> = Mutex::new(None);
 pub fn report_to(voice: &'static Voice) {
     *VOICE.lock().unwrap_or_else(PoisonError::into_inner) = Some(voice);
     tell(Hearer { refused, missed });
+}
+
+/// Whose names errors use from now on for what allows something. Called once; before, errors name
+/// flags of the command line.
+pub fn speak_to(caller: Caller) {
+    let _ = CALLER.set(caller);
+    name_ways(way);
+}
+
+static CALLER: OnceLock<Caller> = OnceLock::new();
+
+fn way(flag: &str) -> Option<String> {
+    CALLER.get()?.way(flag)
 }
 
 fn say(message: &Message) {

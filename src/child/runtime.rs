@@ -13,7 +13,7 @@ use altair_engine::shell::Judgement;
 use super::channel_link::{Link, Voice};
 use super::line::Lines;
 use super::run::{self, Booted};
-use super::{begin, completion, deadline, ending, finish, guards};
+use super::{begin, completion, deadline, ending, finish, guards, refusals};
 use crate::zend::by_value::{self, Objects, Undecodable, Unencodable};
 use crate::zend::child::{self as engine, Cut, memory_peak};
 use crate::zend::closure::{self, Unit};
@@ -41,11 +41,12 @@ pub fn serve(
     booted: Option<Booted>,
 ) -> i32 {
     let first = &runtime.first;
-    if let Err(ending) = run::get_ready(task, first, voice, booted, runtime.boots) {
+    refusals::speak_to(runtime.caller);
+    if let Err(ending) = run::get_ready(task, first, voice, booted, runtime.caller.boots()) {
         return finish(report(ending, Phase::Boot), voice);
     }
     deadline::note_phase(Phase::Snippet);
-    if runtime.boots {
+    if runtime.caller.boots() {
         engine::know_container();
     }
     if !first.snippet.is_empty() {

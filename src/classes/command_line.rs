@@ -9,6 +9,7 @@ use ext_php_rs::types::Zval;
 use ext_php_rs::zend::ExecuteData;
 
 use super::eval_request::int;
+use super::evaluator::ini_flag;
 use super::exceptions::throw;
 use crate::zend::class::{Class, Param, Slot, Type};
 use crate::zend::host;
@@ -46,6 +47,7 @@ extern "C" fn run(ex: &mut ExecuteData, returned: &mut Zval) {
         let host = Host {
             php: host::running_binary(),
             extension: host::own_file(),
+            never_unsafe: !ini_flag(c"altair_eval.unsafe"),
             serve: None,
         };
         let code = altair_cli::run(std::iter::once("altair".into()).chain(arguments), &host);

@@ -115,10 +115,12 @@ fn ini_guards(name: &CStr) -> Result<Vec<Guard>, EvalError> {
     names.map(str::parse).collect()
 }
 
-/// The guards that the ini settings require, and those that they omit.
+/// What the ini settings say of guards: which they require and omit, and whether runs may lift them
+/// all.
 fn selection() -> Result<Selection, EvalError> {
     let required = ini_guards(c"altair_eval.require")?;
-    Ok(Selection::new(required, ini_guards(c"altair_eval.omit")?))
+    let selection = Selection::new(required, ini_guards(c"altair_eval.omit")?);
+    Ok(selection.with_unsafe_runs(ini_flag(c"altair_eval.unsafe")))
 }
 
 /// A whole number of seconds, at least one.

@@ -16,8 +16,9 @@ static zend_op_array *refuse_eval(zend_string *code, const char *name, zend_comp
 	/* The current frame is the code that contains `eval`. */
 	if (altair_is_snippet(EG(current_execute_data))) {
 		altair_blocked("eval()", "--unsafe");
-		zend_throw_error(NULL,
-			"eval() is refused in a confined run to code of the snippet; --unsafe allows it");
+		char clause[ALTAIR_CLAUSE_BYTES];
+		altair_clause("--unsafe", clause);
+		zend_throw_error(NULL, "eval() is refused in a confined run to code of the snippet%s", clause);
 		return NULL;
 	}
 	return next_compile_string(code, name, at);
@@ -107,7 +108,9 @@ static zend_result refuse_include(zend_file_handle *file)
 	snprintf(what, sizeof what, "include of a %s: URL", ZSTR_VAL(scheme));
 	zend_string_release(scheme);
 	altair_blocked(what, "--unsafe");
-	zend_throw_error(NULL, "%s is refused in a confined run to code of the snippet; --unsafe allows it", what);
+	char clause[ALTAIR_CLAUSE_BYTES];
+	altair_clause("--unsafe", clause);
+	zend_throw_error(NULL, "%s is refused in a confined run to code of the snippet%s", what, clause);
 	return FAILURE;
 }
 

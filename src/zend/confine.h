@@ -47,6 +47,12 @@ bool altair_service(const char *what, char *flag);
 
 /* Notes a refusal, once each. `lift` is the flag that allows it. */
 void altair_blocked(const char *what, const char *lift);
+/* Writes the name by which the caller knows a flag; false if it has nothing that allows the same. */
+#define ALTAIR_WAY_BYTES (ALTAIR_WHAT_BYTES + 32)
+bool altair_way(const char *flag, char *way);
+/* Writes the end of an error's message: what allows it, after a semicolon; nothing if the caller has nothing. */
+#define ALTAIR_CLAUSE_BYTES (ALTAIR_WAY_BYTES + 16)
+void altair_clause(const char *flag, char *clause);
 /* Notes an unavailable file, once each. `error` is errno, 0 if PHP itself refused it. */
 void altair_outside(const char *path, bool write, int error);
 

@@ -154,8 +154,10 @@ static bool refuses_pgsql(const zend_execute_data *call, zval *return_value)
 	if (text == NULL || !tell_of_libpq(text, flag)) {
 		return false;
 	}
-	php_error_docref(NULL, E_WARNING, "Unable to connect to PostgreSQL server: it is refused in a confined run;"
-		" %s allows it", flag);
+	char clause[ALTAIR_CLAUSE_BYTES];
+	altair_clause(flag, clause);
+	php_error_docref(NULL, E_WARNING, "Unable to connect to PostgreSQL server: it is refused in a confined run%s",
+		clause);
 	RETVAL_FALSE;
 	return true;
 }
@@ -185,8 +187,10 @@ static bool refuses_pdo(const zend_execute_data *call)
 		return false;
 	}
 	/* The same as for a server that does not answer (libpq's CONNECTION_BAD, SQLSTATE 08006). */
+	char clause[ALTAIR_CLAUSE_BYTES];
+	altair_clause(flag, clause);
 	zend_throw_exception_ex(zend_hash_str_find_ptr(CG(class_table), ZEND_STRL("pdoexception")), 7,
-		"SQLSTATE[08006] [7] connection to server is refused in a confined run; %s allows it", flag);
+		"SQLSTATE[08006] [7] connection to server is refused in a confined run%s", clause);
 	return true;
 }
 

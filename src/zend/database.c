@@ -19,13 +19,17 @@ static char secret_name[ALTAIR_SECRET_NAME_BYTES];
 static void refuse(const char *what, bool can_be_undone, char *message)
 {
 	altair_blocked(what, can_be_undone ? "--rollback" : "--writes");
+	char way[ALTAIR_WAY_BYTES], clause[ALTAIR_CLAUSE_BYTES];
+	altair_clause("--writes", clause);
 	if (altair_database_mode == ALTAIR_ROLLBACK) {
+		snprintf(message, ALTAIR_MESSAGE_BYTES, "%s cannot be rolled back at the end of the run%s", what, clause);
+	} else if (can_be_undone && altair_way("--rollback", way)) {
 		snprintf(message, ALTAIR_MESSAGE_BYTES,
-			"%s cannot be rolled back at the end of the run; --writes allows it", what);
+			"%s is refused in a confined run, whose database sessions are read-only;"
+			" %s tries it and undoes it at the end,%s", what, way, *clause != '\0' ? clause + 1 : "");
 	} else {
 		snprintf(message, ALTAIR_MESSAGE_BYTES,
-			"%s is refused in a confined run, whose database sessions are read-only;%s --writes allows it", what,
-			can_be_undone ? " --rollback tries it and undoes it at the end," : "");
+			"%s is refused in a confined run, whose database sessions are read-only%s", what, clause);
 	}
 }
 
@@ -80,8 +84,9 @@ const char *altair_secret_name(void)
 void altair_refuse_unwatched(void)
 {
 	altair_blocked("a database session that cannot be watched", "--writes");
-	zend_throw_error(NULL, "The database session cannot be made read-only, which a confined run requires;"
-		" --writes allows it");
+	char clause[ALTAIR_CLAUSE_BYTES];
+	altair_clause("--writes", clause);
+	zend_throw_error(NULL, "The database session cannot be made read-only, which a confined run requires%s", clause);
 }
 
 static ZEND_NAMED_FUNCTION(refuse_unwatched)

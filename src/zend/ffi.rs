@@ -83,6 +83,7 @@ pub type FatalHook = extern "C" fn(
     message: *const zend_string,
 );
 
+pub type WayHook = extern "C" fn(flag: *const c_char, room: *mut c_char, size: usize) -> bool;
 pub type RefusedHook = extern "C" fn(what: *const c_char, lift: *const c_char);
 pub type LookHook = extern "C" fn(
     dialect: c_int,
@@ -453,6 +454,7 @@ unsafe extern "C" {
     pub fn altair_record_queries(recorder: *const RawRecorder);
     pub fn altair_count_changes();
     pub fn altair_on_refusal(refused: RefusedHook, missed: MissedHook);
+    pub fn altair_name_ways(way: WayHook);
 
     pub fn altair_closure_types(closure: *const zend_object, argument: *mut u32) -> c_int;
     pub fn altair_closure_instructions(closure: *const zend_object, line: *mut u32) -> c_int;

@@ -26,6 +26,31 @@ void altair_on_refusal(altair_refused_hook refused, altair_outside_hook missed)
 	outside_hook = missed;
 }
 
+static altair_way_hook way_hook;
+
+void altair_name_ways(altair_way_hook way)
+{
+	way_hook = way;
+}
+
+bool altair_way(const char *flag, char *way)
+{
+	if (way_hook != NULL) {
+		return way_hook(flag, way, ALTAIR_WAY_BYTES);
+	}
+	snprintf(way, ALTAIR_WAY_BYTES, "%s", flag);
+	return true;
+}
+
+void altair_clause(const char *flag, char *clause)
+{
+	char way[ALTAIR_WAY_BYTES];
+	*clause = '\0';
+	if (altair_way(flag, way)) {
+		snprintf(clause, ALTAIR_CLAUSE_BYTES, "; %s allows it", way);
+	}
+}
+
 void altair_forget_refusals(void)
 {
 	blocked_count = 0;

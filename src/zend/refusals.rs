@@ -41,6 +41,36 @@ pub fn tell(hearer: Hearer) {
     unsafe { ffi::altair_on_refusal(on_refused, on_missed) };
 }
 
+/// What the caller has in place of a flag, if anything.
+pub type Way = fn(flag: &str) -> Option<String>;
+
+static WAY: OnceLock<Way> = OnceLock::new();
+
+/// Errors name what `way` gives in place of flags, from now on.
+pub fn name_ways(way: Way) {
+    let _ = WAY.set(way);
+    // SAFETY: registers a function.
+    unsafe { ffi::altair_name_ways(on_way) };
+}
+
+extern "C" fn on_way(flag: *const c_char, room: *mut c_char, size: usize) -> bool {
+    // SAFETY: a text of the C side, valid for the time of the call.
+    let flag = unsafe { CStr::from_ptr(flag) }.to_string_lossy();
+    let Some(way) = WAY.get().and_then(|way| way(&flag)) else {
+        return false;
+    };
+    let Some(most) = size.checked_sub(1) else {
+        return false;
+    };
+    let way = &way.as_bytes()[..way.len().min(most)];
+    // SAFETY: the C side has room for `size` bytes, which is one more than `way` has at most.
+    unsafe {
+        std::ptr::copy_nonoverlapping(way.as_ptr().cast(), room, way.len());
+        *room.add(way.len()) = 0;
+    }
+    true
+}
+
 extern "C" fn on_refused(what: *const c_char, lift: *const c_char) {
     // SAFETY: texts of the C side, valid for the time of the call.
     let (what, lift) = unsafe { (CStr::from_ptr(what), CStr::from_ptr(lift)) };

@@ -149,10 +149,12 @@ static ZEND_NAMED_FUNCTION(refuse)
 		lift = service;
 	}
 	altair_blocked(what, lift);
-	zend_throw_error(error_of(scope), "%s%s%s() is refused in a confined run%s; %s allows it",
+	char clause[ALTAIR_CLAUSE_BYTES];
+	altair_clause(lift, clause);
+	zend_throw_error(error_of(scope), "%s%s%s() is refused in a confined run%s%s",
 		scope != NULL ? ZSTR_VAL(scope->name) : "", scope != NULL ? "::" : "",
 		ZSTR_VAL(function->common.function_name),
-		entry != NULL && entry->snippet_only ? " to code of the snippet" : "", lift);
+		entry != NULL && entry->snippet_only ? " to code of the snippet" : "", clause);
 }
 
 /* The function or method named by `name`, a function or Class::method. */
@@ -217,8 +219,9 @@ static ZEND_NAMED_FUNCTION(mailing_error_log)
 {
 	if (ZEND_NUM_ARGS() >= 2 && zval_get_long(ZEND_CALL_ARG(execute_data, 2)) == 1) {
 		altair_blocked("error_log()", "--unsafe");
-		zend_throw_error(NULL,
-			"error_log() that sends mail is refused in a confined run; --unsafe allows it");
+		char clause[ALTAIR_CLAUSE_BYTES];
+		altair_clause("--unsafe", clause);
+		zend_throw_error(NULL, "error_log() that sends mail is refused in a confined run%s", clause);
 		return;
 	}
 	next_error_log(INTERNAL_FUNCTION_PARAM_PASSTHRU);

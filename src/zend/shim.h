@@ -433,6 +433,10 @@ typedef void (*altair_outside_hook)(const char *path, bool write, int error);
 /* What was reported is reported again if it is refused again. */
 void altair_forget_refusals(void);
 void altair_on_refusal(altair_refused_hook refused, altair_outside_hook missed);
+/* Writes what the caller has in place of a flag, in `size` bytes with the final NUL; false if it has nothing. */
+typedef bool (*altair_way_hook)(const char *flag, char *room, size_t size);
+/* Errors name that, from now on; before, they name the flags. */
+void altair_name_ways(altair_way_hook way);
 
 /* ---- closures that are sent to another PHP ---- */
 

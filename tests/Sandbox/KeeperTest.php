@@ -8,6 +8,7 @@ use Altair\Eval\Tests\Support\Processes;
 use Altair\Eval\Tests\Support\SandboxTestCase;
 use Altair\Eval\Tests\Support\Script;
 use Altair\Eval\Tests\Support\Skip;
+use Altair\Eval\Tests\Support\Without;
 use FFI;
 
 /**
@@ -125,6 +126,24 @@ final class KeeperTest extends SandboxTestCase
         self::assertSame(['hello 3', 'program'], $this->asked('pcntl_signal(SIGCHLD, SIG_IGN);'));
         $first = 'Altair\Sandbox\Sandbox::host(Altair\Sandbox\Config\ExecutionPolicy::in("/tmp"))->execute(["true"]);';
         self::assertSame(['hello 3', 'program'], $this->asked($first . 'pcntl_signal(SIGCHLD, SIG_IGN);'));
+    }
+
+    /**
+     * A process that cannot make its namespaces ends at once, before its keeper is a program or after. Either way the
+     * host learns why, and runs the command without them.
+     */
+    public function testAProcessThatFailsEarlyIsHeardHoweverEarly(): void
+    {
+        $this->base->giveTo(65534, 65534);
+        $base = var_export($this->base->root, true);
+        [$code, $output, $errors] = Without::php(['unshare'], <<<PHP
+            \$sandbox = Altair\Sandbox\Sandbox::native(Altair\Sandbox\Config\ExecutionPolicy::in($base));
+            for (\$i = 0; \$i < 200; \$i++) {
+                echo \$sandbox->execute(['echo', '-n', '.'])->stdout();
+            }
+            PHP);
+
+        self::assertSame([0, str_repeat('.', 200)], [$code, $output], $errors);
     }
 
     /**

@@ -100,7 +100,7 @@ final class AnswersTest extends ShellTestCase
     {
         $outside = '/etc/altair-outside';
         $shell = $this->shell();
-        $write = "  refused: write $outside by filesystem; --unsafe allows it\n";
+        $write = "  refused: write $outside by filesystem; nothing allows it\n";
         $connect = "  refused: connect to 127.0.0.1:1 by ini; --service=127.0.0.1:1 allows it\n";
 
         self::assertSame("  nothing was refused\n", $shell->ask(':blocked'));

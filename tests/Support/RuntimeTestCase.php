@@ -53,6 +53,17 @@ abstract class RuntimeTestCase extends EvaluationTestCase
         return $this->kept(new Runtime($ini + self::INI, ...$options));
     }
 
+    /**
+     * @return array<string, string|null> what was refused, in order of its name, and what allows it
+     */
+    protected static function ways(Runtime $runtime): array
+    {
+        $ways = array_column($runtime->blocked(), 'lift', 'what');
+        ksort($ways);
+
+        return $ways;
+    }
+
     protected function kept(Runtime $runtime): Runtime
     {
         return $this->runtimes[] = $runtime;

@@ -1,10 +1,11 @@
 /*
  * Executes a command on a system that lacks what this takes away:
  *
- *   without [mounts] [pivot] [landlock] [landlock=<version>] [seccomp] [listener] [copies] [dispatch] [user=<uid>]
- *     [capability] [capabilities] -- command...
+ *   without [mounts] [unshare] [pivot] [landlock] [landlock=<version>] [seccomp] [listener] [copies] [dispatch]
+ *     [user=<uid>] [capability] [capabilities] -- command...
  *
  *   mounts      unshare(2), mount(2) and their kind fail with EPERM, as in a container's default profile
+ *   unshare     unshare(2) alone fails with EPERM
  *   pivot       pivot_root(2) alone fails with EPERM, as under such a profile with every capability
  *   landlock    there is no Landlock (ENOSYS)
  *   landlock=N  the kernel says that it has version N of Landlock
@@ -131,6 +132,9 @@ int main(int argc, char **argv)
 			for (size_t i = 0; i < LENGTH(mounts); i++) {
 				answer(mounts[i], SECCOMP_RET_ERRNO | EPERM);
 			}
+			filtered = 1;
+		} else if (strcmp(argv[at], "unshare") == 0) {
+			answer(SYS_unshare, SECCOMP_RET_ERRNO | EPERM);
 			filtered = 1;
 		} else if (strcmp(argv[at], "pivot") == 0) {
 			answer(SYS_pivot_root, SECCOMP_RET_ERRNO | EPERM);

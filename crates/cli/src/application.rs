@@ -19,8 +19,9 @@ use crate::root::Root;
 ///
 /// If the extension is named and is none.
 pub fn evaluator(application: &Application, host: &Host) -> Result<Evaluator, Failure> {
+    let selection = Selection::new(application.require.clone(), Vec::new());
     let evaluator = Evaluator::new(host.php(&application.php), Actor::Cli)
-        .with_guards(Selection::new(application.require.clone(), Vec::new()));
+        .with_guards(selection.with_unsafe_runs(!host.never_unsafe));
     Ok(match extension::find(host)? {
         Some(path) => evaluator.with_extension(path),
         None => evaluator,

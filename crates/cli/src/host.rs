@@ -13,6 +13,8 @@ pub struct Host {
     pub php: Option<PathBuf>,
     /// The file of the extension, used if `ALTAIR_EVAL_EXTENSION` names none.
     pub extension: Option<PathBuf>,
+    /// Whether this process makes no unsafe runs.
+    pub never_unsafe: bool,
     /// The Model Context Protocol server, if this process has one.
     pub serve: Option<Serve>,
 }

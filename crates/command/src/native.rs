@@ -10,8 +10,8 @@ use altair_engine::ladder;
 use altair_engine::launch::is_stripped;
 use altair_engine::services::{self, Services};
 use altair_sandbox::{
-    Command as CommandCalls, FinalGuards, GuardState, Landlock, Layered, Limits, Place, Policy,
-    Privileges, Project, Readable, RunAs, Seccomp, Shown, Spaces, SpawnError, Step, Temp, View,
+    Command as CommandCalls, FinalGuards, Granted, GuardState, Landlock, Layered, Limits, Place,
+    Policy, Privileges, Project, RunAs, Seccomp, Shown, Spaces, SpawnError, Step, Temp, View,
     Writes, landlock_version, may_become_another_user, may_copy_descriptors,
 };
 use nix::unistd::geteuid;
@@ -297,34 +297,34 @@ impl Native<'_> {
 
     fn landlock(&self, level: &Level) -> Landlock {
         let has_root = Self::has_root(level);
-        let mut writable: Vec<PathBuf> = self
+        let mut writable: Vec<Granted> = self
             .writable
             .iter()
             .chain(&self.layered)
-            .map(|place| place.path().to_owned())
-            .chain([self.temp(level)])
+            .map(|place| Granted::from(place.path()))
+            .chain([self.temp(level).into()])
             .collect();
         if self.workplace.is_own {
-            writable.push(self.works_at(level));
+            writable.push(self.works_at(level).into());
         }
         let devices = || DEVICES.iter().map(PathBuf::from);
         let mut listed = Vec::new();
         let readable = match has_root {
-            true => vec![Readable::from("/")],
+            true => vec![Granted::from("/")],
             false => {
                 let secrets = self.secrets();
                 let mut rest = Vec::new();
                 for place in &self.readable {
                     match has_below(place.path(), &secrets) {
                         true => all_but(place.path(), &secrets, &mut rest, &mut listed),
-                        false => rest.push(Readable::place(place)),
+                        false => rest.push(Granted::place(place)),
                     }
                 }
                 for path in SYSTEM {
                     all_but(Path::new(path), &secrets, &mut rest, &mut listed);
                 }
-                rest.push(Readable::place(&self.workplace.place));
-                rest.extend(devices().map(Readable::from));
+                rest.push(Granted::place(&self.workplace.place));
+                rest.extend(devices().map(Granted::from));
                 rest
             }
         };
@@ -469,7 +469,7 @@ fn has_below(directory: &Path, secrets: &[PathBuf]) -> bool {
 fn all_but(
     path: &Path,
     secrets: &[PathBuf],
-    readable: &mut Vec<Readable>,
+    readable: &mut Vec<Granted>,
     listed: &mut Vec<PathBuf>,
 ) {
     if !has_below(path, secrets) {

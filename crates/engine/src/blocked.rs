@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use altair_sandbox::{Refusal, RunAs, with_files_of};
 
+use crate::Caller;
 use crate::channel::Outside;
 use crate::encode::shorten;
 use crate::guards::Guard;
@@ -39,6 +40,10 @@ pub(crate) struct Context {
     pub writable: bool,
     /// Whether the run was in a private root.
     pub private_root: bool,
+    /// Whether its host makes unsafe runs.
+    pub unsafe_runs: bool,
+    /// Who has started it, if it is an isolated PHP.
+    pub caller: Option<Caller>,
 }
 
 /// Bytes to keep of a text from the child.
@@ -97,7 +102,14 @@ impl Refused {
         let calls = calls::list(&self.calls);
         let files = outside(self.outside, context);
         let mut list: Vec<Blocked> = Vec::new();
-        for entry in one_line_each(calls.chain(self.by_child).chain(files)) {
+        for mut entry in one_line_each(calls.chain(self.by_child).chain(files)) {
+            entry.lift = entry
+                .lift
+                .filter(|lift| context.unsafe_runs || lift != "--unsafe")
+                .and_then(|lift| match context.caller {
+                    Some(caller) => caller.way(&lift),
+                    None => Some(lift),
+                });
             if list.len() < SHOWN && !list.contains(&entry) {
                 list.push(entry);
             }

@@ -3,18 +3,17 @@
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use altair_sandbox::{
-    Child, FinalGuards, Limits, Place, Shown, SpawnError, channel_pair, why_unseen,
-};
+use altair_sandbox::{Child, FinalGuards, Limits, Place, SpawnError, channel_pair, why_unseen};
 
 use crate::confinement::Process;
 use crate::context::RequestContext;
 use crate::directories::Directories;
 use crate::guards::{Guard, GuardStates, Insisted};
 use crate::ladder::Ladder;
-use crate::warm::TemplateFiles;
+use crate::readable_paths::paths_of;
+use crate::real_writes::Unsealed;
+use crate::template_files::TemplateFiles;
 use crate::{EvalError, guards, launch};
 
 /// A running child that waits for its task.
@@ -36,6 +35,8 @@ pub(crate) struct NewChild {
     pub readable: Vec<PathBuf>,
     /// The run's directories on disk, if any.
     pub directories: Directories,
+    /// If its writes are real and nothing seals the audit log: the project.
+    pub unsealed: Option<Unsealed>,
 }
 
 impl NewChild {
@@ -45,12 +46,12 @@ impl NewChild {
         child: Child,
         channel: OwnedFd,
         guards: GuardStates,
-        files: &Arc<TemplateFiles>,
+        files: &TemplateFiles,
     ) -> Self {
         let confinement = context.confinement(&files.level, Process::Fork, &files.readable);
         let private_root = confinement.has_view();
         Self {
-            directories: TemplateFiles::of_fork(files, child.pid()),
+            directories: files.of_fork(child.pid()),
             child,
             channel,
             final_guards: confinement.final_guards(),
@@ -62,6 +63,7 @@ impl NewChild {
             guards,
             private_root,
             readable: Vec::new(),
+            unsealed: None,
         }
     }
 }
@@ -84,6 +86,8 @@ pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalE
     let takes_view = context.takes(Guard::Filesystem);
     let mut ladder = Ladder::new(root.path(), takes_view, context.request.allow_writes);
     loop {
+        // Declared before the child, which ends before this is settled.
+        let mut unsealed = None;
         let mut directories = Directories::default();
         let level = ladder
             .level()
@@ -92,9 +96,7 @@ pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalE
         if context.request.allow_writes
             && let Some(why) = ladder.why_no_root()
         {
-            return Err(EvalError::Launch(format!(
-                "Writes cannot be allowed here: only a private root protects the audit log from them, and it is unavailable ({why}). `altair doctor` says how to get it."
-            )));
+            unsealed = Some(Unsealed::new(context, why)?);
         }
         let confinement = context.confinement(&level, Process::Cold, &readable);
         let (channel, theirs) = channel_pair().map_err(|e| system(&e))?;
@@ -121,6 +123,7 @@ pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalE
             private_root,
             readable: paths_of(&readable),
             directories,
+            unsealed,
         });
     }
 }
@@ -134,15 +137,6 @@ pub(crate) fn directory(
         true => directories.make(&context.target.root),
         false => Place::find(&std::env::temp_dir()),
     }
-}
-
-/// The paths under which the shown files are found.
-pub(crate) fn paths_of(readable: &[Shown]) -> Vec<PathBuf> {
-    readable
-        .iter()
-        .map(|shown| shown.path().to_owned())
-        .chain(readable.iter().filter_map(Shown::found_at))
-        .collect()
 }
 
 fn not_started(error: &SpawnError, is_unsafe: bool) -> EvalError {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use altair_sandbox::{
-    Connections, FinalGuards, Landlock, Limits, Place, Policy, Privileges, Project, Readable,
-    RunAs, Seccomp, Shown, TEMP_PATH, Temp, View, Writes, first_directory, may_copy_descriptors,
+    Connections, FinalGuards, Granted, Landlock, Limits, Place, Policy, Privileges, Project, RunAs,
+    Seccomp, Shown, TEMP_PATH, Temp, View, Writes, first_directory, may_copy_descriptors,
 };
 
 use crate::guards::{Guard, Selection};
@@ -232,8 +232,8 @@ impl Confinement<'_> {
     fn landlock(&self) -> Landlock {
         let mut writable = vec![match (self.level, self.process) {
             // Its forks' rules only narrow its own, so theirs must be writable for it.
-            (Level::None(all), Process::Template) => all.path().to_owned(),
-            _ => self.temp().to_owned(),
+            (Level::None(all), Process::Template) => Granted::place(all),
+            _ => Granted::from(self.temp()),
         }];
         // Boot may have kept real paths, from tempnam() or realpath().
         let of_boot = match (self.level, self.process) {
@@ -241,26 +241,30 @@ impl Confinement<'_> {
             _ => None,
         };
         if self.writes() != Writes::Refused {
-            writable.push(self.target.root.path().to_owned());
+            // In a private root the project has another inode: that of its layer.
+            writable.push(match self.has_view() {
+                true => Granted::from(self.target.root.path()),
+                false => Granted::place(&self.target.root),
+            });
         }
         Landlock {
             // In a private root everything else may be read; without one, this is the list.
             readable: if self.has_view() {
-                vec![Readable::from("/")]
+                vec![Granted::from("/")]
             } else {
-                let devices = DEVICES.iter().map(Readable::from);
+                let devices = DEVICES.iter().map(Granted::from);
                 let root = Some(self.target.root.inode());
                 let others = self.readable.iter().filter(|shown| shown.inode() != root);
                 others
-                    .map(Readable::shown)
+                    .map(Granted::shown)
                     .chain(devices)
-                    .chain(of_boot.map(Readable::from))
+                    .chain(of_boot.map(Granted::from))
                     .collect()
             },
             // Without a private root nothing covers the audit log, and whoever can open it can lock
             // it.
             readable_but: (!self.has_view())
-                .then(|| (Readable::place(&self.target.root), AUDIT_DIR.into())),
+                .then(|| (Granted::place(&self.target.root), AUDIT_DIR.into())),
             listed: Vec::new(),
             writable,
             devices: WRITABLE_DEVICES.iter().map(PathBuf::from).collect(),

@@ -10,7 +10,6 @@ use nix::unistd::fchown;
 use tempfile::TempDir;
 
 use crate::owner::run_as;
-use crate::warm::TemplateFiles;
 
 /// Removes the directories when dropped by the process that made them.
 #[derive(Debug, Default)]
@@ -22,9 +21,13 @@ pub(crate) struct Directories {
 /// The directory for temporary files that a fork makes for itself.
 #[derive(Debug)]
 struct OfFork {
-    /// Of its template.
-    files: Arc<TemplateFiles>,
+    /// Its template's, which hold it and are kept as long.
+    _of_template: Arc<Directories>,
+    /// The directory that holds those of all forks.
+    parent: Place,
     fork: i32,
+    /// As which user the forks use them.
+    user: Option<RunAs>,
     /// As in [`Directory`].
     maker: u32,
 }
@@ -63,13 +66,24 @@ impl Directories {
         }
     }
 
-    /// Adds the directory of a template's fork.
-    pub(crate) fn add_of_fork(&mut self, files: Arc<TemplateFiles>, fork: i32) {
-        self.of_fork = Some(OfFork {
-            files,
-            fork,
-            maker: std::process::id(),
-        });
+    /// The directory that the process `fork` makes for itself as `user`, in `parent`, which is one
+    /// of its template's.
+    pub(crate) fn of_fork(
+        of_template: &Arc<Self>,
+        parent: &Place,
+        fork: i32,
+        user: Option<RunAs>,
+    ) -> Self {
+        Self {
+            made: Vec::new(),
+            of_fork: Some(OfFork {
+                _of_template: Arc::clone(of_template),
+                parent: parent.clone(),
+                fork,
+                user,
+                maker: std::process::id(),
+            }),
+        }
     }
 
     fn make_for(&mut self, owner: Option<RunAs>) -> io::Result<Place> {
@@ -97,11 +111,10 @@ impl Directories {
 
 impl Drop for Directories {
     fn drop(&mut self) {
-        if let Some(OfFork { files, fork, maker }) = self.of_fork.take()
-            && maker == std::process::id()
-            && let Some(parent) = files.temp()
+        if let Some(of_fork) = &self.of_fork
+            && of_fork.maker == std::process::id()
         {
-            remove_fork_directory(parent, fork, files.user);
+            remove_fork_directory(&of_fork.parent, of_fork.fork, of_fork.user);
         }
         for Directory { dir, owner, maker } in self.made.drain(..) {
             let path = dir.keep();

@@ -25,6 +25,7 @@ use crate::origin::Origin;
 use crate::owner::run_as;
 use crate::project_environment::ProjectEnvironment;
 use crate::queries::CollectedQueries;
+use crate::real_writes::Unsealed;
 use crate::redaction::output::Redactor;
 use crate::request::{EvalRequest, Target};
 use crate::run_listener::Listener;
@@ -68,6 +69,8 @@ struct Supervised {
     private_root: bool,
     /// Kept alive because its layer may be in one of them.
     _directories: Directories,
+    /// If its writes are real and nothing seals the audit log: the project.
+    unsealed: Option<Unsealed>,
 }
 
 impl Evaluation {
@@ -300,12 +303,12 @@ impl Evaluation {
         };
         let work = match self.settings.purpose {
             Purpose::Evaluation => Work::Snippet(first),
-            Purpose::Runtime { boots } => {
+            Purpose::Runtime(caller) => {
                 let mut first = first;
                 if !self.request.has_snippet() {
                     first.snippet = Vec::new();
                 }
-                Work::Runtime(RuntimeTask { first, boots })
+                Work::Runtime(RuntimeTask { first, caller })
             }
         };
         let task = context.task(secret, child.private_root, restrictions, watched, work);
@@ -330,6 +333,7 @@ impl Evaluation {
             guards,
             private_root,
             directories,
+            unsealed,
             final_guards: _,
             limits: _,
             readable: _,
@@ -372,6 +376,7 @@ impl Evaluation {
             insist,
             private_root,
             _directories: directories,
+            unsealed,
         })
     }
 
@@ -409,6 +414,7 @@ impl Evaluation {
             threads: _,
             insist: _,
             _directories,
+            unsealed,
         } = run;
         let layer = ended.layer.take();
         let until = (self.deadline() + GRACE).max(Instant::now()) + AFTERWARDS;
@@ -428,7 +434,7 @@ impl Evaluation {
             elapsed: self.began.at.elapsed(),
             ended_at,
             origin,
-            message: None,
+            message: unsealed.and_then(Unsealed::settle),
         }
     }
 
@@ -462,6 +468,8 @@ impl Evaluation {
             root: self.target.root.path().to_owned(),
             writable,
             private_root,
+            unsafe_runs: self.settings.selection.has_unsafe_runs(),
+            caller: self.settings.purpose.caller(),
         }
     }
 

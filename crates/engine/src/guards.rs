@@ -175,6 +175,8 @@ fn not_taken() -> GuardState {
 pub struct Selection {
     required: Vec<Guard>,
     omitted: Vec<Guard>,
+    /// No run lifts them all.
+    never_unsafe: bool,
 }
 
 impl Selection {
@@ -182,7 +184,23 @@ impl Selection {
     /// one guard at a time.
     #[must_use]
     pub fn new(required: Vec<Guard>, omitted: Vec<Guard>) -> Self {
-        Self { required, omitted }
+        Self {
+            required,
+            omitted,
+            never_unsafe: false,
+        }
+    }
+
+    /// Whether runs may be unsafe, as they may by default.
+    #[must_use]
+    pub fn with_unsafe_runs(mut self, may: bool) -> Self {
+        self.never_unsafe = !may;
+        self
+    }
+
+    /// Returns whether runs may be unsafe.
+    pub(crate) fn has_unsafe_runs(&self) -> bool {
+        !self.never_unsafe
     }
 
     /// Returns whether a guard is to be taken.
@@ -204,12 +222,18 @@ impl Selection {
         })
     }
 
-    /// Checks that no guard is both required and lifted from the start.
+    /// Checks that no guard is both required and lifted from the start, and that the run may be
+    /// unsafe if it is.
     ///
     /// # Errors
     ///
     /// [`EvalError::Launch`], naming the guard.
     pub(crate) fn check(&self, request: &EvalRequest) -> Result<(), EvalError> {
+        if request.unconfined && self.never_unsafe {
+            return Err(EvalError::Launch(
+                "No run may be unsafe here (altair_eval.unsafe=0).".into(),
+            ));
+        }
         if let Some(guard) = self.omitted.iter().find(|guard| guard.is_always_on()) {
             return Err(EvalError::Launch(format!(
                 "The guard `{guard}` cannot be left out (altair_eval.omit)."
@@ -238,13 +262,16 @@ impl Selection {
         // A run that requires `ini` by name accepts PHP's own switches as enough.
         let kernel = !self.required.contains(&Guard::Ini);
         // Without a private root only Landlock guards the files.
+        // Real writes need all of both there: Landlock governs truncate() only in full, and only
+        // seccomp keeps modes and owners as they are.
+        let fully = !has_view && request.allow_writes;
         let needed = [
             (Guard::Landlock, !has_view && kernel),
             (Guard::Seccomp, kernel),
         ];
         needed
             .into_iter()
-            .map(|(guard, needed)| (needed, self.required.contains(&guard), guard))
+            .map(|(guard, needed)| (needed, fully || self.required.contains(&guard), guard))
             .filter(|(needed, fully, _)| *needed || *fully)
             // A guard that is left out is not required.
             .filter(|(.., guard)| !self.omitted.contains(guard))

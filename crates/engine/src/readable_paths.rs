@@ -185,6 +185,15 @@ impl Sources<'_> {
     }
 }
 
+/// The paths under which the shown files are found.
+pub(crate) fn paths_of(readable: &[Shown]) -> Vec<PathBuf> {
+    readable
+        .iter()
+        .map(|shown| shown.path().to_owned())
+        .chain(readable.iter().filter_map(Shown::found_at))
+        .collect()
+}
+
 /// Where the programs are that a script may use.
 const PROGRAMS: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin"];
 

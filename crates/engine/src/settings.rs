@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::Caller;
 use crate::audit::Actor;
 use crate::guards::Selection;
 use crate::launch::StartIni;
@@ -47,11 +48,8 @@ pub(crate) struct Settings {
 pub(crate) enum Purpose {
     /// One evaluation.
     Evaluation,
-    /// An isolated PHP, which lives on between entries; with or without the application.
-    Runtime {
-        /// Whether it boots the application.
-        boots: bool,
-    },
+    /// An isolated PHP, which lives on between entries.
+    Runtime(Caller),
 }
 
 impl Purpose {
@@ -59,12 +57,20 @@ impl Purpose {
     pub(crate) fn boots(self) -> bool {
         match self {
             Self::Evaluation => true,
-            Self::Runtime { boots } => boots,
+            Self::Runtime(caller) => caller.boots(),
+        }
+    }
+
+    /// Who has started an isolated PHP.
+    pub(crate) fn caller(self) -> Option<Caller> {
+        match self {
+            Self::Evaluation => None,
+            Self::Runtime(caller) => Some(caller),
         }
     }
 
     /// Whether the child lives longer than one deadline.
     pub(crate) fn lives_on(self) -> bool {
-        matches!(self, Self::Runtime { .. })
+        matches!(self, Self::Runtime(_))
     }
 }

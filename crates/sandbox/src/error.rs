@@ -45,6 +45,8 @@ pub enum Step {
     ProjectLayer,
     /// The project is mounted as it is.
     Project,
+    /// The project's directory that no process may write is made if need be, and covered.
+    Seal,
     /// The private root becomes the root.
     PivotRoot,
     /// The secure bits are set and locked.
@@ -78,7 +80,7 @@ pub enum Step {
 }
 
 impl Step {
-    const ALL: [Self; 33] = [
+    const ALL: [Self; 34] = [
         Self::Keeper,
         Self::Clone,
         Self::Session,
@@ -97,6 +99,7 @@ impl Step {
         Self::PrivateRoot,
         Self::ProjectLayer,
         Self::Project,
+        Self::Seal,
         Self::PivotRoot,
         Self::SecureBits,
         Self::BoundingSet,
@@ -153,6 +156,7 @@ impl Step {
             Self::PrivateRoot => "mount what it may read in a private root",
             Self::ProjectLayer => "mount a throwaway layer over the project",
             Self::Project => "mount the project",
+            Self::Seal => "protect the project's directory that no process may write",
             Self::PivotRoot => "make the private root its root",
             Self::SecureBits => "set the secure bits",
             Self::BoundingSet => "clear the capability bounding set",

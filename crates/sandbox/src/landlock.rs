@@ -28,17 +28,16 @@ use crate::{GuardState, Inode, Place, Shown};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landlock {
     /// Readable files, and readable directories with everything below them.
-    pub readable: Vec<Readable>,
+    pub readable: Vec<Granted>,
     /// A readable directory with everything below it, except the entry of one name: below that,
     /// only file names can be listed.
-    pub readable_but: Option<(Readable, PathBuf)>,
+    pub readable_but: Option<(Granted, PathBuf)>,
     /// Directories that may only be listed, with everything below them.
     #[serde(default, with = "paths")]
     pub listed: Vec<PathBuf>,
     /// Directories below which anything may be read, written, made, renamed and removed, but no
     /// device or socket may be made or used, and no program executed.
-    #[serde(with = "paths")]
-    pub writable: Vec<PathBuf>,
+    pub writable: Vec<Granted>,
     /// Single files (devices) that may be read and written.
     #[serde(with = "paths")]
     pub devices: Vec<PathBuf>,
@@ -52,17 +51,18 @@ pub struct Landlock {
     pub command: bool,
 }
 
-/// A file or directory that may be read.
+/// A file or directory that a rule grants rights to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Readable {
+pub struct Granted {
     /// Its path.
     #[serde(with = "one_path")]
     pub path: PathBuf,
-    /// The inode that the path must lead to: another file at this path may not be read.
+    /// The inode that the path must lead to: another file at this path is granted
+    /// nothing.
     pub inode: Option<Inode>,
 }
 
-impl<P: Into<PathBuf>> From<P> for Readable {
+impl<P: Into<PathBuf>> From<P> for Granted {
     fn from(path: P) -> Self {
         Self {
             path: path.into(),
@@ -71,7 +71,7 @@ impl<P: Into<PathBuf>> From<P> for Readable {
     }
 }
 
-impl Readable {
+impl Granted {
     /// What a process is shown.
     #[must_use]
     pub fn shown(shown: &Shown) -> Self {
@@ -219,9 +219,11 @@ fn restrict(rules: &Landlock, version: ABI) -> Result<RestrictionStatus, Ruleset
         }
         ruleset = grant(ruleset, directory, AccessFs::ReadDir.into())?;
     }
+    for file in rules.writable.iter().filter_map(opened) {
+        ruleset = grant(ruleset, file, writable(version))?;
+    }
     for (paths, rights) in [
         (&rules.listed, AccessFs::ReadDir.into()),
-        (&rules.writable, writable(version)),
         (&rules.devices, device(rules)),
     ] {
         for file in paths.iter().filter_map(|path| opened(&path.into())) {
@@ -240,8 +242,8 @@ fn kind(stat: &FileStat) -> SFlag {
 const POINT: OFlag = OFlag::O_PATH.union(OFlag::O_CLOEXEC);
 const POINT_ITSELF: OFlag = POINT.union(OFlag::O_NOFOLLOW);
 
-/// A descriptor of what may be read; `None`: it does not exist, or the path leads to another file.
-fn opened(wanted: &Readable) -> Option<OwnedFd> {
+/// A descriptor of what is granted; `None`: it does not exist, or the path leads to another file.
+fn opened(wanted: &Granted) -> Option<OwnedFd> {
     let file = openat(AT_FDCWD, &wanted.path, POINT, Mode::empty()).ok()?;
     let stat = fstat(&file).ok()?;
     let is_it = wanted.inode.is_none_or(|inode| inode == Inode::of(&stat));

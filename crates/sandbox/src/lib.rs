@@ -98,7 +98,7 @@ pub use final_guards::{FinalGuards, Taken};
 pub use fork::{FirstGuard, Fork, Forked, Forking, OwnFiles, SetUp};
 pub use guard_state::{GuardState, Guards};
 pub use input::{Input, input_pipe, write_quietly};
-pub use landlock::{Landlock, Readable, landlock_version};
+pub use landlock::{Granted, Landlock, landlock_version};
 pub use launch::{Launch, Role, Stdio};
 pub use limits::Limits;
 pub use output::{Captured, Stream};

@@ -21,7 +21,8 @@ use crate::launch::{self, Launch, PreparedLaunch, Role, Stdio};
 use crate::process::{self, Descriptors, LOWEST_SOURCE};
 use crate::system_calls::Cloned;
 use crate::{
-    SpawnError, guard_state, keeper, limits, privileges, raw_descriptors, system_calls, view,
+    Project, SpawnError, guard_state, keeper, limits, privileges, raw_descriptors, system_calls,
+    view,
 };
 
 impl Launch {
@@ -82,6 +83,10 @@ impl Launch {
             None => (None, None),
         };
         let guards = guard_state::states(&policy);
+        let sealed = policy.view.and_then(|view| {
+            let Project { root, sealed, .. } = view.project;
+            Some(root.path().join(sealed?))
+        });
         let kept = Kept {
             run_as: privileges::other_user(&policy.privileges),
             connections: policy.connections,
@@ -96,7 +101,13 @@ impl Launch {
                 child.note_listener();
                 Ok(child)
             }
-            Some(Err(failure)) => Err(explain(failure, program, cwd)),
+            Some(Err(failure)) => Err(match (failure.step, sealed) {
+                (Step::Seal, Some(path)) => SpawnError::Sealed {
+                    path,
+                    source: failure.errno.into(),
+                },
+                _ => explain(failure, program, cwd),
+            }),
             None => Err(SpawnError::KeeperLost { program }),
         }
     }

@@ -17,9 +17,10 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::{Command, FinalGuards, Policy, Privileges, Refusal, RunAs, Seccomp};
 use common::attack::{Guarded, attack_to, attack_under, call, channel, say, services};
-use common::connections::{address_of, alone, connect_to_each, heard, threads, to_addresses};
+use common::connections::{alone, connect_to_each, heard, threads, to_addresses};
 use common::lacking::lacking;
 use common::peers::{Full, Trap, answers_tcp};
+use common::raw_sockets::{address, connect, tcp};
 use common::{LONG, is_root, wait_until};
 use nix::libc;
 
@@ -37,21 +38,6 @@ attacks![
 
 /// The copies that are kept for a process.
 const COPIES: usize = 32;
-
-fn tcp(flags: i32) -> i32 {
-    unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | flags, 0) }
-}
-
-fn connect(socket: i32, to: &[u8; 16]) -> i64 {
-    call(
-        libc::SYS_connect,
-        &[socket as u64, to.as_ptr() as u64, to.len() as u64],
-    )
-}
-
-fn address(to: &str) -> [u8; 16] {
-    address_of(to.parse().unwrap())
-}
 
 /// The most descriptors of a thread that keeps sockets. A thread that it has just started still has
 /// its name and has its table.

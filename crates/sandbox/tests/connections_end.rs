@@ -16,9 +16,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use altair_sandbox::{Connections, Policy};
-use common::attack::{attack_to, attack_under, call, say, services};
-use common::connections::{address_of, alone, socket_at, threads, to_addresses};
+use common::attack::{attack_to, attack_under, say, services};
+use common::connections::{alone, socket_at, threads, to_addresses};
 use common::peers::{Full, answers_tcp};
+use common::raw_sockets::{address, connect, tcp};
 use common::{open_descriptors, wait_until};
 use nix::libc;
 
@@ -30,17 +31,14 @@ also_where_rights_are_lacking![
 
 /// Waits for a connection until its socket times out: 300 ms.
 fn time_out(to: &str) {
-    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) };
+    let socket = tcp(0);
     let stream = unsafe { TcpStream::from_raw_fd(socket) };
     stream
         .set_write_timeout(Some(Duration::from_millis(300)))
         .unwrap();
-    let address = address_of(to.parse().unwrap());
+    let address = address(to);
     let began = Instant::now();
-    let connecting = call(
-        libc::SYS_connect,
-        &[socket as u64, address.as_ptr() as u64, 16],
-    );
+    let connecting = connect(socket, &address);
     say("connect", connecting);
     println!(
         "waited {}",

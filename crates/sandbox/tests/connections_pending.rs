@@ -13,9 +13,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::FromRawFd;
 use std::time::Duration;
 
-use common::attack::{attack_to, call, say};
-use common::connections::{address_of, alone, to_addresses};
+use common::attack::{attack_to, say};
+use common::connections::{alone, to_addresses};
 use common::peers::{Full, answers_tcp, free_port};
+use common::raw_sockets::{address, connect, tcp};
 use nix::libc;
 
 attacks![connect_without_blocking, connect_while_interrupted];
@@ -30,13 +31,9 @@ fn connect_without_blocking(to: &str) {
         .into_iter()
         .zip(to.split(' '))
     {
-        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK;
-        let socket = unsafe { libc::socket(libc::AF_INET, kind, 0) };
-        let address = address_of(to.parse().unwrap());
-        let connecting = call(
-            libc::SYS_connect,
-            &[socket as u64, address.as_ptr() as u64, 16],
-        );
+        let socket = tcp(libc::SOCK_NONBLOCK);
+        let address = address(to);
+        let connecting = connect(socket, &address);
         say(name, connecting);
         if name != "full" {
             let mut wait = libc::pollfd {
@@ -91,17 +88,14 @@ fn connect_while_interrupted(to: &str) {
         it_interval: often,
         it_value: often,
     };
-    let address = address_of(to.parse().unwrap());
+    let address = address(to);
     unsafe {
         libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
         libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
     }
     for name in ["first", "second", "third"] {
-        let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) };
-        let connecting = call(
-            libc::SYS_connect,
-            &[socket as u64, address.as_ptr() as u64, 16],
-        );
+        let socket = tcp(0);
+        let connecting = connect(socket, &address);
         say(name, connecting);
     }
 }

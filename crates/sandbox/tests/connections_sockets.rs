@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use altair_sandbox::Connections;
 use common::attack::{attack_to, call, say};
-use common::connections::{address_of, alone, socket_at, to_addresses};
+use common::connections::{alone, socket_at, to_addresses};
 use common::peers::answers_tcp;
+use common::raw_sockets::{address, connect, tcp};
 use nix::libc;
 
 attacks![keep_a_socket, use_sockets_otherwise, ask_for_v6];
@@ -34,36 +35,18 @@ fn keep_a_socket(to: &str) {
         .unwrap();
     println!("time {:?}", stream.write_timeout().unwrap().unwrap());
     // The kernel answers a second connection on the socket.
-    let address = address_of(to.parse().unwrap());
-    let again = call(
-        libc::SYS_connect,
-        &[stream.as_raw_fd() as u64, address.as_ptr() as u64, 16],
-    );
+    let address = address(to);
+    let again = connect(stream.as_raw_fd(), &address);
     say("again", again);
-    say(
-        "nowhere",
-        call(libc::SYS_connect, &[99, address.as_ptr() as u64, 16]),
-    );
+    say("nowhere", connect(99, &address));
     let local = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, 0) };
-    say(
-        "family",
-        call(
-            libc::SYS_connect,
-            &[local as u64, address.as_ptr() as u64, 16],
-        ),
-    );
-    let waiting = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) };
+    say("family", connect(local, &address));
+    let waiting = tcp(0);
     let waiting = unsafe { TcpStream::from_raw_fd(waiting) };
     waiting
         .set_write_timeout(Some(Duration::from_millis(1500)))
         .unwrap();
-    say(
-        "waiting",
-        call(
-            libc::SYS_connect,
-            &[waiting.as_raw_fd() as u64, address.as_ptr() as u64, 16],
-        ),
-    );
+    say("waiting", connect(waiting.as_raw_fd(), &address));
     println!("kept {:?}", waiting.write_timeout().unwrap().unwrap());
 }
 
@@ -90,9 +73,9 @@ fn a_connection_that_the_host_makes_is_as_one_of_the_process_s_own() {
 
 /// Tries other uses of the sockets.
 fn use_sockets_otherwise(to: &str) {
-    let address = address_of(to.parse().unwrap());
+    let address = address(to);
     let pointer = address.as_ptr() as u64;
-    let tcp = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) } as u64;
+    let tcp = tcp(0) as u64;
     let fast = libc::MSG_FASTOPEN as u64;
     say(
         "fast",
@@ -190,7 +173,7 @@ fn ask_for_v6(to: &str) {
     println!("socket {}", i32::from(socket >= 0));
     let bytes = *b"hello";
     let pointer = bytes.as_ptr() as u64;
-    let address = address_of(to.parse().unwrap());
+    let address = address(to);
     let to = address.as_ptr() as u64;
     say(
         "send",

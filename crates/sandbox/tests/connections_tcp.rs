@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::Refusal;
 use common::attack::{attack_to, call};
-use common::connections::{address_of, alone, connect_to_each, heard, to_addresses};
+use common::connections::{alone, connect_to_each, heard, to_addresses};
 use common::peers::{Trap, answers_tcp, free_port};
+use common::raw_sockets::{address, connect, tcp};
 use common::wait_until;
 use nix::libc;
 
@@ -70,7 +71,7 @@ fn only_what_is_permitted_is_reached_by_tcp() {
 /// Connects to an address that another thread keeps changing: `permitted other`.
 fn swap_the_address(to: &str) {
     let (permitted, other) = to.split_once(' ').unwrap();
-    let addresses = [permitted, other].map(|to| address_of(to.parse().unwrap()));
+    let addresses = [permitted, other].map(address);
     let place = Box::leak(Box::new(addresses[0]));
     let pointer = place.as_mut_ptr() as usize;
     std::thread::spawn(move || {
@@ -80,7 +81,7 @@ fn swap_the_address(to: &str) {
     });
     let (mut reached, until) = (0, Instant::now() + Duration::from_secs(2));
     while Instant::now() < until {
-        let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) };
+        let socket = tcp(0);
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
         let connected = call(
             libc::SYS_connect,
@@ -94,7 +95,7 @@ fn swap_the_address(to: &str) {
 /// Connects a descriptor that another thread keeps replacing by another socket: `permitted path`.
 fn swap_the_socket(to: &str) {
     let (permitted, _) = to.split_once(' ').unwrap();
-    let address = address_of(permitted.parse().unwrap());
+    let address = address(permitted);
     let until = Instant::now() + Duration::from_secs(1);
     while Instant::now() < until {
         let sockets = [
@@ -103,10 +104,7 @@ fn swap_the_socket(to: &str) {
         ]
         .map(|(family, kind)| unsafe { libc::socket(family, kind, 0) });
         let swapping = std::thread::spawn(move || unsafe { libc::dup2(sockets[1], sockets[0]) });
-        call(
-            libc::SYS_connect,
-            &[sockets[0] as u64, address.as_ptr() as u64, 16],
-        );
+        connect(sockets[0], &address);
         swapping.join().unwrap();
         for socket in sockets {
             unsafe { libc::close(socket) };

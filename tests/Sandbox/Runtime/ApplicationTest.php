@@ -118,6 +118,35 @@ final class ApplicationTest extends RuntimeTestCase
         ), 'guard'))));
     }
 
+    public function testARefusalNamesWhatTheRequestHas(): void
+    {
+        $runtime = $this->started('');
+        $errors = $runtime->enter(static function (): array {
+            @file_get_contents('/etc/shadow');
+            @file_put_contents('/etc/altair-outside', 'x');
+            foreach (['exec' => ['true'], 'fsockopen' => ['127.0.0.1', 1]] as $function => $arguments) {
+                try {
+                    $function(...$arguments);
+                } catch (\Error $error) {
+                    $errors[] = $error->getMessage();
+                }
+            }
+
+            return $errors;
+        });
+
+        self::assertSame([
+            'exec() is refused in a confined run; unsafe: true allows it',
+            "fsockopen() is refused in a confined run; services: ['127.0.0.1:1'] allows it",
+        ], $errors);
+        self::assertSame([
+            'connect to 127.0.0.1:1' => "services: ['127.0.0.1:1']",
+            'exec()' => 'unsafe: true',
+            'read /etc/shadow' => "readablePaths: ['/etc/shadow']",
+            'write /etc/altair-outside' => 'unsafe: true',
+        ], self::ways($runtime));
+    }
+
     public function testLimitsAreThoseOfTheRequest(): void
     {
         $runtime = $this->started('', timeoutMs: self::SHORT_MS, memoryLimitMb: 48);

@@ -53,8 +53,9 @@ pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
         return Some(entry(what, "--unsafe".into()));
     }
     if in_project {
-        // A layer itself refuses nothing. Without a private root real writes are unavailable, too.
-        let lift = if context.private_root {
+        // A layer itself refuses nothing. Without a private root real writes are to be had only where
+        // no run is unsafe.
+        let lift = if context.private_root || !context.unsafe_runs {
             "--writes"
         } else {
             "--unsafe"

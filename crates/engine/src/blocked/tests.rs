@@ -10,6 +10,8 @@ fn context(root: &std::path::Path, writable: bool) -> Context {
         root: root.to_owned(),
         writable,
         private_root: true,
+        unsafe_runs: true,
+        caller: None,
     }
 }
 

@@ -4,6 +4,7 @@ use altair_sandbox::{FinalGuards, Landlock, Limits, OwnFiles, Renewal};
 use serde::{Deserialize, Serialize};
 
 use super::Secret;
+use crate::Caller;
 use crate::arguments::Arguments;
 use crate::encode::Limits as ValueLimits;
 use crate::guards::Insisted;
@@ -57,8 +58,8 @@ pub enum Work {
 pub struct RuntimeTask {
     /// What runs first, and under which guards; blank where nothing does.
     pub first: SnippetTask,
-    /// Whether it boots the application.
-    pub boots: bool,
+    /// Who has started it.
+    pub caller: Caller,
 }
 
 /// What a host asks of an isolated PHP.

@@ -8,6 +8,7 @@ use altair_sandbox::{Served, Supervision};
 
 use super::ear::{Awaited, Ear, Heard};
 use super::{Runtime, Started, cause};
+use crate::Caller;
 use crate::bounds::{GRACE, OUTPUT_LIMIT, stop_signal};
 use crate::channel::{Left, MessageReader, Secret};
 use crate::cold_start::{NewChild, start_cold};
@@ -61,8 +62,8 @@ impl Evaluator {
     ) -> Result<Runtime, EvalError> {
         let mut directories = Directories::default();
         let mut request = request.clone();
-        let (ini, boots, memory_limit_bytes) = match start {
-            RuntimeStart::Application => (StartIni::OfEvaluation, true, None),
+        let (ini, caller, memory_limit_bytes) = match start {
+            RuntimeStart::Application => (StartIni::OfEvaluation, Caller::Request, None),
             RuntimeStart::Plain {
                 ini,
                 memory_limit_bytes,
@@ -72,12 +73,12 @@ impl Evaluator {
                     Some(root) => root,
                     None => self.no_project(&mut directories)?,
                 };
-                (StartIni::Own(ini), false, memory_limit_bytes)
+                (StartIni::Own(ini), Caller::Constructor, memory_limit_bytes)
             }
         };
         let mut evaluation = self.located(&request)?;
         evaluation.settings.ini = ini;
-        evaluation.settings.purpose = Purpose::Runtime { boots };
+        evaluation.settings.purpose = Purpose::Runtime(caller);
         evaluation.settings.memory_limit_bytes = memory_limit_bytes;
         let timeout = Duration::from_millis(request.timeout_ms().into());
         evaluation
@@ -97,7 +98,7 @@ impl Evaluator {
         observer: &mut dyn Observer,
     ) -> Result<(Booting, Option<KnownSecrets>), EvalError> {
         let mut evaluation = self.located(request)?;
-        evaluation.settings.purpose = Purpose::Runtime { boots: true };
+        evaluation.settings.purpose = Purpose::Runtime(Caller::Session);
         let known = request.redact.then(|| evaluation.known.secrets.clone());
         let started = evaluation.start(Directories::default(), observer)?;
         Ok((started, known))

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::{Pass, Ready, Template, Way, can_be_copied, other_user, with_files_of};
 
-use super::{Boot, TemplateFiles, shared_state};
+use super::{Boot, shared_state};
 use crate::channel::BootReport;
 use crate::child_messages::ChildMessages;
 use crate::file_changes;
 use crate::freshness::{self, Freshness, Started};
 use crate::guards::GuardStates;
+use crate::template_files::TemplateFiles;
 
 /// A booted template.
 #[derive(Debug)]

@@ -5,7 +5,6 @@ mod booted_template;
 mod key;
 mod pool;
 mod shared_state;
-mod template_files;
 mod template_start;
 
 use std::ops::ControlFlow;
@@ -25,7 +24,6 @@ use crate::redaction::Variable;
 use crate::result::FileChanges;
 
 pub use pool::Pool;
-pub(crate) use template_files::TemplateFiles;
 
 /// How long a boot may take, even if the call that began it reaches its deadline earlier.
 pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(60);

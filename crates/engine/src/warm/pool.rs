@@ -13,7 +13,7 @@ use super::boot::{Booting, Result as BootResult};
 use super::booted_template::BootedTemplate;
 use super::key::Key;
 use super::template_start::TemplateStart;
-use super::{Acquired, Boot, TEMPLATES_MAX, TemplateFiles};
+use super::{Acquired, Boot, TEMPLATES_MAX};
 use crate::EvalError;
 use crate::bounds::GRACE;
 use crate::cold_start::NewChild;
@@ -23,6 +23,7 @@ use crate::freshness::Freshness;
 use crate::guards::GuardStates;
 use crate::observer::Observer;
 use crate::origin::Origin;
+use crate::template_files::TemplateFiles;
 
 /// The templates of one evaluator. Dropping it ends them.
 ///

@@ -3,10 +3,10 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use altair_sandbox::{Child, GuardState, Pass, Place, Role, Shown, channel_pair};
 
-use super::TemplateFiles;
 use crate::channel::{self, Ground, Secret, TemplateTask, Work};
 use crate::cold_start::directory;
 use crate::confinement::{AUDIT_DIR, Process};
@@ -17,6 +17,7 @@ use crate::ladder::{Ladder, Level};
 use crate::owner::run_as;
 use crate::readable_paths::INSTALLED;
 use crate::request::{MAX_MEMORY_MB, MAX_TIMEOUT_MS};
+use crate::template_files::TemplateFiles;
 use crate::{freshness, guards, launch};
 
 /// A started template, with everything that its boot needs and that must be known afterwards.
@@ -104,7 +105,7 @@ impl TemplateStart {
             level,
             readable,
             user: run_as(&context.target.root),
-            _directories: directories,
+            directories: Arc::new(directories),
         };
         let shown = files_of_template.shown_to_php();
         let restrictions = context.restrictions(&shown);
@@ -179,7 +180,7 @@ impl Started {
                     .map_err(|error| format!("no temporary directory could be made: {error}"))?,
             };
             if context.request.allow_writes && ladder.why_no_root().is_some() {
-                return Err("writes cannot be allowed here".into());
+                return Err("without a private root, runs whose writes are real start cold".into());
             }
             let confinement = context.confinement(&level, Process::Template, readable);
             let (channel, theirs) = channel_pair().map_err(|error| error.to_string())?;

@@ -43,6 +43,8 @@ enum {
 #define OUR_MSG_TRUNC 0x20
 #define OUR_MSG_DONTWAIT 0x40
 #define OUR_MSG_NOSIGNAL 0x4000
+/* error.rs, `Step::Keeper` */
+#define STEP_KEEPER 1
 /* The same as in kill_descendants.rs. */
 #define SWEEP_LIMIT_S 3
 #define ROUND_NS 10000000L
@@ -310,14 +312,23 @@ static void send_verdict(int status)
 	send_packet(packet, sizeof packet);
 }
 
+/* Ends everything, after a call of its own that has failed with this result. */
+static _Noreturn void fail(long result)
+{
+	int32_t failed[2] = { STEP_KEEPER, (int32_t)-result };
+	send_packet(failed, sizeof failed);
+	end(NOT_STARTED);
+}
+
 __attribute__((used)) static _Noreturn void run(void)
 {
 	/* A trial: whether this machine executes it at all. */
 	if (!is_open(LIFELINE))
 		end(0);
 	/* The command may run as the same user, and must neither read nor change this process. */
-	if (call(__NR_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0) != 0)
-		end(NOT_STARTED);
+	long refused = call(__NR_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0);
+	if (refused != 0)
+		fail(refused);
 	call(__NR_prctl, PR_SET_NAME, (long)"altair-keeper", 0, 0, 0, 0);
 	/* As in keeper.rs; executing a program may have cleared it. */
 	call(__NR_prctl, PR_SET_PDEATHSIG, 18 /* SIGCONT */, 0, 0, 0, 0);
@@ -328,9 +339,9 @@ __attribute__((used)) static _Noreturn void run(void)
 	struct keeper keeper = { .starting = true, .has_host = is_open(HOST) };
 	keeper.signals = (int)call(__NR_signalfd4, -1, (long)&all, sizeof all, SFD_CLOEXEC | SFD_NONBLOCK, 0, 0);
 	if (keeper.signals < 0)
-		end(NOT_STARTED);
-	if (call(__NR_write, GATE, (long)"", 1, 0, 0, 0) != 1)
-		end(NOT_STARTED);
+		fail(keeper.signals);
+	/* A process that has failed and ended does not read it. Why is in START. */
+	call(__NR_write, GATE, (long)"", 1, 0, 0, 0);
 	close_one(GATE);
 
 	while (!keeper.has_status && !keeper.ending)

@@ -93,7 +93,7 @@ impl PreparedRules {
         }
         for path in &rules.writable {
             let rights = (writable(version) | readable(rules)) & known;
-            paths.push((text(path.as_os_str())?, rights.bits()));
+            paths.push((text(path.path.as_os_str())?, rights.bits()));
         }
         for path in &rules.devices {
             paths.push((text(path.as_os_str())?, (device(rules) & known).bits()));

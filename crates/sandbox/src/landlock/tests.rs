@@ -81,7 +81,7 @@ impl Place {
             readable_but: None,
             listed: Vec::new(),
             readable: vec![self.readable.clone().into(), "/not/there".into()],
-            writable: vec![self.writable.clone()],
+            writable: vec![self.writable.clone().into()],
             devices: vec!["/dev/null".into()],
             network: false,
             ports: Vec::new(),
@@ -101,6 +101,23 @@ fn writes(path: &Path) -> bool {
 #[test]
 fn the_version_is_the_kernels_own() {
     assert!(landlock_version().unwrap() >= 1);
+}
+
+#[test]
+fn a_directory_that_has_been_replaced_is_granted_nothing() {
+    let place = Place::new();
+    let found = crate::Place::find(&place.writable).unwrap();
+    let rules = Landlock {
+        writable: vec![Granted::place(&found)],
+        ..place.rules()
+    };
+    let file = place.writable.join("file");
+    assert!(succeeds_behind(&rules, NEWEST, || writes(&file)));
+    let moved = place.writable.with_extension("moved");
+    fs::rename(&place.writable, moved).unwrap();
+    std::os::unix::fs::symlink(&place.outside, &place.writable).unwrap();
+    assert!(!succeeds_behind(&rules, NEWEST, || writes(&file)));
+    assert!(writes(&file));
 }
 
 #[test]

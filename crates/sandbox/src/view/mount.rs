@@ -23,7 +23,7 @@ use backstage::{hide_backstage, stash};
 use calls::{ALWAYS, attach, clone_tree, is_inode, mount, set_attributes, unmount};
 use entries::{make, release};
 use files::{make_directory, make_file_at, make_file_of, open_directory};
-use project::mount_project;
+use project::{mount_project, seal};
 
 use super::plan::{Covered, InputFile, PreparedView};
 use super::renewal::BACKSTAGE;
@@ -100,6 +100,7 @@ fn build(prepared: &PreparedView, lifeline: RawFd, has_input: bool) -> Result<()
         raw_descriptors::close(store);
         sent.map_err(|e| step.failed(e))?;
     }
+    seal(&prepared.mounts)?;
     hide_backstage().map_err(pivot)?;
     match has_input {
         true => Ok(()),

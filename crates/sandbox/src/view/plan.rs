@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::sys::stat::{Mode, mkdirat};
+use nix::fcntl::AtFlags;
+use nix::sys::stat::fstatat;
 
 use super::renewal::{
     COVER, Further, LAYER, LayerMount, Mounts, NEW_TEMP, OLD_TEMP, Part, RUN, Renewal, Store,
@@ -178,7 +179,7 @@ impl PreparedView {
                 }
             }
             Writes::Real => {
-                make_sealed(project, user)?;
+                check_sealed(project, user)?;
                 plan.bind(project, true)?;
                 plan.seal(project);
             }
@@ -202,6 +203,8 @@ impl PreparedView {
         } = plan;
         let mut mounts = renewal.mounts(LAYER, &[])?;
         (mounts.further, mounts.further_store) = further;
+        // In a user namespace, it is that user already.
+        mounts.sealed_as = user.filter(|_| user_namespace.is_none());
         // One file or directory for each, and some spare.
         let inodes = entries.len() + stash.len() + view.covered.len() + 64;
         let files = || view.files.iter().chain(&view.covered);
@@ -582,26 +585,28 @@ fn sealed_is_there(project: &Project, user: Option<RunAs>) -> Result<bool, Spawn
     }
 }
 
-/// Makes the sealed directory as a mount point. This is done as the process's own user, who is the
-/// project's owner if the host is another user. So the directory belongs to that user, and a file
-/// put in its place meanwhile does not change its owner.
-fn make_sealed(project: &Project, user: Option<RunAs>) -> Result<(), SpawnError> {
+/// Checks that the name of the sealed directory is free for it, or its own. The process makes it where
+/// it does not exist ([`Mounts::sealed_as`]): a start that fails leaves nothing in the project.
+fn check_sealed(project: &Project, user: Option<RunAs>) -> Result<(), SpawnError> {
     let Some(name) = &project.sealed else {
         return Ok(());
     };
     let own = name.clone();
-    let made = in_project(&project.root, user, move |root| {
-        let mode = Mode::from_bits_truncate(0o775);
-        match mkdirat(root.descriptor(), own.as_os_str(), mode) {
-            Err(_) if has_directory(root, &own) => Ok(()),
-            Err(Errno::EEXIST) => Err(Errno::ENOTDIR),
-            made => made,
-        }
+    let is_other = in_project(&project.root, user, move |root| {
+        let found = fstatat(
+            root.descriptor(),
+            own.as_os_str(),
+            AtFlags::AT_SYMLINK_NOFOLLOW,
+        );
+        found.is_ok() && !has_directory(root, &own)
     })?;
-    made.map_err(|errno| SpawnError::Sealed {
-        path: project.root.path().join(name),
-        source: errno.into(),
-    })
+    match is_other {
+        true => Err(SpawnError::Sealed {
+            path: project.root.path().join(name),
+            source: Errno::ENOTDIR.into(),
+        }),
+        false => Ok(()),
+    }
 }
 
 /// The mount points below `root`: directories, each before those below it, and files. A path that

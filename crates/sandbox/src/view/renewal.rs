@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use serde::{Deserialize, Serialize};
 
 use super::plan::c_string;
-use crate::{SpawnError, Step};
+use crate::{RunAs, SpawnError, Step};
 
 /// The directory in the private root that holds the sources. Once everything is mounted, an empty
 /// directory is mounted over it, and no process that could unmount that is left.
@@ -99,6 +99,9 @@ pub(super) struct Mounts {
     pub(super) files: Vec<(CString, CString)>,
     /// The mount point of the sealed directory.
     pub(super) sealed: Option<CString>,
+    /// As which user it is made where it does not exist, if that is not the process's present one:
+    /// it is to belong to the project's owner.
+    pub(super) sealed_as: Option<RunAs>,
     /// Further mounts, each after those above it.
     pub(super) further: Vec<Further>,
     /// Where the files of further layers are.
@@ -222,6 +225,7 @@ impl Renewal {
                 .as_deref()
                 .map(|name| self.below(name))
                 .transpose()?,
+            sealed_as: None,
             further: Vec::new(),
             further_store: None,
         })

@@ -6,6 +6,7 @@ pub mod attack;
 pub mod connections;
 pub mod lacking;
 pub mod peers;
+pub mod raw_sockets;
 pub mod view;
 
 use std::collections::BTreeMap;

@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::libc;
 
-use super::attack::call;
 use super::connections::address_of;
+use super::raw_sockets::{connect, tcp};
 
 pub trait Talks: Read + Write {}
 impl<T: Read + Write> Talks for T {}
@@ -97,12 +97,8 @@ impl Full {
         assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
         let bytes = address_of(address);
         let streams = (0..8).map(|_| {
-            let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK;
-            let socket = unsafe { libc::socket(libc::AF_INET, kind, 0) };
-            call(
-                libc::SYS_connect,
-                &[socket as u64, bytes.as_ptr() as u64, 16],
-            );
+            let socket = tcp(libc::SOCK_NONBLOCK);
+            connect(socket, &bytes);
             unsafe { OwnedFd::from_raw_fd(socket) }
         });
         Self {

@@ -10,7 +10,7 @@ use nix::libc::{self, c_long};
 use super::backstage::hide_backstage;
 use super::calls::{ALWAYS, bind, mount, unmount};
 use super::files::make_directory;
-use super::project::mount_project;
+use super::project::{mount_project, seal};
 use crate::error::{Failure, Step};
 use crate::system_calls;
 use crate::view::renewal::{BACKSTAGE, Mounts, RUN, Renewal, kept as kept_name, upper_of_first};
@@ -82,6 +82,7 @@ pub(crate) fn renew(renewed: &Renewed) -> Result<Option<RawFd>, Failure> {
     renew_temp(&renewed.temp).map_err(|e| Step::PrivateRoot.failed(e))?;
     let step = renewed.mounts.step();
     let store = mount_project(&renewed.mounts).map_err(|e| step.failed(e))?;
+    seal(&renewed.mounts)?;
     hide_backstage().map_err(|e| step.failed(e))?;
     Ok(store)
 }

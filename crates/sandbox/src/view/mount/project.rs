@@ -1,5 +1,6 @@
 //! Mounts the project, as it is or under layers that take the writes.
 
+use std::ffi::CStr;
 use std::os::fd::RawFd;
 
 use nix::errno::Errno;
@@ -7,9 +8,10 @@ use nix::libc;
 
 use super::calls::{ALWAYS, bind, mount};
 use super::files::{make_directory, open_directory};
-use crate::raw_descriptors;
+use crate::error::{Failure, Step};
 use crate::view::renewal::{COVER, Further, LayerMount, MountKind, Mounts, Store};
 use crate::view::tree::DIRECTORY_MODE;
+use crate::{RunAs, raw_descriptors};
 
 /// Mounts the project from the working directory, which is
 /// [`BACKSTAGE`](crate::view::renewal::BACKSTAGE). Returns the layer's directory, if there is one.
@@ -43,20 +45,40 @@ pub(super) fn mount_project(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
     for (source, at) in &mounts.files {
         bind(source, at)?;
     }
-    if let Some(at) = &mounts.sealed {
-        match bind(COVER, at) {
-            // The mount point was removed after the template was made.
-            Err(Errno::ENOENT) => {
-                match make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE) {
-                    Err(Errno::EEXIST) => {}
-                    made => made?,
-                }
-                bind(COVER, at)?;
-            }
-            other => other?,
-        }
-    }
     Ok(store)
+}
+
+/// Mounts an empty directory over the sealed one, after the project.
+pub(super) fn seal(mounts: &Mounts) -> Result<(), Failure> {
+    let Some(at) = &mounts.sealed else {
+        return Ok(());
+    };
+    match bind(COVER, at) {
+        Err(Errno::ENOENT) => match make_as(mounts.sealed_as, at) {
+            Ok(()) | Err(Errno::EEXIST) => bind(COVER, at),
+            Err(errno) => Err(errno),
+        },
+        other => other,
+    }
+    .map_err(|errno| Step::Seal.failed(errno))
+}
+
+/// Makes a directory, as `user` if there is one. A directory that root made would shut its project's
+/// owner out.
+fn make_as(user: Option<RunAs>, at: &CStr) -> nix::Result<()> {
+    let Some(user) = user else {
+        return make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE);
+    };
+    // SAFETY: no pointer is passed. Back at user 0, the process has the capabilities that it had
+    // (capabilities(7), "Effect of user ID changes on capabilities").
+    unsafe {
+        let gid = libc::syscall(libc::SYS_setfsgid, user.gid);
+        let uid = libc::syscall(libc::SYS_setfsuid, user.uid);
+        let made = make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE);
+        libc::syscall(libc::SYS_setfsuid, uid);
+        libc::syscall(libc::SYS_setfsgid, gid);
+        made
+    }
 }
 
 /// Makes the further mounts. Returns the directory of their layers, if there is one.

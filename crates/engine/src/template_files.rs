@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use altair_sandbox::{Place, RunAs, Shown, first_directory, is_first_directory_there};
 
-use crate::cold_start::paths_of;
 use crate::directories::Directories;
 use crate::ladder::Level;
+use crate::readable_paths::paths_of;
 
-/// What a template and its forks see of the host's files. Dropping it removes their directories.
+/// What a template and its forks see of the host's files.
 #[derive(Debug)]
 pub(crate) struct TemplateFiles {
     /// Without a private root: the directory that holds those for temporary files.
@@ -18,8 +18,8 @@ pub(crate) struct TemplateFiles {
     pub readable: Vec<Shown>,
     /// As which user the directories are used.
     pub user: Option<RunAs>,
-    /// Removed with this.
-    pub _directories: Directories,
+    /// Removed with this and the last fork.
+    pub directories: Arc<Directories>,
 }
 
 impl TemplateFiles {
@@ -56,11 +56,12 @@ impl TemplateFiles {
     }
 
     /// The directories of a fork. It keeps those of its template, as its own is in one of them.
-    pub(crate) fn of_fork(files: &Arc<Self>, fork: Option<i32>) -> Directories {
-        let mut directories = Directories::default();
-        if let (Some(_), Some(fork)) = (files.temp(), fork) {
-            directories.add_of_fork(Arc::clone(files), fork);
+    pub(crate) fn of_fork(&self, fork: Option<i32>) -> Directories {
+        match (self.temp(), fork) {
+            (Some(temp), Some(fork)) => {
+                Directories::of_fork(&self.directories, temp, fork, self.user)
+            }
+            _ => Directories::default(),
         }
-        directories
     }
 }
