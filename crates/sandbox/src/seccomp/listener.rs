@@ -80,9 +80,14 @@ impl Answering {
         }
     }
 
-    /// The parts for making another one in another file descriptor table.
-    pub(super) fn parts(&self) -> (RawFd, usize) {
-        (self.socket.as_raw_fd(), self.words)
+    /// What to make another one of in another file descriptor table, with [`Answering::words`].
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// The size of an answer in words of 8 bytes.
+    pub(super) fn words(&self) -> usize {
+        self.words
     }
 
     /// Whether the caller is still waiting.

@@ -10,7 +10,7 @@ use nix::unistd::{ForkResult, fork};
 
 use super::*;
 use crate::channel::{Channel, channel_pair};
-use crate::seccomp::Seccomp;
+use crate::seccomp::{Answerer, Seccomp};
 use crate::{FinalGuards, Supervision};
 
 const THREADS: usize = 3 * CALLS_A_ROUND;
@@ -77,7 +77,7 @@ fn one_round_answers_no_more_than_its_share() {
     let listener = loop {
         in_time();
         channel.drain(&mut |_| {});
-        if let Some(listener) = channel.listener() {
+        if let Some(Answerer::Listener(listener)) = channel.answerer() {
             break listener;
         }
     };
