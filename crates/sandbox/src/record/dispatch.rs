@@ -5,8 +5,8 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
 
-use super::{handler, kernel};
 use super::sigsys::{Handled, error};
+use super::{handler, kernel};
 
 /// The selector byte that the kernel reads at each call: `ALLOW` or `BLOCK`.
 static SELECTOR: AtomicU8 = AtomicU8::new(ALLOW);

@@ -7,9 +7,9 @@ use std::io;
 
 use super::concern::concern;
 use super::handover::Handover;
-use super::{handler, kernel};
 use super::machine::ARCHITECTURE;
 use super::sigsys::Handled;
+use super::{handler, kernel};
 use crate::seccomp::Trap as Filter;
 
 /// The number that the filter returns with its answer, which tells it from other filters (the

@@ -59,4 +59,3 @@ fn own_table(kept: RawFd) -> nix::Result<OwnedFd> {
     let copy = unsafe { libc::fcntl(kept, libc::F_DUPFD_CLOEXEC, 0) };
     Errno::result(copy).map(system_calls::own_descriptor)
 }
-

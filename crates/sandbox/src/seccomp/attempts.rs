@@ -211,12 +211,7 @@ impl Connecting {
     }
 
     /// Answers the call.
-    fn tell(
-        &self,
-        end: Option<nix::Result<()>>,
-        under_way: &UnderWay,
-        answering: &Answering,
-    ) {
+    fn tell(&self, end: Option<nix::Result<()>>, under_way: &UnderWay, answering: &Answering) {
         // The same lock order as in `Attempts::begin`.
         let mut under_way = lock(under_way);
         let mut state = lock(&self.state);

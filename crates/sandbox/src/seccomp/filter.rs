@@ -31,7 +31,7 @@ pub(super) enum Ask {
     /// The listener: it refuses, and counts threads.
     Listener,
     /// The process's own handler of `SIGSYS` ([`super::handler`]), for want of a listener: about
-    /// connections and the files of names alone. The others are refused at once.
+    /// sockets, connections and the files of names alone. The others are refused at once.
     Handler,
     /// Nobody: they are refused at once.
     Nobody,
@@ -191,8 +191,10 @@ impl Compiler<'_> {
     fn refused(&self, refuse: Refuse) -> SeccompAction {
         match self.ask {
             Ask::Listener if refuse.told().is_some() => ASK,
-            Ask::Handler if refuse.told() == Some(Kind::Connect) => ASK,
-            Ask::Listener | Ask::Handler | Ask::Nobody => SeccompAction::Errno(refuse.errno() as u32),
+            Ask::Handler if matches!(refuse.told(), Some(Kind::Connect | Kind::Socket)) => ASK,
+            Ask::Listener | Ask::Handler | Ask::Nobody => {
+                SeccompAction::Errno(refuse.errno() as u32)
+            }
         }
     }
 

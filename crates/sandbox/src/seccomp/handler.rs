@@ -14,12 +14,13 @@
 use std::io;
 use std::mem::{forget, zeroed};
 use std::os::fd::{IntoRawFd, OwnedFd};
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use nix::libc::*;
 
 use super::call::Opening;
+use super::describe::asks_for_v6;
+use super::requests::kind;
 use crate::channel_pair;
 use crate::record::context::{Info, SECCOMP};
 use crate::record::kernel::{self, Action, Call, act_on, call, path_at};
@@ -57,6 +58,10 @@ extern "C" fn on_call(_signal: c_int, info: *const Info, context: *mut Context) 
     let [first, second, third, fourth, ..] = args;
     let answer = match number as c_long {
         SYS_connect => connect(first, second, third),
+        // Like the kernel, uses the lower halves.
+        SYS_socket if asks_for_v6(first as c_int, second as c_int, third as c_int) => {
+            ask(Bytes::NONE, kind::PROBE_V6, None)
+        }
         SYS_openat => open(&OPENAT, args, (second, third, fourth)),
         #[cfg(target_arch = "x86_64")]
         SYS_open => open(&OPEN, args, (first, second, third)),
@@ -72,7 +77,11 @@ fn die() {
         let _ = act_on(SIGSYS, Some(&Action::default()));
         let process = call(SYS_getpid, []);
         let thread = call(SYS_gettid, []);
-        let own = [process.unsigned_abs(), thread.unsigned_abs(), SIGSYS as usize];
+        let own = [
+            process.unsigned_abs(),
+            thread.unsigned_abs(),
+            SIGSYS as usize,
+        ];
         call(SYS_tgkill, own);
     }
 }
@@ -83,7 +92,8 @@ fn connect(socket: usize, address: usize, length: usize) -> Result<isize, c_int>
     if !ADDRESS.contains(&length) {
         return Err(EINVAL);
     }
-    ask(address, length as usize, Some(socket)).map(|_| 0)
+    let length = length as usize;
+    ask(Bytes { address, length }, kind::CONNECT, Some(socket)).map(|_| 0)
 }
 
 /// Where openat(2) has its arguments.
@@ -115,12 +125,7 @@ fn open(
         return Err(EPERM);
     }
     // The filter intercepts no call with this flag, which only matters for terminals.
-    let own = [
-        AT_FDCWD as usize,
-        path,
-        flags | O_NOCTTY as usize,
-        mode,
-    ];
+    let own = [AT_FDCWD as usize, path, flags | O_NOCTTY as usize, mode];
     // SAFETY: the process's own call, with its own arguments, at the same point.
     let opened = kernel::result(unsafe { call(SYS_openat, own) });
     if opened == Err(EFAULT) {
@@ -128,10 +133,11 @@ fn open(
     }
     // SAFETY: the kernel has just read it.
     let name = unsafe { path_at(path) };
-    if !name.is_some_and(|name| name.starts_with(DIRECTORY)) {
+    let Some(name) = name.filter(|name| name.starts_with(DIRECTORY)) else {
         return opened;
-    }
-    match ask(path, name.map_or(0, <[u8]>::len), None) {
+    };
+    let (address, length) = (path, name.len());
+    match ask(Bytes { address, length }, kind::OPEN, None) {
         Ok(given) => {
             if let Ok(own) = opened {
                 close(own as c_int);
@@ -142,17 +148,30 @@ fn open(
     }
 }
 
-/// Sends the host the bytes at an address, which may be invalid, with a socket to connect, if there
-/// is one. Returns the descriptor that the host answers with, or 0.
-fn ask(address: usize, length: usize, socket: Option<c_int>) -> Result<isize, c_int> {
+/// Memory of the process, which may be invalid.
+struct Bytes {
+    address: usize,
+    length: usize,
+}
+
+impl Bytes {
+    const NONE: Self = Self {
+        address: 0,
+        length: 0,
+    };
+}
+
+/// Asks the host about something, with a socket to connect, if there is one. Returns the descriptor
+/// that the host answers with, or 0.
+fn ask(about: Bytes, kind: u8, socket: Option<c_int>) -> Result<isize, c_int> {
     // A pair for each request: the answers of threads cannot be mixed up.
     let mut ends = [-1; 2];
-    let kind = (SOCK_SEQPACKET | SOCK_CLOEXEC) as usize;
-    let pair = [AF_UNIX as usize, kind, 0, (&raw mut ends) as usize];
+    let packets = (SOCK_SEQPACKET | SOCK_CLOEXEC) as usize;
+    let pair = [AF_UNIX as usize, packets, 0, (&raw mut ends) as usize];
     // SAFETY: the kernel writes two descriptors.
     kernel::result(unsafe { call(SYS_socketpair, pair) })?;
     let [own, theirs] = ends;
-    let sent = send(address, length, theirs, socket);
+    let sent = send(about, kind, theirs, socket);
     close(theirs);
     let answer = sent.and_then(|()| receive(own));
     close(own);
@@ -178,12 +197,7 @@ const fn control_length(descriptors: usize) -> usize {
     size_of::<cmsghdr>() + descriptors * size_of::<c_int>()
 }
 
-fn send(
-    address: usize,
-    length: usize,
-    reply: c_int,
-    socket: Option<c_int>,
-) -> Result<(), c_int> {
+fn send(about: Bytes, kind: u8, reply: c_int, socket: Option<c_int>) -> Result<(), c_int> {
     let count = 1 + usize::from(socket.is_some());
     // SAFETY: numbers, for which zeros are valid.
     let mut control: Control = unsafe { zeroed() };
@@ -191,15 +205,15 @@ fn send(
     control.head.cmsg_type = SCM_RIGHTS;
     control.head.cmsg_len = control_length(count) as _;
     control.descriptors = [reply, socket.unwrap_or(-1)];
-    let mut part = iovec {
-        iov_base: address as *mut c_void,
-        iov_len: length,
-    };
-    let message = message(&mut part, &mut control, control_length(count));
+    let mut parts = [
+        part((&raw const kind) as usize, 1),
+        part(about.address, about.length),
+    ];
+    let message = message(&mut parts, &mut control, control_length(count));
     loop {
         let host = HOST.load(Ordering::Relaxed) as usize;
         let args = [host, (&raw const message) as usize, MSG_NOSIGNAL as usize];
-        // SAFETY: the structures outlive the call. The kernel checks the address in `part`.
+        // SAFETY: the structures outlive the call. The kernel checks the address in `parts`.
         match kernel::result(unsafe { call(SYS_sendmsg, args) }) {
             Ok(_) => return Ok(()),
             Err(EINTR) => {}
@@ -214,11 +228,8 @@ fn receive(own: c_int) -> Result<isize, c_int> {
     let mut errno: c_int = 0;
     // SAFETY: numbers, for which zeros are valid.
     let mut control: Control = unsafe { zeroed() };
-    let mut part = iovec {
-        iov_base: (&raw mut errno).cast(),
-        iov_len: size_of::<c_int>(),
-    };
-    let mut message = message(&mut part, &mut control, control_length(1));
+    let mut parts = [part((&raw mut errno) as usize, size_of::<c_int>())];
+    let mut message = message(&mut parts, &mut control, control_length(1));
     let args = [
         own as usize,
         (&raw mut message) as usize,
@@ -240,12 +251,18 @@ fn receive(own: c_int) -> Result<isize, c_int> {
     }
 }
 
-fn message(part: &mut iovec, control: &mut Control, length: usize) -> msghdr {
+fn part(address: usize, length: usize) -> iovec {
+    iovec {
+        iov_base: address as *mut c_void,
+        iov_len: length,
+    }
+}
+
+fn message(parts: &mut [iovec], control: &mut Control, length: usize) -> msghdr {
     // SAFETY: all zeros is a valid msghdr.
     let mut message: msghdr = unsafe { zeroed() };
-    message.msg_name = null_mut();
-    message.msg_iov = part;
-    message.msg_iovlen = 1;
+    message.msg_iov = parts.as_mut_ptr();
+    message.msg_iovlen = parts.len() as _;
     message.msg_control = (&raw mut *control).cast();
     message.msg_controllen = length as _;
     message

@@ -103,11 +103,9 @@ impl Answering {
         valid == 0
     }
 
-    /// Installs a dummy descriptor in the caller, the reading end of a pipe without a writer, and
-    /// returns its number.
+    /// Installs a [`dummy`] in the caller, and returns its number.
     fn give_dummy(&self, id: u64) -> nix::Result<i32> {
-        let (end, _) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-        self.add(id, 0, end.as_raw_fd(), 0)
+        self.add(id, 0, dummy()?.as_raw_fd(), 0)
     }
 
     /// Whether [`Answering::give`] is possible: the kernel looks at the flag before the descriptor.
@@ -168,6 +166,11 @@ impl Answering {
         };
         sent == 0
     }
+}
+
+/// A descriptor to nothing: the reading end of a pipe without a writer.
+pub(super) fn dummy() -> nix::Result<OwnedFd> {
+    Ok(nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?.0)
 }
 
 /// The host's end of a filter. Nothing here blocks.

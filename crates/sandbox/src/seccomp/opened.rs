@@ -16,6 +16,7 @@ use nix::unistd::Pid;
 use super::call::Opening;
 use super::listener::{Answering, Reply};
 use super::memory::Memory;
+use crate::place::by_number;
 
 /// Answers a call that opens a file. Without a reply, it is answered.
 pub(super) fn answer(
@@ -67,7 +68,7 @@ pub(super) fn sealed(content: &[u8]) -> nix::Result<OwnedFd> {
     let seals = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
     // SAFETY: no pointer is passed.
     Errno::result(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) })?;
-    let readable = File::open(format!("/proc/self/fd/{fd}")).map_err(errno)?;
+    let readable = File::open(by_number(file.as_fd())).map_err(errno)?;
     Ok(readable.into())
 }
 

@@ -1,10 +1,10 @@
 //! The host's end of the requests by a process's own handler ([`super::handler`]), where its filter
 //! can have no listener.
 //!
-//! A request is a packet with the end of a socket pair for the answer. With a second descriptor, it
-//! is a call of connect(2) with that one, and the packet is its address; otherwise the packet is the
-//! path of a file. The process may send anything. All that is done to the second descriptor is what
-//! [`Attempt`] does to a socket of the right kind. The decision uses the host's copy of the address.
+//! A request is a packet: its kind, then an address or a path. With it comes the end of a socket pair
+//! for the answer, and the socket that is to be connected. The process may send anything. All that
+//! is done to the socket is what [`Attempt`] does to one of the right kind. The decision uses the
+//! host's copy of the address.
 //!
 //! A thread receives them, in a file descriptor table of its own ([`apart`]). It ends with the
 //! process, whose end of the socket closes. No descriptor is kept after its request is answered.
@@ -19,13 +19,25 @@ use nix::sys::socket::{ControlMessage, MsgFlags, recvmsg, sendmsg};
 
 use super::attempt::{Attempt, Live};
 use super::attempts::UNDER_WAY_MAX;
+use super::listener::dummy;
 use super::{apart, describe, lock, memory, opened};
 use crate::child::{DESCRIPTORS_MAX, descriptors};
 use crate::connections::{Connections, Destination};
 use crate::{Refusal, RunAs, system_calls};
 
-/// Size of the longest request: an address, as the kernel accepts it.
-const REQUEST_BYTES: usize = size_of::<libc::sockaddr_storage>();
+/// The kind of a request, its first byte.
+pub(super) mod kind {
+    /// To connect the socket to the address that follows.
+    pub(crate) const CONNECT: u8 = b'c';
+    /// To open the file with the path that follows, or to say that it is none of the host's.
+    pub(crate) const OPEN: u8 = b'o';
+    /// To give any descriptor, if there is an IPv6 address to connect to
+    /// ([`asks_for_v6`](crate::seccomp::describe::asks_for_v6)).
+    pub(crate) const PROBE_V6: u8 = b'6';
+}
+
+/// Size of the longest request: a kind, and an address as the kernel accepts it.
+const REQUEST_BYTES: usize = 1 + size_of::<libc::sockaddr_storage>();
 
 /// Maximum number of refusals kept until they are taken.
 const REFUSED_MAX: usize = 64;
@@ -159,21 +171,22 @@ struct Server {
 
 impl Server {
     fn answer(&self, request: Request) {
-        let bytes = request.bytes();
-        if request.socket.is_none() {
-            let opened = opened::content_of(&self.to.files, bytes)
+        let answer = match request.bytes().split_first() {
+            Some((&kind::CONNECT, address)) => match self.decide(address) {
+                Ok(destination) => return self.begin(request, destination),
+                Err(refusal) => {
+                    // Before the answer: afterwards, the process may end.
+                    self.note(refusal);
+                    Err(Errno::EPERM)
+                }
+            },
+            Some((&kind::OPEN, path)) => opened::content_of(&self.to.files, path)
                 .ok_or(Errno::ENOENT)
-                .and_then(opened::sealed);
-            return request.reply.give(opened.map(Some));
-        }
-        match self.decide(bytes) {
-            Ok(destination) => self.begin(request, destination),
-            Err(refusal) => {
-                // Before the answer: afterwards, the process may end.
-                self.note(refusal);
-                request.reply.give(Err(Errno::EPERM));
-            }
-        }
+                .and_then(opened::sealed),
+            Some((&kind::PROBE_V6, [])) if self.to.has_v6() => dummy(),
+            _ => Err(Errno::EPERM),
+        };
+        request.reply.give(answer.map(Some));
     }
 
     fn decide(&self, address: &[u8]) -> Result<Destination, Option<Refusal>> {
