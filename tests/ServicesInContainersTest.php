@@ -15,7 +15,7 @@ use PHPUnit\Framework\TestCase;
 
 /**
  * Services are reached where a container's default profile takes from the host what it has elsewhere: mounts, copies of
- * descriptors, and rights over other users' processes.
+ * descriptors, and rights over other users' processes. And where another sandbox has the listener of the filters already.
  */
 final class ServicesInContainersTest extends TestCase
 {
@@ -41,10 +41,15 @@ final class ServicesInContainersTest extends TestCase
     public static function places(): iterable
     {
         yield 'as this user' => [['mounts', 'copies'], null];
+        yield 'behind an outer listener' => [['listener'], null];
+        yield 'behind an outer listener, without mounts and copies' => [['listener', 'mounts', 'copies'], null];
         if (posix_geteuid() === 0) {
             yield 'as an ordinary user' => [['mounts', 'copies', 'user=' . self::USER], self::USER];
             yield 'as root over another user' => [['mounts', 'copies'], self::USER];
             yield 'as root over another user, with a private root' => [['copies'], self::USER];
+            yield 'as an ordinary user behind an outer listener' =>
+                [['listener', 'mounts', 'user=' . self::USER], self::USER];
+            yield 'as root over another user behind an outer listener' => [['listener', 'mounts', 'copies'], self::USER];
         }
     }
 
