@@ -70,7 +70,7 @@ pub struct Seccomp {
     pub local: bool,
     /// The host makes the sockets that it connects, and keeps copies of them: where it may not copy
     /// those of the process ([`may_copy_descriptors`](crate::may_copy_descriptors)). Needs Linux
-    /// 5.14; before it, no connection is made.
+    /// 5.9; before it, no connection is made.
     pub sockets_by_host: bool,
     /// The host opens [`Connections::files`](crate::Connections::files) in place of the process.
     pub files_by_host: bool,
