@@ -98,7 +98,20 @@ final class DoctorTest extends TestCase
         );
     }
 
-    public function testItConnectsToEachServiceAsARunDoes(): void
+    /**
+     * @return iterable<string, array{list<string>}>
+     */
+    public static function placesOfServices(): iterable
+    {
+        yield 'as it is' => [[]];
+        yield 'behind an outer listener' => [['listener']];
+    }
+
+    /**
+     * @dataProvider placesOfServices
+     * @param list<string> $without
+     */
+    public function testItConnectsToEachServiceAsARunDoes(array $without): void
     {
         $server = stream_socket_server('tcp://127.0.0.1:0');
         $closed = stream_socket_server('tcp://127.0.0.1:0');
@@ -110,7 +123,7 @@ final class DoctorTest extends TestCase
             json_encode(['extra' => ['altair-eval' => ['services' => $services]]], JSON_THROW_ON_ERROR),
         );
 
-        [, $report] = $this->examine([], ["--root={$this->elsewhere->root}"]);
+        [, $report] = $this->examine($without, ["--root={$this->elsewhere->root}"]);
 
         self::assertSame($services, array_column($report['services'], 'service'));
         self::assertSame([true, false, null], array_column($report['services'], 'reached'));

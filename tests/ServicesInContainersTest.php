@@ -8,6 +8,7 @@ use Altair\Eval\Tests\Support\Database\MariaDb;
 use Altair\Eval\Tests\Support\Database\PostgreSql;
 use Altair\Eval\Tests\Support\Database\Redis;
 use Altair\Eval\Tests\Support\Database\Server;
+use Altair\Eval\Tests\Support\PeerListener;
 use Altair\Eval\Tests\Support\Skip;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use Altair\Eval\Tests\Support\Without;
@@ -15,7 +16,7 @@ use PHPUnit\Framework\TestCase;
 
 /**
  * Services are reached where a container's default profile takes from the host what it has elsewhere: mounts, copies of
- * descriptors, and rights over other users' processes.
+ * descriptors, and rights over other users' processes. And where another sandbox has the listener of the filters already.
  */
 final class ServicesInContainersTest extends TestCase
 {
@@ -41,10 +42,15 @@ final class ServicesInContainersTest extends TestCase
     public static function places(): iterable
     {
         yield 'as this user' => [['mounts', 'copies'], null];
+        yield 'behind an outer listener' => [['listener'], null];
+        yield 'behind an outer listener, without mounts and copies' => [['listener', 'mounts', 'copies'], null];
         if (posix_geteuid() === 0) {
             yield 'as an ordinary user' => [['mounts', 'copies', 'user=' . self::USER], self::USER];
             yield 'as root over another user' => [['mounts', 'copies'], self::USER];
             yield 'as root over another user, with a private root' => [['copies'], self::USER];
+            yield 'as an ordinary user behind an outer listener' =>
+                [['listener', 'mounts', 'user=' . self::USER], self::USER];
+            yield 'as root over another user behind an outer listener' => [['listener', 'mounts', 'copies'], self::USER];
         }
     }
 
@@ -166,6 +172,46 @@ final class ServicesInContainersTest extends TestCase
         $result = $this->evaluate(['mounts', 'copies'], null, strtr($snippet, ['PORT' => $port]), ["127.0.0.1:$port"]);
 
         self::assertSame('connected', self::plain($result), var_export($result, true));
+    }
+
+    public function testWhoeverAsksTheKernelIsToldTheUserOfTheRun(): void
+    {
+        if (posix_geteuid() !== 0) {
+            Skip::NeedsRoot->because('Only root has runs that run as another user.');
+        }
+        $peers = new TemporaryApplication();
+        $listener = new PeerListener($peers->path('peers.sock'));
+        chmod($peers->root, 0755);
+        $snippet = "return (bool) stream_socket_client('unix://$listener->path', \$code, \$why, 5);";
+        $result = $this->evaluate(['listener', 'mounts', 'copies'], self::USER, $snippet, [$listener->path]);
+
+        self::assertTrue(self::plain($result), var_export($result, true));
+        self::assertSame([self::USER], $listener->users());
+    }
+
+    public function testAnIsolatedPhpBehindAnOuterListenerIsServedInEachOfItsEntries(): void
+    {
+        $port = $this->listen('tcp://127.0.0.1:0');
+        $this->listen("tcp://127.0.0.2:$port");
+        $script = <<<'PHP'
+            <?php
+            $request = new Altair\Eval\EvalRequest('', __DIR__, services: ['localhost:PORT']);
+            $runtime = Altair\Sandbox\Runtime::fromRequest($request);
+            for ($i = 0; $i < 3; $i++) {
+                echo json_encode($runtime->enter(static fn (): array => [
+                    (bool) @stream_socket_client("tcp://localhost:PORT", $code, $why, 5),
+                    (bool) @stream_socket_client("tcp://127.0.0.2:PORT", $code, $why, 5),
+                ]));
+            }
+            echo json_encode(array_column($runtime->blocked(), 'lift'));
+            PHP;
+        $this->application->write('script.php', strtr($script, ['PORT' => $port]));
+        $command = [PHP_BINARY, '-d', 'extension=' . Without::extension(), $this->application->path('script.php')];
+        [, $output, $errors] = Without::command(['listener'], $command);
+
+        $expected = str_repeat('[true,false]', 3) . json_encode(["--service=127.0.0.2:$port"]);
+        self::assertSame($expected, $output, $errors);
+        self::assertFalse($this->wasReached(1));
     }
 
     public function testForksOfATemplateAreServedToo(): void

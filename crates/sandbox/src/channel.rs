@@ -13,6 +13,7 @@ use nix::sys::socket::{
 
 use crate::buffer::Buffer;
 use crate::child::{DESCRIPTORS_MAX, descriptors};
+use crate::seccomp::Answerer;
 use crate::{limits, system_calls};
 
 /// Bytes of the largest packet accepted from a process, 64 KiB. A larger one is dropped.
@@ -28,8 +29,10 @@ const PACKETS_A_ROUND: usize = 16;
 const PACKETS_AT_THE_END: usize = 4096;
 
 /// The packet with which a process hands over its filter's listener, or reports that there is
-/// none. The host accepts a descriptor only with this packet.
+/// none. The host accepts a descriptor only with this packet or the next one.
 const HAND_OVER: &[u8] = b"altair-sandbox: the listener of my filter";
+/// The packet with which it hands over the socket of its own handler instead.
+const HAND_OVER_HANDLER: &[u8] = b"altair-sandbox: the socket of my handler";
 
 /// [`HAND_OVER`] must come within this many packets. A program sends few before it takes its
 /// guards.
@@ -54,16 +57,21 @@ pub fn channel_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((host, process))
 }
 
-/// Hands the listener of the calling process's filter to the host, or reports that there is none.
+/// Hands what answers the calling process's filter to the host, or reports that there is nothing.
 ///
 /// # Errors
 /// What sendmsg(2) reports; the host is then told that there is none. It is no error if the host
 /// is gone.
-pub(crate) fn hand_over(channel: BorrowedFd<'_>, listener: Option<OwnedFd>) -> nix::Result<()> {
+pub(crate) fn hand_over(channel: BorrowedFd<'_>, answerer: Option<Answerer>) -> nix::Result<()> {
+    let (packet, listener) = match answerer {
+        Some(Answerer::Listener(listener)) => (HAND_OVER, Some(listener)),
+        Some(Answerer::Handler(socket)) => (HAND_OVER_HANDLER, Some(socket)),
+        None => (HAND_OVER, None),
+    };
     let descriptors: Vec<_> = listener.iter().map(AsRawFd::as_raw_fd).collect();
     let rights = [ControlMessage::ScmRights(&descriptors)];
     let control = rights.get(..descriptors.len()).unwrap_or_default();
-    let packet = [IoSlice::new(HAND_OVER)];
+    let packet = [IoSlice::new(packet)];
     let send = |control| loop {
         let flags = MsgFlags::MSG_NOSIGNAL;
         match sendmsg::<()>(channel.as_raw_fd(), &packet, control, flags, None) {
@@ -153,7 +161,7 @@ enum HandOver {
     /// The listener may come with one of this many packets.
     Awaited(usize),
     /// It has come but has not been taken.
-    Come(OwnedFd),
+    Come(Answerer),
     /// No descriptor is accepted any more. A process could otherwise fill the host's descriptor
     /// table, or make it close a descriptor that is slow to close.
     Over,
@@ -214,10 +222,10 @@ impl Channel {
         self.socket
     }
 
-    /// Takes the listener of the process's filter, if it has come.
-    pub(crate) fn listener(&mut self) -> Option<OwnedFd> {
+    /// Takes what answers the process's filter, if it has come.
+    pub(crate) fn answerer(&mut self) -> Option<Answerer> {
         match std::mem::replace(&mut self.hand_over, HandOver::Over) {
-            HandOver::Come(listener) => Some(listener),
+            HandOver::Come(answerer) => Some(answerer),
             other => {
                 self.hand_over = other;
                 None
@@ -304,6 +312,15 @@ fn make_room(socket: &OwnedFd, packet: usize) {
     let _ = setsockopt(socket, sockopt::SndBuf, &(packet.saturating_add(4096)));
 }
 
+/// What a packet hands over, if it is for that.
+fn kind_of(packet: Option<&[u8]>) -> Option<fn(OwnedFd) -> Answerer> {
+    match packet? {
+        HAND_OVER => Some(Answerer::Listener),
+        HAND_OVER_HANDLER => Some(Answerer::Handler),
+        _ => None,
+    }
+}
+
 /// Receives one packet and returns its length; stores a listener that comes with it. The hand-over
 /// packet itself is not delivered: `EINTR`, as if nothing had come.
 fn receive_one(
@@ -332,11 +349,11 @@ fn receive_one(
             *layer = descriptors.into_iter().next();
             *hand_over = HandOver::Over;
         }
-        HandOver::Awaited(_) if buffer.get(..length) == Some(HAND_OVER) => {
-            *hand_over = match descriptors.into_iter().next() {
-                Some(listener) => HandOver::Come(listener),
-                None => HandOver::Over,
-            };
+        HandOver::Awaited(_) if kind_of(buffer.get(..length)).is_some() => {
+            let answerer = kind_of(buffer.get(..length))
+                .zip(descriptors.into_iter().next())
+                .map(|(of, descriptor)| of(descriptor));
+            *hand_over = answerer.map_or(HandOver::Over, HandOver::Come);
             return Err(Errno::EINTR);
         }
         HandOver::Awaited(packets) => match packets.checked_sub(1) {
@@ -379,14 +396,15 @@ mod tests {
         let mut channel = Channel::new(Some(host), Vec::new(), false);
         send_with(&process, b"another");
         assert_eq!(packets(&mut channel), [b"another".to_vec()]);
-        assert!(channel.listener().is_none());
-        hand_over(process.as_fd(), Some(process.try_clone().unwrap())).unwrap();
+        assert!(channel.answerer().is_none());
+        let listener = Answerer::Listener(process.try_clone().unwrap());
+        hand_over(process.as_fd(), Some(listener)).unwrap();
         assert!(packets(&mut channel).is_empty());
-        assert!(channel.listener().is_some());
-        assert!(channel.listener().is_none());
+        assert!(matches!(channel.answerer(), Some(Answerer::Listener(_))));
+        assert!(channel.answerer().is_none());
         send_with(&process, HAND_OVER);
         assert_eq!(packets(&mut channel), [HAND_OVER.to_vec()]);
-        assert!(channel.listener().is_none());
+        assert!(channel.answerer().is_none());
     }
 
     #[test]
@@ -397,7 +415,7 @@ mod tests {
         assert!(packets(&mut channel).is_empty());
         send_with(&process, HAND_OVER);
         assert_eq!(packets(&mut channel), [HAND_OVER.to_vec()]);
-        assert!(channel.listener().is_none());
+        assert!(channel.answerer().is_none());
     }
 
     #[test]
@@ -410,6 +428,6 @@ mod tests {
         }
         send_with(&process, HAND_OVER);
         assert_eq!(packets(&mut channel), [HAND_OVER.to_vec()]);
-        assert!(channel.listener().is_none());
+        assert!(channel.answerer().is_none());
     }
 }

@@ -12,7 +12,7 @@ use crate::error::{REPORT_BYTES, Report, decode};
 use crate::guard_state::Guards;
 use crate::keeper::Verdict;
 use crate::launch::Role;
-use crate::seccomp::{Connector, Listener};
+use crate::seccomp::{Connector, Listener, Requests};
 use crate::template::ForkedProcess;
 use crate::view::{self, IdMaps, Layer, Layers, MAP_REQUEST_BYTES, Renewal};
 use crate::{Connections, RunAs, kill_descendants, procfs, raw_descriptors, system_calls, thread};
@@ -278,6 +278,11 @@ impl Child {
                 Listener::of_command(socket, connector, keeper, self.pid(), most)
             }
         }
+    }
+
+    /// Answers the requests of the process's own handler.
+    pub(crate) fn requests(&self, socket: &OwnedFd) -> Option<Requests> {
+        Requests::serve(socket, self.kept.connections.clone(), self.kept.run_as).ok()
     }
 
     /// Adapts the state of a filter that the process took before its program ran to whether its

@@ -72,6 +72,11 @@ impl Connections {
         }
     }
 
+    /// Whether there is an IPv6 address to connect to.
+    pub(crate) fn has_v6(&self) -> bool {
+        self.internet || self.addresses.iter().any(SocketAddr::is_ipv6)
+    }
+
     /// What to connect to for an address; `None` if that is not permitted.
     pub(crate) fn destination(&self, address: &Address) -> Option<Destination> {
         match address {

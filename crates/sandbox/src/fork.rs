@@ -18,7 +18,7 @@ use crate::child::descriptors;
 use crate::error::{Failure, Step};
 use crate::final_guards::{FinalGuards, Taken};
 use crate::huge_pages::{self, Pending};
-use crate::seccomp::{self, Closing};
+use crate::seccomp::{self, Answerer, Closing};
 use crate::template::{ANSWER_BYTES, ASK, PASS_BYTES};
 use crate::view::{self, Renewal, Renewed};
 use crate::{
@@ -78,7 +78,7 @@ impl FirstGuard {
     pub fn take(channel: BorrowedFd<'_>, descriptors: Option<u64>) -> io::Result<Self> {
         privileges::lay_down()?;
         let listener = seccomp::take_first(channel)?;
-        channel::hand_over(channel, Some(listener))?;
+        channel::hand_over(channel, Some(Answerer::Listener(listener)))?;
         if let Some(descriptors) = descriptors {
             limits::limit_descriptors(descriptors, true)?;
         }

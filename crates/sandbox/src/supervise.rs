@@ -15,7 +15,7 @@ use crate::child::{Child, KEEPER_PATIENCE, Status};
 use crate::input::Input;
 use crate::limits::{LOOK_AFTER, LOOK_AFTER_MAX};
 use crate::output::{Captured, Read, Stream, Tap};
-use crate::seccomp::{Listener, Shared};
+use crate::seccomp::{Answerer, Listener, Requests, Shared};
 use crate::template::{ForkedProcess, Template};
 use crate::view::Layer;
 
@@ -140,7 +140,7 @@ impl Child {
         let [stdout, stderr] = captured(taps);
         let listener = match listener {
             Some(Ear::Own(listener)) => Shared::new(listener),
-            Some(Ear::Shared) | None => None,
+            Some(Ear::Shared | Ear::Handler(_)) | None => None,
         };
         let layer = child.take_layer();
         match channel.into_socket() {
@@ -201,6 +201,8 @@ enum Ear {
     Own(Listener),
     /// The process is a fork and shares its template's listener.
     Shared,
+    /// The process has a handler of its own, and a thread answers its requests.
+    Handler(Requests),
 }
 
 /// How far the end of a process has progressed.
@@ -365,6 +367,7 @@ impl SupervisedRun {
         if let Some(Ear::Own(listener)) = &self.listener {
             listener.tell_rest(&mut |refusal| observer.refused(refusal));
         }
+        self.tell_refused(observer);
         let status = self.child.collect();
         self.child.release_mounts();
         self.drain(observer);
@@ -470,7 +473,7 @@ impl SupervisedRun {
             let interest = match &self.listener {
                 Some(Ear::Own(listener)) => Some(listener.interest()),
                 Some(Ear::Shared) => self.shared().map(Shared::interest),
-                None => None,
+                Some(Ear::Handler(_)) | None => None,
             };
             if let Some((socket, events)) = interest {
                 listener_place = Some(fds.len());
@@ -521,8 +524,11 @@ impl SupervisedRun {
         if !self.interrupted && !ready.channel.is_empty() {
             self.channel
                 .serve(ready.channel, &mut |packet| observer.packet(packet));
-            if let Some(socket) = self.channel.listener() {
-                self.listener = self.child.listener(socket).map(Ear::Own);
+            if let Some(answerer) = self.channel.answerer() {
+                self.listener = match answerer {
+                    Answerer::Listener(socket) => self.child.listener(socket).map(Ear::Own),
+                    Answerer::Handler(socket) => self.child.requests(&socket).map(Ear::Handler),
+                };
             }
             if let Some(directory) = self.channel.layer() {
                 self.child.has_layer(directory);
@@ -532,6 +538,7 @@ impl SupervisedRun {
         if !self.interrupted && !ready.listener.is_empty() {
             self.listen(ready.listener, observer);
         }
+        self.tell_refused(observer);
         if ready.input && self.input.as_mut().is_some_and(Input::feed) {
             self.input = None;
         }
@@ -557,7 +564,16 @@ impl SupervisedRun {
                     shared.serve(ready);
                 }
             }
-            None => {}
+            Some(Ear::Handler(_)) | None => {}
+        }
+    }
+
+    /// Tells of the connections that were refused to the process's handler.
+    fn tell_refused(&self, observer: &mut dyn Observer) {
+        if let Some(Ear::Handler(requests)) = &self.listener {
+            for refusal in requests.take_refused() {
+                observer.refused(refusal);
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use altair_sandbox::{Command, FinalGuards, Policy, Privileges, Refusal, RunAs, Seccomp};
 use common::attack::{Guarded, attack_to, attack_under, call, channel, say, services};
 use common::connections::{alone, connect_to_each, heard, threads, to_addresses};
-use common::lacking::lacking;
+use common::lacking::{behind_a_listener, lacking};
 use common::peers::{Full, Trap, answers_tcp};
 use common::raw_sockets::{address, connect, tcp};
 use common::{LONG, is_root, wait_until};
@@ -100,6 +100,7 @@ fn another_user_s_process_is_served_with_that_user_s_rights_alone() {
     }
     if is_root() {
         lacking(body);
+        behind_a_listener(body);
     }
 }
 
@@ -183,6 +184,7 @@ fn descriptors_that_are_moved_meanwhile_lead_nowhere_else() {
         assert!(!trap.has_sprung());
     }
     lacking(body);
+    behind_a_listener(body);
 }
 
 /// Makes 10,000 sockets one after the other, then as many as it can keep.
@@ -307,6 +309,7 @@ fn sockets_are_made_exactly_as_they_are_asked_for() {
         }
     }
     lacking(body);
+    behind_a_listener(body);
 }
 
 /// Passes a socket to itself under another number, closes the first, and connects the second.
@@ -342,6 +345,7 @@ fn a_socket_stays_connectable_under_another_number() {
         assert_eq!(attacked.errno("connect"), 0);
     }
     lacking(body);
+    behind_a_listener(body);
 }
 
 /// Connects without waiting, again and again, until it is connected, and once more.
@@ -382,6 +386,7 @@ fn a_process_that_does_not_wait_asks_until_it_is_connected() {
         assert!(before.iter().all(|errno| waits.contains(errno)), "{output}");
     }
     lacking(body);
+    behind_a_listener(body);
 }
 
 /// Closes a connection, and hears by another one when its server has seen that.
@@ -412,6 +417,7 @@ fn a_server_sees_that_a_process_has_closed_a_socket_while_it_runs_on() {
         assert_eq!(attacked.output(), "closed\n");
     }
     lacking(body);
+    behind_a_listener(body);
 }
 
 /// Connects a socket that its parent has made, and one of its own.

@@ -18,11 +18,16 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::{Connections, Policy, Privileges, RunAs};
 use common::attack::{Attacked, Guarded, attack_under, c, call, say};
-use common::lacking::lacking;
+use common::lacking::{behind_a_listener, lacking};
 use common::{LONG, is_root, open_descriptors};
 use nix::libc;
 
 attacks![look_up, open_otherwise, change_what_it_gets, move_the_path];
+also_where_rights_are_lacking![
+    all_other_files_are_opened_by_the_process,
+    what_a_process_gets_is_its_own_and_can_only_be_read,
+    a_path_that_changes_meanwhile_leads_to_what_the_process_may_open,
+];
 
 const HOSTS: &str = "127.0.0.9 db\n";
 
@@ -96,6 +101,7 @@ fn declared_names_resolve_where_rights_are_lacking() {
         );
     }
     lacking(body);
+    behind_a_listener(body);
 }
 
 /// Opens files in other ways than C libraries do to look up a name.

@@ -3,7 +3,7 @@
 /// `siginfo_t` as filled in for a system call (asm-generic/siginfo.h).
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Info {
+pub(crate) struct Info {
     signal: i32,
     /// For [`SECCOMP`], the number that the filter returns with its answer.
     pub errno: i32,
@@ -19,12 +19,12 @@ pub(super) struct Info {
 /// `SYS_USER_DISPATCH` (asm-generic/siginfo.h).
 pub(super) const USER_DISPATCH: i32 = 2;
 /// `SYS_SECCOMP`: a filter answered with `SECCOMP_RET_TRAP`.
-pub(super) const SECCOMP: i32 = 1;
+pub(crate) const SECCOMP: i32 = 1;
 
 /// An alternate stack, `stack_t`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub(super) struct Stack {
+pub(crate) struct Stack {
     start: usize,
     flags: u64,
     bytes: usize,

@@ -5,8 +5,8 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
 
-use super::kernel;
 use super::sigsys::{Handled, error};
+use super::{handler, kernel};
 
 /// The selector byte that the kernel reads at each call: `ALLOW` or `BLOCK`.
 static SELECTOR: AtomicU8 = AtomicU8::new(ALLOW);
@@ -30,7 +30,7 @@ impl Dispatch {
     /// `EINVAL` before kernel 5.11 and without dispatch on this architecture; `EPERM` if a filter
     /// forbids it.
     pub(super) fn begin() -> io::Result<Self> {
-        let handled = Handled::begin()?;
+        let handled = Handled::begin(handler::on_call)?;
         // SAFETY: the selector is a static; the handler is installed.
         unsafe { kernel::dispatch(true, SELECTOR.as_ptr()) }.map_err(error)?;
         SELECTOR.store(BLOCK, SeqCst);

@@ -51,7 +51,7 @@ pub(super) fn signal_return() -> usize {
 
 /// A system call: its number and arguments.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
+pub(crate) struct Call {
     pub number: usize,
     pub args: [usize; 6],
 }
@@ -74,7 +74,7 @@ impl Call {
 /// # Safety
 /// That of the respective system call; it must write only to memory meant for it.
 #[inline]
-unsafe fn call<const N: usize>(number: c_long, given: [usize; N]) -> isize {
+pub(crate) unsafe fn call<const N: usize>(number: c_long, given: [usize; N]) -> isize {
     let mut args = [0; 6];
     for (arg, given) in args.iter_mut().zip(given) {
         *arg = given;
@@ -86,7 +86,7 @@ unsafe fn call<const N: usize>(number: c_long, given: [usize; N]) -> isize {
 
 /// Splits a raw answer into result and error (`MAX_ERRNO` is 4095).
 #[inline]
-fn result(answer: isize) -> Result<isize, c_int> {
+pub(crate) fn result(answer: isize) -> Result<isize, c_int> {
     match answer {
         -4095..=-1 => Err(answer.unsigned_abs() as c_int),
         _ => Ok(answer),
@@ -168,7 +168,7 @@ fn is_readable(address: usize) -> bool {
 /// The kernel's `struct sigaction` (the same on both architectures).
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub(super) struct Action {
+pub(crate) struct Action {
     pub handler: usize,
     pub flags: u64,
     pub restorer: usize,
@@ -182,7 +182,7 @@ pub(super) struct Action {
 ///
 /// # Safety
 /// The handler, if there is one, must be sound at any instruction of the process.
-pub(super) unsafe fn act_on(signal: c_int, action: Option<&Action>) -> Result<Action, c_int> {
+pub(crate) unsafe fn act_on(signal: c_int, action: Option<&Action>) -> Result<Action, c_int> {
     let mut before = Action::default();
     let new = action.map_or(0, |action| ptr::from_ref(action) as usize);
     let args = [signal as usize, new, &raw mut before as usize, WORD];
@@ -271,7 +271,7 @@ pub(super) const PR_SET_DISPATCH: usize = 59;
 /// # Safety
 /// The kernel must have read it as a path during the same handler invocation.
 #[inline]
-pub(super) unsafe fn path_at<'a>(address: usize) -> Option<&'a [u8]> {
+pub(crate) unsafe fn path_at<'a>(address: usize) -> Option<&'a [u8]> {
     // SAFETY: it is readable up to its zero, or for `PATH_MAX` bytes.
     let length = unsafe { libc::strnlen(address as *const _, libc::PATH_MAX as usize) };
     if length == libc::PATH_MAX as usize {

@@ -11,7 +11,7 @@ mod calls;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod concern;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod context;
+pub(crate) mod context;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod dispatch;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -19,15 +19,15 @@ mod handler;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod handover;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod kernel;
+pub(crate) mod kernel;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod log;
 #[cfg(target_arch = "aarch64")]
 #[path = "machine/aarch64.rs"]
-mod machine;
+pub(crate) mod machine;
 #[cfg(target_arch = "x86_64")]
 #[path = "machine/x86_64.rs"]
-mod machine;
+pub(crate) mod machine;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod names;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -44,7 +44,7 @@ mod sight;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod signals;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod sigsys;
+pub(crate) mod sigsys;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod trap;
 

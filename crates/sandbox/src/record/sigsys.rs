@@ -1,31 +1,36 @@
-//! The handler of `SIGSYS`, in its place while a recording is on.
+//! The handler of `SIGSYS` in its place: while a recording is on, or for good.
 #![allow(unsafe_code)]
 
 use std::io;
 
 use nix::libc::{SA_NODEFER, SA_SIGINFO, SIG_BLOCK, SIG_UNBLOCK, SIGSYS, c_int};
 
+use super::context::Info;
 use super::kernel::{self, Action};
-use super::{handler, signals};
+use super::machine::Context;
+use super::signals;
 
 /// `SA_RESTORER` (asm/signal.h): the handler returns to the action's `restorer`.
 const SA_RESTORER: u64 = 0x0400_0000;
 
+/// A handler of `SIGSYS`.
+pub(crate) type Handler = extern "C" fn(c_int, *const Info, *mut Context);
+
 /// Keeps the handler in place, and the signal unblocked, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Handled {
+pub(crate) struct Handled {
     before: Action,
     was_blocked: bool,
 }
 
 impl Handled {
-    /// Puts it in place.
+    /// Puts it in place. It must be async-signal-safe.
     ///
     /// # Errors
     /// Those of rt_sigaction(2) and rt_sigprocmask(2), from a filter.
-    pub(super) fn begin() -> io::Result<Self> {
+    pub(crate) fn begin(handler: Handler) -> io::Result<Self> {
         let action = Action {
-            handler: handler::on_call as *const () as usize,
+            handler: handler as *const () as usize,
             // `SA_NODEFER`: another signal's handler may interrupt this one and make calls. No
             // `SA_ONSTACK`: alternate stacks may be too small.
             flags: (SA_SIGINFO | SA_NODEFER) as u64 | SA_RESTORER,
@@ -33,7 +38,7 @@ impl Handled {
             mask: 0,
         };
         let mask = kernel::mask(SIG_UNBLOCK, signals::BIT).map_err(error)?;
-        // SAFETY: the handler is async-signal-safe, as its module documents.
+        // SAFETY: the handler is async-signal-safe, as the modules of all of them document.
         let before = unsafe { kernel::act_on(SIGSYS, Some(&action)) }.map_err(error)?;
         unblock_in_handlers();
         Ok(Self {

@@ -7,9 +7,9 @@ use std::io;
 
 use super::concern::concern;
 use super::handover::Handover;
-use super::kernel;
 use super::machine::ARCHITECTURE;
 use super::sigsys::Handled;
+use super::{handler, kernel};
 use crate::seccomp::Trap as Filter;
 
 /// The number that the filter returns with its answer, which tells it from other filters (the
@@ -38,7 +38,7 @@ impl Trap {
             mark: MARK,
         };
         let program = filter.compile();
-        let handled = Handled::begin()?;
+        let handled = Handled::begin(handler::on_call)?;
         let handover = Handover::begin()?;
         // If it fails, dropping both restores everything.
         program.take()?;

@@ -1,46 +1,24 @@
-//! Connections that are being made, each on its own thread, which may wait as long as the process
-//! would.
-//!
-//! A thread that copies the process's descriptor has its own file descriptor table. The copy may be
-//! of any file; closing one that the host also has open would release the host's locks on it
-//! (fcntl(2), "Record locking").
-#![allow(unsafe_code)]
+//! The connections that calls of connect(2) have asked the listener for, each made on its own
+//! thread, which may wait as long as the process would.
 
-use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::sync_channel;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, OpenHow, ResolveFlag, fcntl, openat2};
-use nix::libc::{self, c_int, c_ulong};
-use nix::sys::socket::sockopt::SendTimeout;
-use nix::sys::socket::{
-    SockaddrIn, SockaddrIn6, SockaddrLike, UnixAddr, connect, getsockopt, setsockopt,
-};
+use nix::libc::c_int;
 use nix::sys::stat::fstat;
-use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 
+use super::attempt::{Attempt, Live};
 use super::listener::{Answering, Reply};
-use super::lock;
-use crate::acting::{Acting, For};
+use super::{apart, lock};
 use crate::connections::Destination;
-use crate::place::by_number;
 use crate::{RunAs, system_calls};
 
 /// Maximum number of concurrent connection attempts of one process.
-const UNDER_WAY_MAX: usize = 32;
-
-/// Maximum number of the host's connecting threads, for all processes together.
-const THREADS_MAX: usize = 128;
-static THREADS: AtomicUsize = AtomicUsize::new(0);
-
-/// How often a thread that waits for a connection checks whether it is still wanted.
-const LOOK: Duration = Duration::from_millis(100);
+pub(super) const UNDER_WAY_MAX: usize = 32;
 
 type UnderWay = Mutex<Vec<Arc<Connecting>>>;
 
@@ -116,26 +94,17 @@ impl Attempts {
                 crate::thread::start(NAME, move || {
                     let _live = live;
                     let end = own.make(&socket, inode, &answering);
-                    own.tell(end, &under_way, Some(&answering));
+                    own.tell(end, &under_way, &answering);
                 })?;
             }
             Way::Copied => {
-                // Until the thread has its own file descriptor table, it uses ours.
-                let (ready, has_own_table) = sync_channel(1);
-                let (listener, words) = answering.parts();
-                crate::thread::start(NAME, move || {
+                let words = answering.words();
+                apart::start(NAME, answering.socket(), move |listener| {
                     let _live = live;
-                    let answering =
-                        own_table(listener).map(|listener| Answering::new(listener, words));
-                    let _ = ready.send(());
-                    let answering = answering.as_ref().ok();
-                    let end = match answering {
-                        Some(answering) => own.copy_and_make(answering),
-                        None => Some(Err(Errno::EAGAIN)),
-                    };
-                    own.tell(end, &under_way, answering);
+                    let answering = Answering::new(listener, words);
+                    let end = own.copy_and_make(&answering);
+                    own.tell(end, &under_way, &answering);
                 })?;
-                let _ = has_own_table.recv();
             }
         }
         Ok(())
@@ -148,22 +117,6 @@ impl Attempts {
             connecting.given_up.fetch_or(!is_wanted, Ordering::Relaxed);
             is_wanted
         });
-    }
-}
-
-/// One of the [`THREADS_MAX`] threads.
-struct Live;
-
-impl Live {
-    fn begin() -> Option<Self> {
-        let live = Self;
-        (THREADS.fetch_add(1, Ordering::Relaxed) < THREADS_MAX).then_some(live)
-    }
-}
-
-impl Drop for Live {
-    fn drop(&mut self) {
-        THREADS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -258,17 +211,12 @@ impl Connecting {
     }
 
     /// Answers the call.
-    fn tell(
-        &self,
-        end: Option<nix::Result<()>>,
-        under_way: &UnderWay,
-        answering: Option<&Answering>,
-    ) {
+    fn tell(&self, end: Option<nix::Result<()>>, under_way: &UnderWay, answering: &Answering) {
         // The same lock order as in `Attempts::begin`.
         let mut under_way = lock(under_way);
         let mut state = lock(&self.state);
         let is_untold = end.is_some_and(|end| {
-            let told = answering.is_some_and(|own| own.reply(state.call, Reply::of(end)));
+            let told = answering.reply(state.call, Reply::of(end));
             state.end = Some(end);
             !told && end.is_ok() && !self.given_up.load(Ordering::Relaxed)
         });
@@ -286,133 +234,17 @@ impl Connecting {
         }
     }
 
-    /// Connects as the process would have: a single attempt if its socket does not block, otherwise
-    /// until the socket's own timeout. `None`: the connection is no longer wanted.
+    /// Connects as the process would have. `None`: the connection is no longer wanted.
     fn make(&self, socket: &OwnedFd, inode: u64, answering: &Answering) -> Option<nix::Result<()>> {
         lock(&self.state).inode = Some(inode);
-        if !self.is_wanted(answering) {
-            return None;
-        }
-        if let Err(errno) = fits(socket.as_fd(), &self.destination) {
-            return Some(Err(errno));
-        }
-        let Some(patience) = patience(socket) else {
-            return Some(self.attempt(socket));
+        let attempt = Attempt {
+            destination: &self.destination,
+            run_as: self.run_as,
         };
-        let until = (patience != Duration::ZERO).then(|| Instant::now() + patience);
-        let end = self.attempt_until(socket, until, answering);
-        let own = TimeVal::microseconds(patience.as_micros().try_into().unwrap_or(0));
-        let _ = setsockopt(socket, SendTimeout, &own);
-        end
+        attempt.make(socket, &|| self.is_wanted(answering))
     }
 
     fn is_wanted(&self, answering: &Answering) -> bool {
         !self.given_up.load(Ordering::Relaxed) && answering.waits(lock(&self.state).call)
     }
-
-    fn attempt_until(
-        &self,
-        socket: &OwnedFd,
-        until: Option<Instant>,
-        answering: &Answering,
-    ) -> Option<nix::Result<()>> {
-        let look = TimeVal::milliseconds(LOOK.as_millis().try_into().unwrap_or(100));
-        loop {
-            // Set each time, since the process shares the socket. Restored at the end.
-            let _ = setsockopt(socket, SendTimeout, &look);
-            match self.attempt(socket) {
-                Err(Errno::EINPROGRESS | Errno::EALREADY | Errno::EAGAIN | Errno::EINTR)
-                    if until.is_none_or(|until| Instant::now() < until) && blocks(socket) =>
-                {
-                    if !self.is_wanted(answering) {
-                        return None;
-                    }
-                }
-                // The process has made only one attempt, for which this is the error.
-                Err(Errno::EALREADY) => return Some(Err(Errno::EINPROGRESS)),
-                end => return Some(end),
-            }
-        }
-    }
-
-    fn attempt(&self, socket: &OwnedFd) -> nix::Result<()> {
-        let connect = |address: &dyn SockaddrLike| connect(socket.as_raw_fd(), address);
-        match &self.destination {
-            Destination::Internet(SocketAddr::V4(v4)) => connect(&SockaddrIn::from(*v4)),
-            Destination::Internet(SocketAddr::V6(v6)) => connect(&SockaddrIn6::from(*v6)),
-            Destination::Local(path) => {
-                // Connects as the process's user: the peer sees these credentials (unix(7),
-                // SO_PEERCRED), and that user's permissions apply.
-                let _as = Acting::begin(self.run_as, For::Everything)?;
-                let file = exactly(path)?;
-                // Uses the file that was found, instead of looking up its name again.
-                let found = by_number(file.as_fd());
-                connect(&UnixAddr::new(found.as_str())?)
-            }
-        }
-    }
-}
-
-/// Gives the calling thread its own file descriptor table with nothing but `listener`. Before
-/// kernel 5.9 it keeps sharing the host's.
-pub(super) fn own_table(listener: RawFd) -> nix::Result<OwnedFd> {
-    let close_range = |first: RawFd, last: c_ulong, flags: u32| {
-        // SAFETY: no pointer is passed; only copies are closed, since the first call unshares the
-        // table.
-        Errno::result(unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) })
-    };
-    let others = close_range(listener + 1, u32::MAX.into(), libc::CLOSE_RANGE_UNSHARE);
-    if others.is_ok() {
-        if let Ok(before) = c_ulong::try_from(listener - 1) {
-            close_range(0, before, 0)?;
-        }
-        return Ok(system_calls::own_descriptor(listener));
-    }
-    // SAFETY: no pointer is passed.
-    let copy = unsafe { libc::fcntl(listener, libc::F_DUPFD_CLOEXEC, 0) };
-    Errno::result(copy).map(system_calls::own_descriptor)
-}
-
-/// How long a socket waits for a connection; zero: forever; `None`: not at all.
-fn patience(socket: &OwnedFd) -> Option<Duration> {
-    let patience = getsockopt(socket, SendTimeout).ok()?;
-    let patience = u64::try_from(patience.num_microseconds()).ok()?;
-    blocks(socket).then(|| Duration::from_micros(patience))
-}
-
-fn blocks(socket: &OwnedFd) -> bool {
-    fcntl(socket, FcntlArg::F_GETFL)
-        .is_ok_and(|flags| !OFlag::from_bits_retain(flags).contains(OFlag::O_NONBLOCK))
-}
-
-/// The file at a path, with no symbolic link on the way.
-fn exactly(path: &Path) -> nix::Result<OwnedFd> {
-    let how = OpenHow::new()
-        .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
-        .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
-    openat2(nix::fcntl::AT_FDCWD, path, how)
-}
-
-/// Checks that a socket fits a destination; otherwise returns the error of connect(2).
-fn fits(socket: BorrowedFd<'_>, destination: &Destination) -> nix::Result<()> {
-    let option = |name| system_calls::socket_option(socket, libc::SOL_SOCKET, name);
-    let (family, kind) = (option(libc::SO_DOMAIN)?, option(libc::SO_TYPE)?);
-    let protocol = option(libc::SO_PROTOCOL)?;
-    let fits = match destination {
-        Destination::Internet(address) => {
-            let own = match address {
-                SocketAddr::V4(_) => libc::AF_INET,
-                SocketAddr::V6(_) => libc::AF_INET6,
-            };
-            // With the network on, the filter permits UDP, too.
-            family == own
-                && [
-                    (libc::SOCK_STREAM, libc::IPPROTO_TCP),
-                    (libc::SOCK_DGRAM, libc::IPPROTO_UDP),
-                ]
-                .contains(&(kind, protocol))
-        }
-        Destination::Local(_) => family == libc::AF_UNIX && kind == libc::SOCK_STREAM,
-    };
-    fits.then_some(()).ok_or(Errno::EAFNOSUPPORT)
 }

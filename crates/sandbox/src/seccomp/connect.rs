@@ -72,7 +72,7 @@ impl Connector {
 
     /// Whether there is an IPv6 address to connect to.
     pub(super) fn has_v6(&self) -> bool {
-        self.to.internet || self.to.addresses.iter().any(SocketAddr::is_ipv6)
+        self.to.has_v6()
     }
 
     /// The memory of the processes.

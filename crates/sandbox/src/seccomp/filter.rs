@@ -15,13 +15,13 @@ use seccompiler::{
     SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
-use super::call::{Answer, Arg, Call, Opening, Refuse, Rules, Test, When, is, is_not};
+use super::call::{Answer, Arg, Call, Kind, Opening, Refuse, Rules, Test, When, is, is_not};
 use super::calls;
 use super::fork_setup::{self, Passes};
 use super::number_search::{self, Program, RETURN};
-use super::{Command, Seccomp};
+use super::{Command, Seccomp, handler};
 
-/// Placeholder for "ask the listener" until the program is compiled: the crate has no such action.
+/// Placeholder for "ask" until the program is compiled: the crate has no such action.
 /// Nothing else in the filter uses `Trace`.
 const ASK: SeccompAction = SeccompAction::Trace(0x0a5c);
 
@@ -30,8 +30,21 @@ const ASK: SeccompAction = SeccompAction::Trace(0x0a5c);
 pub(super) enum Ask {
     /// The listener: it refuses, and counts threads.
     Listener,
+    /// The process's own handler of `SIGSYS` ([`super::handler`]), for want of a listener: about
+    /// sockets, connections and the files of names alone. The others are refused at once.
+    Handler,
     /// Nobody: they are refused at once.
     Nobody,
+}
+
+impl Ask {
+    /// The kernel's answer to the calls that somebody decides about.
+    fn answer(self) -> u32 {
+        match self {
+            Self::Handler => libc::SECCOMP_RET_TRAP | u32::from(handler::MARK),
+            Self::Listener | Self::Nobody => libc::SECCOMP_RET_USER_NOTIF,
+        }
+    }
 }
 
 /// What the filter is for.
@@ -73,7 +86,7 @@ pub(super) fn compile(policy: &Seccomp, whose: For, ask: Ask) -> Result<BpfProgr
     program.extend(number_search::program(lines, returned(eperm())));
     for instruction in &mut program {
         if instruction.code == RETURN && instruction.k == u32::from(ASK) {
-            instruction.k = libc::SECCOMP_RET_USER_NOTIF;
+            instruction.k = ask.answer();
         }
     }
     Ok(program)
@@ -161,12 +174,12 @@ impl Compiler<'_> {
 
     /// Whether the host opens files in place of the process.
     fn opens(&self) -> bool {
-        self.policy.files_by_host && self.ask == Ask::Listener
+        self.policy.files_by_host && self.ask != Ask::Nobody
     }
 
     /// Whether the host connects sockets, or looks at connections.
     fn host_connects(&self) -> bool {
-        !self.policy.network || self.policy.local || self.command().own_network
+        self.policy.host_connects()
     }
 
     /// Whether the host makes sockets in place of the process.
@@ -178,7 +191,10 @@ impl Compiler<'_> {
     fn refused(&self, refuse: Refuse) -> SeccompAction {
         match self.ask {
             Ask::Listener if refuse.told().is_some() => ASK,
-            Ask::Listener | Ask::Nobody => SeccompAction::Errno(refuse.errno() as u32),
+            Ask::Handler if matches!(refuse.told(), Some(Kind::Connect | Kind::Socket)) => ASK,
+            Ask::Listener | Ask::Handler | Ask::Nobody => {
+                SeccompAction::Errno(refuse.errno() as u32)
+            }
         }
     }
 

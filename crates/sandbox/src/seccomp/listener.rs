@@ -80,9 +80,14 @@ impl Answering {
         }
     }
 
-    /// The parts for making another one in another file descriptor table.
-    pub(super) fn parts(&self) -> (RawFd, usize) {
-        (self.socket.as_raw_fd(), self.words)
+    /// What to make another one of in another file descriptor table, with [`Answering::words`].
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// The size of an answer in words of 8 bytes.
+    pub(super) fn words(&self) -> usize {
+        self.words
     }
 
     /// Whether the caller is still waiting.
@@ -98,28 +103,42 @@ impl Answering {
         valid == 0
     }
 
-    /// Installs a dummy descriptor in the caller, the reading end of a pipe without a writer, and
-    /// returns its number.
+    /// Installs a [`dummy`] in the caller, and returns its number.
     fn give_dummy(&self, id: u64) -> nix::Result<i32> {
-        let (end, _) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-        self.add(id, 0, end.as_raw_fd(), 0)
+        self.add(id, 0, dummy()?.as_raw_fd(), 0)
     }
 
-    /// Whether [`Answering::give`] is possible: the kernel looks at the flag before the descriptor.
+    /// Whether [`Answering::give`] is possible (since kernel 5.9).
     pub(super) fn gives(&self) -> bool {
-        self.add(0, SEND, -1, 0) == Err(Errno::EBADF)
+        self.add(0, 0, -1, 0) == Err(Errno::EBADF)
     }
 
-    /// Answers a call with a copy of a descriptor, in one step, and returns its number. If that
-    /// fails, the call is still to be answered.
+    /// Answers a call with a copy of a descriptor, and returns its number. If that fails, the call
+    /// is still to be answered.
     pub(super) fn give(
         &self,
         id: u64,
         descriptor: BorrowedFd<'_>,
         close_on_exec: bool,
     ) -> nix::Result<i32> {
-        let flags = if close_on_exec { libc::O_CLOEXEC } else { 0 };
-        self.add(id, SEND, descriptor.as_raw_fd(), flags)
+        match self.add(id, SEND, descriptor.as_raw_fd(), own_flags(close_on_exec)) {
+            // Before kernel 5.14 there is no such flag.
+            Err(Errno::EINVAL) => self.give_in_two_steps(id, descriptor, close_on_exec),
+            given => given,
+        }
+    }
+
+    /// The same in two steps. A caller that a signal interrupts between them keeps a copy that it
+    /// does not know of, and makes its call again.
+    fn give_in_two_steps(
+        &self,
+        id: u64,
+        descriptor: BorrowedFd<'_>,
+        close_on_exec: bool,
+    ) -> nix::Result<i32> {
+        let number = self.add(id, 0, descriptor.as_raw_fd(), own_flags(close_on_exec))?;
+        let told = self.reply(id, Reply::Descriptor(number));
+        told.then_some(number).ok_or(Errno::ENOENT)
     }
 
     /// Installs a descriptor in the caller, and returns its number.
@@ -163,6 +182,16 @@ impl Answering {
         };
         sent == 0
     }
+}
+
+/// The flags of a descriptor that the host installs.
+fn own_flags(close_on_exec: bool) -> i32 {
+    if close_on_exec { libc::O_CLOEXEC } else { 0 }
+}
+
+/// A descriptor to nothing: the reading end of a pipe without a writer.
+pub(super) fn dummy() -> nix::Result<OwnedFd> {
+    Ok(nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?.0)
 }
 
 /// The host's end of a filter. Nothing here blocks.

@@ -78,7 +78,7 @@ fn read_file(pid: Pid, address: u64, length: usize) -> Option<Vec<u8>> {
 }
 
 /// Parses a `struct sockaddr` (ip(7), ipv6(7), unix(7)).
-fn parsed(bytes: &[u8]) -> Option<Address> {
+pub(super) fn parsed(bytes: &[u8]) -> Option<Address> {
     let (family, rest) = bytes.split_first_chunk::<2>()?;
     let port = |bytes: &[u8]| Some(u16::from_be_bytes(*bytes.first_chunk::<2>()?));
     match i32::from(u16::from_ne_bytes(*family)) {

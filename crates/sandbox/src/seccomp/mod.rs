@@ -10,6 +10,8 @@
 //! rights or mounts, it also makes the sockets ([`sockets`]) and opens the files by which names are
 //! looked up ([`opened`]). When the listener is gone, these calls still fail.
 
+mod apart;
+mod attempt;
 mod attempts;
 mod call;
 mod calls;
@@ -17,6 +19,11 @@ mod connect;
 mod describe;
 mod filter;
 mod fork_setup;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod handler;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[path = "handler_unsupported.rs"]
+mod handler;
 mod install;
 mod listener;
 mod memory;
@@ -25,6 +32,7 @@ mod number_search;
 mod opened;
 mod prepared;
 mod processes;
+mod requests;
 mod sockets;
 mod threads;
 mod trap;
@@ -46,6 +54,7 @@ pub use install::has_one_thread;
 pub(crate) use listener::{Listener, Shared};
 pub use never::ROOT_ONLY_CALLS;
 pub(crate) use prepared::PreparedFilter;
+pub(crate) use requests::Requests;
 pub use sockets::may_copy_descriptors;
 pub(crate) use trap::Trap;
 
@@ -61,7 +70,7 @@ pub struct Seccomp {
     pub local: bool,
     /// The host makes the sockets that it connects, and keeps copies of them: where it may not copy
     /// those of the process ([`may_copy_descriptors`](crate::may_copy_descriptors)). Needs Linux
-    /// 5.14; before it, no connection is made.
+    /// 5.9; before it, no connection is made.
     pub sockets_by_host: bool,
     /// The host opens [`Connections::files`](crate::Connections::files) in place of the process.
     pub files_by_host: bool,
@@ -73,6 +82,19 @@ pub struct Seccomp {
     pub attributes: bool,
     /// For a command: it may start programs and processes, and what else programs need.
     pub command: Option<Command>,
+}
+
+impl Seccomp {
+    /// Whether the host connects sockets, or looks at connections.
+    fn host_connects(&self) -> bool {
+        let own_network = self.command.as_ref().is_some_and(|own| own.own_network);
+        !self.network || self.local || own_network
+    }
+
+    /// Whether there is a service that only the host can connect to.
+    fn has_services(&self) -> bool {
+        (self.tcp || self.local) && self.host_connects()
+    }
 }
 
 /// What a filter permits a command, besides starting programs and processes.
@@ -94,12 +116,20 @@ pub struct Command {
     pub processes: Option<usize>,
 }
 
+/// What answers the filter of a process, as the process hands it to the host.
+pub(crate) enum Answerer {
+    /// The listener, by which the host also learns of refused calls.
+    Listener(OwnedFd),
+    /// The host's end of the socket over which the process's own handler asks ([`Requests`]).
+    Handler(OwnedFd),
+}
+
 /// Installs the filter on all threads of the calling process. With `listen`, the second value is
-/// the listener by which the host learns of refused calls, if the kernel provides one: a process
-/// can have only one listener, and a container may have its own.
-pub(crate) fn take(policy: &Seccomp, listen: bool) -> (GuardState, Option<OwnedFd>) {
+/// the listener, if the kernel provides one: a process can have only one listener, and a container
+/// may have its own. Then, if the policy has services, a handler of the process's own stands in.
+pub(crate) fn take(policy: &Seccomp, listen: bool) -> (GuardState, Option<Answerer>) {
     match try_take(policy, listen) {
-        Ok(None) if listen && (policy.tcp || policy.local) => (
+        Ok(None) if listen && policy.has_services() => (
             GuardState::Degraded {
                 to: "no connection to any service: another program already has the seccomp \
                      listener for this process"
@@ -176,13 +206,20 @@ fn missing(error: &io::Error) -> GuardState {
     }
 }
 
-fn try_take(policy: &Seccomp, listen: bool) -> io::Result<Option<OwnedFd>> {
+fn try_take(policy: &Seccomp, listen: bool) -> io::Result<Option<Answerer>> {
     let own = getpid().as_raw().unsigned_abs();
     let compile = |ask| filter::compile(policy, For::Process(own), ask).map_err(io::Error::other);
     // Unprivileged processes need no_new_privs to install a filter (seccomp(2)).
     nix::sys::prctl::set_no_new_privs()?;
     if listen && let Ok(listener) = install::with_listener(&compile(Ask::Listener)?) {
-        return Ok(Some(listener));
+        return Ok(Some(Answerer::Listener(listener)));
+    }
+    if listen
+        && policy.has_services()
+        && let Ok(host) = handler::begin()
+    {
+        install::alone(&compile(Ask::Handler)?)?;
+        return Ok(Some(Answerer::Handler(host)));
     }
     install::alone(&compile(Ask::Nobody)?)?;
     Ok(None)

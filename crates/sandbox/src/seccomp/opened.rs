@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use nix::errno::Errno;
 use nix::libc::{self, seccomp_notif};
@@ -16,6 +16,7 @@ use nix::unistd::Pid;
 use super::call::Opening;
 use super::listener::{Answering, Reply};
 use super::memory::Memory;
+use crate::place::by_number;
 
 /// Answers a call that opens a file. Without a reply, it is answered.
 pub(super) fn answer(
@@ -32,7 +33,7 @@ pub(super) fn answer(
     let thread = Pid::from_raw(call.pid.cast_signed());
     let address = call.data.args.get(usize::from(opening.path)).copied();
     let path = memory.path(thread, address.unwrap_or(0));
-    let content = path.and_then(|path| content_of(files, &path));
+    let content = path.and_then(|path| content_of(files, path.as_os_str().as_bytes()));
     let Some(content) = content.filter(|_| answering.gives()) else {
         return Some(Reply::Continue);
     };
@@ -40,16 +41,17 @@ pub(super) fn answer(
     given.err().map(Reply::Fail)
 }
 
-fn content_of<'a>(files: &'a [(PathBuf, Vec<u8>)], path: &Path) -> Option<&'a [u8]> {
+/// What is in the file that has this path.
+pub(super) fn content_of<'a>(files: &'a [(PathBuf, Vec<u8>)], path: &[u8]) -> Option<&'a [u8]> {
     let file = files
         .iter()
-        .find(|(own, _)| own.as_os_str().as_bytes() == path.as_os_str().as_bytes());
+        .find(|(own, _)| own.as_os_str().as_bytes() == path);
     file.map(|(_, content)| content.as_slice())
 }
 
 /// A file in memory with this content that nobody can change, opened to be read. Each call gets its
 /// own: processes could signal each other by locks on a common one.
-fn sealed(content: &[u8]) -> nix::Result<OwnedFd> {
+pub(super) fn sealed(content: &[u8]) -> nix::Result<OwnedFd> {
     let make = |flags| {
         // SAFETY: a C string that outlives the call.
         Errno::result(unsafe { libc::memfd_create(c"altair".as_ptr(), flags) })
@@ -66,7 +68,7 @@ fn sealed(content: &[u8]) -> nix::Result<OwnedFd> {
     let seals = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
     // SAFETY: no pointer is passed.
     Errno::result(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) })?;
-    let readable = File::open(format!("/proc/self/fd/{fd}")).map_err(errno)?;
+    let readable = File::open(by_number(file.as_fd())).map_err(errno)?;
     Ok(readable.into())
 }
 

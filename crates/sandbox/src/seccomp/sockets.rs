@@ -1,8 +1,7 @@
 //! Sockets that the host makes in place of processes, where it may not copy theirs: it puts each
 //! into the process and keeps a copy, which it connects later.
 //!
-//! A thread makes and keeps them, in a file descriptor table of its own: they count towards no
-//! limit of the host's, and a fork of the host does not hold them open. The thread ends once it
+//! A thread makes and keeps them, in a file descriptor table of its own ([`apart`]). It ends once it
 //! holds none.
 //!
 //! A call of connect(2) means the copy whose inode the process's descriptor has. The process can
@@ -25,9 +24,9 @@ use nix::libc::{self, c_int, seccomp_notif};
 use nix::sys::stat::fstat;
 use nix::unistd::Pid;
 
-use super::attempts::{Attempts, Connecting, Way, own_table};
+use super::attempts::{Attempts, Connecting, Way};
 use super::listener::{Answering, Reply};
-use super::{lock, threads};
+use super::{apart, lock, threads};
 use crate::acting::{Acting, For};
 use crate::{RunAs, other_user, system_calls};
 
@@ -152,29 +151,20 @@ impl Sockets {
 
     fn start(&self, answering: &Answering) -> nix::Result<SyncSender<Work>> {
         let (sender, work) = sync_channel(WORK_MAX);
-        // Until the thread has its own file descriptor table, it uses ours.
-        let (ready, has_own_table) = sync_channel(1);
-        let (listener, words) = answering.parts();
         let (slot, attempts) = (Arc::clone(&self.thread), self.attempts.clone());
-        let run_as = self.run_as;
-        let begun = crate::thread::start("altair-sockets", move || {
-            let answering = own_table(listener).map(|own| Answering::new(own, words));
-            let _ = ready.send(answering.is_ok());
-            if let Ok(answering) = answering {
-                let maker = Maker {
-                    answering,
-                    attempts,
-                    run_as,
-                    copies: Vec::new(),
-                    looked: Instant::now(),
-                };
-                maker.serve(&work, &slot);
-            }
-        });
-        match begun.is_ok() && has_own_table.recv() == Ok(true) {
-            true => Ok(sender),
-            false => Err(Errno::EAGAIN),
-        }
+        let (run_as, words) = (self.run_as, answering.words());
+        apart::start("altair-sockets", answering.socket(), move |listener| {
+            let maker = Maker {
+                answering: Answering::new(listener, words),
+                attempts,
+                run_as,
+                copies: Vec::new(),
+                looked: Instant::now(),
+            };
+            maker.serve(&work, &slot);
+        })
+        .map_err(|_| Errno::EAGAIN)?;
+        Ok(sender)
     }
 }
 

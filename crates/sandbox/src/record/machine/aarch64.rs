@@ -11,7 +11,7 @@ use super::handover::BROKEN;
 use super::kernel::Call;
 
 /// `AUDIT_ARCH_AARCH64` (linux/audit.h): not a call of a 32-bit program.
-pub(super) const ARCHITECTURE: u32 = 0xC000_00B7;
+pub(crate) const ARCHITECTURE: u32 = 0xC000_00B7;
 
 /// `io_pgetevents` (asm-generic/unistd.h), which the `libc` crate lacks for some targets.
 pub(super) const SYS_IO_PGETEVENTS: libc::c_long = 292;
@@ -20,7 +20,7 @@ pub(super) const SYS_IO_PGETEVENTS: libc::c_long = 292;
 /// (arch/arm64/include/uapi/asm/ucontext.h, sigcontext.h).
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Context {
+pub(crate) struct Context {
     flags: u64,
     link: usize,
     pub stack: Stack,
@@ -50,7 +50,7 @@ const _: () = {
 impl Context {
     /// The call that was intercepted.
     #[inline]
-    pub(super) fn call(&self) -> Call {
+    pub(crate) fn call(&self) -> Call {
         let [x0, x1, x2, x3, x4, x5, _, _, number, ..] = self.x;
         Call {
             number,
@@ -60,7 +60,7 @@ impl Context {
 
     /// Sets what the call returns.
     #[inline]
-    pub(super) fn answer(&mut self, answer: isize) {
+    pub(crate) fn answer(&mut self, answer: isize) {
         let [x0, ..] = &mut self.x;
         *x0 = answer as usize;
     }

@@ -11,7 +11,7 @@ use super::handover::BROKEN;
 use super::kernel::Call;
 
 /// `AUDIT_ARCH_X86_64` (linux/audit.h): not a call of a 32-bit program.
-pub(super) const ARCHITECTURE: u32 = 0xC000_003E;
+pub(crate) const ARCHITECTURE: u32 = 0xC000_003E;
 
 /// `io_pgetevents` (asm/unistd_64.h), which the `libc` crate lacks for some targets.
 pub(super) const SYS_IO_PGETEVENTS: libc::c_long = 333;
@@ -20,7 +20,7 @@ pub(super) const SYS_IO_PGETEVENTS: libc::c_long = 333;
 /// (asm-generic/ucontext.h, asm/sigcontext.h).
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Context {
+pub(crate) struct Context {
     flags: u64,
     link: usize,
     pub stack: Stack,
@@ -55,7 +55,7 @@ const _: () = {
 impl Context {
     /// The call that was intercepted.
     #[inline]
-    pub(super) fn call(&self) -> Call {
+    pub(crate) fn call(&self) -> Call {
         Call {
             number: self.rax,
             args: [self.rdi, self.rsi, self.rdx, self.r10, self.r8, self.r9],
@@ -64,7 +64,7 @@ impl Context {
 
     /// Sets what the call returns.
     #[inline]
-    pub(super) fn answer(&mut self, answer: isize) {
+    pub(crate) fn answer(&mut self, answer: isize) {
         self.rax = answer as usize;
     }
 

@@ -10,7 +10,7 @@ use nix::unistd::{ForkResult, fork};
 
 use super::*;
 use crate::channel::{Channel, channel_pair};
-use crate::seccomp::Seccomp;
+use crate::seccomp::{Answerer, Seccomp};
 use crate::{FinalGuards, Supervision};
 
 const THREADS: usize = 3 * CALLS_A_ROUND;
@@ -62,6 +62,55 @@ fn all_wait(process: Pid) -> bool {
     states.len() == THREADS + 1 && !states.contains(&false)
 }
 
+/// A process that asks for a socket which it may not have. Its exit status tells whether it got a
+/// descriptor, closed on `exec`.
+fn asks_for_a_socket(channel: BorrowedFd<'_>) -> ! {
+    let guards = FinalGuards {
+        seccomp: Some(Seccomp::default()),
+        ..FinalGuards::default()
+    };
+    guards.take(Some(channel));
+    // SAFETY: no pointer is passed; the process ends without the harness's exit handlers.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0);
+        let flags = libc::fcntl(socket, libc::F_GETFD);
+        libc::_exit(i32::from(flags != libc::FD_CLOEXEC))
+    }
+}
+
+/// Kernels since 5.14 do it in one.
+#[test]
+fn a_descriptor_is_given_in_two_steps_where_the_kernel_has_no_other_way() {
+    let (host, process) = channel_pair().unwrap();
+    // SAFETY: as below.
+    let child = match unsafe { fork() }.unwrap() {
+        ForkResult::Child => asks_for_a_socket(process.as_fd()),
+        ForkResult::Parent { child } => child,
+    };
+    let mut channel = Channel::new(Some(host), Vec::new(), false);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let listener = loop {
+        channel.drain(&mut |_| {});
+        if let Some(Answerer::Listener(listener)) = channel.answerer() {
+            break listener;
+        }
+        assert!(std::time::Instant::now() < until);
+    };
+    let connector = Connector::new(crate::Connections::default(), None);
+    let mut listener = Listener::new(listener, connector).unwrap();
+    let call = listener.receive().unwrap();
+    let given = fs::File::open("/dev/null").unwrap();
+    let answering = &listener.answering;
+    assert!(answering.gives());
+    let number = answering.give_in_two_steps(call.id, given.as_fd(), true);
+    assert!(number.is_ok());
+    let ended = waitpid(child, None).unwrap();
+    assert_eq!(ended, nix::sys::wait::WaitStatus::Exited(child, 0));
+    // The caller is gone.
+    let number = answering.give_in_two_steps(call.id, given.as_fd(), true);
+    assert_eq!(number, Err(Errno::ENOENT));
+}
+
 #[test]
 fn one_round_answers_no_more_than_its_share() {
     let (host, process) = channel_pair().unwrap();
@@ -77,7 +126,7 @@ fn one_round_answers_no_more_than_its_share() {
     let listener = loop {
         in_time();
         channel.drain(&mut |_| {});
-        if let Some(listener) = channel.listener() {
+        if let Some(Answerer::Listener(listener)) = channel.answerer() {
             break listener;
         }
     };
