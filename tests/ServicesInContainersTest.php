@@ -16,7 +16,7 @@ use PHPUnit\Framework\TestCase;
 
 /**
  * Services are reached where a container's default profile takes from the host what it has elsewhere: mounts, copies of
- * descriptors, and rights over other users' processes. And where another sandbox has the listener of the filters already.
+ * descriptors, and rights over other users' processes. And where another sandbox has the seccomp listener already.
  */
 final class ServicesInContainersTest extends TestCase
 {
@@ -50,7 +50,8 @@ final class ServicesInContainersTest extends TestCase
             yield 'as root over another user, with a private root' => [['copies'], self::USER];
             yield 'as an ordinary user behind an outer listener' =>
                 [['listener', 'mounts', 'user=' . self::USER], self::USER];
-            yield 'as root over another user behind an outer listener' => [['listener', 'mounts', 'copies'], self::USER];
+            yield 'as root over another user behind an outer listener' =>
+                [['listener', 'mounts', 'copies'], self::USER];
         }
     }
 
