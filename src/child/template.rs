@@ -1,7 +1,7 @@
 //! A template: boots the application once, and forks a child for each snippet. It never reads a
 //! snippet itself.
 
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,6 +23,9 @@ use crate::zend::{fork_state, startup};
 
 /// The descriptor of a fork's channel, as in every child.
 const CHANNEL: i32 = altair_engine::channel::DESCRIPTOR;
+
+/// [`altair_sandbox::TEMP_PATH`].
+const TEMP: &CStr = c"/proc/self/fd/4";
 
 /// The exit status of a template that is no longer needed.
 const EXIT_IDLE: i32 = 0;
@@ -128,6 +131,7 @@ fn take_ground(model: &TemplateTask) -> Result<Option<GuardState>, End> {
             "its directory for temporary files cannot be made: {error}"
         ))
     })?;
+    engine::keep_temp_path(TEMP);
     let guards = FinalGuards {
         landlock: Some(landlock.clone()),
         ..FinalGuards::default()

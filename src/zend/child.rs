@@ -160,22 +160,32 @@ pub fn require(path: &[u8]) -> Result<Zval, Cut> {
     value(|result| unsafe { ffi::altair_require(path.as_ptr().cast(), path.len(), result) })
 }
 
-/// Runs PHP code of our own, for which `$root` is the project's directory.
+/// Runs PHP code of our own, for which `$root` is the project's directory and `$caches` that of
+/// frameworks' caches, or null.
 ///
 /// # Errors
 ///
 /// How it was cut short.
-pub fn run_own(code: &str, root: &[u8]) -> Result<Zval, Cut> {
-    // SAFETY: both are copied.
+pub fn run_own(code: &str, root: &[u8], caches: Option<&[u8]>) -> Result<Zval, Cut> {
+    let caches_start = caches.map_or(std::ptr::null(), <[u8]>::as_ptr);
+    // SAFETY: all are copied.
     value(|result| unsafe {
         ffi::altair_run_own(
             code.as_ptr().cast(),
             code.len(),
             root.as_ptr().cast(),
             root.len(),
+            caches_start.cast(),
+            caches.map_or(0, <[u8]>::len),
             result,
         );
     })
+}
+
+/// From here on `realpath()` keeps this path, which leads each fork to another directory.
+pub fn keep_temp_path(path: &'static CStr) {
+    // SAFETY: the path lives as long as the process.
+    unsafe { ffi::altair_keep_temp_path(path.as_ptr()) };
 }
 
 /// A variable's name and value.

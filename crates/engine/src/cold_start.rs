@@ -32,6 +32,8 @@ pub(crate) struct NewChild {
     pub guards: GuardStates,
     /// Whether it is in a private root.
     pub private_root: bool,
+    /// Where frameworks have their caches, if they boot and cannot write to the project.
+    pub caches: Option<PathBuf>,
     /// Paths that may be read besides the project.
     pub readable: Vec<PathBuf>,
     /// The run's directories on disk, if any.
@@ -61,6 +63,7 @@ impl NewChild {
                 .insisted_final(context.request, private_root),
             guards,
             private_root,
+            caches: None,
             readable: Vec::new(),
         }
     }
@@ -119,6 +122,7 @@ pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalE
             insist: selection.insisted_final(context.request, private_root),
             guards,
             private_root,
+            caches: confinement.caches(),
             readable: paths_of(&readable),
             directories,
         });

@@ -308,7 +308,14 @@ impl Evaluation {
                 Work::Runtime(RuntimeTask { first, boots })
             }
         };
-        let task = context.task(secret, child.private_root, restrictions, watched, work);
+        let task = context.task(
+            secret,
+            child.private_root,
+            child.caches.as_deref(),
+            restrictions,
+            watched,
+            work,
+        );
         channel::encode_task(&task).map_err(|e| not_started(&e))
     }
 
@@ -333,6 +340,7 @@ impl Evaluation {
             final_guards: _,
             limits: _,
             readable: _,
+            caches: _,
         } = child;
         let mut listener = Listener {
             redactor,

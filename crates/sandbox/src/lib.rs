@@ -115,6 +115,7 @@ pub use session::{Served, Session};
 pub use supervise::{Ended, MadeReady, Observer, Ready, Supervision};
 pub use temp_directories::{
     TEMP_PATH, can_be_copied, first_directory, make_first_directory, remove_fork_directory,
+    shared_directory,
 };
 pub use template::{ForkError, Model, Pass, Template};
 pub use view::{

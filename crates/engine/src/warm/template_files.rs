@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use altair_sandbox::{Place, RunAs, Shown, first_directory};
+use altair_sandbox::{Place, RunAs, Shown, first_directory, shared_directory};
 
 use crate::cold_start::paths_of;
 use crate::directories::Directories;
@@ -31,9 +31,10 @@ impl TemplateFiles {
         }
     }
 
-    /// The template's own directory for temporary files, if there is no private root.
-    pub(crate) fn temp_of_boot(&self) -> Option<PathBuf> {
-        self.temp().map(|temp| first_directory(temp.path()))
+    /// The template's own directories, if there is no private root.
+    fn of_boot(&self) -> Option<[PathBuf; 2]> {
+        let parent = self.temp()?.path();
+        Some([first_directory(parent), shared_directory(parent)])
     }
 
     /// The paths that may be read besides the project.
@@ -43,8 +44,8 @@ impl TemplateFiles {
 
     /// Paths besides the project for PHP's own file functions, if there is no private root.
     pub(crate) fn shown_to_php(&self) -> Vec<PathBuf> {
-        match self.temp_of_boot() {
-            Some(of_boot) => self.readable_paths().into_iter().chain([of_boot]).collect(),
+        match self.of_boot() {
+            Some(of_boot) => self.readable_paths().into_iter().chain(of_boot).collect(),
             None => Vec::new(),
         }
     }
