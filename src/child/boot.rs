@@ -67,8 +67,12 @@ pub fn boot(task: &Task) -> Result<Zval, Ending> {
         engine::require(path_bytes(&autoload)).map_err(|cut| cut_short(cut, "The autoloader"))?;
     // Objects of boot are never destroyed: a destructor is the application's code.
     std::mem::forget(loader);
-    if task.caches.is_some() {
-        let told = engine::run_own(READ_ONLY, &task.root, task.caches.as_deref());
+    if let Some(caches) = &task.caches {
+        if !task.private_root {
+            engine::own_directory(caches);
+            engine::own_directory(std::env::temp_dir().as_os_str().as_bytes());
+        }
+        let told = engine::run_own(READ_ONLY, &task.root, Some(caches));
         told.map_err(|cut| cut_short(cut, "Looking for a framework"))?;
     }
     let Some(bootstrap) = &task.bootstrap else {

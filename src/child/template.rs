@@ -131,7 +131,7 @@ fn take_ground(model: &TemplateTask) -> Result<Option<GuardState>, End> {
             "its directory for temporary files cannot be made: {error}"
         ))
     })?;
-    engine::keep_temp_path(TEMP);
+    engine::keep_link(TEMP);
     let guards = FinalGuards {
         landlock: Some(landlock.clone()),
         ..FinalGuards::default()

@@ -182,10 +182,17 @@ pub fn run_own(code: &str, root: &[u8], caches: Option<&[u8]>) -> Result<Zval, C
     })
 }
 
-/// From here on `realpath()` keeps this path, which leads each fork to another directory.
-pub fn keep_temp_path(path: &'static CStr) {
-    // SAFETY: the path lives as long as the process.
-    unsafe { ffi::altair_keep_temp_path(path.as_ptr()) };
+/// From here on `realpath()` keeps this path, which leads each fork to another directory. Call it at
+/// most once.
+pub fn keep_link(path: &CStr) {
+    // SAFETY: the path is copied.
+    unsafe { ffi::altair_keep_link(path.as_ptr()) };
+}
+
+/// From here on `chmod()` succeeds below this directory also if the filter refuses it.
+pub fn own_directory(path: &[u8]) {
+    // SAFETY: the path is copied.
+    unsafe { ffi::altair_own_directory(path.as_ptr().cast(), path.len()) };
 }
 
 /// A variable's name and value.

@@ -285,8 +285,10 @@ void altair_require(const char *path, size_t len, zval *result);
  * `caches` is). */
 void altair_run_own(const char *code, size_t len, const char *root, size_t root_len,
 	const char *caches, size_t caches_len, zval *result);
-/* From here on realpath() keeps `path`, which is a link and remains valid. */
-void altair_keep_temp_path(const char *path);
+/* From here on realpath() keeps `path`, which is a link. Call it at most once. */
+void altair_keep_link(const char *path);
+/* From here on chmod() succeeds below `path` also if the filter refuses it. */
+void altair_own_directory(const char *path, size_t len);
 /* Calls `seen` for each string in $_ENV and $_SERVER. */
 typedef void (*altair_variable_seen)(
 	void *context, const char *name, size_t name_len, const char *value, size_t value_len);
