@@ -39,6 +39,8 @@ pub(crate) struct Context {
     pub writable: bool,
     /// Whether the run was in a private root.
     pub private_root: bool,
+    /// The directory of frameworks' caches, if only the template of the run could write to it.
+    pub caches_of_boot: Option<PathBuf>,
 }
 
 /// Bytes to keep of a text from the child.

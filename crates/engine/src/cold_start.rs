@@ -32,7 +32,7 @@ pub(crate) struct NewChild {
     pub guards: GuardStates,
     /// Whether it is in a private root.
     pub private_root: bool,
-    /// Where frameworks have their caches, if they boot and cannot write to the project.
+    /// Where frameworks have their caches, if they cannot write to the project.
     pub caches: Option<PathBuf>,
     /// Paths that may be read besides the project.
     pub readable: Vec<PathBuf>,
@@ -63,7 +63,7 @@ impl NewChild {
                 .insisted_final(context.request, private_root),
             guards,
             private_root,
-            caches: None,
+            caches: confinement.caches(),
             readable: Vec::new(),
         }
     }

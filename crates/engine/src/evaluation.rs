@@ -66,6 +66,8 @@ struct Supervised {
     guards: GuardStates,
     insist: Vec<Insisted>,
     private_root: bool,
+    /// As in [`NewChild::caches`].
+    caches: Option<PathBuf>,
     /// Kept alive because its layer may be in one of them.
     _directories: Directories,
 }
@@ -336,11 +338,11 @@ impl Evaluation {
             insist,
             guards,
             private_root,
+            caches,
             directories,
             final_guards: _,
             limits: _,
             readable: _,
-            caches: _,
         } = child;
         let mut listener = Listener {
             redactor,
@@ -379,6 +381,7 @@ impl Evaluation {
             guards,
             insist,
             private_root,
+            caches,
             _directories: directories,
         })
     }
@@ -414,6 +417,7 @@ impl Evaluation {
             mut heard,
             guards,
             private_root,
+            caches,
             threads: _,
             insist: _,
             _directories,
@@ -430,7 +434,10 @@ impl Evaluation {
             ended,
             heard,
             guards,
-            context: self.words(layer.is_some() || self.request.allow_writes, private_root),
+            context: Context {
+                caches_of_boot: caches.filter(|_| origin.is_fork()),
+                ..self.words(layer.is_some() || self.request.allow_writes, private_root)
+            },
             file_changes: changes,
             started_ns: self.began.ns,
             elapsed: self.began.at.elapsed(),
@@ -470,6 +477,7 @@ impl Evaluation {
             root: self.target.root.path().to_owned(),
             writable,
             private_root,
+            caches_of_boot: None,
         }
     }
 

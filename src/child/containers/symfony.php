@@ -72,7 +72,15 @@ if (
         $_SERVER['APP_CACHE_DIR'] = $_ENV['APP_CACHE_DIR'] = "$caches/symfony";
     }
 }
-$kernel->boot();
+try {
+    $kernel->boot();
+} catch (\RuntimeException $e) {
+    if ($caches === null || !\str_starts_with($kernel->getCacheDir() . '/', "$root/")) {
+        throw $e;
+    }
+    throw new \RuntimeException("{$e->getMessage()} The project is read-only here, and $class has its cache in it: it does"
+        . " not use the variables APP_CACHE_DIR and APP_LOG_DIR, as Symfony's MicroKernelTrait does.", 0, $e);
+}
 $container = $kernel->getContainer();
 if (
     $caches !== null

@@ -5,8 +5,10 @@ declare(strict_types=1);
 namespace Altair\Eval\Tests\Bridge\Symfony;
 
 use Altair\Eval\Tests\Support\Library;
+use Altair\Eval\Tests\Support\Skip;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use Altair\Eval\Tests\Support\Warm\WithoutMountsTestCase;
+use Altair\Eval\Tests\Support\Without;
 
 /**
  * A Symfony application where nothing can be mounted, so that its project is read-only: what it compiles is elsewhere,
@@ -157,6 +159,56 @@ final class ReadOnlyProjectTest extends WithoutMountsTestCase
 
         self::assertSame(['dev', 'next', 'next'], array_slice(array_column($seen, 1), 0, 3));
         self::assertStringStartsWith($this->outside->path('tmp') . '/', $seen[3][1][3]);
+    }
+
+    public function testARunThatCannotAddToTheCacheSaysWhy(): void
+    {
+        $this->symfony();
+        $add = "'return @file_put_contents(container()->getParameter(\"kernel.cache_dir\") . \"/new\", 1);'";
+        [[$start, $value, $result], [, $cold]] = $this->ask(['mounts'], "return [\$warm($add), \$cold($add)];");
+
+        self::assertSame(['warm', false, 1], [$start, $value, $cold]);
+        [$blocked] = $result['diagnostics']['blocked'];
+        self::assertStringStartsWith("write symfony/dev/new: a framework's cache", $blocked['what']);
+        self::assertSame('filesystem', $blocked['guard']);
+    }
+
+    public function testAKernelThatMustWriteToTheProjectSaysWhy(): void
+    {
+        $this->symfony(['src/Kernel.php' => str_replace(
+            'public function registerBundles',
+            'public function getCacheDir(): string { return $this->getProjectDir() . "/cache"; }'
+            . ' public function registerBundles',
+            Library::symfony()['src/Kernel.php'],
+        )]);
+        $seen = $this->ask(['mounts'], 'return [$cold("return 1;"), $ask("return 1;")];');
+
+        foreach ($seen as [, , $result]) {
+            self::assertSame('boot_failed', $result['diagnostics']['outcome']);
+            self::assertStringContainsString('Unable to create', $result['exception']['message']);
+            self::assertStringContainsString('does not use the variables APP_CACHE_DIR', $result['exception']['message']);
+        }
+    }
+
+    /** A private root without a layer, as with a mount below the project: there is no template. */
+    public function testInAPrivateRootWithoutALayerEachRunCompilesItForItself(): void
+    {
+        if (posix_geteuid() !== 0) {
+            Skip::NeedsRoot->because('Only root can mount something below the project to begin with.');
+        }
+        $this->symfony();
+        mkdir($this->application->path('volume'));
+        $program = $this->program(self::ASK . 'return array_slice($cold($look), 1);');
+        $inner = 'mount -t tmpfs x ' . escapeshellarg($this->application->path('volume'))
+            . ' && exec setpriv --reuid=65534 --regid=65534 --clear-groups '
+            . implode(' ', array_map('escapeshellarg', $program));
+        [, $output, $errors] = Without::command([], ['unshare', '-m', 'sh', '-c', $inner]);
+        [$value, $result] = json_decode($output, true) ?? self::fail($output . $errors);
+
+        $state = $result['diagnostics']['guards']['filesystem'];
+        self::assertStringStartsWith('degraded to a read-only project: ', $state);
+        self::assertSame(['hello', $this->application->root], array_slice($value, 0, 2), var_export($result, true));
+        self::assertSame(['/tmp/altair-caches/symfony/dev', '/tmp/log'], array_slice($value, 4));
     }
 
     public function testADirectoryThatIsSetStays(): void

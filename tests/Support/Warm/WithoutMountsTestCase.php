@@ -100,6 +100,20 @@ abstract class WithoutMountsTestCase extends TestCase
      */
     protected function host(array $what, string $code, array $settings = [], array $variables = []): mixed
     {
+        $environment = ['TMPDIR' => $this->outside->path('tmp'), 'ALTAIR_TEST_OUTSIDE' => $this->outside->root];
+        [, $output, $errors] = Without::command($what, $this->program($code, $settings), $variables + $environment);
+
+        return json_decode($output, true) ?? throw new RuntimeException($output . $errors);
+    }
+
+    /**
+     * The command of such a host, which prints what its code returns as JSON.
+     *
+     * @param array<string, string> $settings
+     * @return non-empty-list<string>
+     */
+    protected function program(string $code, array $settings = []): array
+    {
         $program = self::PLAIN . ' namespace { $host = (static function () { '
             . sprintf(self::HOST, var_export($this->application->root, true)) . $code
             . ' })(); echo json_encode($host, JSON_THROW_ON_ERROR); }';
@@ -107,10 +121,7 @@ abstract class WithoutMountsTestCase extends TestCase
         foreach ($settings as $name => $value) {
             array_push($options, '-d', "$name=$value");
         }
-        $command = [PHP_BINARY, '-d', 'extension=' . Without::extension(), ...$options, '-r', $program];
-        $environment = ['TMPDIR' => $this->outside->path('tmp'), 'ALTAIR_TEST_OUTSIDE' => $this->outside->root];
-        [, $output, $errors] = Without::command($what, $command, $variables + $environment);
 
-        return json_decode($output, true) ?? throw new RuntimeException($output . $errors);
+        return [PHP_BINARY, '-d', 'extension=' . Without::extension(), ...$options, '-r', $program];
     }
 }

@@ -10,6 +10,7 @@ fn context(root: &std::path::Path, writable: bool) -> Context {
         root: root.to_owned(),
         writable,
         private_root: true,
+        caches_of_boot: None,
     }
 }
 
