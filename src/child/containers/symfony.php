@@ -57,7 +57,8 @@ $isDebug = $options['debug'] ?? $_SERVER[$debug] ?? $_ENV[$debug] ?? !\in_array(
 
 $kernel = new $class($environment, \filter_var($isDebug, \FILTER_VALIDATE_BOOL));
 if (
-    ($_SERVER['APP_CACHE_DIR'] ?? null) === "$caches/symfony"
+    $caches !== null
+    && ($_SERVER['APP_CACHE_DIR'] ?? null) === "$caches/symfony"
     && $kernel instanceof \Symfony\Component\HttpKernel\Kernel
     && !$kernel->isDebug()
 ) {
@@ -75,11 +76,13 @@ if (
 try {
     $kernel->boot();
 } catch (\RuntimeException $e) {
-    if ($caches === null || !\str_starts_with($kernel->getCacheDir() . '/', "$root/")) {
+    $isTold = $caches !== null && ($_SERVER['APP_CACHE_DIR'] ?? null) === "$caches/symfony";
+    if (!$isTold || !\str_starts_with($kernel->getCacheDir(), "$root/")) {
         throw $e;
     }
-    throw new \RuntimeException("{$e->getMessage()} The project is read-only here, and $class has its cache in it: it does"
-        . " not use the variables APP_CACHE_DIR and APP_LOG_DIR, as Symfony's MicroKernelTrait does.", 0, $e);
+    $why = "The project is read-only here, and $class has its cache in it: it does not use the variables APP_CACHE_DIR"
+        . " and APP_LOG_DIR, as Symfony's MicroKernelTrait does.";
+    throw new \RuntimeException("{$e->getMessage()} $why", 0, $e);
 }
 $container = $kernel->getContainer();
 if (

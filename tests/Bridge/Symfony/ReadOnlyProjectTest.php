@@ -43,7 +43,8 @@ final class ReadOnlyProjectTest extends WithoutMountsTestCase
     {
         $this->symfony(owner: $owner);
         $before = $this->application->tree();
-        [$cold, $first, $second] = $this->ask($what, '$first = $warm($look); return [$cold($look), $first, $ask($look)];');
+        $seen = $this->ask($what, '$first = $warm($look); return [$cold($look), $first, $ask($look)];');
+        [$cold, $first, $second] = $seen;
 
         $root = $this->application->root;
         foreach (['cold' => $cold, 'warm' => $first] as $expected => [$start, $value, $result]) {
@@ -185,8 +186,9 @@ final class ReadOnlyProjectTest extends WithoutMountsTestCase
 
         foreach ($seen as [, , $result]) {
             self::assertSame('boot_failed', $result['diagnostics']['outcome']);
-            self::assertStringContainsString('Unable to create', $result['exception']['message']);
-            self::assertStringContainsString('does not use the variables APP_CACHE_DIR', $result['exception']['message']);
+            $message = $result['exception']['message'];
+            self::assertStringContainsString('Unable to create', $message);
+            self::assertStringContainsString('does not use the variables APP_CACHE_DIR', $message);
         }
     }
 
