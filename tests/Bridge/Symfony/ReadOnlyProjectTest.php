@@ -162,6 +162,35 @@ final class ReadOnlyProjectTest extends WithoutMountsTestCase
         self::assertStringStartsWith($this->outside->path('tmp') . '/', $seen[3][1][3]);
     }
 
+    public function testADeploymentThatComesLaterIsSeen(): void
+    {
+        $this->symfony(['.env' => 'APP_ENV=prod']);
+        $deploy = var_export($this->deployment(), true);
+        $seen = $this->ask(
+            ['mounts'],
+            "\$before = \$warm(\$look); exec($deploy); usleep(50000); return [\$before, \$ask(\$look)];",
+        );
+
+        [[$start, $before], [, $after]] = $seen;
+        self::assertSame('warm', $start);
+        self::assertStringStartsWith($this->outside->path('tmp') . '/', $before[3]);
+        self::assertStringStartsWith($this->application->root . '/var/cache/prod/', $after[3]);
+    }
+
+    public function testAContainerOfItsOwnFileIsCompiledOutsideOfTheProjectToo(): void
+    {
+        $this->symfony(['config/container.php' => '<?php $kernel = new App\Kernel("own", true); $kernel->boot();
+            return $kernel->getContainer();']);
+        $seen = $this->ask(['mounts'], '$see = "return [container(App\\Greeter::class)->hello(),'
+            . ' container()->getParameter(\'kernel.cache_dir\')];"; return [$cold($see), $warm($see)];');
+
+        foreach (['cold', 'warm'] as $call => $start) {
+            self::assertSame($start, $seen[$call][0], var_export($seen[$call][2], true));
+            self::assertSame('hello', $seen[$call][1][0]);
+            self::assertStringEndsWith('/symfony/own', $seen[$call][1][1]);
+        }
+    }
+
     public function testARunThatCannotAddToTheCacheSaysWhy(): void
     {
         $this->symfony();
