@@ -1,7 +1,7 @@
 //! A template: boots the application once, and forks a child for each snippet. It never reads a
 //! snippet itself.
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,8 +12,8 @@ use altair_engine::channel::{
 use altair_engine::exit_codes::BROKEN;
 use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_sandbox::{
-    FinalGuards, FirstGuard, Fork, Forked, Forking, Recorder, has_one_thread, landlock_version,
-    make_first_directory,
+    FinalGuards, FirstGuard, Fork, Forked, Forking, Recorder, TEMP_PATH, has_one_thread,
+    landlock_version, make_first_directory,
 };
 
 use super::channel_link::{Link, Voice};
@@ -23,9 +23,6 @@ use crate::zend::{fork_state, startup};
 
 /// The descriptor of a fork's channel, as in every child.
 const CHANNEL: i32 = altair_engine::channel::DESCRIPTOR;
-
-/// [`altair_sandbox::TEMP_PATH`].
-const TEMP: &CStr = c"/proc/self/fd/4";
 
 /// The exit status of a template that is no longer needed.
 const EXIT_IDLE: i32 = 0;
@@ -131,7 +128,7 @@ fn take_ground(model: &TemplateTask) -> Result<Option<GuardState>, End> {
             "its directory for temporary files cannot be made: {error}"
         ))
     })?;
-    engine::keep_link(TEMP);
+    engine::keep_link(TEMP_PATH.as_bytes());
     let guards = FinalGuards {
         landlock: Some(landlock.clone()),
         ..FinalGuards::default()

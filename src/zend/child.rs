@@ -184,9 +184,9 @@ pub fn run_own(code: &str, root: &[u8], caches: Option<&[u8]>) -> Result<Zval, C
 
 /// From here on `realpath()` keeps this path, which leads each fork to another directory. Call it at
 /// most once.
-pub fn keep_link(path: &CStr) {
+pub fn keep_link(path: &[u8]) {
     // SAFETY: the path is copied.
-    unsafe { ffi::altair_keep_link(path.as_ptr()) };
+    unsafe { ffi::altair_keep_link(path.as_ptr().cast(), path.len()) };
 }
 
 /// From here on `chmod()` succeeds below this directory also if the filter refuses it.

@@ -410,7 +410,7 @@ unsafe extern "C" {
         caches_len: usize,
         result: *mut zval,
     );
-    pub fn altair_keep_link(path: *const c_char);
+    pub fn altair_keep_link(path: *const c_char, len: usize);
     pub fn altair_own_directory(path: *const c_char, len: usize);
     pub fn altair_each_variable(
         seen: unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize),

@@ -286,7 +286,7 @@ void altair_require(const char *path, size_t len, zval *result);
 void altair_run_own(const char *code, size_t len, const char *root, size_t root_len,
 	const char *caches, size_t caches_len, zval *result);
 /* From here on realpath() keeps `path`, which is a link. Call it at most once. */
-void altair_keep_link(const char *path);
+void altair_keep_link(const char *path, size_t len);
 /* From here on chmod() succeeds below `path` also if the filter refuses it. */
 void altair_own_directory(const char *path, size_t len);
 /* Calls `seen` for each string in $_ENV and $_SERVER. */

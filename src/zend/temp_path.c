@@ -70,9 +70,9 @@ static ZEND_FUNCTION(lenient_chmod)
 	next_chmod(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 }
 
-void altair_keep_link(const char *path)
+void altair_keep_link(const char *path, size_t len)
 {
-	link_to_temp = strdup(path);
+	link_to_temp = strndup(path, len);
 	next_realpath = link_to_temp == NULL ? NULL : altair_replace(ZEND_STRL("realpath"), ZEND_FN(keeping_realpath));
 }
 
