@@ -7,7 +7,7 @@ use std::process::Command;
 mod php_versions;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 45] = [
+const SOURCES: [&str; 46] = [
     "src/zend/frames.c",
     "src/zend/values.c",
     "src/zend/by_value.c",
@@ -16,6 +16,7 @@ const SOURCES: [&str; 45] = [
     "src/zend/older_patches.c",
     "src/zend/calls.c",
     "src/zend/child.c",
+    "src/zend/temp_path.c",
     "src/zend/snippet.c",
     "src/zend/container.c",
     "src/zend/runtime.c",

@@ -30,7 +30,10 @@ if ($missing !== null) {
 const CALLS = 20;
 
 $containers = new Containers();
-$columns = ['runs', 'layer', 'by_address', 'by_name', 'warm', 'symfony', 'laravel', 'cold_ms', 'warm_ms', 'left'];
+$columns = [
+    'runs', 'layer', 'by_address', 'by_name', 'warm', 'symfony', 'symfony_warm', 'laravel', 'laravel_warm', 'cold_ms',
+    'warm_ms', 'left',
+];
 $reasons = [];
 /** A cell, with the number of its reason where the answer is no. */
 $cell = static function (mixed $answer) use (&$reasons): string {
@@ -52,8 +55,8 @@ $cell = static function (mixed $answer) use (&$reasons): string {
     return 'no (' . ($number + 1) . ')';
 };
 
-echo '| setting | runs | layer | database by address | by name | warm | Symfony | Laravel | ms a call cold |'
-    . " ms a call warm | left |\n|" . str_repeat(' --- |', count($columns) + 1) . "\n";
+echo '| setting | runs | layer | database by address | by name | warm | Symfony | warm | Laravel | warm |'
+    . " ms a call cold | ms a call warm | left |\n|" . str_repeat(' --- |', count($columns) + 1) . "\n";
 foreach ($containers->settings() as $name => $setting) {
     if (!str_contains($name, $argv[1] ?? '')) {
         continue;

@@ -38,6 +38,9 @@ const CONTAINERS: [Source; 4] = [
 /// Advice if the container cannot be made.
 const INSTEAD: &str = " To use another container, return it from a file config/container.php.";
 
+/// PHP code that tells frameworks where to write what they would write into the project.
+const READ_ONLY: &str = include_str!("containers/read_only.php");
+
 struct Source {
     what: &'static str,
     /// Appended to the error message.
@@ -64,8 +67,16 @@ pub fn boot(task: &Task) -> Result<Zval, Ending> {
         engine::require(path_bytes(&autoload)).map_err(|cut| cut_short(cut, "The autoloader"))?;
     // Objects of boot are never destroyed: a destructor is the application's code.
     std::mem::forget(loader);
+    if let Some(caches) = &task.caches {
+        if !task.private_root {
+            engine::own_directory(caches);
+            engine::own_directory(std::env::temp_dir().as_os_str().as_bytes());
+        }
+        let told = engine::run_own(READ_ONLY, &task.root, Some(caches));
+        told.map_err(|cut| cut_short(cut, "Looking for a framework"))?;
+    }
     let Some(bootstrap) = &task.bootstrap else {
-        return discovered(&task.root);
+        return discovered(task);
     };
     let bootstrap = PathBuf::from(OsStr::from_bytes(bootstrap));
     let shown = bootstrap
@@ -87,9 +98,9 @@ pub fn boot(task: &Task) -> Result<Zval, Ending> {
     Ok(container)
 }
 
-fn discovered(root: &[u8]) -> Result<Zval, Ending> {
+fn discovered(task: &Task) -> Result<Zval, Ending> {
     for source in &CONTAINERS {
-        let found = engine::run_own(source.code, root)
+        let found = engine::run_own(source.code, &task.root, task.caches.as_deref())
             .map_err(|cut| hinted(cut_short(cut, source.what), source.hint))?;
         if engine::is_container(&found) {
             return Ok(found);

@@ -12,8 +12,8 @@ use altair_engine::channel::{
 use altair_engine::exit_codes::BROKEN;
 use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_sandbox::{
-    FinalGuards, FirstGuard, Fork, Forked, Forking, Recorder, has_one_thread, landlock_version,
-    make_first_directory,
+    FinalGuards, FirstGuard, Fork, Forked, Forking, Recorder, TEMP_PATH, has_one_thread,
+    landlock_version, make_first_directory,
 };
 
 use super::channel_link::{Link, Voice};
@@ -128,6 +128,7 @@ fn take_ground(model: &TemplateTask) -> Result<Option<GuardState>, End> {
             "its directory for temporary files cannot be made: {error}"
         ))
     })?;
+    engine::keep_link(TEMP_PATH.as_bytes());
     let guards = FinalGuards {
         landlock: Some(landlock.clone()),
         ..FinalGuards::default()

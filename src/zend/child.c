@@ -140,7 +140,8 @@ void altair_require(const char *path, size_t len, zval *result)
 /* The file name of our own code; exception.rs compares with it. */
 #define OWN_CODE "(altair)"
 
-void altair_run_own(const char *text, size_t len, const char *root, size_t root_len, zval *result)
+void altair_run_own(const char *text, size_t len, const char *root, size_t root_len,
+	const char *caches, size_t caches_len, zval *result)
 {
 	zend_string *source = zend_string_init(text, len, 0);
 	zend_op_array *code =
@@ -152,6 +153,11 @@ void altair_run_own(const char *text, size_t len, const char *root, size_t root_
 		ZVAL_STRINGL(&directory, root, root_len);
 		zend_array *symbols = zend_new_array(0);
 		zend_hash_str_add_new(symbols, ZEND_STRL("root"), &directory);
+		ZVAL_NULL(&directory);
+		if (caches != NULL) {
+			ZVAL_STRINGL(&directory, caches, caches_len);
+		}
+		zend_hash_str_add_new(symbols, ZEND_STRL("caches"), &directory);
 		run(code, symbols, result);
 		zend_array_release(symbols);
 	}

@@ -160,22 +160,39 @@ pub fn require(path: &[u8]) -> Result<Zval, Cut> {
     value(|result| unsafe { ffi::altair_require(path.as_ptr().cast(), path.len(), result) })
 }
 
-/// Runs PHP code of our own, for which `$root` is the project's directory.
+/// Runs PHP code of our own, for which `$root` is the project's directory and `$caches` that of
+/// frameworks' caches, or null.
 ///
 /// # Errors
 ///
 /// How it was cut short.
-pub fn run_own(code: &str, root: &[u8]) -> Result<Zval, Cut> {
-    // SAFETY: both are copied.
+pub fn run_own(code: &str, root: &[u8], caches: Option<&[u8]>) -> Result<Zval, Cut> {
+    let caches_start = caches.map_or(std::ptr::null(), <[u8]>::as_ptr);
+    // SAFETY: all are copied.
     value(|result| unsafe {
         ffi::altair_run_own(
             code.as_ptr().cast(),
             code.len(),
             root.as_ptr().cast(),
             root.len(),
+            caches_start.cast(),
+            caches.map_or(0, <[u8]>::len),
             result,
         );
     })
+}
+
+/// From here on `realpath()` keeps this path, which leads each fork to another directory. Call it at
+/// most once.
+pub fn keep_link(path: &[u8]) {
+    // SAFETY: the path is copied.
+    unsafe { ffi::altair_keep_link(path.as_ptr().cast(), path.len()) };
+}
+
+/// From here on `chmod()` succeeds below this directory also if the filter refuses it.
+pub fn own_directory(path: &[u8]) {
+    // SAFETY: the path is copied.
+    unsafe { ffi::altair_own_directory(path.as_ptr().cast(), path.len()) };
 }
 
 /// A variable's name and value.

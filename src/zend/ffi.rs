@@ -407,8 +407,12 @@ unsafe extern "C" {
         len: usize,
         root: *const c_char,
         root_len: usize,
+        caches: *const c_char,
+        caches_len: usize,
         result: *mut zval,
     );
+    pub fn altair_keep_link(path: *const c_char, len: usize);
+    pub fn altair_own_directory(path: *const c_char, len: usize);
     pub fn altair_each_variable(
         seen: unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize),
         context: *mut c_void,

@@ -281,9 +281,14 @@ void altair_recover(void);
 void altair_on_exit(void (*hook)(int status));
 /* Requires a file in the global scope. Can bail out. */
 void altair_require(const char *path, size_t len, zval *result);
-/* Runs PHP code of our own in a scope of its own, whose one variable is $root. */
-void altair_run_own(
-	const char *code, size_t len, const char *root, size_t root_len, zval *result);
+/* Runs PHP code of our own in a scope of its own, whose variables are $root and $caches (NULL if
+ * `caches` is). */
+void altair_run_own(const char *code, size_t len, const char *root, size_t root_len,
+	const char *caches, size_t caches_len, zval *result);
+/* From here on realpath() keeps `path`, which is a link. Call it at most once. */
+void altair_keep_link(const char *path, size_t len);
+/* From here on chmod() succeeds below `path` also if the filter refuses it. */
+void altair_own_directory(const char *path, size_t len);
 /* Calls `seen` for each string in $_ENV and $_SERVER. */
 typedef void (*altair_variable_seen)(
 	void *context, const char *name, size_t name_len, const char *value, size_t value_len);

@@ -4,94 +4,15 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Warm;
 
-use Altair\Eval\Tests\Support\Processes;
 use Altair\Eval\Tests\Support\TemporaryApplication;
-use Altair\Eval\Tests\Support\Without;
-use PHPUnit\Framework\TestCase;
-use RuntimeException;
+use Altair\Eval\Tests\Support\Warm\WithoutMountsTestCase;
 
 /**
  * Templates where nothing can be mounted, as in a container: Landlock keeps boot and each fork to what it may read, and
  * each fork has a directory for temporary files of its own.
  */
-final class WithoutMountsTest extends TestCase
+final class WithoutMountsTest extends WithoutMountsTestCase
 {
-    private const USER = 54321;
-
-    /** What a host's code may use: a call that evaluates, one that does so until it is warm, the application's root. */
-    private const HOST = <<<'PHP'
-        $root = %s;
-        $evaluator = new Altair\Eval\Evaluator(warm: true);
-        $ask = static function (string $snippet, mixed ...$options) use ($evaluator, $root): array {
-            $options += ['projectRoot' => $root, 'timeoutMs' => 60000];
-            $request = new Altair\Eval\EvalRequest($snippet, ...$options);
-            $result = $evaluator->evaluate($request);
-
-            return [$result->diagnostics['start'], Altair\Eval\Tests\plain($result->result), $result->toArray(true)];
-        };
-        $warm = static function (string $snippet, mixed ...$options) use ($ask): array {
-            for ($call = 0; $call < 6 && ($last ?? ['']) [0] !== 'warm'; $call++) {
-                $last = $ask($snippet, ...$options);
-            }
-
-            return $last;
-        };
-        PHP;
-
-    /** Of an answer's value what json_encode() would give of the real one. */
-    private const PLAIN = <<<'PHP'
-        namespace Altair\Eval\Tests {
-            function plain(mixed $node): mixed
-            {
-                return match (true) {
-                    !is_array($node) => $node,
-                    ($node['type'] ?? '') !== 'array' => $node['value'] ?? null,
-                    $node['is_list'] => array_map(plain(...), $node['value']),
-                    default => array_combine(
-                        array_map(static fn (array $e) => plain($e['key']), $node['entries'] ?? []),
-                        array_map(static fn (array $e) => plain($e['value']), $node['entries'] ?? []),
-                    ),
-                };
-            }
-        }
-        PHP;
-
-    private ?TemporaryApplication $application = null;
-
-    private ?TemporaryApplication $outside = null;
-
-    protected function setUp(): void
-    {
-        $this->outside = new TemporaryApplication(['secret' => 'x']);
-        mkdir($this->outside->path('tmp'));
-        chmod($this->outside->path('tmp'), 01777);
-    }
-
-    protected function assertPostConditions(): void
-    {
-        self::assertSame([], Processes::startedWith($this->outside->root), 'No process is left.');
-        self::assertSame(['.', '..'], scandir($this->outside->path('tmp')), 'No directory is left.');
-    }
-
-    protected function tearDown(): void
-    {
-        $this->application = $this->outside = null;
-    }
-
-    /**
-     * @return iterable<string, array{list<string>, int}> what is taken away, and whose the application is
-     */
-    public static function users(): iterable
-    {
-        if (posix_geteuid() === 0) {
-            yield 'root' => [['mounts'], 0];
-            yield 'root, for an application of a user' => [['mounts'], self::USER];
-            yield 'a user' => [['mounts', 'user=' . self::USER], self::USER];
-        } else {
-            yield 'this user' => [['mounts'], posix_geteuid()];
-        }
-    }
-
     /**
      * @param list<string> $what
      * @dataProvider users
@@ -125,7 +46,7 @@ final class WithoutMountsTest extends TestCase
         $this->boots('', $owner);
         $seen = $this->host($what, <<<'PHP'
             $warm('return 1;');
-            $say = 'return [sys_get_temp_dir(), scandir(sys_get_temp_dir()), realpath(sys_get_temp_dir())];';
+            $say = 'return [sys_get_temp_dir(), scandir(sys_get_temp_dir()), readlink(sys_get_temp_dir())];';
             $use = <<<'SNIPPET'
                 $temp = sys_get_temp_dir();
                 mkdir("$temp/d");
@@ -189,6 +110,46 @@ final class WithoutMountsTest extends TestCase
         }
     }
 
+    public function testPathsThatBootResolvesLeadToTheRunsOwnDirectory(): void
+    {
+        $this->boots('mkdir(sys_get_temp_dir() . "/log"); $GLOBALS["log"] = realpath(sys_get_temp_dir() . "/log");'
+            . '$GLOBALS["others"] = [realpath($root), realpath("$root/missing")];');
+        $seen = $this->host(['mounts'], <<<'PHP'
+            $snippet = 'return [file_put_contents("$GLOBALS[log]/of-run", "x"), scandir($GLOBALS["log"]),
+                realpath($GLOBALS["log"]) === $GLOBALS["log"], $GLOBALS["others"]];';
+            $warm('return 1;');
+
+            return [$ask($snippet), $ask($snippet)];
+            PHP);
+
+        foreach ($seen as [$start, $value]) {
+            self::assertSame('warm', $start);
+            self::assertSame([1, ['.', '..', 'of-run'], true, [$this->application->root, false]], $value);
+        }
+    }
+
+    public function testTheModeOfItsOwnFilesMattersToNobodyAndThatOfOthersStays(): void
+    {
+        $this->application = new TemporaryApplication(['kept' => 'x']);
+        $this->boots('');
+        chmod($this->application->path('kept'), 0640);
+        [$start, $value] = $this->host(['mounts'], <<<'PHP'
+            return $warm(<<<'SNIPPET'
+                $own = sys_get_temp_dir() . '/own';
+                touch($own);
+
+                return [
+                    chmod($own, 0644), @chmod("$own/missing", 0644), @chmod('kept', 0666), @chmod("$own/../../kept", 0),
+                    @chmod(getenv('ALTAIR_TEST_OUTSIDE') . '/secret', 0),
+                ];
+                SNIPPET);
+            PHP);
+
+        self::assertSame(['warm', [true, false, false, false, false]], [$start, $value]);
+        clearstatcache();
+        self::assertSame(0640, fileperms($this->application->path('kept')) & 0777);
+    }
+
     public function testTooMuchThereIsBootedInEachRun(): void
     {
         $this->boots('file_put_contents(sys_get_temp_dir() . "/large", str_repeat("x", 65 << 20));');
@@ -211,14 +172,15 @@ final class WithoutMountsTest extends TestCase
      */
     public function testNothingOfAnotherRunOrOfTheTemplateCanBeReached(array $what, int $owner): void
     {
-        $this->boots('file_put_contents(sys_get_temp_dir() . "/of-boot", "boot");', $owner);
+        $this->boots('$temp = sys_get_temp_dir(); file_put_contents("$temp/of-boot", "boot");'
+            . 'file_put_contents(dirname(readlink($temp)) . "/shared/of-boot", "shared");', $owner);
         $seen = $this->host($what, <<<'PHP'
             $warm('return 1;');
             $attack = <<<'SNIPPET'
                 $libc = FFI::cdef('int open(const char *, int, ...); int kill(int, int); long ptrace(int, ...);
                     int mkdir(const char *, int); int rename(const char *, const char *); int unlink(const char *);
                     int chmod(const char *, int); int symlink(const char *, const char *);');
-                $own = realpath(sys_get_temp_dir());
+                $own = readlink(sys_get_temp_dir());
                 $all = dirname($own);
                 file_put_contents("$own/mine", 'mine');
                 $others = array_diff(@scandir($all) ?: [], ['.', '..']);
@@ -232,6 +194,9 @@ final class WithoutMountsTest extends TestCase
                     'remove from the template' => $libc->unlink("$all/boot/of-boot"),
                     'rename over the template' => $libc->rename("$own/mine", "$all/boot/of-boot"),
                     'mode of the template' => $libc->chmod("$all/boot", 0777),
+                    'write what all may read' => $libc->open("$all/shared/of-boot", 2),
+                    'make in what all may read' => $libc->mkdir("$all/shared/made", 0700),
+                    'rename over it' => $libc->rename("$own/mine", "$all/shared/of-boot"),
                     'link' => $libc->symlink('/etc/shadow', "$own/link"),
                     'project' => $libc->open(getcwd() . '/made', 0101, 0600),
                     'outside' => $libc->open(getenv('ALTAIR_TEST_OUTSIDE') . '/secret', 0),
@@ -256,7 +221,10 @@ final class WithoutMountsTest extends TestCase
                 $answers[] = [$result->diagnostics['start'], $value, $result->toArray()];
             }
 
-            return [$answers, $ask('return file_get_contents(sys_get_temp_dir() . "/of-boot");')];
+            $kept = 'return file_get_contents(sys_get_temp_dir() . "/of-boot")
+                . file_get_contents(dirname(readlink(sys_get_temp_dir())) . "/shared/of-boot");';
+
+            return [$answers, $ask($kept)];
             PHP, ['altair_eval.omit' => 'ini', 'ffi.enable' => '1']);
 
         [$answers, $after] = $seen;
@@ -264,7 +232,7 @@ final class WithoutMountsTest extends TestCase
         foreach ($answers as [$start, $value, $result]) {
             self::assertSame(['warm', 'mine'], [$start, $value], var_export($result, true));
         }
-        self::assertSame(['warm', 'boot'], [$after[0], $after[1]]);
+        self::assertSame(['warm', 'bootshared'], [$after[0], $after[1]]);
     }
 
     /**
@@ -332,7 +300,7 @@ final class WithoutMountsTest extends TestCase
 
     public function testItStaysWarmWhateverHappensBesideTheDirectoryForTemporaryFiles(): void
     {
-        $this->boots('$GLOBALS["seen"] = realpath(dirname(realpath(sys_get_temp_dir()), 2));');
+        $this->boots('$GLOBALS["seen"] = realpath(dirname(readlink(sys_get_temp_dir()), 2));');
         $seen = $this->host(['mounts'], <<<'PHP'
             $warm('return 1;');
             $starts = [];
@@ -358,27 +326,5 @@ final class WithoutMountsTest extends TestCase
         }
         // What is changed shortly before it is read makes one template more.
         usleep(50000);
-    }
-
-    /**
-     * What a host's code returns, on a system that lacks something.
-     *
-     * @param list<string> $what
-     * @param array<string, string> $settings of php.ini
-     */
-    private function host(array $what, string $code, array $settings = []): mixed
-    {
-        $program = self::PLAIN . ' namespace { $host = (static function () { '
-            . sprintf(self::HOST, var_export($this->application->root, true)) . $code
-            . ' })(); echo json_encode($host, JSON_THROW_ON_ERROR); }';
-        $options = ['-d', 'error_reporting=-1'];
-        foreach ($settings as $name => $value) {
-            array_push($options, '-d', "$name=$value");
-        }
-        $command = [PHP_BINARY, '-d', 'extension=' . Without::extension(), ...$options, '-r', $program];
-        $environment = ['TMPDIR' => $this->outside->path('tmp'), 'ALTAIR_TEST_OUTSIDE' => $this->outside->root];
-        [, $output, $errors] = Without::command($what, $command, $environment);
-
-        return json_decode($output, true) ?? throw new RuntimeException($output . $errors);
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct Context {
     pub unsafe_runs: bool,
     /// Who has started it, if it is an isolated PHP.
     pub caller: Option<Caller>,
+    /// The directory of frameworks' caches, if only the template of the run could write to it.
+    pub caches_of_boot: Option<PathBuf>,
 }
 
 /// Bytes to keep of a text from the child.

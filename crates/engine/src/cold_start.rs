@@ -31,6 +31,8 @@ pub(crate) struct NewChild {
     pub guards: GuardStates,
     /// Whether it is in a private root.
     pub private_root: bool,
+    /// Where frameworks have their caches, if they cannot write to the project.
+    pub caches: Option<PathBuf>,
     /// Paths that may be read besides the project.
     pub readable: Vec<PathBuf>,
     /// The run's directories on disk, if any.
@@ -62,6 +64,7 @@ impl NewChild {
                 .insisted_final(context.request, private_root),
             guards,
             private_root,
+            caches: confinement.caches(),
             readable: Vec::new(),
             unsealed: None,
         }
@@ -121,6 +124,7 @@ pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalE
             insist: selection.insisted_final(context.request, private_root),
             guards,
             private_root,
+            caches: confinement.caches(),
             readable: paths_of(&readable),
             directories,
             unsealed,

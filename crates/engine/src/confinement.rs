@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use altair_sandbox::{
     Connections, FinalGuards, Granted, Landlock, Limits, Place, Policy, Privileges, Project, RunAs,
     Seccomp, Shown, TEMP_PATH, Temp, View, Writes, first_directory, may_copy_descriptors,
+    shared_directory,
 };
 
 use crate::guards::{Guard, Selection};
@@ -45,6 +46,9 @@ pub const AUDIT_DIR: &str = ".altair";
 const TEMP: &str = "/tmp";
 /// The same for a project that is [`TEMP`] itself.
 const TEMP_ELSEWHERE: &str = "/var/tmp";
+
+/// The directory of frameworks' caches below that, if the project is read-only.
+const CACHES: &str = "altair-caches";
 
 /// Device files that every program may expect. Only the first is writable: a shared mapping of a
 /// writable `/dev/zero` would be memory that no limit counts (mem(4), `drivers/char/mem.c`).
@@ -100,6 +104,17 @@ impl Confinement<'_> {
             _ if self.target.root.path() == Path::new(TEMP) => Path::new(TEMP_ELSEWHERE),
             _ => Path::new(TEMP),
         }
+    }
+
+    /// Where frameworks have their caches if the project is read-only: in a template a directory
+    /// that its forks may read, elsewhere one of the run's own.
+    pub fn caches(&self) -> Option<PathBuf> {
+        let is_guarded = self.has_view() || self.takes(Guard::Landlock);
+        let is_read_only = is_guarded && self.writes() == Writes::Refused;
+        (is_read_only && !self.request.unconfined).then(|| match (self.level, self.process) {
+            (Level::None(all), Process::Template | Process::Fork) => shared_directory(all.path()),
+            _ => self.temp().join(CACHES),
+        })
     }
 
     /// The policy that applies to the process before its program starts.
@@ -235,10 +250,13 @@ impl Confinement<'_> {
             (Level::None(all), Process::Template) => Granted::place(all),
             _ => Granted::from(self.temp()),
         }];
-        // Boot may have kept real paths, from tempnam() or realpath().
         let of_boot = match (self.level, self.process) {
-            (Level::None(all), Process::Fork) => Some(first_directory(all.path())),
-            _ => None,
+            (Level::None(all), Process::Fork) => vec![
+                // Boot may have kept real paths, from tempnam().
+                first_directory(all.path()),
+                shared_directory(all.path()),
+            ],
+            _ => Vec::new(),
         };
         if self.writes() != Writes::Refused {
             // In a private root the project has another inode: that of its layer.
@@ -258,7 +276,7 @@ impl Confinement<'_> {
                 others
                     .map(Granted::shown)
                     .chain(devices)
-                    .chain(of_boot.map(Granted::from))
+                    .chain(of_boot.iter().map(Granted::from))
                     .collect()
             },
             // Without a private root nothing covers the audit log, and whoever can open it can lock

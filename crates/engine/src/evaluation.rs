@@ -67,6 +67,8 @@ struct Supervised {
     guards: GuardStates,
     insist: Vec<Insisted>,
     private_root: bool,
+    /// As in [`NewChild::caches`].
+    caches: Option<PathBuf>,
     /// Kept alive because its layer may be in one of them.
     _directories: Directories,
     /// If its writes are real and nothing seals the audit log: the project.
@@ -311,7 +313,14 @@ impl Evaluation {
                 Work::Runtime(RuntimeTask { first, caller })
             }
         };
-        let task = context.task(secret, child.private_root, restrictions, watched, work);
+        let task = context.task(
+            secret,
+            child.private_root,
+            child.caches.as_deref(),
+            restrictions,
+            watched,
+            work,
+        );
         channel::encode_task(&task).map_err(|e| not_started(&e))
     }
 
@@ -332,6 +341,7 @@ impl Evaluation {
             insist,
             guards,
             private_root,
+            caches,
             directories,
             unsealed,
             final_guards: _,
@@ -375,6 +385,7 @@ impl Evaluation {
             guards,
             insist,
             private_root,
+            caches,
             _directories: directories,
             unsealed,
         })
@@ -411,6 +422,7 @@ impl Evaluation {
             mut heard,
             guards,
             private_root,
+            caches,
             threads: _,
             insist: _,
             _directories,
@@ -428,7 +440,10 @@ impl Evaluation {
             ended,
             heard,
             guards,
-            context: self.words(layer.is_some() || self.request.allow_writes, private_root),
+            context: Context {
+                caches_of_boot: caches.filter(|_| origin.is_fork()),
+                ..self.words(layer.is_some() || self.request.allow_writes, private_root)
+            },
             file_changes: changes,
             started_ns: self.began.ns,
             elapsed: self.began.at.elapsed(),
@@ -470,6 +485,7 @@ impl Evaluation {
             private_root,
             unsafe_runs: self.settings.selection.has_unsafe_runs(),
             caller: self.settings.purpose.caller(),
+            caches_of_boot: None,
         }
     }
 

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use altair_sandbox::{Place, RunAs, Shown, first_directory, is_first_directory_there};
+use altair_sandbox::{
+    Place, RunAs, Shown, are_first_directories_there, first_directory, shared_directory,
+};
 
 use crate::directories::Directories;
 use crate::ladder::Level;
@@ -31,15 +33,16 @@ impl TemplateFiles {
         }
     }
 
-    /// The template's own directory for temporary files, if there is no private root.
-    pub(crate) fn temp_of_boot(&self) -> Option<PathBuf> {
-        self.temp().map(|temp| first_directory(temp.path()))
+    /// The template's own directories, if there is no private root.
+    fn of_boot(&self) -> Option<[PathBuf; 2]> {
+        let parent = self.temp()?.path();
+        Some([first_directory(parent), shared_directory(parent)])
     }
 
     /// Whether they are still there: who clears a machine's directory for temporary files of old
     /// ones may remove them while the template lives.
     pub(crate) fn are_there(&self) -> bool {
-        self.temp().is_none_or(is_first_directory_there)
+        self.temp().is_none_or(are_first_directories_there)
     }
 
     /// The paths that may be read besides the project.
@@ -49,8 +52,8 @@ impl TemplateFiles {
 
     /// Paths besides the project for PHP's own file functions, if there is no private root.
     pub(crate) fn shown_to_php(&self) -> Vec<PathBuf> {
-        match self.temp_of_boot() {
-            Some(of_boot) => self.readable_paths().into_iter().chain([of_boot]).collect(),
+        match self.of_boot() {
+            Some(of_boot) => self.readable_paths().into_iter().chain(of_boot).collect(),
             None => Vec::new(),
         }
     }

@@ -114,8 +114,8 @@ pub use seccomp::{Command, ROOT_ONLY_CALLS, Seccomp, has_one_thread, may_copy_de
 pub use session::{Served, Session};
 pub use supervise::{Ended, MadeReady, Observer, Ready, Supervision};
 pub use temp_directories::{
-    TEMP_PATH, can_be_copied, first_directory, is_first_directory_there, make_first_directory,
-    remove_fork_directory,
+    TEMP_PATH, are_first_directories_there, can_be_copied, first_directory, make_first_directory,
+    remove_fork_directory, shared_directory,
 };
 pub use template::{ForkError, Model, Pass, Template};
 pub use view::{

@@ -5,11 +5,13 @@
 //! its forks are in one parent, which the host makes. Landlock lets a fork write to its own alone.
 //!
 //! What boot leaves in the template's directory is copied for each fork, up to [`COPY_BYTES_MAX`].
+//! Beside them is one for what boot makes once for all forks, which they may only read
+//! ([`shared_directory`]).
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,6 +34,8 @@ const _: () = assert!(DESCRIPTOR == 4);
 
 /// The name of the template's directory in their parent.
 const FIRST: &CStr = c"boot";
+/// The name of the directory that all of them may read.
+const SHARED: &CStr = c"shared";
 
 /// The most bytes that are copied for a fork; the same as for a directory in memory.
 const COPY_BYTES_MAX: u64 = 64 << 20;
@@ -56,25 +60,35 @@ const LIST: OFlag = OFlag::O_RDONLY
 /// The path of the template's directory below their parent.
 #[must_use]
 pub fn first_directory(parent: &Path) -> PathBuf {
-    parent.join(OsStr::new("boot"))
+    parent.join(OsStr::from_bytes(FIRST.to_bytes()))
 }
 
-/// Whether a template's directory is where it was made. Programs that clear away old files remove
-/// it, and then no fork can have one beside it.
+/// Whether a template's directories are where it made them. Programs that clear away old files
+/// remove them, and then no fork can have one beside them.
 #[must_use]
-pub fn is_first_directory_there(parent: &Place) -> bool {
-    let found = fstatat(parent.descriptor(), FIRST, AtFlags::AT_SYMLINK_NOFOLLOW);
-    found != Err(Errno::ENOENT)
+pub fn are_first_directories_there(parent: &Place) -> bool {
+    let is_there = |name| {
+        let found = fstatat(parent.descriptor(), name, AtFlags::AT_SYMLINK_NOFOLLOW);
+        found != Err(Errno::ENOENT)
+    };
+    is_there(FIRST) && is_there(SHARED)
 }
 
-/// Makes the directory of the calling process, a template, and opens it as [`TEMP_PATH`]. Nothing
-/// else may have been opened before.
+/// The path of the directory below their parent that the template may write, and its forks may read.
+#[must_use]
+pub fn shared_directory(parent: &Path) -> PathBuf {
+    parent.join(OsStr::from_bytes(SHARED.to_bytes()))
+}
+
+/// Makes the directory of the calling process, a template, and opens it as [`TEMP_PATH`]; and the
+/// one that its forks may read. Nothing else may have been opened before.
 ///
 /// # Errors
 /// Those of mkdir(2) and open(2); `EBUSY` if the descriptor is in use.
 pub fn make_first_directory(parent: &Path) -> io::Result<()> {
     let parent = openat(AT_FDCWD, parent, POINT, Mode::empty())?;
     mkdirat(&parent, FIRST, OWNER_ONLY)?;
+    mkdirat(&parent, SHARED, OWNER_ONLY)?;
     let directory = openat(&parent, FIRST, POINT, Mode::empty())?;
     drop(parent);
     match raw_descriptors::lift(directory.into_raw_fd(), DESCRIPTOR)? {

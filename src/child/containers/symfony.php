@@ -56,8 +56,50 @@ $environment = $_SERVER[$env] ?? $_ENV[$env] ?? 'dev';
 $isDebug = $options['debug'] ?? $_SERVER[$debug] ?? $_ENV[$debug] ?? !\in_array($environment, $prod, true);
 
 $kernel = new $class($environment, \filter_var($isDebug, \FILTER_VALIDATE_BOOL));
-$kernel->boot();
+if (
+    $caches !== null
+    && ($_SERVER['APP_CACHE_DIR'] ?? null) === "$caches/symfony"
+    && $kernel instanceof \Symfony\Component\HttpKernel\Kernel
+    && !$kernel->isDebug()
+) {
+    // The project is read-only, but may have a container that is used without another look. It is not copied: it knows
+    // the project's directory by its own.
+    unset($_SERVER['APP_CACHE_DIR'], $_ENV['APP_CACHE_DIR']);
+    $name = (fn () => $this->getContainerClass())->call($kernel);
+    $built = \method_exists($kernel, 'getBuildDir') ? $kernel->getBuildDir() : $kernel->getCacheDir();
+    if (\is_file("$built/$name.php")) {
+        \putenv('APP_CACHE_DIR');
+    } else {
+        $_SERVER['APP_CACHE_DIR'] = $_ENV['APP_CACHE_DIR'] = "$caches/symfony";
+    }
+}
+try {
+    $kernel->boot();
+} catch (\RuntimeException $e) {
+    $isTold = $caches !== null && ($_SERVER['APP_CACHE_DIR'] ?? null) === "$caches/symfony";
+    if (!$isTold || !\str_starts_with($kernel->getCacheDir(), "$root/")) {
+        throw $e;
+    }
+    $why = "The project is read-only here, and $class has its cache in it: it does not use the variables APP_CACHE_DIR"
+        . " and APP_LOG_DIR, as Symfony's MicroKernelTrait does.";
+    throw new \RuntimeException("{$e->getMessage()} $why", 0, $e);
+}
 $container = $kernel->getContainer();
+if (
+    $caches !== null
+    && !\str_starts_with($caches, \sys_get_temp_dir() . '/')
+    && \str_starts_with($kernel->getCacheDir(), "$caches/")
+    && $container->has('cache_warmer')
+) {
+    // Runs can only read what a template writes there, so it is all written now.
+    try {
+        $warmer = $container->get('cache_warmer');
+        $warmer->enableOptionalWarmers();
+        $warmer->warmUp($kernel->getCacheDir(), $container->getParameter('kernel.build_dir'));
+    } catch (\Throwable) {
+        // Then what is missing is missing in the runs that need it.
+    }
+}
 
 // With `framework.test`, the test container also has private services.
 return $container->has('test.service_container') ? $container->get('test.service_container') : $container;

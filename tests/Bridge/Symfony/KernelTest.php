@@ -203,4 +203,27 @@ final class KernelTest extends WarmTestCase
         $this->application()->write('.env', 'APP_ENV=prod');
         self::assertSame(['prod', false], self::plain($this->ask(self::ENVIRONMENT)->result));
     }
+
+    /** Where there is a layer, what boot has written stays in the template's, and each run sees it below its own. */
+    public function testItsContainerIsCompiledOnceForAllRuns(): void
+    {
+        $application = $this->application(Library::symfony());
+        $this->warmed();
+        $see = '[container(App\Greeter::class)->hello(), glob("var/cache/dev/Container*"), getenv("APP_CACHE_DIR"),
+            (new ReflectionObject(container("kernel")->getContainer()))->getFileName()]';
+
+        $seen = [];
+        for ($call = 0; $call < 2; $call++) {
+            $result = $this->ask($see);
+            self::assertStart('warm', $result);
+            $seen[] = self::plain($result->result);
+        }
+
+        self::assertSame($seen[0], $seen[1]);
+        [$hello, $directories, $variable, $file] = $seen[0];
+        self::assertSame(['hello', false], [$hello, $variable]);
+        self::assertCount(1, $directories, 'The files of its services are there.');
+        self::assertStringStartsWith("$application->root/$directories[0]/", $file);
+        self::assertDirectoryDoesNotExist($application->path('var'));
+    }
 }

@@ -75,15 +75,29 @@ $query = static function (string $where) use ($is, $cold): bool|string {
         [$where],
     );
 };
-$starts = static function () use ($warm, $applications): bool|string {
+$starts = static function (string $in) use ($warm, $applications): bool|string {
     try {
-        $result = $warm->evaluate(new EvalRequest('return 1;', "$applications/shop"));
+        $result = $warm->evaluate(new EvalRequest('return 1;', "$applications/$in", timeoutMs: 20000));
     } catch (Throwable $e) {
         return strtok($e->getMessage(), "\n") ?: $e::class;
     }
     $start = $result->diagnostics['start'] ?? 'cold';
 
     return $start === 'warm' ? true : "$start: " . ($result->diagnostics['start_reason'] ?? 'no reason');
+};
+
+$symfony = 'return container(App\Greeter::class)->hello();';
+$laravel = 'return container("greeting");';
+/** Whether a second run gives a value, too, from the same boot. */
+$again = static function (mixed $expected, string $snippet, string $in) use ($is, $warm, $starts): bool|string {
+    foreach ([1, 2] as $time) {
+        $seen = $is($expected, $warm, $snippet, $in);
+        if ($seen !== true) {
+            return "call $time: $seen";
+        }
+    }
+
+    return $starts($in);
 };
 
 $answers = [
@@ -93,11 +107,13 @@ $answers = [
     'by_name' => $name === null ? null : $query($name),
     'cold_ms' => $time($cold),
     'warm_ms' => $time($warm),
-    'warm' => $starts(),
-    'symfony' => $is('hello', $cold, 'return container(App\Greeter::class)->hello();', 'symfony'),
-    'laravel' => $is('hello from unnamed', $cold, 'return container("greeting");', 'laravel'),
+    'warm' => $starts('shop'),
+    'symfony' => $is('hello', $cold, $symfony, 'symfony'),
+    'symfony_warm' => $again('hello', $symfony, 'symfony'),
+    'laravel' => $is('hello from unnamed', $cold, $laravel, 'laravel'),
+    'laravel_warm' => $again('hello from unnamed', $laravel, 'laravel'),
 ];
-unset($warm, $cold, $starts);
+unset($warm, $cold, $starts, $again);
 $left = array_values(array_diff(scandir(sys_get_temp_dir()) ?: [], ['.', '..']));
 /** The children of this process that have not been collected. */
 $children = static function (): array {

@@ -62,6 +62,14 @@ pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
         };
         return (!context.writable).then(|| entry(what, lift.into()));
     }
+    let caches = context.caches_of_boot.as_ref();
+    if let Some(below) = caches.and_then(|caches| path.strip_prefix(caches).ok()) {
+        let what = format!(
+            "write {}: a framework's cache, which boot has made for all runs; a run without a template (`warm: false`) has its own",
+            below.display()
+        );
+        return Some(entry(what, "--unsafe".into()));
+    }
     // If the host has no such directory, the file could not have been created there either.
     let parent = path.parent()?;
     is_there(parent).then(|| entry(what, "--unsafe".into()))

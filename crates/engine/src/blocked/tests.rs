@@ -12,6 +12,7 @@ fn context(root: &std::path::Path, writable: bool) -> Context {
         private_root: true,
         unsafe_runs: true,
         caller: None,
+        caches_of_boot: None,
     }
 }
 

@@ -22,6 +22,7 @@ fn task(snippet: Vec<u8>) -> Task {
         bootstrap: None,
         capped: false,
         private_root: false,
+        caches: None,
         restrictions: None,
         watched: None,
         work: Work::Snippet(SnippetTask {

@@ -67,6 +67,7 @@ impl TemplateStart {
         } = Started::of(&context, &readable)?;
         let confinement = context.confinement(&level, Process::Template, &readable);
         let files = confinement.files();
+        let caches = confinement.caches();
         let root = context.target.root.path().to_owned();
         let mut guards =
             guards::states(child.guards(), &context.settings.selection, context.request);
@@ -112,6 +113,7 @@ impl TemplateStart {
         let task = context.task(
             &secret,
             private_root,
+            caches.as_deref(),
             restrictions,
             context.watched(),
             Work::Template(model),
