@@ -147,7 +147,7 @@ fn replace_meanwhile(to: &str) {
     let (permitted, other) = to.split_once(' ').unwrap();
     let (permitted, other) = (address(permitted), address(other));
     let until = Instant::now() + Duration::from_secs(1);
-    let mut reached = 0;
+    let mut stranger = -1;
     while Instant::now() < until {
         let socket = tcp(0);
         let others = [tcp(0), unsafe { libc::dup(1) }, unsafe { libc::dup(3) }];
@@ -157,15 +157,15 @@ fn replace_meanwhile(to: &str) {
             }
         });
         for _ in 0..3 {
-            reached += i32::from(connect(socket, &permitted) == 0);
-            reached += 1000 * i32::from(connect(socket, &other) == 0);
+            connect(socket, &permitted);
+            stranger = stranger.max(connect(socket, &other));
         }
         moving.join().unwrap();
         for descriptor in others.into_iter().chain([socket]) {
             unsafe { libc::close(descriptor) };
         }
     }
-    say("stranger", if reached >= 1000 { 0 } else { -1 });
+    say("stranger", stranger);
     say("done", 0);
 }
 
