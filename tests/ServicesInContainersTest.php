@@ -210,7 +210,7 @@ final class ServicesInContainersTest extends TestCase
         $command = [PHP_BINARY, '-d', 'extension=' . Without::extension(), $this->application->path('script.php')];
         [, $output, $errors] = Without::command(['listener'], $command);
 
-        $expected = str_repeat('[true,false]', 3) . json_encode(["--service=127.0.0.2:$port"]);
+        $expected = str_repeat('[true,false]', 3) . json_encode(["services: ['127.0.0.2:$port']"]);
         self::assertSame($expected, $output, $errors);
         self::assertFalse($this->wasReached(1));
     }
