@@ -134,7 +134,9 @@ final class KeeperTest extends SandboxTestCase
      */
     public function testAProcessThatFailsEarlyIsHeardHoweverEarly(): void
     {
-        $this->base->giveTo(65534, 65534);
+        if (posix_geteuid() === 0) {
+            $this->base->giveTo(65534, 65534);
+        }
         $base = var_export($this->base->root, true);
         [$code, $output, $errors] = Without::php(['unshare'], <<<PHP
             \$sandbox = Altair\Sandbox\Sandbox::native(Altair\Sandbox\Config\ExecutionPolicy::in($base));
