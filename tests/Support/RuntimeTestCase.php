@@ -108,6 +108,27 @@ abstract class RuntimeTestCase extends EvaluationTestCase
     }
 
     /**
+     * The messages of refused functions that an entry calls. It tries to read /etc/shadow, too.
+     *
+     * @return list<string>
+     */
+    protected static function refusedFunctions(Runtime $runtime): array
+    {
+        return $runtime->enter(static function (): array {
+            @file_get_contents('/etc/shadow');
+            foreach (['exec' => ['true'], 'fsockopen' => ['127.0.0.1', 1]] as $function => $arguments) {
+                try {
+                    $function(...$arguments);
+                } catch (\Error $error) {
+                    $errors[] = $error->getMessage();
+                }
+            }
+
+            return $errors;
+        });
+    }
+
+    /**
      * What a call prints, and what it returns or throws.
      *
      * @return array{string, mixed}

@@ -261,10 +261,10 @@ impl Selection {
         }
         // A run that requires `ini` by name accepts PHP's own switches as enough.
         let kernel = !self.required.contains(&Guard::Ini);
-        // Without a private root only Landlock guards the files.
-        // Real writes need all of both there: Landlock governs truncate() only in full, and only
-        // seccomp keeps modes and owners as they are.
+        // Without a private root real writes need all of both: Landlock governs truncate() only in
+        // full, and only seccomp keeps modes and owners as they are.
         let fully = !has_view && request.allow_writes;
+        // Without a private root only Landlock guards the files.
         let needed = [
             (Guard::Landlock, !has_view && kernel),
             (Guard::Seccomp, kernel),

@@ -20,7 +20,7 @@ use crate::services::{Declarations, MANIFEST_MAX_BYTES};
 pub(crate) const INSTALLED: &str = "vendor/composer/installed.json";
 
 /// What PHP and its libraries read on common distributions. Paths that do not exist are skipped.
-/// Each other costs a run about 12 µs, so nothing is listed that only tools read.
+/// Each path that exists costs a run about 12 µs, so nothing is listed that only tools read.
 const SYSTEM: &[&str] = &[
     // Shared libraries, PHP's extensions among them, locales and character sets.
     "/lib",

@@ -121,24 +121,12 @@ final class ApplicationTest extends RuntimeTestCase
     public function testARefusalNamesWhatTheRequestHas(): void
     {
         $runtime = $this->started('');
-        $errors = $runtime->enter(static function (): array {
-            @file_get_contents('/etc/shadow');
-            @file_put_contents('/etc/altair-outside', 'x');
-            foreach (['exec' => ['true'], 'fsockopen' => ['127.0.0.1', 1]] as $function => $arguments) {
-                try {
-                    $function(...$arguments);
-                } catch (\Error $error) {
-                    $errors[] = $error->getMessage();
-                }
-            }
-
-            return $errors;
-        });
+        $runtime->enter(static fn (): mixed => @file_put_contents('/etc/altair-outside', 'x'));
 
         self::assertSame([
             'exec() is refused in a confined run; unsafe: true allows it',
             "fsockopen() is refused in a confined run; services: ['127.0.0.1:1'] allows it",
-        ], $errors);
+        ], self::refusedFunctions($runtime));
         self::assertSame([
             'connect to 127.0.0.1:1' => "services: ['127.0.0.1:1']",
             'exec()' => 'unsafe: true',

@@ -155,9 +155,16 @@ final class HostileTest extends RuntimeTestCase
     {
         $lie = 'wire()->part(' . self::ONE . '); wire()->say(Messages::left());';
         self::assertSame(1, $this->enter("$lie $lie $lie return 'the truth';"));
-        // What is left over is its own answers, and those are all that it can get wrong.
+        // What is left over is its own answers, and those are all that it can get wrong. The caller may have
+        // heard and dropped the first part of one of them, so that the rest is no value.
+        $unread = 'sandbox bailed out: its value cannot be read';
         for ($i = 0; $i < 6; $i++) {
-            self::assertContains($this->enter('return "later";'), [1, 'the truth', 'later']);
+            try {
+                $later = $this->enter('return "later";');
+            } catch (Exception $exception) {
+                $later = $exception->getMessage();
+            }
+            self::assertContains($later, [1, 'the truth', 'later', $unread]);
         }
         $this->assertCallerGoesOn();
     }
