@@ -57,6 +57,24 @@ final class StaysWarmTest extends WarmTestCase
         }];
     }
 
+    public function testAnotherTerminalAndAnotherDirectory(): void
+    {
+        $this->setVariable('ALTAIR_TEST_A', '1');
+        $this->setVariable('ALTAIR_TEST_B', '2');
+        $this->start();
+
+        foreach (['TERM' => 'dumb', 'COLUMNS' => '40', 'PWD' => '/', 'SHLVL' => '7', '_' => '/bin/true'] as $of => $is) {
+            $this->setVariable($of, $is);
+            self::assertStart('warm', $this->ask('return 1;'));
+        }
+        // Their order is another one now.
+        $this->setVariable('ALTAIR_TEST_A', null);
+        $this->setVariable('ALTAIR_TEST_A', '1');
+        self::assertStart('warm', $this->ask('return 1;'));
+        $this->setVariable('ALTAIR_TEST_A', '2');
+        self::assertStart('first', $this->ask('return 1;'));
+    }
+
     public function testAnotherApplicationsEditMakesOnlyItsOwnTemplateStale(): void
     {
         $this->start();

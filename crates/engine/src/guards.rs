@@ -171,7 +171,7 @@ fn not_taken() -> GuardState {
 }
 
 /// Which guards a run takes, and which it requires.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Selection {
     required: Vec<Guard>,
     omitted: Vec<Guard>,

@@ -1,0 +1,225 @@
+//! The pool's side of one connection: whom it serves, and one evaluation.
+
+use std::io::{self, ErrorKind};
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use altair_engine::{Delegation, Delegator, EvalError, GRACE, Observer};
+use altair_sandbox::peer::Sender;
+use altair_sandbox::{Rights, Standing, Stream};
+
+use crate::challenge::Challenge;
+use crate::connection::{Connection, Received};
+use crate::message::{ASK_MAX_BYTES, Answer, Ask, Work};
+use crate::server::Held;
+
+/// How long a host may take to ask once it is connected. What it shows of its rights is of this
+/// time.
+const ASK_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a host may take to read what ends the connection.
+const LAST_PATIENCE: Duration = Duration::from_secs(5);
+/// How often a host is told that its boot is under way.
+const BEAT: Duration = Duration::from_millis(100);
+
+/// What a connection was about.
+pub(crate) enum Served {
+    /// A run, or what is there.
+    Done,
+    /// The host was refused.
+    Refused,
+    /// The pool is to end.
+    Stop,
+}
+
+/// Serves one connection to its end.
+pub(crate) fn serve(socket: OwnedFd, held: &Arc<Held>) -> io::Result<Served> {
+    let mut connection = Connection::new(socket)?;
+    let until = Instant::now() + ASK_PATIENCE;
+    let challenge = Challenge::new()?;
+    let descriptor = challenge.descriptor();
+    connection.send(&Answer::Challenge { descriptor }, until)?;
+    let (ask, sender) = ask(&mut connection, until)?;
+    let rights =
+        check(&sender, &held.rights).and_then(|()| match challenge.is_met_by(&ask.proof) {
+            true => Ok(()),
+            false => Err("it may not look into the pool".to_owned()),
+        });
+    drop(challenge);
+    let last = || Instant::now() + LAST_PATIENCE;
+    if let Err(why) = rights {
+        connection.send(&Answer::Refused(why), last())?;
+        return Ok(Served::Refused);
+    }
+    match ask.work {
+        Work::Run {
+            delegation,
+            listens,
+        } => {
+            let delegator = match delegator(&sender) {
+                Ok(delegator) => delegator,
+                Err(error) => {
+                    connection.send(&Answer::Refused(error.to_string()), last())?;
+                    return Ok(Served::Refused);
+                }
+            };
+            connection.send(&Answer::Accepted, until)?;
+            let answer = run(*delegation, delegator, &connection, listens, held);
+            connection.send(&answer, last())?;
+            Ok(Served::Done)
+        }
+        Work::State => {
+            let state = serde_json::to_vec(&held.state()).map_err(io::Error::other)?;
+            connection.send(&Answer::State(state), last())?;
+            Ok(Served::Done)
+        }
+        Work::Stop => {
+            connection.send(&Answer::Stopping, last())?;
+            Ok(Served::Stop)
+        }
+    }
+}
+
+/// Receives what a host asks. All of it is of one process.
+fn ask(connection: &mut Connection, until: Instant) -> io::Result<(Ask, Sender)> {
+    let mut first: Option<Sender> = None;
+    loop {
+        let (sender, message) = match connection.receive(ASK_MAX_BYTES, until)? {
+            None => return Err(ErrorKind::TimedOut.into()),
+            Some(Received::Closed) => return Err(ErrorKind::UnexpectedEof.into()),
+            Some(Received::Part(sender)) => (sender, None),
+            Some(Received::Message(ask, sender)) => (sender, Some(ask)),
+        };
+        if first.as_ref().is_some_and(|first| first.pid != sender.pid) {
+            return Err(ErrorKind::InvalidData.into());
+        }
+        let of = first.get_or_insert(sender);
+        if let Some(ask) = message {
+            // The pidfd of the first packet: from then on nobody else has its id.
+            let pidfd = of.pidfd.as_fd().try_clone_to_owned()?;
+            let (pid, uid) = (of.pid, of.uid);
+            return Ok((ask, Sender { pid, uid, pidfd }));
+        }
+    }
+}
+
+/// Checks that a host has the pool's rights, no more and no less.
+fn check(sender: &Sender, own: &Rights) -> Result<(), String> {
+    if sender.pid <= 0 {
+        return Err("it is in another pid namespace".into());
+    }
+    let rights = Rights::of(sender.pid, sender.pidfd.as_fd())
+        .map_err(|error| format!("the pool may not look into it ({error})"))?;
+    match own.difference(&rights) {
+        Some(what) => Err(format!("it differs from the pool in its {what}")),
+        None => rights.check_filters().map_err(|why| why.to_string()),
+    }
+}
+
+/// What a run of this host gets at most.
+fn delegator(sender: &Sender) -> io::Result<Delegator> {
+    Ok(Delegator {
+        standing: Standing::of(sender.pid)?,
+        umask: umask_of(sender.pid)?,
+    })
+}
+
+/// A process's umask (proc_pid_status(5), since Linux 4.7).
+fn umask_of(pid: i32) -> io::Result<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    let umask = umask.and_then(|umask| u32::from_str_radix(umask.trim(), 8).ok());
+    umask.ok_or_else(|| io::Error::other("the kernel does not tell its umask"))
+}
+
+/// Carries out an evaluation. Whatever keeps it from beginning is the host's to find by itself.
+fn run(
+    delegation: Delegation,
+    delegator: Delegator,
+    connection: &Connection,
+    listens: bool,
+    held: &Held,
+) -> Answer {
+    let mut host = Host {
+        connection,
+        listens,
+        began: false,
+        told: Instant::now(),
+        until: Instant::now(),
+    };
+    let evaluation = match delegation.prepare(Arc::clone(&held.pool), delegator) {
+        Ok(evaluation) => evaluation,
+        Err(error) => return Answer::Refused(error.to_string()),
+    };
+    host.until = evaluation.deadline() + GRACE;
+    let _running = held.running();
+    match evaluation.run(&mut host) {
+        Ok(result) => Answer::Result(result.to_json().to_string().into_bytes()),
+        Err(error) if !host.began => Answer::Refused(error.to_string()),
+        Err(EvalError::InvalidRequest(message)) => Answer::Failed {
+            is_request: true,
+            message,
+        },
+        Err(error) => Answer::Failed {
+            is_request: false,
+            message: error.to_string(),
+        },
+    }
+}
+
+/// The host, as the observer of its run. Its death ends the run.
+struct Host<'c> {
+    connection: &'c Connection,
+    listens: bool,
+    /// It was told that the run has effects.
+    began: bool,
+    /// When it was last told anything.
+    told: Instant,
+    /// How long it may take to read output.
+    until: Instant,
+}
+
+impl Host<'_> {
+    fn tell(&mut self, answer: &Answer, until: Instant) -> ControlFlow<()> {
+        self.told = Instant::now();
+        match self.connection.send(answer, until) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+}
+
+impl Observer for Host<'_> {
+    fn begins(&mut self) -> ControlFlow<()> {
+        // A host that has given up runs it by itself: it must not run here as well.
+        self.began = true;
+        self.tell(&Answer::Begins, Instant::now() + ASK_PATIENCE)
+    }
+
+    fn listens(&self) -> bool {
+        self.listens
+    }
+
+    fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
+        if !self.listens {
+            return ControlFlow::Continue(());
+        }
+        let answer = Answer::Output {
+            is_error: stream == Stream::Stderr,
+            chunk: chunk.to_vec(),
+        };
+        // A host that does not read delays its own run, as a full pipe would.
+        self.tell(&answer, self.until)
+    }
+
+    fn tick(&mut self) -> ControlFlow<()> {
+        if self.connection.is_closed() {
+            return ControlFlow::Break(());
+        }
+        match !self.began && self.told.elapsed() >= BEAT {
+            true => self.tell(&Answer::Working, Instant::now() + ASK_PATIENCE),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
