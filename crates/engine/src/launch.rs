@@ -92,7 +92,7 @@ pub const SESSION_VARIABLES: &[&str] = &[
     "DBUS_SESSION_BUS_ADDRESS",
     "DESKTOP_STARTUP_ID",
     "XDG_ACTIVATION_TOKEN",
-    // The service manager, make, and the pool.
+    // The service manager, make, and this project's own launcher and pool.
     "INVOCATION_ID",
     "JOURNAL_STREAM",
     "SYSTEMD_EXEC_PID",
@@ -108,6 +108,8 @@ pub const SESSION_VARIABLES: &[&str] = &[
     "MAKEFLAGS",
     "MFLAGS",
     "MAKELEVEL",
+    "ALTAIR_LAUNCHER",
+    "ALTAIR_EVAL_POOL",
     "ALTAIR_POOL_LOG",
 ];
 
