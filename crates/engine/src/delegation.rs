@@ -120,6 +120,10 @@ impl Delegation {
         else {
             return None;
         };
+        // What cannot be warm is this process's own affair.
+        if !selection.takes_all(request) {
+            return None;
+        }
         let EvalRequest {
             snippet,
             project_root,

@@ -125,7 +125,6 @@ impl Evaluation {
     /// As for [`Evaluator::evaluate`](crate::Evaluator::evaluate).
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
         if let Some((elsewhere, delegation)) = self.elsewhere.take()
-            && self.context().cannot_be_warm().is_none()
             && !self.has_template()
         {
             return self.run_elsewhere(&*elsewhere, *delegation, observer);
@@ -161,7 +160,7 @@ impl Evaluation {
     }
 
     /// Runs it as a child of this process.
-    fn run_here(mut self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
+    pub(crate) fn run_here(mut self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
         self.services = self.resolved()?;
         let (turn, ahead) = self.wait_for_turn(observer)?;
         if self.request.unconfined {

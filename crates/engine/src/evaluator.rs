@@ -162,7 +162,35 @@ impl Evaluator {
         request: &EvalRequest,
         observer: &mut dyn Observer,
     ) -> Result<EvalResult, EvalError> {
-        self.prepare(request)?.run(observer)
+        request.check_snippet()?;
+        let surroundings = Surroundings::here();
+        // Whoever carries it out looks at the project, and nobody needs to do so twice.
+        if self.pool().is_none_or(Pool::is_empty)
+            && let Some((elsewhere, delegation)) = self.delegation(request, &surroundings)
+        {
+            match elsewhere.carry_out(&delegation, observer) {
+                Some(answer) => return answer,
+                None => return self.located_in(request, surroundings)?.run_here(observer),
+            }
+        }
+        self.located_in(request, surroundings)?.run(observer)
+    }
+
+    /// Who may carry out a request for this process, and what it is told.
+    fn delegation(
+        &self,
+        request: &EvalRequest,
+        surroundings: &Surroundings,
+    ) -> Option<(Arc<dyn Elsewhere>, Box<Delegation>)> {
+        let elsewhere = self.elsewhere.as_ref()?;
+        let delegation = Delegation::of(
+            request,
+            &self.settings,
+            self.services.as_deref(),
+            self.sockets_of_project_only,
+            surroundings,
+        )?;
+        Some((Arc::clone(elsewhere), Box::new(delegation)))
     }
 
     /// Checks a request and captures what its run needs from this process: the current environment.
@@ -225,16 +253,7 @@ impl Evaluator {
                 None => known.services.services(),
             },
         };
-        let elsewhere = self.elsewhere.as_ref().and_then(|elsewhere| {
-            let delegation = Delegation::of(
-                request,
-                settings,
-                self.services.as_deref(),
-                self.sockets_of_project_only,
-                &surroundings,
-            )?;
-            Some((Arc::clone(elsewhere), Box::new(delegation)))
-        });
+        let elsewhere = self.delegation(request, &surroundings);
         let Surroundings { began, environment } = surroundings;
         Ok(Evaluation {
             settings: settings.clone(),

@@ -209,6 +209,11 @@ impl Selection {
         self.left_out(guard, request).is_none()
     }
 
+    /// Returns whether all guards are to be taken.
+    pub(crate) fn takes_all(&self, request: &EvalRequest) -> bool {
+        Guard::ALL.into_iter().all(|guard| self.takes(guard, request))
+    }
+
     /// The state of a guard that is not to be taken; `None` if it is.
     fn left_out(&self, guard: Guard, request: &EvalRequest) -> Option<GuardState> {
         let because = match guard {

@@ -45,21 +45,22 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// The setting that a text names: `off`, a path, or `auto`, which is what the variable
-    /// [`VARIABLE`] says.
+    /// The setting that a text names: `off`, which PHP makes an empty text of, a path, or `auto`,
+    /// which is what the variable [`VARIABLE`] says.
     #[must_use]
     pub fn named(text: &OsStr) -> Self {
-        let of_variable = || std::env::var_os(VARIABLE).unwrap_or_default();
-        Self::of(text)
-            .or_else(|| Self::of(&of_variable()))
-            .unwrap_or(Self::Auto)
+        let of_variable = || std::env::var_os(VARIABLE).filter(|text| !text.is_empty());
+        match Self::of(text) {
+            Self::Auto => of_variable().map_or(Self::Auto, |text| Self::of(&text)),
+            named => named,
+        }
     }
 
-    fn of(text: &OsStr) -> Option<Self> {
+    fn of(text: &OsStr) -> Self {
         match text.to_str().map(str::trim) {
-            Some("" | "auto" | "1" | "on") => None,
-            Some("off" | "0" | "no" | "false") => Some(Self::Off),
-            _ => Some(Self::Program(text.into())),
+            Some("" | "off" | "0" | "no" | "false") => Self::Off,
+            Some("auto" | "1" | "on") => Self::Auto,
+            _ => Self::Program(text.into()),
         }
     }
 }

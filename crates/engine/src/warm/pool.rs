@@ -250,6 +250,11 @@ impl Pool {
         Ok(Acquired::Nothing(Origin::cold_because(why)))
     }
 
+    /// Returns whether it holds nothing: no template, and no reason why there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().by_key.is_empty()
+    }
+
     /// Returns whether there is a template for a request, fresh or not.
     pub(crate) fn has(&self, context: &RequestContext<'_>) -> bool {
         let slots = self.lock();
