@@ -113,10 +113,11 @@ for temporary files, and are removed again.
 
 With --format=json an object: ok, user {uid, name}, php {path, version, sapi, thread_safe, debug,
 problem}, extension {path, version, problem}, kernel {release, architecture, container, filtered, apparmor}, problems,
-warnings, services, abilities, guards. Each service: service, from, addresses, reached, problem. Each
-ability: name (layer, template), works, problem. Each guard: name, state (in_force, degraded, missing,
-unknown), detail, version, remedies [{because, how}], self_test {verdict (passed, failed, not_tried),
-reason, attacks [{tried, seen, without, held}]}. Unknown values are null.
+warnings, services, abilities, pool, guards. Each service: service, from, addresses, reached, problem. Each
+ability: name (layer, template), works, problem. Pool: serves, pid, templates, problem. Each guard:
+name, state (in_force, degraded, missing, unknown), detail, version, remedies [{because, how}],
+self_test {verdict (passed, failed, not_tried), reason, attacks [{tried, seen, without, held}]}.
+Unknown values are null.
 
 Exit codes:
   0  every guard is in force and held

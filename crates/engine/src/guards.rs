@@ -211,7 +211,9 @@ impl Selection {
 
     /// Returns whether all guards are to be taken.
     pub(crate) fn takes_all(&self, request: &EvalRequest) -> bool {
-        Guard::ALL.into_iter().all(|guard| self.takes(guard, request))
+        Guard::ALL
+            .into_iter()
+            .all(|guard| self.takes(guard, request))
     }
 
     /// The state of a guard that is not to be taken; `None` if it is.
