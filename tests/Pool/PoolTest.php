@@ -186,6 +186,34 @@ final class PoolTest extends EvaluationTestCase
         self::assertStart('first', $answer);
     }
 
+    public function testManyCallersAtOnceGetTheirOwnAnswers(): void
+    {
+        $pid = $this->pool->start();
+        $this->ask('return 1;');
+        $descriptors = count(scandir("/proc/$pid/fd"));
+        $script = 'for i in 1 2 3 4 5 6 7 8; do "$1" eval --root="$2" --format=compact "return $3 + $i;" || echo wrong; done';
+        $callers = [];
+        for ($caller = 100; $caller <= 800; $caller += 100) {
+            $callers[$caller] = popen(
+                'env ' . implode(' ', array_map(
+                    static fn (string $name, string $value): string => escapeshellarg("$name=$value"),
+                    array_keys($this->pool->environment),
+                    $this->pool->environment,
+                )) . ' sh -c ' . escapeshellarg($script) . ' - ' . escapeshellarg((string) getenv('ALTAIR_NATIVE'))
+                    . ' ' . escapeshellarg($this->shop->root) . " $caller",
+                'r',
+            );
+        }
+        foreach ($callers as $caller => $stream) {
+            $lines = explode("\n", trim((string) stream_get_contents($stream)));
+            pclose($stream);
+            $values = array_map(static fn (string $line): mixed => json_decode($line, true)['result'] ?? $line, $lines);
+            self::assertSame(range($caller + 1, $caller + 8), $values);
+        }
+        self::assertSame(65, $this->pool->state()['served']);
+        $this->pool->await(static fn (): bool => count(scandir("/proc/$pid/fd")) <= $descriptors);
+    }
+
     public function testACallerThatDiesEndsItsRun(): void
     {
         $this->pool->start();

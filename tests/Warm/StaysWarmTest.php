@@ -63,8 +63,8 @@ final class StaysWarmTest extends WarmTestCase
         $this->setVariable('ALTAIR_TEST_B', '2');
         $this->start();
 
-        foreach (['TERM' => 'dumb', 'COLUMNS' => '40', 'PWD' => '/', 'SHLVL' => '7', '_' => '/bin/true'] as $of => $is) {
-            $this->setVariable($of, $is);
+        foreach (['TERM' => 'dumb', 'COLUMNS' => '40', 'PWD' => '/', 'SHLVL' => '7', '_' => '/bin/x'] as $name => $value) {
+            $this->setVariable($name, $value);
             self::assertStart('warm', $this->ask('return 1;'));
         }
         // Their order is another one now.

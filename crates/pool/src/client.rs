@@ -40,7 +40,7 @@ pub enum Setting {
     Auto,
     /// None.
     Off,
-    /// The one that is there, and one is started by this program.
+    /// The one that is there, and one is started by this program; an absolute path.
     Program(PathBuf),
 }
 
@@ -234,7 +234,7 @@ impl Client {
         }
         let program = match &self.setting {
             Setting::Off => None,
-            Setting::Program(path) => Some(path.clone()),
+            Setting::Program(path) => Some(path.clone()).filter(|path| path.is_absolute()),
             Setting::Auto => {
                 let path = std::env::var_os("PATH");
                 start::program(self.beside.as_deref(), path.as_deref())

@@ -71,7 +71,7 @@ impl Connection {
                 Ok(_) => return Ok(()),
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => {
-                    if !self.wait(PollFlags::POLLOUT, until)? {
+                    if !self.wait(PollFlags::POLLOUT, until)? && Instant::now() >= until {
                         return Err(ErrorKind::TimedOut.into());
                     }
                 }
@@ -80,7 +80,7 @@ impl Connection {
         }
     }
 
-    /// Waits for the next packet, at most until then. `None`: nothing has come.
+    /// Waits for the next packet, at most until then. `None`: nothing has come, or a signal has.
     ///
     /// # Errors
     /// `InvalidData` for what no end of this build sends, and for a message of more than `most`
@@ -130,6 +130,7 @@ impl Connection {
                 Some(Received::Message(message, _)) => return Ok(message),
                 Some(Received::Part(_)) => {}
                 Some(Received::Closed) => return Err(ErrorKind::UnexpectedEof.into()),
+                None if Instant::now() < until => {}
                 None => return Err(ErrorKind::TimedOut.into()),
             }
         }
@@ -149,20 +150,18 @@ impl Connection {
             nix::sys::socket::shutdown(self.socket.as_raw_fd(), nix::sys::socket::Shutdown::Read);
     }
 
-    /// Waits until the socket is ready, or the other end is gone.
+    /// Waits until the socket is ready or the other end is gone. `false`: neither is, or a signal has
+    /// come first.
     fn wait(&self, events: PollFlags, until: Instant) -> io::Result<bool> {
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            // Rounded up, so that it is no busy loop.
-            let left = left.saturating_add(Duration::from_micros(999));
-            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
-            let mut fds = [PollFd::new(self.socket.as_fd(), events)];
-            match poll(&mut fds, timeout) {
-                Ok(ready) => return Ok(ready > 0),
-                Err(Errno::EINTR) if Instant::now() < until => {}
-                Err(Errno::EINTR) => return Ok(false),
-                Err(errno) => return Err(errno.into()),
-            }
+        let left = until.saturating_duration_since(Instant::now());
+        // Rounded up, so that it is no busy loop.
+        let left = left.saturating_add(Duration::from_micros(999));
+        let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+        let mut fds = [PollFd::new(self.socket.as_fd(), events)];
+        match poll(&mut fds, timeout) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::EINTR) => Ok(false),
+            Err(errno) => Err(errno.into()),
         }
     }
 }

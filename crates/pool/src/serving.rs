@@ -86,6 +86,7 @@ fn ask(connection: &mut Connection, until: Instant) -> io::Result<(Ask, Sender)>
     let mut first: Option<Sender> = None;
     loop {
         let (sender, message) = match connection.receive(ASK_MAX_BYTES, until)? {
+            None if Instant::now() < until => continue,
             None => return Err(ErrorKind::TimedOut.into()),
             Some(Received::Closed) => return Err(ErrorKind::UnexpectedEof.into()),
             Some(Received::Part(sender)) => (sender, None),
