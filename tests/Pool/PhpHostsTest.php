@@ -73,7 +73,9 @@ final class PhpHostsTest extends EvaluationTestCase
             $heard = [];
             $evaluator->evaluate(
                 $request('echo "a"; flush(); usleep(300000); fwrite(STDERR, "b"); return 1;'),
-                function (string $kind, string $chunk) use (&$heard, &$at): void { $heard[] = "$kind $chunk"; $at[] = hrtime(true); },
+                function (string $kind, string $chunk) use (&$heard, &$at): void {
+                    [$heard[], $at[]] = ["$kind $chunk", hrtime(true)];
+                },
             );
             $snippets = array_map(fn (int $n) => $request("return $n;"), range(1, 20));
             $values = [];
@@ -96,7 +98,8 @@ final class PhpHostsTest extends EvaluationTestCase
             self::markTestSkipped('There is no php-fpm.');
         }
         $asked = new TemporaryApplication();
-        $page = $asked->write('page.php', '<?php ' . sprintf(self::ASK, "'return \$GLOBALS[\"seen\"];'", $this->shop->root));
+        $code = sprintf(self::ASK, "'return \$GLOBALS[\"seen\"];'", $this->shop->root);
+        $page = $asked->write('page.php', "<?php $code");
         // Its workers have changed their user, and the directory is theirs.
         $runtime = $asked->path('runtime');
         mkdir($runtime, 0700);

@@ -98,8 +98,11 @@ final class Fpm
             $parameters .= chr(strlen($name)) . chr(strlen($value)) . $name . $value;
         }
         $begin = pack('nCx5', self::RESPONDER, 0);
-        foreach ([[self::BEGIN_REQUEST, $begin], [self::PARAMS, $parameters], [self::PARAMS, ''], [self::STDIN, '']] as $of) {
-            fwrite($stream, pack('CCnnCx', self::VERSION, $of[0], 1, strlen($of[1]), 0) . $of[1]);
+        $records = [
+            [self::BEGIN_REQUEST, $begin], [self::PARAMS, $parameters], [self::PARAMS, ''], [self::STDIN, ''],
+        ];
+        foreach ($records as [$type, $content]) {
+            fwrite($stream, pack('CCnnCx', self::VERSION, $type, 1, strlen($content), 0) . $content);
         }
         $output = '';
         while (strlen((string) $header = stream_get_contents($stream, 8)) === 8) {

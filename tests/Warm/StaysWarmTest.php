@@ -63,7 +63,8 @@ final class StaysWarmTest extends WarmTestCase
         $this->setVariable('ALTAIR_TEST_B', '2');
         $this->start();
 
-        foreach (['TERM' => 'dumb', 'COLUMNS' => '40', 'PWD' => '/', 'SHLVL' => '7', '_' => '/bin/x'] as $name => $value) {
+        $variables = ['TERM' => 'dumb', 'COLUMNS' => '40', 'PWD' => '/', 'SHLVL' => '7', '_' => '/bin/true'];
+        foreach ($variables as $name => $value) {
             $this->setVariable($name, $value);
             self::assertStart('warm', $this->ask('return 1;'));
         }
