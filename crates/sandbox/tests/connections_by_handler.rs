@@ -23,7 +23,7 @@ use common::peers::{Full, Trap, answers_tcp};
 use common::{LONG, open_descriptors, wait_until};
 use nix::libc;
 use nix::sys::signal::{SigSet, Signal, raise};
-use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
 attacks![
     connect_to_each,
@@ -37,6 +37,7 @@ attacks![
     connect_all_at_once,
     leave_every_end_with_the_host,
     read_no_answer,
+    be_its_own_host,
 ];
 
 /// The process's end of the socket over which its handler asks: the first one of packets, when an
@@ -397,6 +398,47 @@ fn the_host_makes_nothing_while_an_answer_is_unread() {
     behind_a_listener(body);
 }
 
+/// Answers its own requests: all is well, but without any descriptor, as where none can be received.
+fn be_its_own_host(_: &str) {
+    let asked = handlers_socket();
+    let [own, theirs] = packets();
+    assert!(unsafe { libc::dup2(theirs.as_raw_fd(), asked) } >= 0);
+    std::thread::spawn(move || {
+        loop {
+            let mut control = nix::cmsg_space!([RawFd; 2]);
+            let mut bytes = [0; 200];
+            let mut packet = [std::io::IoSliceMut::new(&mut bytes)];
+            let flags = MsgFlags::empty();
+            let got = recvmsg::<()>(own.as_raw_fd(), &mut packet, Some(&mut control), flags);
+            for message in got.unwrap().cmsgs().unwrap() {
+                if let ControlMessageOwned::ScmRights(descriptors) = message {
+                    send(descriptors[0], &0i32.to_ne_bytes(), &[]);
+                    for descriptor in descriptors {
+                        unsafe { libc::close(descriptor) };
+                    }
+                }
+            }
+        }
+    });
+    let path = common::attack::c(FILE);
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    say("file", unsafe { libc::open(path.as_ptr(), flags) }.into());
+    // As a C library asks whether there is IPv6.
+    let socket = unsafe { libc::socket(libc::AF_INET6, libc::SOCK_DGRAM, 0) };
+    say("socket", socket.into());
+}
+
+#[test]
+fn an_answer_whose_descriptor_could_not_be_received_is_an_error() {
+    fn body() {
+        let attacked = attack_to(to_what_gives(), "be_its_own_host", "");
+        assert_eq!(attacked.errno("file"), libc::ENOENT);
+        assert_eq!(attacked.errno("socket"), libc::EMFILE);
+    }
+    let _alone = alone();
+    behind_a_listener(body);
+}
+
 #[test]
 fn without_a_table_of_its_own_the_host_takes_nothing_and_says_so() {
     fn body() {
@@ -414,10 +456,16 @@ fn without_a_table_of_its_own_the_host_takes_nothing_and_says_so() {
 }
 
 fn connect_with_the_signal_blocked(to: &str) {
-    let mut set = SigSet::empty();
-    set.add(Signal::SIGSYS);
-    set.thread_block().unwrap();
-    connect_to_each(to);
+    let to = to.to_owned();
+    let thread = std::thread::spawn(move || {
+        let mut set = SigSet::empty();
+        set.add(Signal::SIGSYS);
+        set.thread_block().unwrap();
+        connect_to_each(&to);
+    });
+    // All threads end, not that one alone.
+    let _ = thread.join();
+    println!("lived on");
 }
 
 fn connect_without_the_handler(to: &str) {
@@ -445,6 +493,7 @@ fn without_the_handler_a_process_only_ends() {
             let attacked = attack(attack_name, to, &to.to_string());
             let status = attacked.ended.status;
             assert_eq!(status, Status::Signalled(libc::SIGSYS), "{attack_name}");
+            assert_eq!(attacked.output(), "", "{attack_name}");
             assert!(listener.accept().is_err(), "{attack_name}");
         }
     }
