@@ -261,3 +261,42 @@ impl Server {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use nix::sys::socket::recv;
+
+    use super::*;
+    use crate::channel_pair;
+
+    /// Whether a request is answered.
+    fn is_answered(process: &OwnedFd) -> bool {
+        let (own, theirs) = channel_pair().unwrap();
+        let descriptors = [theirs.as_raw_fd()];
+        let rights = [ControlMessage::ScmRights(&descriptors)];
+        let packet = [IoSlice::new(b"x")];
+        let sent = sendmsg::<()>(
+            process.as_raw_fd(),
+            &packet,
+            &rights,
+            MsgFlags::MSG_NOSIGNAL,
+            None,
+        );
+        drop(theirs);
+        let mut answer = [0; 4];
+        sent.is_ok() && recv(own.as_raw_fd(), &mut answer, MsgFlags::empty()) == Ok(4)
+    }
+
+    #[test]
+    fn they_end_where_the_host_drops_them_and_not_in_a_fork_of_it() {
+        for (owner, goes_on) in [(std::process::id(), false), (0, true)] {
+            let (host, process) = channel_pair().unwrap();
+            let mut requests = Requests::serve(host, Connections::default(), None).unwrap();
+            assert!(is_answered(&process));
+            requests.owner = owner;
+            drop(requests);
+            assert_eq!(is_answered(&process), goes_on);
+        }
+    }
+}
