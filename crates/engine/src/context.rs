@@ -122,6 +122,7 @@ impl RequestContext<'_> {
             },
             capped: self.takes(Guard::Limits),
             private_root,
+            unsafe_runs: self.settings.selection.has_unsafe_runs(),
             caches: caches.map(bytes),
             restrictions,
             watched,

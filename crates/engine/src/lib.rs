@@ -61,7 +61,7 @@ mod verdict;
 mod warm;
 
 pub use bounds::{GRACE, OUTPUT_LIMIT, STOP_SIGNAL_OFFSET, stop_signal};
-pub use caller::Caller;
+pub use caller::{Caller, way};
 pub use concurrency::Turns;
 pub use error::EvalError;
 pub use evaluation::Evaluation;

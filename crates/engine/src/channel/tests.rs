@@ -22,6 +22,7 @@ fn task(snippet: Vec<u8>) -> Task {
         bootstrap: None,
         capped: false,
         private_root: false,
+        unsafe_runs: true,
         caches: None,
         restrictions: None,
         watched: None,
