@@ -123,7 +123,7 @@ final class WritesWithoutMountsTest extends TestCase
         $result = $this->write($forgery, ['mounts'], self::KERNEL_ONLY);
 
         $message = $result['diagnostics']['message'];
-        self::assertStringContainsString('The run made .altair, which is no audit log', $message);
+        self::assertStringContainsString('The run, or another program meanwhile, made .altair', $message);
         self::assertFalse(self::exists($this->application->path('.altair')));
         $asides = self::asidesOf($this->application);
         self::assertCount(1, $asides);
@@ -170,6 +170,8 @@ final class WritesWithoutMountsTest extends TestCase
         yield 'Landlock knows no TRUNCATE' => [$off, false, ['landlock=2'], 'its version 2 does not govern truncate()'];
         $omitted = $off + ['altair_eval.omit' => 'landlock'];
         yield 'Landlock is left out' => [$omitted, false, [], 'but is left out (altair_eval.omit)'];
+        $omitted = $off + ['altair_eval.omit' => 'seccomp'];
+        yield 'seccomp is left out' => [$omitted, false, [], 'and it is left out (altair_eval.omit)'];
     }
 
     /**
@@ -238,16 +240,35 @@ final class WritesWithoutMountsTest extends TestCase
     public function testNothingIsNamedThatWouldBeRefused(): void
     {
         $lifts = [];
+        $messages = [];
         foreach ([[], self::NO_UNSAFE_RUNS] as $settings) {
             $snippet = '@file_put_contents("new", "x"); shell_exec("true");';
             $request = ['snippet' => $snippet, 'projectRoot' => $this->application->root];
-            $blocked = Without::evaluate(['mounts'], $request, $settings)['diagnostics']['blocked'];
-            $lifts[] = array_column($blocked, 'lift', 'what');
+            $result = Without::evaluate(['mounts'], $request, $settings);
+            $lifts[] = array_column($result['diagnostics']['blocked'], 'lift', 'what');
+            $messages[] = $result['exception']['message'];
         }
         $write = 'write ' . $this->application->path('new');
 
         self::assertSame(['--unsafe', '--writes'], array_column($lifts, $write));
         self::assertSame(['--unsafe', null], array_column($lifts, 'shell_exec()'));
+        $refused = 'shell_exec() is refused in a confined run';
+        self::assertSame(["$refused; --unsafe allows it", $refused], $messages);
+    }
+
+    public function testNorIsItInAnIsolatedPhp(): void
+    {
+        $closure = 'static function () { try { exec("true"); } catch (Error $e) { return $e->getMessage(); } };';
+        $this->application->write('closure.php', "<?php return $closure");
+        $code = sprintf(
+            '$runtime = new Altair\Sandbox\Runtime();
+            echo $runtime->enter(require %s), " ";
+            echo json_encode(array_column($runtime->blocked(), "lift"));',
+            var_export($this->application->path('closure.php'), true),
+        );
+        [, $output, $errors] = Without::php([], $code, ['-d', 'altair_eval.unsafe=0']);
+
+        self::assertSame('exec() is refused in a confined run [null]', $output, $errors);
     }
 
     /**

@@ -95,6 +95,9 @@ fn begin(task: &Task, link: Link) -> &'static Voice {
     if let Some(umask) = task.umask {
         nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(umask));
     }
+    if !task.unsafe_runs {
+        refusals::without_unsafe_runs();
+    }
     ending::prepare(voice, task.capped);
     deadline::arm(voice, task);
     voice

@@ -158,11 +158,11 @@ abstract class EvaluationTestCase extends TestCase
      */
     protected function processes(): array
     {
-        return array_values(array_unique([
-            ...Processes::startedWith(self::MARK . '=' . $this->mark),
-            // Where the child is not ours to look into, it is still ours by descent.
-            ...Processes::childrenSince($this->childrenBefore),
-        ]));
+        // Where the child is not ours to look into, it is still ours by descent. First, as this waits for keepers that
+        // are about to end.
+        $children = Processes::childrenSince($this->childrenBefore);
+
+        return array_values(array_unique([...Processes::startedWith(self::MARK . '=' . $this->mark), ...$children]));
     }
 
     /**

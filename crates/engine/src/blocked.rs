@@ -6,6 +6,7 @@ use std::time::Duration;
 use altair_sandbox::{Refusal, RunAs, with_files_of};
 
 use crate::Caller;
+use crate::caller::way;
 use crate::channel::Outside;
 use crate::encode::shorten;
 use crate::guards::Guard;
@@ -105,13 +106,8 @@ impl Refused {
         let files = outside(self.outside, context);
         let mut list: Vec<Blocked> = Vec::new();
         for mut entry in one_line_each(calls.chain(self.by_child).chain(files)) {
-            entry.lift = entry
-                .lift
-                .filter(|lift| context.unsafe_runs || lift != "--unsafe")
-                .and_then(|lift| match context.caller {
-                    Some(caller) => caller.way(&lift),
-                    None => Some(lift),
-                });
+            let (caller, unsafe_runs) = (context.caller, context.unsafe_runs);
+            entry.lift = entry.lift.and_then(|lift| way(caller, unsafe_runs, &lift));
             if list.len() < SHOWN && !list.contains(&entry) {
                 list.push(entry);
             }

@@ -25,8 +25,7 @@ impl Caller {
 
     /// What this caller has in place of a flag of `altair eval`, which refusals name; `None` if it
     /// has nothing that allows the same.
-    #[must_use]
-    pub fn way(self, flag: &str) -> Option<String> {
+    fn way(self, flag: &str) -> Option<String> {
         let (name, value) = flag.split_once('=').unwrap_or((flag, ""));
         let list = |parameter: &str| format!("{parameter}: ['{}']", quoted(value));
         Some(match (self, name) {
@@ -45,6 +44,20 @@ impl Caller {
             (Self::Request, _) => return None,
         })
     }
+}
+
+/// What lifts all guards, by any caller's name.
+const LIFT_ALL: &[&str] = &["--unsafe", "unsafe: true", "guarded: false"];
+
+/// What allows something for which refusals name a flag of `altair eval`: in the words of the caller of
+/// an isolated PHP, if it is one, and nothing that a host refuses which makes no unsafe runs.
+#[must_use]
+pub fn way(caller: Option<Caller>, unsafe_runs: bool, flag: &str) -> Option<String> {
+    let way = match caller {
+        Some(caller) => caller.way(flag)?,
+        None => flag.into(),
+    };
+    (unsafe_runs || !LIFT_ALL.contains(&way.as_str())).then_some(way)
 }
 
 /// A text between single quotes of PHP.

@@ -125,6 +125,7 @@ impl RequestContext<'_> {
             capped: self.takes(Guard::Limits),
             umask: self.settings.umask,
             private_root,
+            unsafe_runs: self.settings.selection.has_unsafe_runs(),
             caches: caches.map(bytes),
             restrictions,
             watched,

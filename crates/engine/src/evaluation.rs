@@ -497,7 +497,7 @@ impl Evaluation {
             heard,
             guards,
             context: Context {
-                caches_of_boot: caches.filter(|_| origin.is_fork()),
+                caches_of_boot: caches.filter(|_| origin.is_fork() && !private_root),
                 ..self.words(layer.is_some() || self.request.allow_writes, private_root)
             },
             file_changes: changes,

@@ -63,7 +63,7 @@ mod verdict;
 mod warm;
 
 pub use bounds::{GRACE, OUTPUT_LIMIT, STOP_SIGNAL_OFFSET, stop_signal};
-pub use caller::Caller;
+pub use caller::{Caller, way};
 pub use concurrency::Turns;
 pub use delegation::{Delegation, Delegator, Elsewhere};
 pub use error::EvalError;

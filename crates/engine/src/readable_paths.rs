@@ -135,10 +135,8 @@ impl Sources<'_> {
     /// # Errors
     /// If the files cannot be looked up in time, or not as that user.
     pub(crate) fn shown(&self) -> io::Result<Vec<Shown>> {
-        let system: Vec<&Path> = SYSTEM.iter().map(Path::new).collect();
-        let there = system.iter().filter(|path| path.exists());
-        let mut shown: Vec<Shown> = there.map(Shown::of_system).collect();
-        shown.extend(of_script(self.php).into_iter().map(Shown::of_system));
+        let of_script = of_script(self.php).into_iter();
+        let mut shown: Vec<Shown> = of_script.map(Shown::of_system).collect();
         for file in [Some(self.php), self.extension].into_iter().flatten() {
             shown.extend(Place::find(file).map(|place| Shown::found(file, place)));
         }
@@ -157,10 +155,13 @@ impl Sources<'_> {
         let home = self.home.clone();
         let (php, scanned) = (self.php.to_owned(), self.ini_scan_dir.map(OsStr::to_owned));
         let named_root = std::path::absolute(self.named_root).ok();
-        let found = with_files_of(
+        let (there, found) = with_files_of(
             run_as(self.root),
             FILE_PATIENCE.min(self.patience),
             move || {
+                // Every user sees the same of them: their parents may be searched by all.
+                let system = SYSTEM.iter().map(Path::new).filter(|path| path.exists());
+                let system: Vec<Shown> = system.map(Shown::of_system).collect();
                 let mut found: Vec<Shown> = paths
                     .into_iter()
                     .filter_map(|path| Some(Shown::found(&path, Place::find(&path).ok()?)))
@@ -179,10 +180,12 @@ impl Sources<'_> {
                     let place = Place::find(&path).ok().filter(Place::is_socket)?;
                     Some(Shown::found(path, place))
                 }));
-                found
+                (system, found)
             },
         )?;
         // Each costs a fork without mounts a rule of Landlock, and PHP's own file functions a comparison.
+        let system: Vec<&Path> = SYSTEM.iter().map(Path::new).collect();
+        shown.extend(there);
         shown.extend(found.into_iter().filter(|found| !found.is_below(&system)));
         Ok(shown)
     }

@@ -3,7 +3,8 @@
 //!
 //! So they are granted only where there is no log that a run could alter, and where no run is to
 //! have one: the project has no `.altair`, and the host makes no unsafe runs. What has that name
-//! afterwards is the run's own, and is moved aside before anybody takes it for a log.
+//! afterwards may be the run's own, and is moved aside before anybody takes it for a log. Nothing
+//! tells it from the log of another program that makes unsafe runs meanwhile.
 
 use std::io;
 use std::path::PathBuf;
@@ -61,6 +62,11 @@ impl Unsealed {
                 "Landlock could grant them, but is left out (altair_eval.omit).".into(),
             ));
         }
+        if !context.takes(Guard::Seccomp) {
+            return Err(refused(
+                "Landlock could grant them, but only the filter of system calls keeps the modes and owners of files, and it is left out (altair_eval.omit).".into(),
+            ));
+        }
         match landlock_version() {
             Ok(version) if version >= GOVERNS_TRUNCATE => {}
             Ok(version) => {
@@ -97,11 +103,11 @@ impl Unsealed {
         match self.move_aside() {
             Ok(None) => None,
             Ok(Some(aside)) => Some(format!(
-                "The run made {AUDIT_DIR}, which is no audit log: it is now {}.",
+                "The run, or another program meanwhile, made {AUDIT_DIR}, which is taken for no audit log: it is now {}.",
                 aside.display()
             )),
             Err(error) => Some(format!(
-                "The run may have made {AUDIT_DIR}, which is no audit log and cannot be moved aside: {}.",
+                "The run, or another program meanwhile, may have made {AUDIT_DIR}, which is taken for no audit log and cannot be moved aside: {}.",
                 reason(&error)
             )),
         }

@@ -15,7 +15,9 @@ use crate::launch::Role;
 use crate::seccomp::{Connector, Listener, Requests};
 use crate::template::ForkedProcess;
 use crate::view::{self, IdMaps, Layer, Layers, MAP_REQUEST_BYTES, Renewal};
-use crate::{Connections, RunAs, kill_descendants, procfs, raw_descriptors, system_calls, thread};
+use crate::{
+    Connections, Refusal, RunAs, kill_descendants, procfs, raw_descriptors, system_calls, thread,
+};
 
 /// Receives one packet and the descriptor that came with it, if any, without waiting.
 fn receive(lifeline: &OwnedFd, bytes: &mut [u8]) -> nix::Result<(usize, Option<OwnedFd>)> {
@@ -281,8 +283,15 @@ impl Child {
     }
 
     /// Answers the requests of the process's own handler.
-    pub(crate) fn requests(&self, socket: &OwnedFd) -> Option<Requests> {
-        Requests::serve(socket, self.kept.connections.clone(), self.kept.run_as).ok()
+    ///
+    /// # Errors
+    /// What to report if nobody can: the process itself believes that it is served.
+    pub(crate) fn requests(&self, socket: OwnedFd) -> Result<Requests, Refusal> {
+        let served = Requests::serve(socket, self.kept.connections.clone(), self.kept.run_as);
+        served.map_err(|error| Refusal::Unserved {
+            to: "any service".into(),
+            because: format!("there can be no thread for it: {error}"),
+        })
     }
 
     /// Adapts the state of a filter that the process took before its program ran to whether its

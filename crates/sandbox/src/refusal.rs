@@ -23,9 +23,9 @@ pub enum Refusal {
     },
     /// `connect` to a permitted address that the host could not make for the process.
     Unserved {
-        /// The address.
+        /// The address, or in words which.
         to: String,
-        /// Why: the host has no copy of the process's socket.
+        /// Why: the host has no copy of the process's socket, or no thread that could connect it.
         because: String,
     },
     /// `bind`, `listen` or `accept`, with the address in words if there is one and it could be

@@ -527,7 +527,13 @@ impl SupervisedRun {
             if let Some(answerer) = self.channel.answerer() {
                 self.listener = match answerer {
                     Answerer::Listener(socket) => self.child.listener(socket).map(Ear::Own),
-                    Answerer::Handler(socket) => self.child.requests(&socket).map(Ear::Handler),
+                    Answerer::Handler(socket) => match self.child.requests(socket) {
+                        Ok(requests) => Some(Ear::Handler(requests)),
+                        Err(unserved) => {
+                            observer.refused(unserved);
+                            None
+                        }
+                    },
                 };
             }
             if let Some(directory) = self.channel.layer() {

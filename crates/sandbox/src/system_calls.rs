@@ -575,6 +575,14 @@ pub(crate) fn has_bytes(socket: BorrowedFd<'_>) -> bool {
     told == 0 && bytes > 0
 }
 
+/// Whether the peer of a Unix socket has read all that was sent to it (unix(7), `SIOCOUTQ`).
+pub(crate) fn has_all_read(socket: BorrowedFd<'_>) -> bool {
+    let mut bytes: c_int = 0;
+    // SAFETY: the kernel writes a number.
+    let told = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    told == 0 && bytes == 0
+}
+
 /// Whether the peer of a socket will send no more than it already has.
 pub(crate) fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
     let mut fds = [libc::pollfd {

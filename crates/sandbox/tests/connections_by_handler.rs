@@ -15,15 +15,15 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Instant;
 
-use altair_sandbox::{Refusal, Status};
+use altair_sandbox::{Connections, Refusal, Status};
 use common::attack::{Attacked, attack_to, call, say};
 use common::connections::{address_of, alone, connect_to_each, heard, to_addresses};
-use common::lacking::behind_a_listener;
+use common::lacking::{behind_a_listener, without_own_tables};
 use common::peers::{Full, Trap, answers_tcp};
 use common::{LONG, open_descriptors, wait_until};
 use nix::libc;
 use nix::sys::signal::{SigSet, Signal, raise};
-use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
 attacks![
     connect_to_each,
@@ -35,6 +35,9 @@ attacks![
     send_itself_the_signal,
     connect_one_after_another,
     connect_all_at_once,
+    leave_every_end_with_the_host,
+    read_no_answer,
+    be_its_own_host,
 ];
 
 /// The process's end of the socket over which its handler asks: the first one of packets, when an
@@ -62,16 +65,19 @@ fn packets() -> [OwnedFd; 2] {
     [one, other]
 }
 
+/// Sends a packet with descriptors.
+fn send(over: RawFd, packet: &[u8], descriptors: &[RawFd]) {
+    let rights = [ControlMessage::ScmRights(descriptors)];
+    let packet = [IoSlice::new(packet)];
+    sendmsg::<()>(over, &packet, &rights, MsgFlags::MSG_NOSIGNAL, None).unwrap();
+}
+
 /// Asks the host, and returns what it answers: an error number, or -1 for none.
 fn ask(request: &[u8], reply: &[RawFd], others: &[RawFd]) -> i32 {
     let [own, theirs] = packets();
     let default = [theirs.as_raw_fd()];
     let reply = if reply.is_empty() { &default } else { reply };
-    let descriptors = [reply, others].concat();
-    let rights = [ControlMessage::ScmRights(&descriptors)];
-    let packet = [IoSlice::new(request)];
-    let flags = MsgFlags::MSG_NOSIGNAL;
-    sendmsg::<()>(handlers_socket(), &packet, &rights, flags, None).unwrap();
+    send(handlers_socket(), request, &[reply, others].concat());
     drop(theirs);
     let mut answer = [0; 4];
     let got = unsafe { libc::recv(own.as_raw_fd(), answer.as_mut_ptr().cast(), 4, 0) };
@@ -278,11 +284,7 @@ fn ask_for_too_much(to: &str) {
     for _ in 0..100 {
         let [own, theirs] = packets();
         let socket = tcp();
-        let descriptors = [theirs.as_raw_fd(), socket];
-        let rights = [ControlMessage::ScmRights(&descriptors)];
-        let packet = [IoSlice::new(&request)];
-        let sent = sendmsg::<()>(asked, &packet, &rights, MsgFlags::MSG_NOSIGNAL, None);
-        assert!(sent.is_ok());
+        send(asked, &request, &[theirs.as_raw_fd(), socket]);
         unsafe { libc::close(socket) };
         ways.push(own);
     }
@@ -314,11 +316,156 @@ fn few_requests_are_under_way_at_a_time_and_none_outlives_the_process() {
     behind_a_listener(body);
 }
 
+/// Leaves the host a connection that nobody makes, and sends both ends of what they share to the end
+/// that only the host has.
+fn leave_every_end_with_the_host(to: &str) {
+    let request = [b"c".as_slice(), &address_of(to.parse().unwrap())].concat();
+    let asked = handlers_socket();
+    let [own, theirs] = packets();
+    send(asked, &request, &[theirs.as_raw_fd(), tcp()]);
+    send(own.as_raw_fd(), b"x", &[own.as_raw_fd(), asked]);
+    // Requests are taken in order: the connection has been begun.
+    println!("begun {}", ask(b"x", &[], &[]));
+}
+
+#[test]
+fn no_thread_outlives_a_process_that_leaves_all_ends_with_the_host() {
+    fn body() {
+        let full = Full::new();
+        let before = open_descriptors();
+        let to = full.address;
+        let attacked = attack("leave_every_end_with_the_host", to, &to.to_string());
+        assert_eq!(attacked.errno("begun"), libc::EPERM);
+        wait_until("the attempt ends", || common::connections::threads() == 0);
+        wait_until("the thread ends", || requests() == 0);
+        assert!(open_descriptors() <= before);
+    }
+    let _alone = alone();
+    behind_a_listener(body);
+}
+
+/// A path that is in no system, whose file the host has.
+const FILE: &str = "/etc/altair-test";
+
+/// Connections that have the host give descriptors.
+fn to_what_gives() -> Connections {
+    Connections {
+        files: vec![(FILE.into(), b"content".to_vec())],
+        ..to_addresses(&[SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 9))])
+    }
+}
+
+/// How many packets wait to be read.
+fn waiting(own: &OwnedFd) -> usize {
+    let flags = libc::MSG_DONTWAIT;
+    let next = || unsafe { libc::recv(own.as_raw_fd(), [0u8; 4].as_mut_ptr().cast(), 4, flags) };
+    std::iter::repeat_with(next)
+        .take_while(|got| *got == 4)
+        .count()
+}
+
+/// Asks for descriptors many times by one way, and leaves them there.
+fn read_no_answer(_: &str) {
+    let asked = handlers_socket();
+    for (name, request) in [("files", format!("o{FILE}")), ("sockets", "6".into())] {
+        let [own, theirs] = packets();
+        for round in ["first", "second"] {
+            for _ in 0..50 {
+                let request = request.as_bytes();
+                send(asked, request, &[theirs.as_raw_fd()]);
+            }
+            // They have been answered.
+            assert_eq!(ask(b"x", &[], &[]), libc::EPERM);
+            println!("{round}-{name} {}", waiting(&own));
+        }
+    }
+}
+
+#[test]
+fn the_host_makes_nothing_while_an_answer_is_unread() {
+    fn body() {
+        let attacked = attack_to(to_what_gives(), "read_no_answer", "");
+        for name in [
+            "first-files",
+            "second-files",
+            "first-sockets",
+            "second-sockets",
+        ] {
+            assert_eq!(attacked.errno(name), 1, "{name}");
+        }
+    }
+    let _alone = alone();
+    behind_a_listener(body);
+}
+
+/// Answers its own requests: all is well, but without any descriptor, as where none can be received.
+fn be_its_own_host(_: &str) {
+    let asked = handlers_socket();
+    let [own, theirs] = packets();
+    assert!(unsafe { libc::dup2(theirs.as_raw_fd(), asked) } >= 0);
+    std::thread::spawn(move || {
+        loop {
+            let mut control = nix::cmsg_space!([RawFd; 2]);
+            let mut bytes = [0; 200];
+            let mut packet = [std::io::IoSliceMut::new(&mut bytes)];
+            let flags = MsgFlags::empty();
+            let got = recvmsg::<()>(own.as_raw_fd(), &mut packet, Some(&mut control), flags);
+            for message in got.unwrap().cmsgs().unwrap() {
+                if let ControlMessageOwned::ScmRights(descriptors) = message {
+                    send(descriptors[0], &0i32.to_ne_bytes(), &[]);
+                    for descriptor in descriptors {
+                        unsafe { libc::close(descriptor) };
+                    }
+                }
+            }
+        }
+    });
+    let path = common::attack::c(FILE);
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    say("file", unsafe { libc::open(path.as_ptr(), flags) }.into());
+    // As a C library asks whether there is IPv6.
+    let socket = unsafe { libc::socket(libc::AF_INET6, libc::SOCK_DGRAM, 0) };
+    say("socket", socket.into());
+}
+
+#[test]
+fn an_answer_whose_descriptor_could_not_be_received_is_an_error() {
+    fn body() {
+        let attacked = attack_to(to_what_gives(), "be_its_own_host", "");
+        assert_eq!(attacked.errno("file"), libc::ENOENT);
+        assert_eq!(attacked.errno("socket"), libc::EMFILE);
+    }
+    let _alone = alone();
+    behind_a_listener(body);
+}
+
+#[test]
+fn without_a_table_of_its_own_the_host_takes_nothing_and_says_so() {
+    fn body() {
+        let permitted = answers_tcp("127.0.0.1:0");
+        let attacked = attack("connect_to_each", permitted, &permitted.to_string());
+        assert_eq!(attacked.output(), format!("{permitted} {}\n", libc::EPERM));
+        let [Refusal::Unserved { to, because }] = attacked.refused.as_slice() else {
+            panic!("{:?}", attacked.refused);
+        };
+        assert_eq!(to, "any service");
+        assert!(because.contains("Function not implemented"), "{because}");
+    }
+    let _alone = alone();
+    without_own_tables(body);
+}
+
 fn connect_with_the_signal_blocked(to: &str) {
-    let mut set = SigSet::empty();
-    set.add(Signal::SIGSYS);
-    set.thread_block().unwrap();
-    connect_to_each(to);
+    let to = to.to_owned();
+    let thread = std::thread::spawn(move || {
+        let mut set = SigSet::empty();
+        set.add(Signal::SIGSYS);
+        set.thread_block().unwrap();
+        connect_to_each(&to);
+    });
+    // All threads end, not that one alone.
+    let _ = thread.join();
+    println!("lived on");
 }
 
 fn connect_without_the_handler(to: &str) {
@@ -346,6 +493,7 @@ fn without_the_handler_a_process_only_ends() {
             let attacked = attack(attack_name, to, &to.to_string());
             let status = attacked.ended.status;
             assert_eq!(status, Status::Signalled(libc::SIGSYS), "{attack_name}");
+            assert_eq!(attacked.output(), "", "{attack_name}");
             assert!(listener.accept().is_err(), "{attack_name}");
         }
     }

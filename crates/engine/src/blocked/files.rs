@@ -54,8 +54,9 @@ pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
     }
     if in_project {
         // A layer itself refuses nothing. Without a private root real writes are to be had only where
-        // no run is unsafe.
-        let lift = if context.private_root || !context.unsafe_runs {
+        // no run is unsafe, and not in an isolated PHP.
+        let by_landlock = !context.unsafe_runs && context.caller.is_none();
+        let lift = if context.private_root || by_landlock {
             "--writes"
         } else {
             "--unsafe"

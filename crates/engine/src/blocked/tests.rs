@@ -254,3 +254,53 @@ fn a_write_names_what_would_allow_it() {
     assert!(list[0].0.contains("another user"), "{}", list[0].0);
     assert_eq!(list[0].1, "--writes");
 }
+
+#[test]
+fn nothing_is_named_that_its_host_refuses() {
+    use crate::Caller::{Constructor, Request, Session};
+    let root = std::path::Path::new("/project");
+    let refused = Refused {
+        calls: vec![Refusal::Process],
+        outside: vec![Outside {
+            path: b"/project/file".to_vec(),
+            write: true,
+            errno: libc::EROFS,
+        }],
+        ..Refused::default()
+    };
+    // What lifts the refusal of a process, and of a write.
+    let lifts = |caller, unsafe_runs, private_root| {
+        let context = Context {
+            caller,
+            unsafe_runs,
+            private_root,
+            ..context(root, false)
+        };
+        let list = refused.clone().list(&context);
+        list.into_iter().map(|entry| entry.lift).collect::<Vec<_>>()
+    };
+    let some = |lift: &str| Some(lift.to_owned());
+    for (caller, all, writes) in [
+        (None, some("--unsafe"), some("--writes")),
+        (
+            Some(Constructor),
+            some("guarded: false"),
+            some("guarded: false"),
+        ),
+        (
+            Some(Request),
+            some("unsafe: true"),
+            some("allowWrites: true"),
+        ),
+        (Some(Session), None, some("--writes")),
+    ] {
+        let is_constructor = caller == Some(Constructor);
+        let permitted = writes.clone().filter(|_| !is_constructor);
+        assert_eq!(lifts(caller, true, true), [all.clone(), writes.clone()]);
+        assert_eq!(lifts(caller, false, true), [None, permitted.clone()]);
+        assert_eq!(lifts(caller, true, false), [all.clone(), all]);
+        // Landlock grants an evaluation real writes, but nothing that lives on.
+        let by_landlock = permitted.filter(|_| caller.is_none());
+        assert_eq!(lifts(caller, false, false), [None, by_landlock]);
+    }
+}

@@ -33,6 +33,8 @@ pub struct Task {
     pub umask: Option<u32>,
     /// Whether the child is in a private root, which contains nothing that may not be read.
     pub private_root: bool,
+    /// Whether the host makes unsafe runs: otherwise errors do not advise it.
+    pub unsafe_runs: bool,
     /// Where frameworks have their caches, absolute; `None` if they can write to the project.
     pub caches: Option<Vec<u8>>,
     /// Applied once boot is over; `None` for an unsafe run, and for a fork, whose template has

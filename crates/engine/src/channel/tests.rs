@@ -23,6 +23,7 @@ fn task(snippet: Vec<u8>) -> Task {
         capped: false,
         umask: Some(0o22),
         private_root: false,
+        unsafe_runs: true,
         caches: None,
         restrictions: None,
         watched: None,

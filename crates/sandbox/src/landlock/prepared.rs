@@ -1,6 +1,6 @@
 //! Landlock for a process that may not allocate: the rules in the form of system calls.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::CString;
 use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
 
@@ -8,8 +8,8 @@ use landlock::{ABI, Access, AccessFs, AccessNet, BitFlags, Scope};
 use nix::errno::Errno;
 use nix::libc::{self, c_long};
 
-use super::{Landlock, NEWEST, device, landlock_version, ports, readable, writable};
-use crate::{GuardState, SpawnError, raw_descriptors};
+use super::{Granted, Landlock, NEWEST, device, landlock_version, ports, readable, writable};
+use crate::{GuardState, Inode, SpawnError, raw_descriptors};
 
 /// `struct landlock_ruleset_attr` (linux/landlock.h).
 #[repr(C)]
@@ -42,12 +42,32 @@ const LOG_SAME_EXEC_OFF: c_long = 1;
 /// Rules for the running kernel.
 pub(crate) struct PreparedRules {
     attr: RulesetAttr,
-    /// Rights to what a path leads to, below it if it is a directory.
-    paths: Vec<(CString, u64)>,
+    paths: Vec<PreparedPath>,
     ports: Vec<u16>,
     /// The rights that a rule for something else than a directory may have.
     of_files: u64,
     flags: c_long,
+}
+
+/// Rights to what a path leads to, below it if it is a directory.
+struct PreparedPath {
+    path: CString,
+    rights: u64,
+    /// The inode that it must lead to ([`Granted::inode`]).
+    inode: Option<Inode>,
+}
+
+impl PreparedPath {
+    fn new(granted: &Granted, rights: BitFlags<AccessFs>) -> Result<Self, SpawnError> {
+        let path = &granted.path;
+        Ok(Self {
+            path: CString::new(path.as_os_str().as_bytes()).map_err(|_| SpawnError::NulByte {
+                what: format!("the path {}", path.display()),
+            })?,
+            rights: rights.bits(),
+            inode: granted.inode,
+        })
+    }
 }
 
 /// The version that is enforced; `None` without Landlock.
@@ -76,27 +96,21 @@ impl PreparedRules {
         let Some(version) = version() else {
             return Ok(None);
         };
-        let text = |path: &OsStr| {
-            CString::new(path.as_bytes()).map_err(|_| SpawnError::NulByte {
-                what: format!("the path {}", path.display()),
-            })
-        };
         let known = AccessFs::from_all(version);
         let mut paths = Vec::new();
-        for readable_path in &rules.readable {
-            let rights = readable(rules) & known;
-            paths.push((text(readable_path.path.as_os_str())?, rights.bits()));
+        for granted in &rules.readable {
+            paths.push(PreparedPath::new(granted, readable(rules) & known)?);
         }
         for path in &rules.listed {
             let rights = BitFlags::from(AccessFs::ReadDir) & known;
-            paths.push((text(path.as_os_str())?, rights.bits()));
+            paths.push(PreparedPath::new(&path.into(), rights)?);
         }
-        for path in &rules.writable {
+        for granted in &rules.writable {
             let rights = (writable(version) | readable(rules)) & known;
-            paths.push((text(path.path.as_os_str())?, rights.bits()));
+            paths.push(PreparedPath::new(granted, rights)?);
         }
         for path in &rules.devices {
-            paths.push((text(path.as_os_str())?, (device(rules) & known).bits()));
+            paths.push(PreparedPath::new(&path.into(), device(rules) & known)?);
         }
         let governs_ports = version >= ABI::V4;
         Ok(Some(Self {
@@ -150,13 +164,14 @@ impl PreparedRules {
     }
 
     fn fill(&self, ruleset: RawFd) -> nix::Result<()> {
-        for (path, rights) in &self.paths {
+        for granted in &self.paths {
+            let path = granted.path.as_ptr();
             // SAFETY: a C string that outlives the call.
-            let file = unsafe { libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };
+            let file = unsafe { libc::open(path, libc::O_PATH | libc::O_CLOEXEC) };
             let Ok(file) = Errno::result(file) else {
                 continue;
             };
-            let added = self.grant(ruleset, file, *rights);
+            let added = self.grant(ruleset, file, granted);
             raw_descriptors::close(file);
             added?;
         }
@@ -170,17 +185,22 @@ impl PreparedRules {
         Ok(())
     }
 
-    fn grant(&self, ruleset: RawFd, file: RawFd, rights: u64) -> nix::Result<()> {
+    fn grant(&self, ruleset: RawFd, file: RawFd, granted: &PreparedPath) -> nix::Result<()> {
         // SAFETY: all zeros is a valid stat.
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };
         // SAFETY: `stat` outlives the call.
         Errno::result(unsafe { libc::fstat(file, &raw mut stat) })?;
+        let found = Inode::of(&stat);
+        if granted.inode.is_some_and(|wanted| wanted != found) {
+            // Another file is at this path by now.
+            return Ok(());
+        }
         let is_directory = stat.st_mode & libc::S_IFMT == libc::S_IFDIR;
         let rule = PathBeneathAttr {
             allowed_access: if is_directory {
-                rights
+                granted.rights
             } else {
-                rights & self.of_files
+                granted.rights & self.of_files
             },
             parent_fd: file,
         };

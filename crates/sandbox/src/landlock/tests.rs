@@ -121,6 +121,27 @@ fn a_directory_that_has_been_replaced_is_granted_nothing() {
 }
 
 #[test]
+fn prepared_rules_grant_nothing_to_what_has_replaced_a_directory() {
+    let place = Place::new();
+    let found = crate::Place::find(&place.writable).unwrap();
+    let rules = Landlock {
+        readable: vec![Granted::place(&found)],
+        ..Landlock::default()
+    };
+    let file = place.writable.join("file");
+    let reads_it = || {
+        let prepared = PreparedRules::new(&rules).unwrap().unwrap();
+        succeeds(|| {
+            nix::sys::prctl::set_no_new_privs().is_ok() && prepared.take().is_ok() && reads(&file)
+        })
+    };
+    assert!(reads_it());
+    fs::rename(&place.writable, place.outside.join("moved")).unwrap();
+    std::os::unix::fs::symlink(&place.outside, &place.writable).unwrap();
+    assert!(!reads_it() && reads(&file));
+}
+
+#[test]
 fn a_file_outside_can_be_neither_read_nor_written_nor_removed() {
     for version in VERSIONS {
         let place = Place::new();

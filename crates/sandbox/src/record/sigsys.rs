@@ -59,8 +59,9 @@ impl Drop for Handled {
     }
 }
 
-/// Removes `SIGSYS` from the masks of the handlers that already exist; later ones are changed when
-/// they are installed.
+/// Removes `SIGSYS` from the masks of the handlers that already exist. A recording changes later ones
+/// when they are installed. A handler that is there for good leaves them: one that blocks the signal
+/// and makes a call that raises it ends the process.
 fn unblock_in_handlers() {
     /// `_NSIG` (asm/signal.h).
     const SIGNALS: c_int = 64;

@@ -14,6 +14,16 @@ use nix::libc::{self, c_ulong};
 
 use crate::system_calls;
 
+/// What a thread does where it cannot have its own table: before kernel 5.9, or behind a filter that
+/// refuses close_range(2).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Otherwise {
+    /// It keeps sharing the host's.
+    Share,
+    /// It does not start.
+    Fail,
+}
+
 /// Starts a thread that has its own table, with nothing but a copy of `kept` in it.
 ///
 /// # Errors
@@ -21,13 +31,14 @@ use crate::system_calls;
 pub(super) fn start(
     name: &str,
     kept: BorrowedFd<'_>,
+    otherwise: Otherwise,
     body: impl FnOnce(OwnedFd) + Send + 'static,
 ) -> io::Result<()> {
     let kept = kept.as_raw_fd();
     // Until the thread has its own table, it uses ours.
     let (ready, has_own_table) = sync_channel(1);
     crate::thread::start(name, move || {
-        let own = own_table(kept);
+        let own = own_table(kept, otherwise);
         let _ = ready.send(own.as_ref().err().copied());
         if let Ok(own) = own {
             body(own);
@@ -40,22 +51,25 @@ pub(super) fn start(
     }
 }
 
-/// Gives the calling thread its own file descriptor table with nothing but `kept`. Before
-/// kernel 5.9 it keeps sharing the host's.
-fn own_table(kept: RawFd) -> nix::Result<OwnedFd> {
+/// Gives the calling thread its own file descriptor table with nothing but `kept`.
+fn own_table(kept: RawFd, otherwise: Otherwise) -> nix::Result<OwnedFd> {
     let close_range = |first: RawFd, last: c_ulong, flags: u32| {
         // SAFETY: no pointer is passed; only copies are closed, since the first call unshares the
         // table.
         Errno::result(unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) })
     };
-    let others = close_range(kept + 1, u32::MAX.into(), libc::CLOSE_RANGE_UNSHARE);
-    if others.is_ok() {
-        if let Ok(before) = c_ulong::try_from(kept - 1) {
-            close_range(0, before, 0)?;
+    match close_range(kept + 1, u32::MAX.into(), libc::CLOSE_RANGE_UNSHARE) {
+        Ok(_) => {
+            if let Ok(before) = c_ulong::try_from(kept - 1) {
+                close_range(0, before, 0)?;
+            }
+            Ok(system_calls::own_descriptor(kept))
         }
-        return Ok(system_calls::own_descriptor(kept));
+        Err(errno) if otherwise == Otherwise::Fail => Err(errno),
+        Err(_) => {
+            // SAFETY: no pointer is passed.
+            let copy = unsafe { libc::fcntl(kept, libc::F_DUPFD_CLOEXEC, 0) };
+            Errno::result(copy).map(system_calls::own_descriptor)
+        }
     }
-    // SAFETY: no pointer is passed.
-    let copy = unsafe { libc::fcntl(kept, libc::F_DUPFD_CLOEXEC, 0) };
-    Errno::result(copy).map(system_calls::own_descriptor)
 }

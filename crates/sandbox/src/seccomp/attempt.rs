@@ -83,7 +83,9 @@ impl Attempt<'_> {
     ) -> Option<nix::Result<()>> {
         let look = TimeVal::milliseconds(LOOK.as_millis().try_into().unwrap_or(100));
         loop {
-            // Set each time, since the process shares the socket. Restored at the end.
+            // Set each time, since the process shares the socket. Restored at the end. It can set
+            // another one right before the call, which then waits as long as the kernel does: there
+            // is no connect(2) with a timeout of its own.
             let _ = setsockopt(socket, SendTimeout, &look);
             match self.attempt(socket) {
                 Err(Errno::EINPROGRESS | Errno::EALREADY | Errno::EAGAIN | Errno::EINTR)

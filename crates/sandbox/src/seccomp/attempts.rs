@@ -11,6 +11,7 @@ use nix::libc::c_int;
 use nix::sys::stat::fstat;
 use nix::unistd::Pid;
 
+use super::apart::Otherwise;
 use super::attempt::{Attempt, Live};
 use super::listener::{Answering, Reply};
 use super::{apart, lock};
@@ -99,12 +100,17 @@ impl Attempts {
             }
             Way::Copied => {
                 let words = answering.words();
-                apart::start(NAME, answering.socket(), move |listener| {
-                    let _live = live;
-                    let answering = Answering::new(listener, words);
-                    let end = own.copy_and_make(&answering);
-                    own.tell(end, &under_way, &answering);
-                })?;
+                apart::start(
+                    NAME,
+                    answering.socket(),
+                    Otherwise::Share,
+                    move |listener| {
+                        let _live = live;
+                        let answering = Answering::new(listener, words);
+                        let end = own.copy_and_make(&answering);
+                        own.tell(end, &under_way, &answering);
+                    },
+                )?;
             }
         }
         Ok(())

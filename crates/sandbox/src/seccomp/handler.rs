@@ -6,7 +6,9 @@
 //! what the host answers to anybody.
 //!
 //! It runs between any two instructions of any thread: no allocation, no lock, no `errno`, no panic.
-//! A thread that has blocked the signal is killed by the kernel when it makes such a call.
+//! If the thread that makes such a call has blocked the signal, the kernel ends the whole process: it
+//! resets the action (kernel/signal.c, `force_sig_info_to_task`), and the default one is for all
+//! threads.
 #![allow(unsafe_code)]
 // The kernel's names, in patterns.
 #![allow(non_upper_case_globals)]
@@ -60,7 +62,7 @@ extern "C" fn on_call(_signal: c_int, info: *const Info, context: *mut Context) 
         SYS_connect => connect(first, second, third),
         // Like the kernel, uses the lower halves.
         SYS_socket if asks_for_v6(first as c_int, second as c_int, third as c_int) => {
-            ask(Bytes::NONE, kind::PROBE_V6, None)
+            ask_for(Bytes::NONE, kind::PROBE_V6)
         }
         SYS_openat => open(&OPENAT, args, (second, third, fourth)),
         #[cfg(target_arch = "x86_64")]
@@ -137,7 +139,7 @@ fn open(
         return opened;
     };
     let (address, length) = (path, name.len());
-    match ask(Bytes { address, length }, kind::OPEN, None) {
+    match ask_for(Bytes { address, length }, kind::OPEN) {
         Ok(given) => {
             if let Ok(own) = opened {
                 close(own as c_int);
@@ -161,9 +163,16 @@ impl Bytes {
     };
 }
 
+/// Asks the host for a descriptor.
+fn ask_for(about: Bytes, kind: u8) -> Result<isize, c_int> {
+    let given = ask(about, kind, None)?;
+    // The host answers with one. Where the process has no number left for it, the kernel drops it.
+    given.map(|given| given as isize).ok_or(EMFILE)
+}
+
 /// Asks the host about something, with a socket to connect, if there is one. Returns the descriptor
-/// that the host answers with, or 0.
-fn ask(about: Bytes, kind: u8, socket: Option<c_int>) -> Result<isize, c_int> {
+/// that comes with the answer.
+fn ask(about: Bytes, kind: u8, socket: Option<c_int>) -> Result<Option<c_int>, c_int> {
     // A pair for each request: the answers of threads cannot be mixed up.
     let mut ends = [-1; 2];
     let packets = (SOCK_SEQPACKET | SOCK_CLOEXEC) as usize;
@@ -224,7 +233,7 @@ fn send(about: Bytes, kind: u8, reply: c_int, socket: Option<c_int>) -> Result<(
     }
 }
 
-fn receive(own: c_int) -> Result<isize, c_int> {
+fn receive(own: c_int) -> Result<Option<c_int>, c_int> {
     let mut errno: c_int = 0;
     // SAFETY: numbers, for which zeros are valid.
     let mut control: Control = unsafe { zeroed() };
@@ -244,9 +253,9 @@ fn receive(own: c_int) -> Result<isize, c_int> {
             Ok(_) if errno != 0 => return Err(errno),
             Ok(_) if control.head.cmsg_type == SCM_RIGHTS => {
                 let [given, _] = control.descriptors;
-                return Ok(given as isize);
+                return Ok(Some(given));
             }
-            Ok(_) => return Ok(0),
+            Ok(_) => return Ok(None),
         }
     }
 }

@@ -6,17 +6,21 @@
 //! is done to the socket is what [`Attempt`] does to one of the right kind. The decision uses the
 //! host's copy of the address.
 //!
-//! A thread receives them, in a file descriptor table of its own ([`apart`]). It ends with the
-//! process, whose end of the socket closes. No descriptor is kept after its request is answered.
+//! A thread receives them, in a file descriptor table of its own ([`apart`]), and there is none
+//! without. It ends when the process's end of the socket closes, and at the latest when [`Requests`] is
+//! dropped: a process can put both ends of what it shares with the host on their way to the host,
+//! where they stay open without it. No descriptor is kept after its request is answered.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use nix::errno::Errno;
 use nix::libc;
-use nix::sys::socket::{ControlMessage, MsgFlags, recvmsg, sendmsg};
+use nix::sys::socket::{ControlMessage, MsgFlags, Shutdown, recvmsg, sendmsg, shutdown};
 
+use super::apart::Otherwise;
 use super::attempt::{Attempt, Live};
 use super::attempts::UNDER_WAY_MAX;
 use super::listener::dummy;
@@ -42,42 +46,66 @@ const REQUEST_BYTES: usize = 1 + size_of::<libc::sockaddr_storage>();
 /// Maximum number of refusals kept until they are taken.
 const REFUSED_MAX: usize = 64;
 
-/// The requests of a process.
+/// The requests of a process. None is answered after it is dropped.
 pub(crate) struct Requests {
+    socket: OwnedFd,
     refused: Arc<Mutex<Vec<Refusal>>>,
+    is_over: Arc<AtomicBool>,
+    /// The process that made it. A fork of that process leaves the socket alone.
+    owner: u32,
 }
 
 impl Requests {
     /// Answers what comes over `socket` until the process has ended.
     ///
     /// # Errors
-    /// If there can be no thread for it: then what the process asks for fails.
+    /// If there can be no thread for it, or none with a file descriptor table of its own: then what
+    /// the process asks for fails.
     pub(crate) fn serve(
-        socket: &OwnedFd,
+        socket: OwnedFd,
         to: Connections,
         run_as: Option<RunAs>,
     ) -> io::Result<Self> {
-        let refused = Arc::<Mutex<Vec<Refusal>>>::default();
-        let told = Arc::clone(&refused);
-        apart::start("altair-requests", socket.as_fd(), move |socket| {
-            let server = Server {
-                to,
-                run_as,
-                refused: told,
-                under_way: Arc::new(()),
-            };
-            while let Ok(request) = Request::receive(&socket) {
+        let requests = Self {
+            socket,
+            refused: Arc::default(),
+            is_over: Arc::default(),
+            owner: std::process::id(),
+        };
+        let server = Server {
+            to,
+            run_as,
+            refused: Arc::clone(&requests.refused),
+            under_way: Arc::new(()),
+            is_over: Arc::clone(&requests.is_over),
+        };
+        let kept = requests.socket.as_fd();
+        // What a process sends would count towards the host's own limit, and be closed in its table.
+        apart::start("altair-requests", kept, Otherwise::Fail, move |socket| {
+            while let Ok(request) = Request::receive(&socket)
+                && !server.is_over.load(Ordering::Relaxed)
+            {
                 if let Some(request) = request {
                     server.answer(request);
                 }
             }
         })?;
-        Ok(Self { refused })
+        Ok(requests)
     }
 
     /// Takes the connections that were refused.
     pub(crate) fn take_refused(&self) -> Vec<Refusal> {
         std::mem::take(&mut *lock(&self.refused))
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        if self.owner == std::process::id() {
+            self.is_over.store(true, Ordering::Relaxed);
+            // Wakes the thread.
+            let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Both);
+        }
     }
 }
 
@@ -104,7 +132,8 @@ impl Request {
             Err(Errno::EINTR) => return Ok(None),
             received => received?,
         };
-        // If the table is full, what did come is only closed with the table.
+        // Fails if the table is full. What did come is then closed with it: the process has lost its
+        // own host, and nobody else's.
         let mut given = descriptors(message.cmsgs()?).into_iter();
         let (length, is_cut) = (message.bytes, message.flags.contains(MsgFlags::MSG_TRUNC));
         if length == 0 {
@@ -131,11 +160,13 @@ impl Request {
 struct Reply(OwnedFd);
 
 impl Reply {
-    /// `None`: it is no end of a pair for packets.
+    /// `None`: it is no end of a pair for packets, or an earlier answer has not been read. That would
+    /// keep what the host has made for it, and by one way a process could have any number kept.
     fn new(end: OwnedFd) -> Option<Self> {
         let option = |name| system_calls::socket_option(end.as_fd(), libc::SOL_SOCKET, name);
         let kind = (option(libc::SO_DOMAIN), option(libc::SO_TYPE));
-        (kind == (Ok(libc::AF_UNIX), Ok(libc::SOCK_SEQPACKET))).then_some(Self(end))
+        let is_pair = kind == (Ok(libc::AF_UNIX), Ok(libc::SOCK_SEQPACKET));
+        (is_pair && system_calls::has_all_read(end.as_fd())).then_some(Self(end))
     }
 
     /// Whether the process still waits.
@@ -167,6 +198,7 @@ struct Server {
     refused: Arc<Mutex<Vec<Refusal>>>,
     /// Each attempt under way holds it.
     under_way: Arc<()>,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Server {
@@ -211,6 +243,7 @@ impl Server {
             return reply.give(Err(Errno::EAGAIN));
         };
         let (run_as, under_way) = (self.run_as, Arc::clone(&self.under_way));
+        let is_over = Arc::clone(&self.is_over);
         // If there can be no thread, the process sees the pair closed.
         let _ = crate::thread::start("altair-connect", move || {
             let _counted = (live, under_way);
@@ -218,12 +251,52 @@ impl Server {
                 destination: &destination,
                 run_as,
             };
-            let end = attempt.make(&socket, &|| reply.is_awaited());
+            let is_wanted = || !is_over.load(Ordering::Relaxed) && reply.is_awaited();
+            let end = attempt.make(&socket, &is_wanted);
             // Before the answer: if the process then closes the socket, its peer sees that.
             drop(socket);
             if let Some(end) = end {
                 reply.give(end.map(|()| None));
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use nix::sys::socket::recv;
+
+    use super::*;
+    use crate::channel_pair;
+
+    /// Whether a request is answered.
+    fn is_answered(process: &OwnedFd) -> bool {
+        let (own, theirs) = channel_pair().unwrap();
+        let descriptors = [theirs.as_raw_fd()];
+        let rights = [ControlMessage::ScmRights(&descriptors)];
+        let packet = [IoSlice::new(b"x")];
+        let sent = sendmsg::<()>(
+            process.as_raw_fd(),
+            &packet,
+            &rights,
+            MsgFlags::MSG_NOSIGNAL,
+            None,
+        );
+        drop(theirs);
+        let mut answer = [0; 4];
+        sent.is_ok() && recv(own.as_raw_fd(), &mut answer, MsgFlags::empty()) == Ok(4)
+    }
+
+    #[test]
+    fn they_end_where_the_host_drops_them_and_not_in_a_fork_of_it() {
+        for (owner, goes_on) in [(std::process::id(), false), (0, true)] {
+            let (host, process) = channel_pair().unwrap();
+            let mut requests = Requests::serve(host, Connections::default(), None).unwrap();
+            assert!(is_answered(&process));
+            requests.owner = owner;
+            drop(requests);
+            assert_eq!(is_answered(&process), goes_on);
+        }
     }
 }

@@ -24,6 +24,7 @@ use nix::libc::{self, c_int, seccomp_notif};
 use nix::sys::stat::fstat;
 use nix::unistd::Pid;
 
+use super::apart::Otherwise;
 use super::attempts::{Attempts, Connecting, Way};
 use super::listener::{Answering, Reply};
 use super::{apart, lock, threads};
@@ -153,7 +154,8 @@ impl Sockets {
         let (sender, work) = sync_channel(WORK_MAX);
         let (slot, attempts) = (Arc::clone(&self.thread), self.attempts.clone());
         let (run_as, words) = (self.run_as, answering.words());
-        apart::start("altair-sockets", answering.socket(), move |listener| {
+        let kept = answering.socket();
+        apart::start("altair-sockets", kept, Otherwise::Share, move |listener| {
             let maker = Maker {
                 answering: Answering::new(listener, words),
                 attempts,

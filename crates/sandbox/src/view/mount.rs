@@ -46,12 +46,18 @@ pub(crate) fn apply(
     // Mounts must not propagate in either direction.
     mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)
         .map_err(|e| Step::Namespace.failed(e))?;
-    build(prepared, lifeline, has_input)?;
+    build(prepared, lifeline, has_input, old_mask)?;
     umask(old_mask);
     Ok(())
 }
 
-fn build(prepared: &PreparedView, lifeline: RawFd, has_input: bool) -> Result<(), Failure> {
+/// Makes it under an empty file mode creation mask; `mask` is for what outlives the process.
+fn build(
+    prepared: &PreparedView,
+    lifeline: RawFd,
+    has_input: bool,
+    mask: Mode,
+) -> Result<(), Failure> {
     let root = |e| Step::PrivateRoot.failed(e);
     // On top of the old root: a path from `/` still leads through the old one, one from the
     // working directory through the new one.
@@ -100,7 +106,9 @@ fn build(prepared: &PreparedView, lifeline: RawFd, has_input: bool) -> Result<()
         raw_descriptors::close(store);
         sent.map_err(|e| step.failed(e))?;
     }
+    umask(mask);
     seal(&prepared.mounts)?;
+    umask(Mode::empty());
     hide_backstage().map_err(pivot)?;
     match has_input {
         true => Ok(()),

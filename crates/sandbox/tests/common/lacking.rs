@@ -30,15 +30,10 @@ pub fn lacking(test: fn()) {
         if caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_SETPCAP).unwrap() {
             caps::drop(None, caps::CapSet::Bounding, inspect).unwrap();
         }
-        let calls = [libc::SYS_pidfd_getfd, libc::SYS_process_vm_readv];
-        let refused = calls.map(|call| (call, Vec::new()));
-        let filter = SeccompFilter::new(
-            BTreeMap::from(refused),
-            SeccompAction::Allow,
-            SeccompAction::Errno(libc::EPERM as u32),
-            std::env::consts::ARCH.try_into().unwrap(),
+        refuse(
+            &[libc::SYS_pidfd_getfd, libc::SYS_process_vm_readv],
+            libc::EPERM,
         );
-        apply_filter(&BpfProgram::try_from(filter.unwrap()).unwrap()).unwrap();
         LACKING.set(true);
         test();
     });
@@ -53,6 +48,28 @@ pub fn behind_a_listener(test: fn()) {
         LACKING.set(true);
         test();
     }));
+}
+
+/// The same where no thread can have a file descriptor table of its own, as before kernel 5.9.
+pub fn without_own_tables(test: fn()) {
+    join(std::thread::spawn(move || {
+        refuse(&[libc::SYS_close_range], libc::ENOSYS);
+        let _outer = outer_listener();
+        LACKING.set(true);
+        test();
+    }));
+}
+
+/// Lets these calls of the calling thread fail from now on.
+fn refuse(calls: &[i64], errno: i32) {
+    let calls = calls.iter().map(|call| (*call, Vec::new()));
+    let filter = SeccompFilter::new(
+        BTreeMap::from_iter(calls),
+        SeccompAction::Allow,
+        SeccompAction::Errno(errno as u32),
+        std::env::consts::ARCH.try_into().unwrap(),
+    );
+    apply_filter(&BpfProgram::try_from(filter.unwrap()).unwrap()).unwrap();
 }
 
 /// The listener of a filter on the calling thread that asks about a call which nobody makes.

@@ -48,7 +48,12 @@ pub(super) fn mount_project(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
     Ok(store)
 }
 
-/// Mounts an empty directory over the sealed one, after the project.
+/// The mode of a sealed directory that did not exist, less the file mode creation mask: as the host
+/// itself makes it, whose users may share it by their group.
+const SEALED_MODE: u32 = 0o775;
+
+/// Mounts an empty directory over the sealed one, after the project. If it has to make that one, the
+/// mask in force applies.
 pub(super) fn seal(mounts: &Mounts) -> Result<(), Failure> {
     let Some(at) = &mounts.sealed else {
         return Ok(());
@@ -67,14 +72,14 @@ pub(super) fn seal(mounts: &Mounts) -> Result<(), Failure> {
 /// owner out.
 fn make_as(user: Option<RunAs>, at: &CStr) -> nix::Result<()> {
     let Some(user) = user else {
-        return make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE);
+        return make_directory(libc::AT_FDCWD, at, SEALED_MODE);
     };
     // SAFETY: no pointer is passed. Back at user 0, the process has the capabilities that it had
     // (capabilities(7), "Effect of user ID changes on capabilities").
     unsafe {
         let gid = libc::syscall(libc::SYS_setfsgid, user.gid);
         let uid = libc::syscall(libc::SYS_setfsuid, user.uid);
-        let made = make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE);
+        let made = make_directory(libc::AT_FDCWD, at, SEALED_MODE);
         libc::syscall(libc::SYS_setfsuid, uid);
         libc::syscall(libc::SYS_setfsgid, gid);
         made
