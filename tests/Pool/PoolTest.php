@@ -214,6 +214,58 @@ final class PoolTest extends EvaluationTestCase
         $this->pool->await(static fn (): bool => count(scandir("/proc/$pid/fd")) <= $descriptors + 1);
     }
 
+    public function testWheneverThePoolDiesNoAnswerIsWrongAndNoEffectIsThereTwice(): void
+    {
+        $this->shop->write('effects', '');
+        $snippet = 'usleep(random_int(0, 9000)); file_put_contents("effects", "$token\n", FILE_APPEND); return $token;';
+        $script = 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do "$0" eval --root="$1" --writes --format=compact'
+            . ' --arg "token=$2-$i" -- "$3" 2>&1; echo "$2-$i $?"; done';
+        $callers = [];
+        foreach (['a', 'b', 'c'] as $caller) {
+            $callers[$caller] = proc_open(
+                ['sh', '-c', $script, (string) getenv('ALTAIR_NATIVE'), $this->shop->root, $caller, $snippet],
+                [['file', '/dev/null', 'r'], ['pipe', 'w']],
+                $pipes,
+                '/',
+                $this->pool->environment + array_diff_key(getenv(), ['CI' => '']),
+            );
+            $streams[$caller] = $pipes[1];
+        }
+        $kills = 0;
+        while (array_filter($callers, static fn ($caller): bool => proc_get_status($caller)['running']) !== []) {
+            $pid = $this->pool->start();
+            usleep(random_int(0, 150_000));
+            $kills += (int) posix_kill($pid, SIGKILL);
+        }
+        $told = '';
+        foreach ($callers as $caller => $process) {
+            $told .= stream_get_contents($streams[$caller]);
+            proc_close($process);
+        }
+        self::assertGreaterThan(2, $kills);
+        $effects = array_count_values(explode("\n", trim((string) file_get_contents($this->shop->path('effects')))));
+        self::assertSame([1], array_values(array_unique($effects)), 'None is there twice.');
+        self::assertSame(45, preg_match_all('~^(\w-\d+) (\d+)$~m', $told, $ends, PREG_SET_ORDER));
+        foreach ($ends as [, $token, $status]) {
+            self::assertContains($status, ['0', '2'], $told);
+            self::assertTrue($status === '2' || isset($effects[$token]), "$token has no effect.");
+            self::assertSame($status === '0', str_contains($told, "{\"ok\":true,\"result\":\"$token\""), $told);
+        }
+    }
+
+    public function testItLogsNowhereButInTheFileThatItIsToldOf(): void
+    {
+        $log = $this->shop->path('pool.log');
+        $pid = $this->pool->start(['env', "ALTAIR_POOL_LOG=$log"]);
+        $this->ask('return 1;');
+        $this->pool->altair(['pool', '--stop']);
+
+        self::assertMatchesRegularExpression(
+            "~^\\S+Z pool $pid serves at {$this->pool->directory}/altair\n\\S+Z pool $pid ends\n$~",
+            (string) file_get_contents($log),
+        );
+    }
+
     public function testACallerThatDiesEndsItsRun(): void
     {
         $this->pool->start();

@@ -10,6 +10,7 @@ mod address;
 mod challenge;
 mod client;
 mod connection;
+mod log;
 mod message;
 mod server;
 mod serving;

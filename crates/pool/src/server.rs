@@ -1,20 +1,24 @@
 //! The pool process: accepts connections, keeps templates, and ends when it is no longer needed.
 
+use std::collections::HashMap;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use altair_engine::Pool;
 use altair_sandbox::{CaughtSignals, Rights, peer};
 use nix::errno::Errno;
+use nix::fcntl::Flock;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, bind, listen, socket};
 
 use crate::address::Address;
+use crate::log;
 use crate::message::{State, TemplateState};
 use crate::serving::{self, Served};
 use crate::title;
@@ -25,10 +29,14 @@ const IDLE: Duration = Duration::from_secs(5 * 60);
 const TEMPLATES_MAX: usize = 16;
 /// The most connections at a time; further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 64;
+/// The most runs of one caller at a time, so that none takes all connections.
+const RUNS_OF_A_CALLER_MAX: usize = CONNECTIONS_MAX / 4;
 /// Connections that the kernel queues.
 const BACKLOG: i32 = 128;
 /// How often the pool looks whether it is still needed, and whether its socket is there.
 const LOOK: Duration = Duration::from_millis(250);
+/// How long the keepers of a pool that was killed may take to end.
+const ENDING_PATIENCE: Duration = Duration::from_secs(2);
 /// The signals that end it.
 const ENDING: [i32; 3] = [
     Signal::SIGTERM as i32,
@@ -55,33 +63,47 @@ pub(crate) struct Held {
     started: Instant,
     served: AtomicU64,
     connections: AtomicUsize,
-    running: AtomicUsize,
+    /// Runs under way of each caller, by its process id.
+    callers: Mutex<HashMap<i32, usize>>,
     used: Mutex<Instant>,
     ends: AtomicBool,
 }
 
-/// Counts as long as it lives.
-pub(crate) struct Counted<'h>(&'h AtomicUsize);
-
-impl<'h> Counted<'h> {
-    fn new(count: &'h AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
+/// A run of a caller, as long as it lives.
+pub(crate) struct Running<'h> {
+    held: &'h Held,
+    caller: i32,
 }
 
-impl Drop for Counted<'_> {
+impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut callers = self.held.callers();
+        if let Some(count) = callers.get_mut(&self.caller) {
+            *count -= 1;
+            if *count == 0 {
+                callers.remove(&self.caller);
+            }
+        }
     }
 }
 
 impl Held {
-    /// A run is under way.
-    pub(crate) fn running(&self) -> Counted<'_> {
-        self.served.fetch_add(1, Ordering::Relaxed);
+    /// A run of this caller is under way. `None`: it has too many already, and others must have
+    /// theirs.
+    pub(crate) fn running(&self, caller: i32) -> Option<Running<'_>> {
         self.touch();
-        Counted::new(&self.running)
+        let mut callers = self.callers();
+        let count = callers.entry(caller).or_default();
+        if *count >= RUNS_OF_A_CALLER_MAX {
+            return None;
+        }
+        *count += 1;
+        self.served.fetch_add(1, Ordering::Relaxed);
+        Some(Running { held: self, caller })
+    }
+
+    fn callers(&self) -> MutexGuard<'_, HashMap<i32, usize>> {
+        self.callers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn touch(&self) {
@@ -103,7 +125,7 @@ impl Held {
             pid: std::process::id(),
             age_seconds: self.started.elapsed().as_secs(),
             served: self.served.load(Ordering::Relaxed),
-            running: self.running.load(Ordering::Relaxed),
+            running: self.callers().values().sum(),
             templates: templates
                 .map(|template| TemplateState {
                     root: template.root.display().to_string(),
@@ -148,15 +170,7 @@ pub fn serve(directory: &Path) -> Result<(), ServeError> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let listener =
         socket(AddressFamily::Unix, SockType::SeqPacket, flags, None).map_err(io::Error::from)?;
-    let bound = address.bind(|at| {
-        bind(listener.as_raw_fd(), at)?;
-        Ok(listen(&listener, Backlog::new(BACKLOG)?)?)
-    });
-    let lock = match bound {
-        Ok(lock) => lock,
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(ServeError::Running),
-        Err(error) => return Err(error.into()),
-    };
+    let lock = take_place(&address, &listener)?;
     let inode = address.inode();
     let now = Instant::now();
     let held = Arc::new(Held {
@@ -165,15 +179,37 @@ pub fn serve(directory: &Path) -> Result<(), ServeError> {
         started: now,
         served: AtomicU64::new(0),
         connections: AtomicUsize::new(0),
-        running: AtomicUsize::new(0),
+        callers: Mutex::default(),
         used: Mutex::new(now),
         ends: AtomicBool::new(false),
     });
+    log::write(&format!("serves at {}", address.path().display()));
     accept(&listener, &held, || address.inode() == inode);
+    log::write("ends");
     address.leave(inode);
     drop(listener);
     drop(lock);
     Ok(())
+}
+
+/// Binds and listens at an address that no living pool has. One that was killed has it until the
+/// last of its keepers has ended.
+fn take_place(address: &Address, listener: &OwnedFd) -> Result<Flock<File>, ServeError> {
+    let until = Instant::now() + ENDING_PATIENCE;
+    loop {
+        let bound = address.bind(|at| {
+            bind(listener.as_raw_fd(), at)?;
+            Ok(listen(listener, Backlog::new(BACKLOG)?)?)
+        });
+        match bound {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            bound => return Ok(bound?),
+        }
+        if address.is_served() || Instant::now() >= until {
+            return Err(ServeError::Running);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn accept(listener: &OwnedFd, held: &Arc<Held>, is_there: impl Fn() -> bool) {
@@ -233,9 +269,12 @@ fn take_one(listener: &OwnedFd, held: &Arc<Held>) {
                 }
             }
             let left = Left(of_thread);
-            // What a host does wrong ends its connection.
-            if matches!(serving::serve(socket, &left.0), Ok(Served::Stop)) {
-                left.0.ends.store(true, Ordering::Relaxed);
+            match serving::serve(socket, &left.0) {
+                Ok(Served::Done) => {}
+                Ok(Served::Refused(why)) => log::write(&format!("refused: {why}")),
+                Ok(Served::Stop) => left.0.ends.store(true, Ordering::Relaxed),
+                // What a host does wrong ends its connection.
+                Err(error) => log::write(&format!("a connection has failed: {error}")),
             }
         });
     if started.is_err() {

@@ -27,8 +27,8 @@ const BEAT: Duration = Duration::from_millis(100);
 pub(crate) enum Served {
     /// A run, or what is there.
     Done,
-    /// The host was refused.
-    Refused,
+    /// The host was refused; why.
+    Refused(String),
     /// The pool is to end.
     Stop,
 }
@@ -49,20 +49,20 @@ pub(crate) fn serve(socket: OwnedFd, held: &Arc<Held>) -> io::Result<Served> {
     drop(challenge);
     let last = || Instant::now() + LAST_PATIENCE;
     if let Err(why) = rights {
-        connection.send(&Answer::Refused(why), last())?;
-        return Ok(Served::Refused);
+        return refuse(&connection, why);
     }
     match ask.work {
         Work::Run {
             delegation,
             listens,
         } => {
-            let delegator = match delegator(&sender) {
-                Ok(delegator) => delegator,
-                Err(error) => {
-                    connection.send(&Answer::Refused(error.to_string()), last())?;
-                    return Ok(Served::Refused);
+            let running = held.running(sender.pid);
+            let delegator = match (delegator(&sender), running.is_some()) {
+                (Ok(delegator), true) => delegator,
+                (Ok(_), false) => {
+                    return refuse(&connection, "it has too many runs under way".into());
                 }
+                (Err(error), _) => return refuse(&connection, error.to_string()),
             };
             connection.send(&Answer::Accepted, until)?;
             let answer = run(*delegation, delegator, &connection, listens, held);
@@ -79,6 +79,12 @@ pub(crate) fn serve(socket: OwnedFd, held: &Arc<Held>) -> io::Result<Served> {
             Ok(Served::Stop)
         }
     }
+}
+
+fn refuse(connection: &Connection, why: String) -> io::Result<Served> {
+    let until = Instant::now() + LAST_PATIENCE;
+    connection.send(&Answer::Refused(why.clone()), until)?;
+    Ok(Served::Refused(why))
 }
 
 /// Receives what a host asks. All of it is of one process.
@@ -154,7 +160,6 @@ fn run(
         Err(error) => return Answer::Refused(error.to_string()),
     };
     host.until = evaluation.deadline() + GRACE;
-    let _running = held.running();
     match evaluation.run(&mut host) {
         Ok(result) => Answer::Result(result.to_json().to_string().into_bytes()),
         Err(error) if !host.began => Answer::Refused(error.to_string()),
