@@ -125,7 +125,7 @@ impl Evaluation {
     /// As for [`Evaluator::evaluate`](crate::Evaluator::evaluate).
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
         if let Some((elsewhere, delegation)) = self.elsewhere.take()
-            && !self.has_template()
+            && !self.has_template()?
         {
             return self.run_elsewhere(&*elsewhere, *delegation, observer);
         }
@@ -133,9 +133,13 @@ impl Evaluation {
     }
 
     /// Whether this process has a template for it already, which is nearer.
-    fn has_template(&self) -> bool {
-        let pool = self.pool.as_deref();
-        pool.is_some_and(|pool| pool.has(&self.context()))
+    fn has_template(&mut self) -> Result<bool, EvalError> {
+        let Some(pool) = self.pool.clone().filter(|pool| !pool.is_empty()) else {
+            return Ok(false);
+        };
+        // The addresses of services are part of what a template is made from.
+        self.services = self.resolved()?;
+        Ok(pool.has(&self.context()))
     }
 
     /// Has it run elsewhere, in its turn; here if that is not possible.
