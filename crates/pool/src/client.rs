@@ -15,7 +15,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, connect, socket};
 use crate::address::Address;
 use crate::challenge;
 use crate::connection::{Connection, Received};
-use crate::message::{ANSWER_MAX_BYTES, Answer, Ask, State, Work};
+use crate::message::{ANSWER_MAX_BYTES, Answer, State, Work};
 use crate::start;
 
 /// How long a pool may take to answer before a host evaluates by itself.
@@ -113,13 +113,9 @@ impl Client {
     /// # Errors
     /// [`NoAnswer`].
     pub fn stop(&self) -> Result<(), NoAnswer> {
-        let (mut connection, pool, proof) = self.reach()?;
+        let (mut connection, pool) = self.reach()?;
         let until = Instant::now() + ANSWER_PATIENCE;
-        let ask = Ask {
-            proof,
-            work: Work::Stop,
-        };
-        connection.send(&ask, until)?;
+        ask(&mut connection, &pool, &Work::Stop)?;
         match connection.message(ANSWER_MAX_BYTES, until)? {
             Answer::Stopping => {}
             Answer::Refused(why) => return Err(NoAnswer::Refused(why)),
@@ -136,10 +132,10 @@ impl Client {
     }
 
     fn ask(&self, work: Work) -> Result<Answer, NoAnswer> {
-        let (mut connection, _, proof) = self.reach()?;
+        let (mut connection, pool) = self.reach()?;
         let until = Instant::now() + ANSWER_PATIENCE;
         let _shown = Inspectable::now();
-        connection.send(&Ask { proof, work }, until)?;
+        ask(&mut connection, &pool, &work)?;
         match connection.message(ANSWER_MAX_BYTES, until)? {
             Answer::Refused(why) => Err(NoAnswer::Refused(why)),
             answer => Ok(answer),
@@ -147,7 +143,7 @@ impl Client {
     }
 
     /// Connects, and checks that the pool has this process's rights, no more and no less.
-    fn reach(&self) -> Result<(Connection, peer::Sender, String), NoAnswer> {
+    fn reach(&self) -> Result<(Connection, peer::Sender), NoAnswer> {
         if self.setting == Setting::Off {
             return Err(NoAnswer::Off);
         }
@@ -162,7 +158,7 @@ impl Client {
         &self,
         own: &Rights,
         address: &Address,
-    ) -> Result<(Connection, peer::Sender, String), NoAnswer> {
+    ) -> Result<(Connection, peer::Sender), NoAnswer> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None)
             .map_err(io::Error::from)?;
@@ -180,15 +176,7 @@ impl Client {
                 "it differs from the pool in its {what}"
             )));
         }
-        let mut connection = Connection::new(socket)?;
-        let until = Instant::now() + ANSWER_PATIENCE;
-        match connection.message(ANSWER_MAX_BYTES, until)? {
-            Answer::Challenge { descriptor } => {
-                let proof = challenge::look(pool.pid, descriptor)?;
-                Ok((connection, pool, proof))
-            }
-            _ => Err(unexpected().into()),
-        }
+        Ok((Connection::new(socket)?, pool))
     }
 
     /// Asks for a run. An error: nothing was run.
@@ -204,7 +192,7 @@ impl Client {
         own.check_filters()
             .map_err(|why| NoAnswer::Refused(why.to_string()))?;
         let address = Address::of(&own)?;
-        let (connection, _, proof) = match self.connect(&own, &address) {
+        let (mut connection, pool) = match self.connect(&own, &address) {
             Err(NoAnswer::None) => {
                 self.maybe_start(&address);
                 return Err(NoAnswer::None);
@@ -216,7 +204,7 @@ impl Client {
             listens: observer.listens(),
         };
         let shown = Inspectable::now();
-        connection.send(&Ask { proof, work }, Instant::now() + ANSWER_PATIENCE)?;
+        ask(&mut connection, &pool, &work)?;
         let mut run = Run {
             connection,
             shown: Some(shown),
@@ -243,6 +231,20 @@ impl Client {
         if let Some(program) = program {
             start::start(&program, address);
         }
+    }
+}
+
+/// Asks for something, and shows that this process may look into the pool.
+fn ask(connection: &mut Connection, pool: &peer::Sender, work: &Work) -> Result<(), NoAnswer> {
+    let until = Instant::now() + ANSWER_PATIENCE;
+    connection.send(work, until)?;
+    match connection.message(ANSWER_MAX_BYTES, until)? {
+        Answer::Challenge { descriptor } => {
+            let proof = challenge::look(pool.pid, descriptor)?;
+            Ok(connection.send(&proof, until)?)
+        }
+        Answer::Refused(why) => Err(NoAnswer::Refused(why)),
+        _ => Err(unexpected().into()),
     }
 }
 

@@ -11,15 +11,11 @@ pub(crate) const ASK_MAX_BYTES: usize = 32 << 20;
 /// Bytes of the largest message of a pool: a result with its output.
 pub(crate) const ANSWER_MAX_BYTES: usize = 256 << 20;
 
-/// What a host asks for.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Ask {
-    /// What the host has found by looking into the pool ([`Answer::Challenge`]).
-    pub proof: String,
-    pub work: Work,
-}
+/// Bytes of the largest proof, a host's second message: the name that it has found by looking into
+/// the pool ([`Answer::Challenge`]).
+pub(crate) const PROOF_MAX_BYTES: usize = 1 << 10;
 
-/// What the pool is to do.
+/// What the pool is to do: a host's first message.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Work {
     /// One evaluation.
@@ -37,7 +33,9 @@ pub(crate) enum Work {
 /// What a pool answers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    /// The first packet: the number of a descriptor of the pool, whose name is the proof.
+    /// The first one to a host that has the pool's rights: the number of a descriptor of the pool,
+    /// whose name is the proof. It was made after the host had asked: whoever asks from within a
+    /// sandbox cannot have seen it outside.
     Challenge { descriptor: i32 },
     /// The host is served.
     Accepted,

@@ -199,6 +199,8 @@ fn take_place(address: &Address, listener: &OwnedFd) -> Result<Flock<File>, Serv
     loop {
         let bound = address.bind(|at| {
             bind(listener.as_raw_fd(), at)?;
+            // A host may ask before it is accepted: what it sends then is told of, too.
+            peer::tell_senders(listener.as_fd())?;
             Ok(listen(listener, Backlog::new(BACKLOG)?)?)
         });
         match bound {

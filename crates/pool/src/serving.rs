@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use altair_engine::{Delegation, Delegator, EvalError, GRACE, Observer};
-use altair_sandbox::peer::Sender;
+use altair_sandbox::peer::{self, Sender};
 use altair_sandbox::{Rights, Standing, Stream};
+use serde::de::DeserializeOwned;
 
 use crate::challenge::Challenge;
 use crate::connection::{Connection, Received};
-use crate::message::{ASK_MAX_BYTES, Answer, Ask, Work};
+use crate::message::{ASK_MAX_BYTES, Answer, PROOF_MAX_BYTES, Work};
 use crate::server::Held;
 
 /// How long a host may take to ask once it is connected. What it shows of its rights is of this
@@ -35,23 +36,19 @@ pub(crate) enum Served {
 
 /// Serves one connection to its end.
 pub(crate) fn serve(socket: OwnedFd, held: &Arc<Held>) -> io::Result<Served> {
+    let connector = peer::pid_of_other_end(socket.as_fd())?;
     let mut connection = Connection::new(socket)?;
     let until = Instant::now() + ASK_PATIENCE;
-    let challenge = Challenge::new()?;
-    let descriptor = challenge.descriptor();
-    connection.send(&Answer::Challenge { descriptor }, until)?;
-    let (ask, sender) = ask(&mut connection, until)?;
-    let rights =
-        check(&sender, &held.rights).and_then(|()| match challenge.is_met_by(&ask.proof) {
-            true => Ok(()),
-            false => Err("it may not look into the pool".to_owned()),
-        });
-    drop(challenge);
     let last = || Instant::now() + LAST_PATIENCE;
+    let (work, sender) = message(&mut connection, ASK_MAX_BYTES, until)?;
+    let mut rights = check(connector, &sender, &held.rights);
+    if rights.is_ok() {
+        rights = challenge(&mut connection, &sender, until)?;
+    }
     if let Err(why) = rights {
         return refuse(&connection, why);
     }
-    match ask.work {
+    match work {
         Work::Run {
             delegation,
             listens,
@@ -87,34 +84,61 @@ fn refuse(connection: &Connection, why: String) -> io::Result<Served> {
     Ok(Served::Refused(why))
 }
 
-/// Receives what a host asks. All of it is of one process.
-fn ask(connection: &mut Connection, until: Instant) -> io::Result<(Ask, Sender)> {
+/// Receives a message. All of it is of one process.
+fn message<M: DeserializeOwned>(
+    connection: &mut Connection,
+    most: usize,
+    until: Instant,
+) -> io::Result<(M, Sender)> {
     let mut first: Option<Sender> = None;
     loop {
-        let (sender, message) = match connection.receive(ASK_MAX_BYTES, until)? {
+        let (sender, message) = match connection.receive(most, until)? {
             None if Instant::now() < until => continue,
             None => return Err(ErrorKind::TimedOut.into()),
             Some(Received::Closed) => return Err(ErrorKind::UnexpectedEof.into()),
             Some(Received::Part(sender)) => (sender, None),
-            Some(Received::Message(ask, sender)) => (sender, Some(ask)),
+            Some(Received::Message(message, sender)) => (sender, Some(message)),
         };
         if first.as_ref().is_some_and(|first| first.pid != sender.pid) {
             return Err(ErrorKind::InvalidData.into());
         }
         let of = first.get_or_insert(sender);
-        if let Some(ask) = message {
+        if let Some(message) = message {
             // The pidfd of the first packet: from then on nobody else has its id.
             let pidfd = of.pidfd.as_fd().try_clone_to_owned()?;
-            let (pid, uid) = (of.pid, of.uid);
-            return Ok((ask, Sender { pid, uid, pidfd }));
+            return Ok((message, Sender { pid: of.pid, pidfd }));
         }
     }
 }
 
+/// Has a host that has asked show that it may look into the pool: a sandbox that `/proc` does not
+/// tell of refuses that.
+fn challenge(
+    connection: &mut Connection,
+    asked: &Sender,
+    until: Instant,
+) -> io::Result<Result<(), String>> {
+    let challenge = Challenge::new()?;
+    let descriptor = challenge.descriptor();
+    connection.send(&Answer::Challenge { descriptor }, until)?;
+    let (proof, sender) = message::<String>(connection, PROOF_MAX_BYTES, until)?;
+    if sender.pid != asked.pid || asked.has_ended()? {
+        return Err(ErrorKind::InvalidData.into());
+    }
+    Ok(match challenge.is_met_by(&proof) {
+        true => Ok(()),
+        false => Err("it may not look into the pool".into()),
+    })
+}
+
 /// Checks that a host has the pool's rights, no more and no less.
-fn check(sender: &Sender, own: &Rights) -> Result<(), String> {
+fn check(connector: i32, sender: &Sender, own: &Rights) -> Result<(), String> {
     if sender.pid <= 0 {
         return Err("it is in another pid namespace".into());
+    }
+    // A connection may be inherited, and root may name another process as the sender.
+    if sender.pid != connector {
+        return Err("another process has connected".into());
     }
     let rights = Rights::of(sender.pid, sender.pidfd.as_fd())
         .map_err(|error| format!("the pool may not look into it ({error})"))?;

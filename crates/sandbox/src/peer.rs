@@ -22,8 +22,6 @@ const SCM_PIDFD: libc::c_int = 4;
 pub struct Sender {
     /// Its id; 0 if it has none in this pid namespace.
     pub pid: i32,
-    /// Its effective user.
-    pub uid: u32,
     /// The process itself.
     pub pidfd: OwnedFd,
 }
@@ -65,7 +63,7 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, 
             received => break received?,
         }
     };
-    let (mut credentials, mut pidfd) = (None, None);
+    let (mut credentials, mut pidfd, mut tells_pidfds) = (None, None, false);
     // Descriptors that nobody asked for are closed when they are dropped.
     let mut unwanted: Vec<OwnedFd> = Vec::new();
     for told in message.cmsgs()? {
@@ -78,6 +76,7 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, 
                 if told.cmsg_header.cmsg_level == libc::SOL_SOCKET
                     && told.cmsg_header.cmsg_type == SCM_PIDFD =>
             {
+                tells_pidfds = true;
                 let bytes = told.data_bytes.get(..4).and_then(|b| b.try_into().ok());
                 let fd = bytes.map(libc::c_int::from_ne_bytes).filter(|fd| *fd >= 0);
                 pidfd = fd.map(system_calls::own_descriptor);
@@ -94,13 +93,14 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, 
     let credentials = credentials.ok_or(Errno::ESRCH)?;
     let pidfd = match pidfd {
         Some(pidfd) => pidfd,
+        // An error in its place: the process is gone, and another one may have its id.
+        None if tells_pidfds => return Err(Errno::ESRCH.into()),
         None => open(credentials.pid())?,
     };
     Ok((
         message.bytes,
         Some(Sender {
             pid: credentials.pid(),
-            uid: credentials.uid(),
             pidfd,
         }),
     ))
@@ -115,17 +115,25 @@ pub fn accept(listener: BorrowedFd<'_>) -> nix::Result<OwnedFd> {
     Ok(system_calls::own_descriptor(socket))
 }
 
-/// The process behind the other end of a connection to a listening socket: the one that listened.
+/// The process that listens at the other end of a connection.
 ///
 /// # Errors
 /// What the kernel reports; `ESRCH` if it has ended.
 pub fn listener_of(socket: BorrowedFd<'_>) -> io::Result<Sender> {
-    let told = nix::sys::socket::getsockopt(&socket, sockopt::PeerCredentials)?;
+    let pid = pid_of_other_end(socket)?;
     Ok(Sender {
-        pid: told.pid(),
-        uid: told.uid(),
-        pidfd: open(told.pid())?,
+        pid,
+        pidfd: open(pid)?,
     })
+}
+
+/// The id of the process that listened at the other end of a connection, or, at that one's end, that
+/// connected; 0 if it has none in this pid namespace.
+///
+/// # Errors
+/// What getsockopt(2) reports.
+pub fn pid_of_other_end(socket: BorrowedFd<'_>) -> io::Result<i32> {
+    Ok(nix::sys::socket::getsockopt(&socket, sockopt::PeerCredentials)?.pid())
 }
 
 /// A pidfd of a process, by its id (pidfd_open(2)).
@@ -168,7 +176,6 @@ mod tests {
         let sender = sender.unwrap();
         assert_eq!(&buffer[..count], b"hello");
         assert_eq!(sender.pid, std::process::id().cast_signed());
-        assert_eq!(sender.uid, nix::unistd::geteuid().as_raw());
         assert!(!sender.has_ended().unwrap());
 
         crate::raw_descriptors::send(theirs.as_raw_fd(), &[0; 17]);

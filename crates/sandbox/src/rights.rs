@@ -1,15 +1,18 @@
 //! What a process may do, as `/proc` tells: for two processes that want to act for one another only
 //! if neither gains by it.
+#![allow(unsafe_code)]
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
+use nix::fcntl::{OFlag, openat, readlinkat};
+use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::stat::{Mode, fstatat};
+use nix::sys::stat::Mode;
 
 use crate::procfs;
 
@@ -28,8 +31,9 @@ const NAMESPACES: [&str; 10] = [
 ];
 
 /// The lines of `/proc/<pid>/status` (proc_pid_status(5)) that tell of rights: ids, groups,
-/// capabilities, filters.
-const LINES: [&str; 11] = [
+/// capabilities, filters, and whoever traces it: a tracer can decide on each call.
+const LINES: [&str; 12] = [
+    TRACER,
     "Uid:",
     "Gid:",
     "Groups:",
@@ -42,22 +46,31 @@ const LINES: [&str; 11] = [
     "Seccomp:",
     FILTERS,
 ];
+const TRACER: &str = "TracerPid:";
 const NO_NEW_PRIVS: &str = "NoNewPrivs:";
 /// Since Linux 5.9.
 const FILTERS: &str = "Seccomp_filters:";
+
+/// Where systems with units have the cgroups that [`unit`] names (cgroups(7)).
+const CGROUPS: [&str; 3] = [
+    "/sys/fs/cgroup/unified",
+    "/sys/fs/cgroup/systemd",
+    "/sys/fs/cgroup",
+];
 
 /// Bytes that are read of a file in `/proc`.
 const MOST: u64 = 64 * 1024;
 
 /// What a process may do: its ids, groups and capabilities, its namespaces and its root, its cgroup,
-/// how many filters it has and whether it can gain privileges. What a security module adds (Landlock
-/// among them) the kernel does not tell; but it lets a process look only into those that are
-/// confined at least as much.
+/// how many filters it has, whether it can gain privileges, who traces it, and its label of a
+/// security module. What Landlock adds the kernel does not tell; but it lets a process look only into
+/// those that are confined at least as much.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Rights {
     lines: Vec<String>,
     namespaces: Vec<Vec<u8>>,
-    root: (u64, u64),
+    root: Root,
+    label: Vec<u8>,
     cgroup: String,
 }
 
@@ -67,12 +80,12 @@ pub struct Rights {
 pub struct Filtered;
 
 impl Rights {
-    /// The calling process's.
+    /// The calling thread's: it may be confined more than its process, which other processes see.
     ///
     /// # Errors
     /// If `/proc` does not tell.
     pub fn own() -> io::Result<Self> {
-        Self::read(&directory("self")?)
+        Self::read(&directory("thread-self")?)
     }
 
     /// Those of another process, which may be inspected as by ptrace(2) in read mode.
@@ -92,8 +105,8 @@ impl Rights {
         }
     }
 
-    /// Checks that nothing is added to what process 1 of the pid namespace has, or that whoever is
-    /// in the same cgroup has it too: two filters of two processes look alike.
+    /// Checks that nothing is added to what process 1 of the pid namespace has, or, in a service's
+    /// cgroup, to what the service's processes have: two filters of two processes look alike.
     ///
     /// # Errors
     /// [`Filtered`].
@@ -113,10 +126,39 @@ impl Rights {
         // Before 5.9 the kernel does not count them.
         let has_none = of(&self.lines, "Seccomp:").is_some_and(|line| line.ends_with('0'));
         let filters = is_same(FILTERS) || of(&self.lines, FILTERS).is_none() && has_none;
-        match (filters && is_same(NO_NEW_PRIVS)) || is_unit(&self.cgroup) {
+        let is_served = || of_first.is_ok() && is_unit(&self.cgroup) && self.adds_none_in_unit();
+        match (filters && is_same(NO_NEW_PRIVS)) || is_served() {
             true => Ok(()),
             false => Err(Filtered),
         }
+    }
+
+    /// Whether no process of the same service has fewer filters, or may gain privileges where this
+    /// one may not: the service's first process has what is the service's own, and no more.
+    fn adds_none_in_unit(&self) -> bool {
+        let has = |lines: &[String]| [FILTERS, NO_NEW_PRIVS].map(|name| number(lines, name));
+        let [Some(filters), Some(privileges)] = has(&self.lines) else {
+            return false;
+        };
+        let lists = CGROUPS
+            .iter()
+            .map(|at| format!("{at}{}/cgroup.procs", self.cgroup));
+        let list = lists.map(std::fs::read_to_string).find_map(Result::ok);
+        let mut others = 0;
+        for pid in list.iter().flat_map(|list| list.lines()) {
+            let status = directory(pid).and_then(|process| text(&process, "status"));
+            match status.map(|status| has(&lines(&status))) {
+                Ok([Some(of_other), Some(may_not)])
+                    if of_other >= filters && may_not >= privileges =>
+                {
+                    others += 1;
+                }
+                // It is gone.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => {}
+                _ => return false,
+            }
+        }
+        others > 0
     }
 
     /// What differs from another process's rights, in a word; `None` if nothing does.
@@ -128,6 +170,7 @@ impl Rights {
             let name = LINES.into_iter().find(|name| own.starts_with(name));
             match name {
                 Some("Uid:" | "Gid:" | "Groups:") => "user or groups",
+                Some(TRACER) => "tracer",
                 Some(NO_NEW_PRIVS) => "no_new_privs",
                 Some("Seccomp:" | FILTERS) => "system call filters",
                 _ => "capabilities",
@@ -138,6 +181,7 @@ impl Rights {
             Some(name) => Some(name),
             None if self.namespaces != other.namespaces => Some("namespaces"),
             None if self.root != other.root => Some("root directory"),
+            None if self.label != other.label => Some("label"),
             None if self.cgroup != other.cgroup => Some("cgroup"),
             None => None,
         }
@@ -154,11 +198,11 @@ impl Rights {
             }
         });
         let namespaces = names.collect::<io::Result<_>>()?;
-        let root = fstatat(process, "root", AtFlags::empty())?;
         Ok(Self {
             lines: lines(&text(process, "status")?),
             namespaces,
-            root: (root.st_dev, root.st_ino),
+            root: Root::of(process)?,
+            label: label(process)?,
             cgroup: unit(&text(process, "cgroup")?),
         })
     }
@@ -185,11 +229,73 @@ fn text(process: &OwnedFd, name: &str) -> io::Result<String> {
     Ok(text)
 }
 
+/// What a security module calls a process: its profile or context. Empty without such a module.
+fn label(process: &OwnedFd) -> io::Result<Vec<u8>> {
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    let mut label = Vec::new();
+    let read = openat(process, "attr/current", flags, Mode::empty())
+        .map_err(io::Error::from)
+        .and_then(|file| File::from(file).take(MOST).read_to_end(&mut label));
+    match read {
+        Ok(_) => Ok(label),
+        // The kernel has none (proc_pid_attr(5)).
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A root directory, and the mount that it is in: another mount of the same directory may be
+/// read-only, or lack what is mounted below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Root {
+    mount: u64,
+    device: (u32, u32),
+    inode: u64,
+}
+
+impl Root {
+    /// That of a process (proc_pid_root(5)).
+    fn of(process: &OwnedFd) -> io::Result<Self> {
+        let mut found = MaybeUninit::<libc::statx>::zeroed();
+        let wanted = libc::STATX_INO | libc::STATX_MNT_ID;
+        // SAFETY: the path ends with a NUL, and the buffer is a `statx`, writable for the call.
+        let done = unsafe {
+            libc::statx(
+                process.as_raw_fd(),
+                c"root".as_ptr(),
+                0,
+                wanted,
+                found.as_mut_ptr(),
+            )
+        };
+        Errno::result(done)?;
+        // SAFETY: zeroed before the call, which is a valid value of these plain numbers.
+        let found = unsafe { found.assume_init() };
+        // Before 5.8 the kernel does not tell the mount.
+        match found.stx_mask & wanted == wanted {
+            true => Ok(Self {
+                mount: found.stx_mnt_id,
+                device: (found.stx_dev_major, found.stx_dev_minor),
+                inode: found.stx_ino,
+            }),
+            false => Err(Errno::ENOSYS.into()),
+        }
+    }
+}
+
 /// The lines of a status that tell of rights.
 fn lines(status: &str) -> Vec<String> {
     let lines = status.lines();
     let telling = lines.filter(|line| LINES.iter().any(|name| line.starts_with(name)));
     telling.map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// The number that a line tells.
+fn number(lines: &[String], name: &str) -> Option<u32> {
+    let line = lines.iter().find_map(|line| line.strip_prefix(name))?;
+    line.trim().parse().ok()
 }
 
 /// The cgroup that a list names (cgroups(7)), up to the unit, the user's slice or the container.
@@ -229,7 +335,7 @@ fn ends_unit(part: &str) -> bool {
         || is_id(part)
 }
 
-/// Whether a cgroup is a service's own, whose filters are the same for all that are in it.
+/// Whether a cgroup is a service's own, whose processes have the service's filters and may add some.
 fn is_unit(cgroup: &str) -> bool {
     cgroup.ends_with(".service")
 }
@@ -272,11 +378,27 @@ mod tests {
         let own = Rights::own().unwrap();
         assert_eq!(own.difference(&own.clone()), None);
         let mut other = own.clone();
+        other.label = b"other".to_vec();
+        assert_eq!(own.difference(&other), Some("label"));
         other.namespaces[2] = b"mnt:[1]".to_vec();
         assert_eq!(own.difference(&other), Some("namespaces"));
-        other.lines[0] = "Uid:\t7\t7\t7\t7".into();
+        other.lines[1] = "Uid:\t7\t7\t7\t7".into();
         assert_eq!(own.difference(&other), Some("user or groups"));
         assert_ne!(own, other);
+    }
+
+    #[test]
+    fn a_thread_may_be_confined_more_than_its_process() {
+        let of_process = || Rights::read(&directory("self").unwrap()).unwrap();
+        if number(&of_process().lines, NO_NEW_PRIVS) == Some(1) {
+            return;
+        }
+        let confined = std::thread::spawn(|| {
+            nix::sys::prctl::set_no_new_privs().unwrap();
+            Rights::own().unwrap()
+        });
+        let confined = confined.join().unwrap();
+        assert_eq!(of_process().difference(&confined), Some("no_new_privs"));
     }
 
     #[test]
