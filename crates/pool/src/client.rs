@@ -13,7 +13,7 @@ use nix::sys::prctl;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, connect, socket};
 
 use crate::address::Address;
-use crate::challenge;
+use crate::challenge::{self, Challenge};
 use crate::connection::{Connection, Received};
 use crate::message::{ANSWER_MAX_BYTES, Answer, State, Work};
 use crate::start;
@@ -176,7 +176,9 @@ impl Client {
                 "it differs from the pool in its {what}"
             )));
         }
-        Ok((Connection::new(socket)?, pool))
+        let mut connection = Connection::new(socket)?;
+        check_look(&mut connection)?;
+        Ok((connection, pool))
     }
 
     /// Asks for a run. An error: nothing was run.
@@ -231,6 +233,24 @@ impl Client {
         if let Some(program) = program {
             start::start(&program, address);
         }
+    }
+}
+
+/// Has the pool show that it may look into this process. A process that poses as the pool may be
+/// confined in a way that `/proc` does not tell of.
+fn check_look(connection: &mut Connection) -> Result<(), NoAnswer> {
+    let until = Instant::now() + ANSWER_PATIENCE;
+    let challenge = Challenge::new()?;
+    let descriptor = challenge.descriptor();
+    let _shown = Inspectable::now();
+    connection.send(&Work::Look { descriptor }, until)?;
+    match connection.message(ANSWER_MAX_BYTES, until)? {
+        Answer::Seen(name) if challenge.is_met_by(&name) => Ok(()),
+        Answer::Seen(_) => Err(NoAnswer::Refused(
+            "it may not look into this process".into(),
+        )),
+        Answer::Refused(why) => Err(NoAnswer::Refused(why)),
+        _ => Err(unexpected().into()),
     }
 }
 
@@ -345,9 +365,11 @@ impl Run {
                 false => EvalError::Launch(message),
             }))),
             Answer::Refused(why) if !self.began => Some(Err(NoAnswer::Refused(why))),
-            Answer::Refused(_) | Answer::Challenge { .. } | Answer::State(_) | Answer::Stopping => {
-                Some(self.lost(unexpected()))
-            }
+            Answer::Refused(_)
+            | Answer::Challenge { .. }
+            | Answer::State(_)
+            | Answer::Seen(_)
+            | Answer::Stopping => Some(self.lost(unexpected())),
         }
     }
 

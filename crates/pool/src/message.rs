@@ -15,7 +15,7 @@ pub(crate) const ANSWER_MAX_BYTES: usize = 256 << 20;
 /// the pool ([`Answer::Challenge`]).
 pub(crate) const PROOF_MAX_BYTES: usize = 1 << 10;
 
-/// What the pool is to do: a host's first message.
+/// What the pool is to do: a host's first message, but for [`Work::Look`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Work {
     /// One evaluation.
@@ -28,6 +28,10 @@ pub(crate) enum Work {
     State,
     /// To end.
     Stop,
+    /// Before one of the others: to show that the pool may look into the host, which must not tell a
+    /// confined process that poses as the pool what it wants. The number of a descriptor of the
+    /// host.
+    Look { descriptor: i32 },
 }
 
 /// What a pool answers.
@@ -59,6 +63,8 @@ pub(crate) enum Answer {
     State(#[serde(with = "bytes")] Vec<u8>),
     /// The pool ends.
     Stopping,
+    /// The name of the host's descriptor ([`Work::Look`]).
+    Seen(String),
 }
 
 /// Byte strings as such: `serde` takes a vector for a sequence of numbers.

@@ -11,7 +11,7 @@ use altair_sandbox::peer::{self, Sender};
 use altair_sandbox::{Rights, Standing, Stream};
 use serde::de::DeserializeOwned;
 
-use crate::challenge::Challenge;
+use crate::challenge::{self, Challenge};
 use crate::connection::{Connection, Received};
 use crate::message::{ASK_MAX_BYTES, Answer, PROOF_MAX_BYTES, Work};
 use crate::server::Held;
@@ -23,6 +23,8 @@ const ASK_PATIENCE: Duration = Duration::from_secs(1);
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
 /// How often a host is told that its boot is under way.
 const BEAT: Duration = Duration::from_millis(100);
+
+const BY_ANOTHER: &str = "another process has connected";
 
 /// What a connection was about.
 pub(crate) enum Served {
@@ -40,7 +42,18 @@ pub(crate) fn serve(socket: OwnedFd, held: &Arc<Held>) -> io::Result<Served> {
     let mut connection = Connection::new(socket)?;
     let until = Instant::now() + ASK_PATIENCE;
     let last = || Instant::now() + LAST_PATIENCE;
-    let (work, sender) = message(&mut connection, ASK_MAX_BYTES, until)?;
+    let (mut work, mut sender) = message(&mut connection, ASK_MAX_BYTES, until)?;
+    if let Work::Look { descriptor } = work {
+        match challenge::look(sender.pid, descriptor) {
+            _ if sender.pid != connector => return refuse(&connection, BY_ANOTHER.into()),
+            Ok(name) => connection.send(&Answer::Seen(name), until)?,
+            Err(error) => {
+                let why = format!("the pool may not look into it ({error})");
+                return refuse(&connection, why);
+            }
+        }
+        (work, sender) = message(&mut connection, ASK_MAX_BYTES, until)?;
+    }
     let mut rights = check(connector, &sender, &held.rights);
     if rights.is_ok() {
         rights = challenge(&mut connection, &sender, until)?;
@@ -71,6 +84,7 @@ pub(crate) fn serve(socket: OwnedFd, held: &Arc<Held>) -> io::Result<Served> {
             connection.send(&Answer::State(state), last())?;
             Ok(Served::Done)
         }
+        Work::Look { .. } => Err(ErrorKind::InvalidData.into()),
         Work::Stop => {
             connection.send(&Answer::Stopping, last())?;
             Ok(Served::Stop)
@@ -138,7 +152,7 @@ fn check(connector: i32, sender: &Sender, own: &Rights) -> Result<(), String> {
     }
     // A connection may be inherited, and root may name another process as the sender.
     if sender.pid != connector {
-        return Err("another process has connected".into());
+        return Err(BY_ANOTHER.into());
     }
     let rights = Rights::of(sender.pid, sender.pidfd.as_fd())
         .map_err(|error| format!("the pool may not look into it ({error})"))?;

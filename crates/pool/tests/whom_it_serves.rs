@@ -45,12 +45,16 @@ enum Received {
 
 /// The number of `Answer::State`.
 const OF_STATE: u8 = 8;
+/// The number of `Answer::Seen`.
+const OF_SEEN: u8 = 10;
 /// More packets follow.
 const MORE: u8 = 0;
 /// The last packet of a message.
 const LAST: u8 = 1;
 /// `Work::State`.
 const STATE: u8 = 1;
+/// `Work::Look`.
+const LOOK: u8 = 3;
 
 const REFUSED_LOOK: &str = "it may not look into the pool";
 const UNEQUAL: &str = "it differs from the pool in its ";
@@ -149,10 +153,16 @@ fn test() {
     check("proven by another".into(), said, UNPROVEN);
     check(
         "another's pool".into(),
-        hosted(),
+        hosted("no_new_privs"),
         "it differs from the pool in its no_new_privs; nothing",
     );
     if is_root() {
+        // `/proc` tells no difference then.
+        check(
+            "another's pool, landlock".into(),
+            hosted("landlock"),
+            "it may not look into this process; nothing",
+        );
         check("forged".into(), pool.called("uts", "forged"), BY_ANOTHER);
         for way in ["alone", "learned", "connected alone"] {
             check(
@@ -205,7 +215,7 @@ fn test() {
 
 /// What a host says that finds the socket of a process that is confined in its pool's place, and what
 /// that process gets to know of it.
-fn hosted() -> String {
+fn hosted(confinement: &str) -> String {
     let pool = Pool::start("none");
     let (path, directory) = (
         pool.socket.clone(),
@@ -214,7 +224,7 @@ fn hosted() -> String {
     pool.end();
     let own = std::env::current_exe().unwrap();
     let mut rogue = Command::new(&own)
-        .args([Path::new("rogue"), &path, Path::new("no_new_privs")])
+        .args([Path::new("rogue"), &path, Path::new(confinement)])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -240,10 +250,24 @@ fn listen_at(path: &Path, confinement: &str) {
     listen(&listener, Backlog::new(8).unwrap()).unwrap();
     println!("ready");
     let fd = accept(listener.as_raw_fd()).unwrap();
-    let mut packet = [0; 64];
-    match recv(fd, &mut packet, MsgFlags::empty()) {
-        Ok(1..) => println!("its request"),
-        _ => println!("nothing"),
+    // SAFETY: accepted just now.
+    let host = unsafe { OwnedFd::from_raw_fd(fd) };
+    let option = nix::sys::socket::sockopt::PeerCredentials;
+    let pid = nix::sys::socket::getsockopt(&host, option).unwrap().pid();
+    let mut packet = vec![0; 64 * 1024];
+    loop {
+        let count = recv(fd, &mut packet, MsgFlags::empty()).unwrap_or(0);
+        match packet.get(..count) {
+            Some([LAST, LOOK, descriptor @ ..]) => {
+                let descriptor = postcard::from_bytes(descriptor).unwrap();
+                let seen = look(pid.unsigned_abs(), descriptor);
+                let seen = seen.unwrap_or_else(|_| format!("altair-{}", "0".repeat(32)));
+                let content = postcard::to_allocvec(&seen).unwrap();
+                send(fd, &[&[LAST, OF_SEEN], content.as_slice()].concat());
+            }
+            None | Some([]) => return println!("nothing"),
+            Some(_) => return println!("its request"),
+        }
     }
 }
 
