@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use altair_sandbox::Rights;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, Flock, FlockArg, OFlag, OpenHow, ResolveFlag, openat, openat2};
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
+use nix::sys::socket::UnixAddr;
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 use sha2::{Digest, Sha256};
@@ -161,22 +161,6 @@ impl Address {
             self.remove(&self.name);
         }
         self.remove(&self.with("lock"));
-    }
-
-    /// Whether somebody listens at the address.
-    pub(crate) fn is_served(&self) -> bool {
-        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let socket = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None);
-        socket.is_ok_and(|socket| {
-            let address = self.socket();
-            address.is_ok_and(|address| {
-                // A full queue is one of somebody.
-                matches!(
-                    connect(socket.as_raw_fd(), &address),
-                    Ok(()) | Err(Errno::EAGAIN)
-                )
-            })
-        })
     }
 
     /// Stamps that the pool was asked for. Returns whether it was not long before.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use altair_engine::{Delegation, Elsewhere, EvalError, EvalResult, GRACE, Observer};
 use altair_sandbox::{Rights, Stream, peer};
 use nix::sys::prctl;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, connect, socket};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use crate::address::Address;
 use crate::challenge::{self, Challenge};
@@ -151,34 +151,7 @@ impl Client {
         own.check_filters()
             .map_err(|why| NoAnswer::Refused(why.to_string()))?;
         let address = Address::of(&own)?;
-        self.connect(&own, &address)
-    }
-
-    fn connect(
-        &self,
-        own: &Rights,
-        address: &Address,
-    ) -> Result<(Connection, peer::Sender), NoAnswer> {
-        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let socket = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None)
-            .map_err(io::Error::from)?;
-        match connect(socket.as_raw_fd(), &address.socket()?) {
-            Ok(()) => {}
-            Err(nix::errno::Errno::ENOENT | nix::errno::Errno::ECONNREFUSED) => {
-                return Err(NoAnswer::None);
-            }
-            Err(errno) => return Err(io::Error::from(errno).into()),
-        }
-        let pool = peer::listener_of(socket.as_fd())?;
-        let rights = Rights::of(pool.pid, pool.pidfd.as_fd())?;
-        if let Some(what) = own.difference(&rights) {
-            return Err(NoAnswer::Refused(format!(
-                "it differs from the pool in its {what}"
-            )));
-        }
-        let mut connection = Connection::new(socket)?;
-        check_look(&mut connection)?;
-        Ok((connection, pool))
+        connect(&own, &address)
     }
 
     /// Asks for a run. An error: nothing was run.
@@ -194,7 +167,7 @@ impl Client {
         own.check_filters()
             .map_err(|why| NoAnswer::Refused(why.to_string()))?;
         let address = Address::of(&own)?;
-        let (mut connection, pool) = match self.connect(&own, &address) {
+        let (mut connection, pool) = match connect(&own, &address) {
             Err(NoAnswer::None) => {
                 self.maybe_start(&address);
                 return Err(NoAnswer::None);
@@ -234,6 +207,37 @@ impl Client {
             start::start(&program, address);
         }
     }
+}
+
+/// Connects to the pool at an address, and checks that it has this process's rights, no more and no
+/// less.
+///
+/// # Errors
+/// [`NoAnswer`].
+pub(crate) fn connect(
+    own: &Rights,
+    address: &Address,
+) -> Result<(Connection, peer::Sender), NoAnswer> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket =
+        socket(AddressFamily::Unix, SockType::SeqPacket, flags, None).map_err(io::Error::from)?;
+    match nix::sys::socket::connect(socket.as_raw_fd(), &address.socket()?) {
+        Ok(()) => {}
+        Err(nix::errno::Errno::ENOENT | nix::errno::Errno::ECONNREFUSED) => {
+            return Err(NoAnswer::None);
+        }
+        Err(errno) => return Err(io::Error::from(errno).into()),
+    }
+    let pool = peer::listener_of(socket.as_fd())?;
+    let rights = Rights::of(pool.pid, pool.pidfd.as_fd())?;
+    if let Some(what) = own.difference(&rights) {
+        return Err(NoAnswer::Refused(format!(
+            "it differs from the pool in its {what}"
+        )));
+    }
+    let mut connection = Connection::new(socket)?;
+    check_look(&mut connection)?;
+    Ok((connection, pool))
 }
 
 /// Has the pool show that it may look into this process. A process that poses as the pool may be

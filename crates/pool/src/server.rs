@@ -18,6 +18,7 @@ use nix::sys::signal::Signal;
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, bind, listen, socket};
 
 use crate::address::Address;
+use crate::client;
 use crate::log;
 use crate::message::{State, TemplateState};
 use crate::serving::{self, Served};
@@ -170,7 +171,7 @@ pub fn serve(directory: &Path) -> Result<(), ServeError> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let listener =
         socket(AddressFamily::Unix, SockType::SeqPacket, flags, None).map_err(io::Error::from)?;
-    let lock = take_place(&address, &listener)?;
+    let lock = take_place(&address, &rights, &listener)?;
     let inode = address.inode();
     let now = Instant::now();
     let held = Arc::new(Held {
@@ -194,7 +195,11 @@ pub fn serve(directory: &Path) -> Result<(), ServeError> {
 
 /// Binds and listens at an address that no living pool has. One that was killed has it until the
 /// last of its keepers has ended.
-fn take_place(address: &Address, listener: &OwnedFd) -> Result<Flock<File>, ServeError> {
+fn take_place(
+    address: &Address,
+    rights: &Rights,
+    listener: &OwnedFd,
+) -> Result<Flock<File>, ServeError> {
     let until = Instant::now() + ENDING_PATIENCE;
     loop {
         let bound = address.bind(|at| {
@@ -207,7 +212,8 @@ fn take_place(address: &Address, listener: &OwnedFd) -> Result<Flock<File>, Serv
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             bound => return Ok(bound?),
         }
-        if address.is_served() || Instant::now() >= until {
+        // One that is being killed has a socket still, and answers no more.
+        if client::connect(rights, address).is_ok() || Instant::now() >= until {
             return Err(ServeError::Running);
         }
         std::thread::sleep(Duration::from_millis(5));
