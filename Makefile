@@ -102,6 +102,9 @@ test-container: build $(SHOP) ## run tests/Escape in a container under Docker's 
 	@scripts/setup.sh drivers
 	ALTAIR_NATIVE='$(NATIVE)' $(WITH_EXTENSION) scripts/container-tests.php
 
+# What is tested starts by itself; tests of the pool have one of their own.
+test-rust test-ext test-php test-container test-mcp: export ALTAIR_EVAL_POOL = off
+
 test-mcp: build $(SHOP)
 	@scripts/clients.sh '$(TARGET_DIR)/clients'
 	ALTAIR_NATIVE='$(NATIVE)' INSPECTOR='$(TARGET_DIR)/clients/inspector' CONFORMANCE='$(TARGET_DIR)/clients/conformance' \

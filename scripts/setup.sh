@@ -133,6 +133,8 @@ list_databases() {
 # Docker's is the engine, too; its image is made of BusyBox, which needs no library then.
 list_drivers() {
     has bwrap || echo 'bubblewrap: bubblewrap'
+    first_exists "/usr/sbin/php-fpm$(php_prefix | sed 's/^php//')" ||
+        echo 'php-fpm, a server whose workers share the pool: @-fpm'
     has firejail || echo 'firejail: firejail'
     { has docker && { has dockerd || first_exists /usr/sbin/dockerd; } && has busybox; } ||
         echo 'Docker: docker.io busybox-static'
@@ -220,12 +222,12 @@ keep_from_clusters() {
     echo 'create_main_cluster = false' | $sudo tee "$no_cluster" >/dev/null
 }
 
-# Debian's Docker starts as it is installed and at every boot, unless the machine's policy forbids it:
+# Debian's Docker and php-fpm start as they are installed and at every boot, unless the machine's policy forbids it:
 # as long as this script runs, it does. Then what was enabled, and was not there before, is disabled.
 keep_from_services() {
     if ! has apt-get || ! find_sudo; then return 0; fi
     services='' services_policy=/usr/sbin/policy-rc.d
-    for service in docker.service docker.socket containerd.service; do
+    for service in docker.service docker.socket containerd.service "$(php_prefix)-fpm.service"; do
         [ -e "/lib/systemd/system/$service" ] || services="$services $service"
     done
     [ ! -e "$services_policy" ] || services_policy=''

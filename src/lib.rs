@@ -12,11 +12,13 @@ use ext_php_rs::php_module;
 use ext_php_rs::zend::{IniEntryDef, IniEntryDefs};
 
 /// The extension's ini settings.
-static INI: IniEntryDefs<7> = IniEntryDefs::new([
+static INI: IniEntryDefs<8> = IniEntryDefs::new([
     // Whether an `Evaluator` keeps booted templates, unless its constructor decides.
     IniEntryDef::new(c"altair_eval.warm", c"1", IniEntryPermission::All),
     // Seconds without a request after which a template ends.
     IniEntryDef::new(c"altair_eval.idle", c"300", IniEntryPermission::All),
+    // Which pool is asked first: `auto`, `off`, or the path of the program that starts one.
+    IniEntryDef::new(c"altair_eval.pool", c"auto", IniEntryPermission::All),
     // Guards that a run requires, by name, separated by commas.
     IniEntryDef::new(c"altair_eval.require", c"", IniEntryPermission::All),
     // Guards that are omitted, by name, separated by commas: to test one guard at a time.

@@ -26,6 +26,12 @@ final class EnvironmentTest extends EvaluationTestCase
         'APP_ENV', 'DATABASE_URL', 'AWS_REGION', 'LDAP_HOST', 'PHP_VALUE', 'AZURE_TENANT', 'GEM', 'PIPE',
     ];
 
+    /** What a shell, a terminal, a session or a service manager sets. */
+    private const OF_SESSION = [
+        '_', 'SHLVL', 'PWD', 'OLDPWD', 'TERM', 'TERM_PROGRAM', 'COLORTERM', 'COLUMNS', 'LINES', 'TMUX_PANE', 'SSH_TTY',
+        'SUDO_COMMAND', 'XDG_SESSION_ID', 'INVOCATION_ID', 'JOURNAL_STREAM', 'LISTEN_FDS', 'MAKELEVEL',
+    ];
+
     public function testTheWorkingDirectoryIsTheProjectRoot(): void
     {
         self::assertSame($this->application()->root, $this->value('getcwd()'));
@@ -108,6 +114,19 @@ final class EnvironmentTest extends EvaluationTestCase
 
         self::assertSame([], array_values(array_intersect(self::STRIPPED, array_keys($environment))));
         self::assertSame(self::KEPT, array_values(array_intersect(self::KEPT, array_keys($environment))));
+    }
+
+    public function testWhatTellsTwoTerminalsApartIsLeftOut(): void
+    {
+        foreach ([...self::OF_SESSION, 'TERMS'] as $name) {
+            $this->setVariable($name, '1');
+        }
+
+        $environment = $this->value('getenv()');
+
+        self::assertSame([], array_values(array_intersect(self::OF_SESSION, array_keys($environment))));
+        self::assertArrayHasKey('TERMS', $environment);
+        self::assertArrayHasKey('SHLVL', $this->value('getenv()', unsafe: true, redact: false));
     }
 
     public function testTheStrippedVariablesAreNotInTheProcessEither(): void

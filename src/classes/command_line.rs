@@ -48,6 +48,7 @@ extern "C" fn run(ex: &mut ExecuteData, returned: &mut Zval) {
             php: host::running_binary(),
             extension: host::own_file(),
             never_unsafe: !ini_flag(c"altair_eval.unsafe"),
+            is_program: false,
             serve: None,
         };
         let code = altair_cli::run(std::iter::once("altair".into()).chain(arguments), &host);

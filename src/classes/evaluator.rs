@@ -14,6 +14,7 @@ use altair_engine::guards::{Guard, Selection};
 use altair_engine::{
     EvalError, EvalRequest, EvalResult, Evaluator, IDLE, Observer, Pool, php_binary,
 };
+use altair_pool::{Client, Setting};
 use altair_sandbox::Stream;
 use ext_php_rs::types::Zval;
 use ext_php_rs::zend::ExecuteData;
@@ -183,7 +184,11 @@ fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
     if property(object, "warm").is_some_and(Zval::is_true) {
         evaluator = evaluator
             .with_pool(pool(object.handle))
-            .with_idle(ini_seconds(c"altair_eval.idle").unwrap_or(IDLE));
+            .with_idle(ini_seconds(c"altair_eval.idle").unwrap_or(IDLE))
+            .with_elsewhere(Arc::new(Client::new(
+                Setting::named(OsStr::new(&ini(c"altair_eval.pool"))),
+                extension_path().cloned(),
+            )));
     }
     Some(evaluator)
 }

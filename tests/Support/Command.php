@@ -31,12 +31,27 @@ final class Command
         string $input = '',
         array $environment = [],
     ): self {
+        return self::of([dirname(__DIR__, 2) . '/bin/altair', ...$arguments], $directory, $input, $environment);
+    }
+
+    /**
+     * Runs any command.
+     *
+     * @param list<string> $command
+     * @param array<string, string> $environment in addition to the test's own
+     */
+    public static function of(
+        array $command,
+        string $directory = '/',
+        string $input = '',
+        array $environment = [],
+    ): self {
         $file = static fn () => tmpfile() ?: throw new RuntimeException('No temporary file.');
         $streams = [$file(), $file(), $file()];
         fwrite($streams[0], $input);
         rewind($streams[0]);
         $process = proc_open(
-            ['timeout', '--kill-after=1', self::PATIENCE, dirname(__DIR__, 2) . '/bin/altair', ...$arguments],
+            ['timeout', '--kill-after=1', self::PATIENCE, ...$command],
             $streams,
             $pipes,
             $directory,

@@ -2,7 +2,7 @@
  * Executes a command on a system that lacks what this takes away:
  *
  *   without [mounts] [unshare] [pivot] [landlock] [landlock=<version>] [seccomp] [listener] [copies] [dispatch]
- *     [user=<uid>] [capability] [capabilities] -- command...
+ *     [user=<uid>] [capability] [capabilities] [privileges] [filter] [landlocked] [traced] -- command...
  *
  *   mounts      unshare(2), mount(2) and their kind fail with EPERM, as in a container's default profile
  *   unshare     unshare(2) alone fails with EPERM
@@ -16,6 +16,10 @@
  *   dispatch    there is no Syscall User Dispatch (EINVAL), as before Linux 5.11
  *   capability  not even root may mount: CAP_SYS_ADMIN is dropped for good
  *   capabilities   the same for all of them, as with --cap-drop ALL; root has its own group alone
+ *   privileges  no program that is executed gives any (no_new_privs)
+ *   filter      nothing, but there is a further filter, which allows all
+ *   landlocked  no character device can be made, by Landlock
+ *   traced      nothing, but a tracer sees each signal
  *   user=N      as user and group N, without others
  */
 #define _GNU_SOURCE
@@ -26,12 +30,14 @@
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -111,6 +117,33 @@ static int serve(int listener, pid_t command, unsigned int version)
 	return 125;
 }
 
+/* By Landlock, which root needs no no_new_privs for. */
+static void confine(void)
+{
+	struct landlock_ruleset_attr handled = { .handled_access_fs = LANDLOCK_ACCESS_FS_MAKE_CHAR };
+	int ruleset = (int) syscall(SYS_landlock_create_ruleset, &handled, sizeof handled, 0);
+	if (ruleset < 0 || syscall(SYS_landlock_restrict_self, ruleset, 0) != 0) {
+		fail("landlock");
+	}
+	close(ruleset);
+}
+
+/* Traces the command, which is a child, to its end. */
+static int trace(pid_t command)
+{
+	int status;
+	while (waitpid(command, &status, 0) == command) {
+		if (!WIFSTOPPED(status)) {
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+		}
+		/* That it executes something it is told by a signal. */
+		long sent = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+		ptrace(PTRACE_CONT, command, NULL, (void *) sent);
+	}
+	fail("wait");
+	return 125;
+}
+
 int main(int argc, char **argv)
 {
 	static const int mounts[] = {
@@ -122,7 +155,7 @@ int main(int argc, char **argv)
 		SYS_landlock_create_ruleset, SYS_landlock_add_rule, SYS_landlock_restrict_self,
 	};
 	unsigned int version = 0, user = 0;
-	int at = 1, no_filters = 0, listener = -1, filtered = 0;
+	int at = 1, no_filters = 0, listener = -1, filtered = 0, further = 0, traced = 0;
 	if (geteuid() != 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		fail("no_new_privs");
 	}
@@ -164,6 +197,16 @@ int main(int argc, char **argv)
 			no_filters = 1;
 		} else if (strcmp(argv[at], "listener") == 0) {
 			version = version ? version : 7;
+		} else if (strcmp(argv[at], "privileges") == 0) {
+			if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+				fail("no_new_privs");
+			}
+		} else if (strcmp(argv[at], "filter") == 0) {
+			further = 1;
+		} else if (strcmp(argv[at], "landlocked") == 0) {
+			confine();
+		} else if (strcmp(argv[at], "traced") == 0) {
+			traced = 1;
 		} else if (strcmp(argv[at], "capability") == 0) {
 			if (prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0) != 0) {
 				fail("bounding set");
@@ -205,8 +248,21 @@ int main(int argc, char **argv)
 		add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EINVAL);
 		install(0);
 	}
+	if (further) {
+		begin();
+		install(0);
+	}
 	if (user != 0 && (setgroups(0, NULL) != 0 || setresgid(user, user, user) != 0 || setresuid(user, user, user) != 0)) {
 		fail("user");
+	}
+	if (traced) {
+		pid_t command = fork();
+		if (command != 0) {
+			return trace(command);
+		}
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) {
+			fail("trace");
+		}
 	}
 	if (listener < 0) {
 		execvp(argv[at + 1], argv + at + 1);

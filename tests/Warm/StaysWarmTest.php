@@ -57,6 +57,25 @@ final class StaysWarmTest extends WarmTestCase
         }];
     }
 
+    public function testAnotherTerminalAndAnotherDirectory(): void
+    {
+        $this->setVariable('ALTAIR_TEST_A', '1');
+        $this->setVariable('ALTAIR_TEST_B', '2');
+        $this->start();
+
+        $variables = ['TERM' => 'dumb', 'COLUMNS' => '40', 'PWD' => '/', 'SHLVL' => '7', '_' => '/bin/true'];
+        foreach ($variables as $name => $value) {
+            $this->setVariable($name, $value);
+            self::assertStart('warm', $this->ask('return 1;'));
+        }
+        // Their order is another one now.
+        $this->setVariable('ALTAIR_TEST_A', null);
+        $this->setVariable('ALTAIR_TEST_A', '1');
+        self::assertStart('warm', $this->ask('return 1;'));
+        $this->setVariable('ALTAIR_TEST_A', '2');
+        self::assertStart('first', $this->ask('return 1;'));
+    }
+
     public function testAnotherApplicationsEditMakesOnlyItsOwnTemplateStale(): void
     {
         $this->start();

@@ -8,6 +8,7 @@ use altair_cli::Host;
 
 fn main() -> ExitCode {
     let host = Host {
+        is_program: true,
         serve: Some(serve::serve),
         ..Host::default()
     };

@@ -113,10 +113,11 @@ for temporary files, and are removed again.
 
 With --format=json an object: ok, user {uid, name}, php {path, version, sapi, thread_safe, debug,
 problem}, extension {path, version, problem}, kernel {release, architecture, container, filtered, apparmor}, problems,
-warnings, services, abilities, guards. Each service: service, from, addresses, reached, problem. Each
-ability: name (layer, template), works, problem. Each guard: name, state (in_force, degraded, missing,
-unknown), detail, version, remedies [{because, how}], self_test {verdict (passed, failed, not_tried),
-reason, attacks [{tried, seen, without, held}]}. Unknown values are null.
+warnings, services, abilities, pool, guards. Each service: service, from, addresses, reached, problem. Each
+ability: name (layer, template), works, problem. Pool: serves, pid, templates, problem. Each guard:
+name, state (in_force, degraded, missing, unknown), detail, version, remedies [{because, how}],
+self_test {verdict (passed, failed, not_tried), reason, attacks [{tried, seen, without, held}]}.
+Unknown values are null.
 
 Exit codes:
   0  every guard is in force and held
@@ -153,6 +154,24 @@ A service that runs may connect to while the network is off: host:port, or the a
 Unix socket; repeatable. It replaces the services that extra.altair-eval.services in composer.json \
 declares and that the application's environment names (DATABASE_URL, DB_HOST, REDIS_URL, …); \
 --service=none allows none. `altair doctor` shows the services found.";
+
+const POOL_EXAMPLES: &str = "\
+Examples:
+  altair pool
+  altair pool --format=json | jq '.pool.templates[].root'
+  altair pool --stop
+
+The pool is a process that keeps templates: PHPs that have booted an application and fork a child
+for each call. The second call within ten minutes starts it (never where CI is set). It ends after
+five minutes without a call. ALTAIR_EVAL_POOL=off, or `altair eval --cold`, does without it.
+
+With --format=json an object: pool {pid, age_seconds, served, running, templates}, null if none is
+running. Each template: root, state (booting, ready, unforkable, unable), pid, age_seconds,
+idle_seconds, uses, memory_bytes.
+
+Exit codes:
+  0  the pool was shown or has ended, or there is none
+  2  wrong usage, or a pool that does not serve this process; one line on standard error says why";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -198,6 +217,9 @@ pub enum Command {
     #[command(name = "mcp:serve", display_name = "altair mcp:serve")]
     #[command(after_help = MCP_EXAMPLES)]
     McpServe(McpArgs),
+    /// Show the pool, which keeps applications booted for all calls of this user.
+    #[command(display_name = "altair pool", after_help = POOL_EXAMPLES)]
+    Pool(PoolArgs),
     /// Print a completion script for a shell.
     #[command(display_name = "altair completions", after_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -260,6 +282,10 @@ pub struct EvalArgs {
     /// Show what changed in text files as a diff.
     #[arg(long)]
     pub diff: bool,
+
+    /// Boot the application for this run alone, and do not ask the pool.
+    #[arg(long)]
+    pub cold: bool,
 
     /// Run without guards. Such a run is written to the audit log.
     #[arg(long = "unsafe")]
@@ -439,6 +465,30 @@ pub struct EventsArgs {
     /// The project whose log it is; searched upwards [default: the working directory].
     #[arg(long, value_name = "dir")]
     pub root: Option<PathBuf>,
+}
+
+/// The arguments of `altair pool`.
+#[derive(Debug, Args)]
+pub struct PoolArgs {
+    /// End the pool, and with it the runs under way.
+    #[arg(long)]
+    pub stop: bool,
+
+    /// How to print what is there.
+    #[arg(long, value_enum, value_name = "format", default_value_t = Format::Human)]
+    pub format: Format,
+
+    /// Start a pool whose socket is in this directory.
+    #[arg(long, value_name = "dir", hide = true)]
+    pub start: Option<PathBuf>,
+
+    /// Be the pool whose socket is in this directory.
+    #[arg(long, value_name = "dir", hide = true)]
+    pub serve: Option<PathBuf>,
+
+    /// Room for what the process list shows.
+    #[arg(long, hide = true)]
+    pub title: Option<String>,
 }
 
 /// The arguments of `altair doctor`.

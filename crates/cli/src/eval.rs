@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use altair_engine::answer::{self, Answer};
@@ -17,7 +18,7 @@ use crate::host::Host;
 use crate::human::{self, Theme};
 use crate::progress::Progress;
 use crate::root::Root;
-use crate::{application, json, output};
+use crate::{application, json, output, pool};
 
 /// Evaluates and prints; the exit code says whether the run was clean.
 ///
@@ -31,6 +32,9 @@ pub fn run(args: Box<EvalArgs>, host: &Host) -> Result<Exit, Failure> {
     let mut evaluator = application::evaluator(&args.application, host)?;
     if root.is_found {
         evaluator = evaluator.with_sockets_of_project_only();
+    }
+    if !args.cold {
+        evaluator = evaluator.with_elsewhere(Arc::new(pool::client()));
     }
     let request = request(args, &root)?;
     let deadline = Duration::from_millis(request.timeout_ms().into());
@@ -79,6 +83,7 @@ fn request(args: Box<EvalArgs>, project: &Root) -> Result<EvalRequest, Failure> 
         max_string,
         diff,
         unconfined,
+        cold: _, // the evaluator's
         format: _,
         verbose: _,
     } = *args;

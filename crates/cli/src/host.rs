@@ -15,6 +15,8 @@ pub struct Host {
     pub extension: Option<PathBuf>,
     /// Whether this process makes no unsafe runs.
     pub never_unsafe: bool,
+    /// Whether this process is the program `altair`, which can be the pool.
+    pub is_program: bool,
     /// The Model Context Protocol server, if this process has one.
     pub serve: Option<Serve>,
 }

@@ -19,6 +19,7 @@ pub mod human;
 pub mod json;
 mod mcp;
 mod output;
+pub mod pool;
 mod progress;
 mod root;
 mod run;
@@ -62,6 +63,7 @@ fn dispatch(command: Command, host: &Host) -> Result<exit::Exit, failure::Failur
         Command::EventsTail(args) => events::run(&args),
         Command::Doctor(args) => doctor::run(&args, host),
         Command::McpServe(args) => mcp::run(args, host),
+        Command::Pool(args) => pool::run(args, host),
         Command::Completions { shell } => completions::run(shell),
     }
 }

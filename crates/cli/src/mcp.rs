@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use crate::extension;
 use crate::failure::Failure;
 use crate::host::{Host, Server};
+use crate::pool;
 use crate::root::working_directory;
 
 /// Serves until the server ends.
@@ -29,8 +30,9 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
         Some(root) => root,
         None => working_directory()?,
     };
-    let evaluator =
-        Evaluator::new(host.php(&args.php), Actor::Mcp).with_pool(Arc::new(Pool::new()));
+    let evaluator = Evaluator::new(host.php(&args.php), Actor::Mcp)
+        .with_pool(Arc::new(Pool::new()))
+        .with_elsewhere(Arc::new(pool::client()));
     let evaluator = match extension::find(host)? {
         Some(path) => evaluator.with_extension(path),
         None => evaluator,

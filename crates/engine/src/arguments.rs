@@ -69,6 +69,11 @@ impl Arguments {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
+    /// The names and values.
+    pub(crate) fn into_inner(self) -> Vec<(String, Datum)> {
+        self.0
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -13,6 +13,7 @@ use crate::guards::{Guard, GuardStates, Insisted};
 use crate::ladder::Ladder;
 use crate::readable_paths::paths_of;
 use crate::real_writes::Unsealed;
+use crate::surroundings::temp_dir;
 use crate::template_files::TemplateFiles;
 use crate::{EvalError, guards, launch};
 
@@ -139,7 +140,7 @@ pub(crate) fn directory(
 ) -> std::io::Result<Place> {
     match context.takes(Guard::Filesystem) || context.takes(Guard::Landlock) {
         true => directories.make(&context.target.root),
-        false => Place::find(&std::env::temp_dir()),
+        false => Place::find(&temp_dir(context.environment)),
     }
 }
 

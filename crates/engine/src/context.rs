@@ -18,6 +18,7 @@ use crate::readable_paths::Sources;
 use crate::request::{Bootstrap, EvalRequest, Target};
 use crate::services::Services;
 use crate::settings::Settings;
+use crate::surroundings;
 
 /// All inputs of a child for one request.
 #[derive(Clone, Copy)]
@@ -56,6 +57,7 @@ impl RequestContext<'_> {
             named_root: &request.project_root,
             requested: &target.readable,
             sockets: self.services.paths().collect(),
+            home: surroundings::variable(self.environment, "HOME").map(PathBuf::from),
             patience: Duration::from_millis(request.timeout_ms().into()),
         };
         sources.shown().map_err(|e| {
@@ -121,6 +123,7 @@ impl RequestContext<'_> {
                 Bootstrap::Discover => None,
             },
             capped: self.takes(Guard::Limits),
+            umask: self.settings.umask,
             private_root,
             unsafe_runs: self.settings.selection.has_unsafe_runs(),
             caches: caches.map(bytes),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Ended, Supervision};
+use altair_sandbox::{Ended, Standing, Supervision};
 
 use crate::audit::{self, AuditError};
 use crate::began::Began;
@@ -17,6 +17,7 @@ use crate::child_messages::ChildMessages;
 use crate::cold_start::{NewChild, start_cold};
 use crate::concurrency::{Turn, Turns};
 use crate::context::RequestContext;
+use crate::delegation::{Delegation, Elsewhere};
 use crate::directories::Directories;
 use crate::file_changes;
 use crate::guards::{GuardStates, Insisted};
@@ -41,6 +42,8 @@ use crate::{EvalError, EvalResult};
 pub struct Evaluation {
     pub(crate) settings: Settings,
     pub(crate) pool: Option<Arc<Pool>>,
+    /// Who may carry it out for this process, and what it is told.
+    pub(crate) elsewhere: Option<(Arc<dyn Elsewhere>, Box<Delegation>)>,
     pub(crate) request: EvalRequest,
     pub(crate) target: Target,
     pub(crate) php: PathBuf,
@@ -55,6 +58,8 @@ pub struct Evaluation {
     pub(crate) sockets_of_project_only: bool,
     pub(crate) began: Began,
     pub(crate) turns: Option<Turns>,
+    /// What it gets at most, if another process than this one asks for it.
+    pub(crate) standing: Option<Standing>,
 }
 
 /// A child that has ended, with its messages.
@@ -98,10 +103,18 @@ impl Evaluation {
         self
     }
 
+    /// Has its child get no more than this.
+    #[must_use]
+    pub(crate) fn with_standing(mut self, standing: Standing) -> Self {
+        self.standing = Some(standing);
+        self
+    }
+
     /// Adds a variable to the environment from which the child's is made.
     #[must_use]
     pub(crate) fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.into(), value.into()));
+        self.elsewhere = None;
         self
     }
 
@@ -111,6 +124,47 @@ impl Evaluation {
     ///
     /// As for [`Evaluator::evaluate`](crate::Evaluator::evaluate).
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
+        if let Some((elsewhere, delegation)) = self.elsewhere.take()
+            && !self.has_template()?
+        {
+            return self.run_elsewhere(&*elsewhere, *delegation, observer);
+        }
+        self.run_here(observer)
+    }
+
+    /// Whether this process has a template for it already, which is nearer.
+    fn has_template(&mut self) -> Result<bool, EvalError> {
+        let Some(pool) = self.pool.clone().filter(|pool| !pool.is_empty()) else {
+            return Ok(false);
+        };
+        // The addresses of services are part of what a template is made from.
+        self.services = self.resolved()?;
+        Ok(pool.has(&self.context()))
+    }
+
+    /// Has it run elsewhere, in its turn; here if that is not possible.
+    fn run_elsewhere(
+        mut self,
+        elsewhere: &dyn Elsewhere,
+        delegation: Delegation,
+        observer: &mut dyn Observer,
+    ) -> Result<EvalResult, EvalError> {
+        let Some(turns) = self.turns.take() else {
+            let carried_out = elsewhere.carry_out(&delegation, observer);
+            return carried_out.unwrap_or_else(|| self.run_here(observer));
+        };
+        let (turn, _) = turns.take(observer)?;
+        self.began = Began::now();
+        if let Some(answer) = elsewhere.carry_out(&delegation.begun_at(self.began), observer) {
+            return answer;
+        }
+        drop(turn);
+        self.turns = Some(turns);
+        self.run_here(observer)
+    }
+
+    /// Runs it as a child of this process.
+    pub(crate) fn run_here(mut self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
         self.services = self.resolved()?;
         let (turn, ahead) = self.wait_for_turn(observer)?;
         if self.request.unconfined {
@@ -144,6 +198,12 @@ impl Evaluation {
         if origin.is_fork() && redactor.boot_is_over(&boot.variables).is_break()
             || origin == Origin::Warm && boot.replay(&mut redactor).is_break()
         {
+            return Err(EvalError::Interrupted);
+        }
+        if let (Some(standing), Some(pid)) = (&self.standing, child.child.pid()) {
+            standing.lower(pid).map_err(|e| not_started(&e))?;
+        }
+        if redactor.begins().is_break() {
             return Err(EvalError::Interrupted);
         }
         let mut supervised = self.supervise(child, &origin, &boot, turn, &mut redactor)?;

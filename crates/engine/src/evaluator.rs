@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::audit::Actor;
-use crate::began::Began;
+use crate::delegation::{Delegation, Elsewhere};
 use crate::error::reason;
 use crate::evaluation::Evaluation;
 use crate::guards::Selection;
@@ -16,6 +16,7 @@ use crate::project_environment::ProjectEnvironment;
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest};
 use crate::services::{self, Service, Services};
 use crate::settings::{IDLE, Purpose, Settings};
+use crate::surroundings::Surroundings;
 use crate::warm::Pool;
 use crate::{EvalError, EvalResult, php_binary};
 
@@ -24,6 +25,7 @@ use crate::{EvalError, EvalResult, php_binary};
 pub struct Evaluator {
     settings: Settings,
     pool: Option<Arc<Pool>>,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
     services: Option<Vec<Service>>,
     sockets_of_project_only: bool,
 }
@@ -46,8 +48,10 @@ impl Evaluator {
                 ini: StartIni::OfEvaluation,
                 purpose: Purpose::Evaluation,
                 memory_limit_bytes: None,
+                umask: None,
             },
             pool: None,
+            elsewhere: None,
             services: None,
             sockets_of_project_only: false,
         }
@@ -120,6 +124,20 @@ impl Evaluator {
         self
     }
 
+    /// Has `elsewhere` carry out what it can. What it does not carry out runs here.
+    #[must_use]
+    pub fn with_elsewhere(mut self, elsewhere: Arc<dyn Elsewhere>) -> Self {
+        self.elsewhere = Some(elsewhere);
+        self
+    }
+
+    /// Sets the permissions that files of runs do not get; by default those of this process.
+    #[must_use]
+    pub(crate) fn with_umask(mut self, umask: u32) -> Self {
+        self.settings.umask = Some(umask);
+        self
+    }
+
     /// Sets how long a template waits for a request before it ends, by default [`IDLE`].
     #[must_use]
     pub fn with_idle(mut self, idle: Duration) -> Self {
@@ -144,7 +162,35 @@ impl Evaluator {
         request: &EvalRequest,
         observer: &mut dyn Observer,
     ) -> Result<EvalResult, EvalError> {
-        self.prepare(request)?.run(observer)
+        request.check_snippet()?;
+        let surroundings = Surroundings::here();
+        // Whoever carries it out looks at the project, and nobody needs to do so twice.
+        if self.pool().is_none_or(Pool::is_empty)
+            && let Some((elsewhere, delegation)) = self.delegation(request, &surroundings)
+        {
+            match elsewhere.carry_out(&delegation, observer) {
+                Some(answer) => return answer,
+                None => return self.located_in(request, surroundings)?.run_here(observer),
+            }
+        }
+        self.located_in(request, surroundings)?.run(observer)
+    }
+
+    /// Who may carry out a request for this process, and what it is told.
+    fn delegation(
+        &self,
+        request: &EvalRequest,
+        surroundings: &Surroundings,
+    ) -> Option<(Arc<dyn Elsewhere>, Box<Delegation>)> {
+        let elsewhere = self.elsewhere.as_ref()?;
+        let delegation = Delegation::of(
+            request,
+            &self.settings,
+            self.services.as_deref(),
+            self.sockets_of_project_only,
+            surroundings,
+        )?;
+        Some((Arc::clone(elsewhere), Box::new(delegation)))
     }
 
     /// Checks a request and captures what its run needs from this process: the current environment.
@@ -154,25 +200,41 @@ impl Evaluator {
     ///
     /// [`EvalError::InvalidRequest`] and [`EvalError::Launch`], as for [`Evaluator::evaluate`].
     pub fn prepare(&self, request: &EvalRequest) -> Result<Evaluation, EvalError> {
-        request.check_snippet()?;
-        self.located(request)
+        self.prepare_in(request, Surroundings::here())
     }
 
-    /// The same for a request whose snippet may be blank.
+    /// The same in other surroundings than this process's.
+    pub(crate) fn prepare_in(
+        &self,
+        request: &EvalRequest,
+        surroundings: Surroundings,
+    ) -> Result<Evaluation, EvalError> {
+        request.check_snippet()?;
+        self.located_in(request, surroundings)
+    }
+
+    /// Prepares a request whose snippet may be blank.
     pub(crate) fn located(&self, request: &EvalRequest) -> Result<Evaluation, EvalError> {
-        let began = Began::now();
+        self.located_in(request, Surroundings::here())
+    }
+
+    fn located_in(
+        &self,
+        request: &EvalRequest,
+        surroundings: Surroundings,
+    ) -> Result<Evaluation, EvalError> {
         let settings = &self.settings;
-        let target = request.resolve(std::env::var_os(BOOTSTRAP_VARIABLE))?;
+        let named = surroundings.variable(BOOTSTRAP_VARIABLE);
+        let target = request.resolve(named.map(OsStr::to_owned))?;
         settings.selection.check(request)?;
         let php = php_binary::resolve(
             &settings.php,
             settings.running.as_deref(),
-            std::env::var_os("PATH").as_deref(),
+            surroundings.variable("PATH"),
             settings.own_programs.as_deref(),
         )?;
-        let environment = std::env::vars_os().collect::<Vec<_>>();
         let known = ProjectEnvironment::of(
-            &environment,
+            &surroundings.environment,
             &target.root,
             Duration::from_millis(request.timeout_ms().into()),
         )
@@ -191,9 +253,13 @@ impl Evaluator {
                 None => known.services.services(),
             },
         };
+        let elsewhere = self.delegation(request, &surroundings);
+        let Surroundings { began, environment } = surroundings;
         Ok(Evaluation {
             settings: settings.clone(),
             pool: self.pool.clone(),
+            elsewhere,
+            standing: None,
             request: request.clone(),
             target,
             php,

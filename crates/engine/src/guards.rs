@@ -171,7 +171,7 @@ fn not_taken() -> GuardState {
 }
 
 /// Which guards a run takes, and which it requires.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Selection {
     required: Vec<Guard>,
     omitted: Vec<Guard>,
@@ -207,6 +207,13 @@ impl Selection {
     #[must_use]
     pub fn takes(&self, guard: Guard, request: &EvalRequest) -> bool {
         self.left_out(guard, request).is_none()
+    }
+
+    /// Returns whether all guards are to be taken.
+    pub(crate) fn takes_all(&self, request: &EvalRequest) -> bool {
+        Guard::ALL
+            .into_iter()
+            .all(|guard| self.takes(guard, request))
     }
 
     /// The state of a guard that is not to be taken; `None` if it is.

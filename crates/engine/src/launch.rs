@@ -43,6 +43,76 @@ pub const STRIPPED_VARIABLES: &[&str] = &[
     "PIP_*",
 ];
 
+/// Environment variables of a shell, a terminal, a session or a service manager. They differ between
+/// two terminals, directories and starts of one user, and no application means them: a confined run
+/// does not get them, so that they make no difference to it and to what a template is made from. A
+/// trailing `*` matches any rest.
+///
+/// Sources: bash(1), ssh(1), sudo(8), `pam_systemd(8)`, systemd.exec(5), `sd_notify(3)`,
+/// `sd_listen_fds(3)`, GNU make's manual, and the terminals' own documentation.
+pub const SESSION_VARIABLES: &[&str] = &[
+    // The shell: where it is and how deep.
+    "_",
+    "SHLVL",
+    "PWD",
+    "OLDPWD",
+    // The terminal and its programs.
+    "TERM",
+    "TERM_*",
+    "TERMINFO",
+    "TERMCAP",
+    "COLORTERM",
+    "COLORFGBG",
+    "COLUMNS",
+    "LINES",
+    "LS_COLORS",
+    "GPG_TTY",
+    "WINDOWID",
+    "VTE_VERSION",
+    "KONSOLE_*",
+    "KITTY_*",
+    "ALACRITTY_*",
+    "ITERM_*",
+    "WT_SESSION",
+    "WT_PROFILE_ID",
+    "VSCODE_*",
+    "TMUX",
+    "TMUX_*",
+    "STY",
+    "WINDOW",
+    // The session.
+    "SSH_*",
+    "SUDO_*",
+    "XDG_SESSION_*",
+    "XDG_SEAT",
+    "XDG_VTNR",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DESKTOP_STARTUP_ID",
+    "XDG_ACTIVATION_TOKEN",
+    // The service manager, make, and this project's own launcher and pool.
+    "INVOCATION_ID",
+    "JOURNAL_STREAM",
+    "SYSTEMD_EXEC_PID",
+    "MANAGERPID",
+    "NOTIFY_SOCKET",
+    "LISTEN_PID",
+    "LISTEN_FDS",
+    "LISTEN_FDNAMES",
+    "WATCHDOG_PID",
+    "WATCHDOG_USEC",
+    "MEMORY_PRESSURE_WATCH",
+    "MEMORY_PRESSURE_WRITE",
+    "MAKEFLAGS",
+    "MFLAGS",
+    "MAKELEVEL",
+    "ALTAIR_LAUNCHER",
+    "ALTAIR_EVAL_POOL",
+    "ALTAIR_POOL_LOG",
+];
+
 /// ini settings that apply from any child's start and override its ini files. No opcache, JIT,
 /// preloading, Xdebug or pcov, and no APCu, which PHP's command line has only where an ini file says so:
 /// they bypass hooks, share memory or change what is measured. Boot runs without `memory_limit`. An
@@ -240,7 +310,7 @@ fn environment(
     let own = profile.env_vars();
     let mut env: Vec<_> = host
         .into_iter()
-        .filter(|(name, _)| !strip || !is_stripped(name))
+        .filter(|(name, _)| !strip || !is_left_out(name))
         .filter(|(name, _)| own.iter().all(|(own, _)| name != own))
         .filter(|(name, _)| temp.is_none() || name != TEMP_VARIABLE)
         .collect();
@@ -269,15 +339,24 @@ pub(crate) fn passed_on(
     let strip = strips(selection, request);
     environment
         .iter()
-        .filter(|(name, _)| !strip || !is_stripped(name))
+        .filter(|(name, _)| !strip || !is_left_out(name))
         .cloned()
         .collect()
+}
+
+/// Whether a confined run goes without a variable of its host.
+fn is_left_out(name: &OsStr) -> bool {
+    is_stripped(name) || is_one_of(SESSION_VARIABLES, name)
 }
 
 /// Whether a variable is one of [`STRIPPED_VARIABLES`].
 #[must_use]
 pub fn is_stripped(name: &OsStr) -> bool {
-    STRIPPED_VARIABLES
+    is_one_of(STRIPPED_VARIABLES, name)
+}
+
+fn is_one_of(patterns: &[&str], name: &OsStr) -> bool {
+    patterns
         .iter()
         .any(|pattern| match pattern.strip_suffix('*') {
             Some(prefix) => name.as_bytes().starts_with(prefix.as_bytes()),
@@ -332,6 +411,16 @@ mod tests {
                 "ALTAIR_EVAL_UNSAFE=0"
             ]
         );
+    }
+
+    #[test]
+    fn what_tells_two_terminals_apart_is_left_out() {
+        let env = environment_of(
+            &["SHLVL", "TERM_PROGRAM", "_", "HOME", "TERMS", "PWDX"],
+            false,
+        );
+        assert_eq!(env[..3], ["HOME=x", "TERMS=x", "PWDX=x"]);
+        assert!(environment_of(&["SHLVL"], true).contains(&"SHLVL=x".to_owned()));
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub mod command;
 mod concurrency;
 mod confinement;
 mod context;
+mod delegation;
 mod directories;
 pub mod doctor;
 mod dotenv;
@@ -55,6 +56,7 @@ pub mod services;
 mod settings;
 pub mod shell;
 pub mod sql;
+mod surroundings;
 mod template_files;
 mod unfit_php;
 mod verdict;
@@ -63,6 +65,7 @@ mod warm;
 pub use bounds::{GRACE, OUTPUT_LIMIT, STOP_SIGNAL_OFFSET, stop_signal};
 pub use caller::{Caller, way};
 pub use concurrency::Turns;
+pub use delegation::{Delegation, Delegator, Elsewhere};
 pub use error::EvalError;
 pub use evaluation::Evaluation;
 pub use evaluator::Evaluator;
@@ -79,4 +82,7 @@ pub use result::{
     OutputTruncated, Phase, Timings,
 };
 pub use settings::IDLE;
-pub use warm::Pool;
+pub use warm::{Listed, Pool};
+
+/// The name of this build. Processes that trust each other's messages are of the same one.
+pub const BUILD: &str = env!("ALTAIR_BUILD");

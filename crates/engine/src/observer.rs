@@ -6,6 +6,10 @@ use altair_sandbox::Stream;
 
 /// Observes an evaluation while it runs.
 pub trait Observer {
+    /// Called once, before the run may have effects. `Break` ends it before it has any.
+    fn begins(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
     /// A chunk of output, as it was written. `Break` ends the run.
     fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()>;
     /// Returns whether the output is read while it is written.

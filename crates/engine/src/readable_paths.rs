@@ -120,6 +120,8 @@ pub(crate) struct Sources<'a> {
     pub requested: &'a [Shown],
     /// Sockets of services.
     pub sockets: Vec<PathBuf>,
+    /// The home of the host's user, which no file of the application opens.
+    pub home: Option<PathBuf>,
     /// How long all of it may take.
     pub patience: Duration,
 }
@@ -150,6 +152,7 @@ impl Sources<'_> {
             .filter(|path| path.is_absolute())
             .collect();
         let (root, sockets) = (self.root.clone(), self.sockets.clone());
+        let home = self.home.clone();
         let (php, scanned) = (self.php.to_owned(), self.ini_scan_dir.map(OsStr::to_owned));
         let named_root = std::path::absolute(self.named_root).ok();
         let (there, found) = with_files_of(
@@ -168,7 +171,7 @@ impl Sources<'_> {
                     let place = Place::find(&path).ok().filter(Place::is_file)?;
                     Some(Shown::found(path, place))
                 }));
-                found.extend(packages(&root));
+                found.extend(packages(&root, home.as_deref()));
                 // Absolute paths recorded under another name of the project resolve through it.
                 found.extend(named_root.map(|named| Shown::found(named, root)));
                 // Applications check that a socket exists before they connect. Anything at that
@@ -237,13 +240,15 @@ fn below_prefix(php: &Path) -> Vec<PathBuf> {
 const COMPOSER_MAX_BYTES: u64 = 16 << 20;
 
 /// Packages of the application that lie outside its root, as visible to the calling thread's user.
-fn packages(root: &Place) -> Vec<Shown> {
+fn packages(root: &Place, home: Option<&Path>) -> Vec<Shown> {
     let mut found = Vec::new();
     let named = root.path().join(vendor_dir(root));
     let Ok(vendor) = Place::find(&named) else {
         return found;
     };
-    if !vendor.path().starts_with(root.path()) && is_vendor(&vendor) && may_be_shown(&vendor, root)
+    if !vendor.path().starts_with(root.path())
+        && is_vendor(&vendor)
+        && may_be_shown(&vendor, root, home)
     {
         found.push(Shown::found(named, vendor.clone()));
     }
@@ -261,7 +266,7 @@ fn packages(root: &Place) -> Vec<Shown> {
         if !directory.path().starts_with(root.path())
             && !found.iter().any(is_known)
             && has_file(&directory, "composer.json")
-            && may_be_shown(&directory, root)
+            && may_be_shown(&directory, root, home)
         {
             found.push(Shown::found(directory.path(), directory.clone()));
         }
@@ -348,10 +353,9 @@ const SYSTEM_DIRECTORIES: &[&str] = &[
 
 /// Returns whether a directory named by the application's own files may be read. Refuses one that
 /// holds more than a package would.
-fn may_be_shown(directory: &Place, root: &Place) -> bool {
+fn may_be_shown(directory: &Place, root: &Place, home: Option<&Path>) -> bool {
     let path = directory.path();
-    let homes = std::env::var_os("HOME").map(PathBuf::from);
-    let is_home = homes.is_some_and(|home| home.starts_with(path))
+    let is_home = home.is_some_and(|home| home.starts_with(path))
         || path.parent() == Some(Path::new("/home"));
     directory.is_directory()
         && path != Path::new("/")
@@ -389,6 +393,7 @@ mod tests {
             named_root: root.path(),
             requested: &[],
             sockets: Vec::new(),
+            home: None,
             patience: Duration::from_secs(10),
         };
         assert!(known.iter().all(|path| path.exists()));

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use altair_sandbox::{Place, Shown, with_files_of};
+use serde::{Deserialize, Serialize};
 
 use crate::EvalError;
 use crate::arguments::Arguments;
@@ -127,7 +128,7 @@ pub type ShownItems = Bounded<MIN_ITEMS, MAX_ITEMS>;
 pub type ShownString = Bounded<MIN_STRING, MAX_STRING>;
 
 /// What the database sessions of a run may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Database {
     /// Read.
     ReadOnly,

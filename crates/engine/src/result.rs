@@ -194,6 +194,9 @@ pub struct Diagnostics {
     /// Why no template booted for it, if one should have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_reason: Option<String>,
+    /// Whether the pool has carried it out. Only a complete answer has this.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub pool: bool,
     /// What was refused, in order, each thing once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<Blocked>,
@@ -241,6 +244,7 @@ impl Diagnostics {
             timings_ms: Timings::default(),
             start: Cow::default(),
             start_reason: None,
+            pool: false,
             blocked: Vec::new(),
             file_changes: None,
             queries: None,
@@ -331,6 +335,7 @@ impl EvalResult {
             timings_ms: field(&mut told, "timings_ms"),
             start: field(&mut told, "start"),
             start_reason: field(&mut told, "start_reason"),
+            pool: field(&mut told, "pool"),
             blocked: each(field(&mut told, "blocked")),
             file_changes: field(&mut told, "file_changes"),
             queries: field(&mut told, "queries"),

@@ -41,6 +41,8 @@ pub(crate) struct Settings {
     pub purpose: Purpose,
     /// Their `memory_limit`, in bytes; `None`: that of the request.
     pub memory_limit_bytes: Option<u64>,
+    /// The permissions that files of runs do not get (umask(2)); `None`: those of this process.
+    pub umask: Option<u32>,
 }
 
 /// What a child is for.

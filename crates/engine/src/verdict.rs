@@ -163,6 +163,7 @@ impl Evidence {
                 timings_ms,
                 start: origin.name().into(),
                 start_reason: origin.reason(),
+                pool: false,
                 blocked: heard.refused.list(&context),
                 file_changes,
                 queries,

@@ -29,6 +29,23 @@ pub(crate) fn close_from(first: RawFd) -> nix::Result<()> {
     }
 }
 
+/// Has every descriptor of this process but standard input, output and error close on `exec`.
+///
+/// # Errors
+/// If `/proc` does not list them.
+pub fn close_all_on_exec() -> std::io::Result<()> {
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let name = entry?.file_name();
+        let number = name.to_str().and_then(|name| name.parse::<RawFd>().ok());
+        if let Some(fd) = number.filter(|fd| *fd > 2) {
+            // SAFETY: no pointer is passed; one that was closed meanwhile is an error, which does
+            // no harm.
+            unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+    }
+    Ok(())
+}
+
 /// Maximum number of descriptors in one packet.
 const DESCRIPTORS_MAX: usize = 3;
 

@@ -5,7 +5,8 @@ mod progress;
 #[cfg(test)]
 mod tests;
 
-use altair_engine::doctor::{Doctor, ProfileFormat, Report, container_profile};
+use altair_engine::doctor::{Doctor, PoolReport, ProfileFormat, Report, container_profile};
+use altair_pool::NoAnswer;
 
 use crate::args::{DoctorArgs, Format};
 use crate::exit::Exit;
@@ -59,6 +60,27 @@ fn profile(args: &DoctorArgs) -> Option<ProfileFormat> {
     }
 }
 
+/// Whether a pool serves this process.
+fn pool() -> PoolReport {
+    match crate::pool::client().state() {
+        Ok(state) => PoolReport {
+            serves: true,
+            pid: Some(state.pid),
+            templates: Some(state.templates.len()),
+            problem: None,
+        },
+        Err(why) => PoolReport {
+            serves: false,
+            pid: None,
+            templates: None,
+            problem: Some(match why {
+                NoAnswer::None => format!("{why}; the second call within ten minutes starts one"),
+                why => why.to_string(),
+            }),
+        },
+    }
+}
+
 fn examine(args: &DoctorArgs, host: &Host, root: Option<Root>) -> Report {
     // If the variable names no extension, that is reported and the examination continues.
     let (extension, problem) = match extension::find(host) {
@@ -72,6 +94,7 @@ fn examine(args: &DoctorArgs, host: &Host, root: Option<Root>) -> Report {
         doctor = doctor.with_root(root.path);
     }
     let mut report = doctor.examine(&mut |progress| counter.draw(progress));
+    report.pool = Some(pool());
     if let Some(failure) = problem {
         report.ok = false;
         report.extension.problem = Some(failure.to_string());

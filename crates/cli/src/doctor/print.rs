@@ -1,7 +1,8 @@
 //! A report as text for people: a pure function of the report.
 
 use altair_engine::doctor::{
-    Ability, Extension, GuardReport, Php, Report, SelfTest, ServiceReport, State, Verdict,
+    Ability, Extension, GuardReport, Php, PoolReport, Report, SelfTest, ServiceReport, State,
+    Verdict,
 };
 
 use crate::escape;
@@ -37,6 +38,9 @@ pub fn render(report: &Report, theme: Theme) -> String {
     }
     for tried in &report.abilities {
         ability(&mut out, tried, theme);
+    }
+    if let Some(found) = &report.pool {
+        pool(&mut out, found, theme);
     }
     if !report.services.is_empty() {
         line(&mut out, 0, "");
@@ -180,6 +184,27 @@ fn ability(out: &mut String, tried: &Ability, theme: Theme) {
     let text = match &tried.problem {
         Some(problem) => format!("not here: {}", escape::line(problem)),
         None => what.to_owned(),
+    };
+    line(out, 0, &format!("{mark} {name} {text}"));
+}
+
+fn pool(out: &mut String, found: &PoolReport, theme: Theme) {
+    let name = theme.name(&format!("{:<NAME_WIDTH$}", "pool"));
+    let (mark, text) = match (&found.problem, found.pid) {
+        (None, Some(pid)) => {
+            let templates = found.templates.unwrap_or(0);
+            let noun = if templates == 1 {
+                "template"
+            } else {
+                "templates"
+            };
+            let text = format!("process {pid} keeps applications booted: {templates} {noun}");
+            (theme.good("✓"), text)
+        }
+        (problem, _) => {
+            let why = problem.as_deref().unwrap_or("it does not say why");
+            (theme.notice("–"), escape::line(why))
+        }
     };
     line(out, 0, &format!("{mark} {name} {text}"));
 }

@@ -79,6 +79,7 @@ fn report(ok: bool, guards: Vec<GuardReport>) -> Report {
         warnings: Vec::new(),
         services: Vec::new(),
         abilities: Vec::new(),
+        pool: None,
         guards,
     }
 }

@@ -98,8 +98,8 @@ fn leave_out(diagnostics: &mut Map<String, Value>) {
 }
 
 /// The keys of `diagnostics`, and of the objects in it, that only a complete answer has: guards that
-/// are in force, `timings_ms`, the list of what boot changed, empty lists, and `start` unless the run started otherwise than it
-/// should have. A run should start in a template, or cold where no template was asked for; a
+/// are in force, `timings_ms`, `pool`, the list of what boot changed, empty lists, and `start` unless the run started
+/// otherwise than it should have. A run should start in a template, or cold where no template was asked for; a
 /// `start_reason` says why it did not.
 #[must_use]
 pub fn expected(diagnostics: &Map<String, Value>) -> Vec<(String, Option<String>)> {
@@ -122,7 +122,7 @@ pub fn expected(diagnostics: &Map<String, Value>) -> Vec<(String, Option<String>
             .as_object()
             .is_some_and(|map| map.len() == inner.len());
         let is_expected = match key.as_str() {
-            "timings_ms" => true,
+            "timings_ms" | "pool" => true,
             "start" => value != "booted" && !diagnostics.contains_key("start_reason"),
             _ => all || is_empty(value),
         };

@@ -25,8 +25,8 @@ use std::path::PathBuf;
 
 pub use container_profile::{ProfileFormat, container_profile};
 pub use report::{
-    Ability, Attack, Extension, GuardReport, Kernel, Php, Remedy, Report, SelfTest, ServiceReport,
-    State, User, Verdict,
+    Ability, Attack, Extension, GuardReport, Kernel, Php, PoolReport, Remedy, Report, SelfTest,
+    ServiceReport, State, User, Verdict,
 };
 
 /// Examines a machine with one PHP.

@@ -27,6 +27,7 @@ use crate::guards::Guard;
 ///          "addresses": ["172.18.0.2:3306"], "reached": true, "problem": null}
 ///     ],
 ///     "abilities": [{"name": "layer", "works": true, "problem": null}],
+///     "pool": {"serves": true, "pid": 4711, "templates": 3, "problem": null},
 ///     "guards": [
 ///         {
 ///             "name": "landlock", "state": "in_force", "detail": null, "version": "ABI 7",
@@ -64,8 +65,23 @@ pub struct Report {
     pub services: Vec<ServiceReport>,
     /// What runs can do here besides, each tried.
     pub abilities: Vec<Ability>,
+    /// The pool, which keeps templates for all calls of this user; `None` if nobody has looked.
+    pub pool: Option<PoolReport>,
     /// Every guard, outermost first.
     pub guards: Vec<GuardReport>,
+}
+
+/// The pool of this user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PoolReport {
+    /// Whether one serves this process.
+    pub serves: bool,
+    /// Its process id, if it does.
+    pub pid: Option<u32>,
+    /// How many templates it holds, if it does.
+    pub templates: Option<usize>,
+    /// Why none does.
+    pub problem: Option<String>,
 }
 
 /// A service that a project declares, or that was found in its environment.

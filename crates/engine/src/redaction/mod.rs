@@ -145,6 +145,7 @@ impl Secrets {
             signal: _,
             timings_ms: _,
             start: _,
+            pool: _,
             start_reason,
             blocked,
             file_changes,

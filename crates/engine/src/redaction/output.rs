@@ -220,6 +220,10 @@ impl<'a> Redactor<'a> {
 }
 
 impl Observer for Redactor<'_> {
+    fn begins(&mut self) -> ControlFlow<()> {
+        self.observer.begins()
+    }
+
     fn output(&mut self, stream: Stream, chunk: &[u8]) -> ControlFlow<()> {
         let Some(early) = &mut self.early else {
             return self.pass_on(stream, chunk);

@@ -17,6 +17,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use altair_sandbox::{Connections, LocalSocket};
+use serde::{Deserialize, Serialize};
 
 pub use address::declared;
 pub(crate) use declarations::Declarations;
@@ -31,7 +32,7 @@ pub const SERVICES_MAX: usize = 1000;
 pub(crate) const MANIFEST_MAX_BYTES: u64 = 1 << 20;
 
 /// A service as it was declared.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Service {
     /// An address and a TCP port.
     Address(SocketAddr),

@@ -1,7 +1,8 @@
 //! The inputs that two requests must have in common to share a template.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use altair_sandbox::Inode;
 
@@ -30,14 +31,21 @@ pub(super) struct Key {
     watched: Option<Watched>,
     selection: Selection,
     readable: Vec<PathBuf>,
+    known_paths: Arc<[PathBuf]>,
     services: Services,
     /// The path by which the project was requested: absolute paths recorded under it resolve, too.
     named_root: PathBuf,
+    umask: Option<u32>,
     ini: StartIni,
     purpose: Purpose,
 }
 
 impl Key {
+    /// The application's root.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     pub(super) fn new(context: &RequestContext<'_>) -> Self {
         let RequestContext {
             settings,
@@ -55,13 +63,13 @@ impl Key {
             extension,
             ini_scan_dir,
             selection,
-            // Constant for the life of this process, and a pool belongs to one process.
-            known_paths: _,
+            known_paths,
             idle: _,               // the first request's counts
             memory_limit_bytes: _, // a fork is told
             actor: _,
             ini,
             purpose,
+            umask,
         } = settings;
         let EvalRequest {
             snippet: _,
@@ -91,6 +99,9 @@ impl Key {
             bootstrap,
             readable: _, // looked up again by each template
         } = target;
+        // Two hosts may have set the same variables one after another.
+        let mut environment = launch::passed_on(environment, selection, request);
+        environment.sort();
         Self {
             root: root.path().to_owned(),
             directory: root.inode(),
@@ -102,14 +113,16 @@ impl Key {
             php: php.to_owned(),
             extension: extension.clone(),
             ini_scan_dir: ini_scan_dir.clone(),
-            environment: launch::passed_on(environment, selection, request),
+            environment,
             allow_writes: *allow_writes,
             allow_network: *allow_network,
             watched: request.watched(),
             selection: selection.clone(),
             readable: readable_paths.clone(),
+            known_paths: Arc::clone(known_paths),
             services: services.clone(),
             named_root: project_root.clone(),
+            umask: *umask,
             ini: ini.clone(),
             purpose: *purpose,
         }

@@ -23,13 +23,14 @@ use crate::origin::Origin;
 use crate::redaction::Variable;
 use crate::result::FileChanges;
 
-pub use pool::Pool;
+pub use pool::{Listed, Pool};
 
 /// How long a boot may take, even if the call that began it reaches its deadline earlier.
 pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(60);
 
-/// The maximum number of templates in a pool: each holds the memory of a booted application.
-pub(crate) const TEMPLATES_MAX: usize = 8;
+/// The maximum number of templates in the pool of one evaluator: each holds the memory of a booted
+/// application.
+const TEMPLATES_MAX: usize = 8;
 
 /// The traces of boot that each run shows as if it had booted itself.
 #[derive(Debug, Default)]

@@ -31,6 +31,8 @@ use crate::template_files::TemplateFiles;
 #[derive(Debug)]
 pub struct Pool {
     owner: u32,
+    /// The most templates.
+    most: usize,
     slots: Mutex<Slots>,
 }
 
@@ -55,6 +57,57 @@ impl std::fmt::Debug for Slots {
 struct Slot {
     used: u64,
     state: State,
+    /// When it was asked for first and last, and how often.
+    made_at: Instant,
+    used_at: Instant,
+    uses: u64,
+}
+
+/// A template of a pool, as told to users.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The application's root.
+    pub root: PathBuf,
+    /// `booting`, `ready`, `unforkable` (the application boots in each run) or `unable`.
+    pub state: &'static str,
+    /// Its process id, if it has one.
+    pub pid: Option<i32>,
+    /// Since it was asked for first.
+    pub age: Duration,
+    /// Since it was asked for last.
+    pub idle: Duration,
+    /// How often it was asked for.
+    pub uses: u64,
+}
+
+impl Slot {
+    fn new(used: u64, state: State) -> Self {
+        let now = Instant::now();
+        Self {
+            used,
+            state,
+            made_at: now,
+            used_at: now,
+            uses: 1,
+        }
+    }
+
+    fn listed(&self, key: &Key) -> Listed {
+        let (state, pid) = match &self.state {
+            State::Booting(_) => ("booting", None),
+            State::Ready(booted) => ("ready", booted.template.pid()),
+            State::Unforkable { .. } => ("unforkable", None),
+            State::Unable { .. } => ("unable", None),
+        };
+        Listed {
+            root: key.root().to_owned(),
+            state,
+            pid,
+            age: self.made_at.elapsed(),
+            idle: self.used_at.elapsed(),
+            uses: self.uses,
+        }
+    }
 }
 
 enum State {
@@ -114,6 +167,7 @@ impl Default for Pool {
     fn default() -> Self {
         Self {
             owner: std::process::id(),
+            most: TEMPLATES_MAX,
             slots: Mutex::default(),
         }
     }
@@ -124,6 +178,27 @@ impl Pool {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets how many templates it keeps at most.
+    #[must_use]
+    pub fn with_room_for(mut self, most: usize) -> Self {
+        self.most = most;
+        self
+    }
+
+    /// Its templates, the last used first.
+    #[must_use]
+    pub fn listed(&self) -> Vec<Listed> {
+        let mut slots = self.lock();
+        slots.drop_ended();
+        let mut slots: Vec<_> = slots
+            .by_key
+            .iter()
+            .map(|(key, slot)| slot.listed(key))
+            .collect();
+        slots.sort_by_key(|slot| slot.idle);
+        slots
     }
 
     /// Returns whether this process created the pool, as opposed to a process that it was forked
@@ -173,6 +248,17 @@ impl Pool {
         }
         let why = "the files that templates were made from kept changing";
         Ok(Acquired::Nothing(Origin::cold_because(why)))
+    }
+
+    /// Returns whether it holds nothing: no template, and no reason why there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().by_key.is_empty()
+    }
+
+    /// Returns whether there is a template for a request, fresh or not.
+    pub(crate) fn has(&self, context: &RequestContext<'_>) -> bool {
+        let slots = self.lock();
+        self.is_own() && !slots.by_key.is_empty() && slots.by_key.contains_key(&Key::new(context))
     }
 
     /// Returns whether a child of this kind was asked for before, and remembers that it was now.
@@ -262,10 +348,10 @@ impl Pool {
             }
             slots.by_key.remove(key);
         }
-        slots.make_room();
+        slots.make_room(self.most);
         let (state, found) = begin(context, pause)?;
         let used = slots.uses;
-        slots.by_key.insert(key.clone(), Slot { used, state });
+        slots.by_key.insert(key.clone(), Slot::new(used, state));
         Ok(found)
     }
 
@@ -349,9 +435,16 @@ impl Pool {
         let mut slots = self.lock();
         slots.uses += 1;
         let used = slots.uses;
-        let before = match state {
-            Some(state) => slots.by_key.insert(key.clone(), Slot { used, state }),
-            None => slots.by_key.remove(key),
+        let before = match (state, slots.by_key.get_mut(key)) {
+            (Some(state), Some(slot)) => {
+                slot.used = used;
+                Some(std::mem::replace(&mut slot.state, state))
+            }
+            (Some(state), None) => {
+                slots.by_key.insert(key.clone(), Slot::new(used, state));
+                None
+            }
+            (None, _) => slots.by_key.remove(key).map(|slot| slot.state),
         };
         drop(slots);
         drop(before); // a template takes a moment to end
@@ -416,6 +509,8 @@ impl Slots {
         self.uses += 1;
         let slot = self.by_key.get_mut(key)?;
         slot.used = self.uses;
+        slot.used_at = Instant::now();
+        slot.uses += 1;
         Some(slot)
     }
 
@@ -428,8 +523,8 @@ impl Slots {
     }
 
     /// Ends the least recently used template if the pool is full.
-    fn make_room(&mut self) {
-        if self.by_key.len() < TEMPLATES_MAX {
+    fn make_room(&mut self, most: usize) {
+        if self.by_key.len() < most {
             return;
         }
         let oldest = self

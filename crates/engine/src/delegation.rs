@@ -1,0 +1,285 @@
+//! An evaluation that another process carries out: all that it takes from the process that asks,
+//! as plain data.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use altair_sandbox::Standing;
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::Arguments;
+use crate::audit::Actor;
+use crate::began::Began;
+use crate::guards::Selection;
+use crate::launch::StartIni;
+use crate::request::{Bounded, Database, EvalRequest};
+use crate::services::Service;
+use crate::settings::{Purpose, Settings};
+use crate::surroundings::Surroundings;
+use crate::warm::Pool;
+use crate::{EvalError, EvalResult, Evaluation, Evaluator, Observer};
+
+/// Carries out evaluations for this process elsewhere.
+pub trait Elsewhere: std::fmt::Debug + Send + Sync {
+    /// Carries out a delegation. The observer sees what it would see here. `None`: it was not carried
+    /// out, not even in part, and this process must do it.
+    fn carry_out(
+        &self,
+        delegation: &Delegation,
+        observer: &mut dyn Observer,
+    ) -> Option<Result<EvalResult, EvalError>>;
+}
+
+/// One evaluation, as another process of equal rights can carry it out.
+///
+/// It is data of the process that asks: whoever reads it decides all of it again, as for a request
+/// of its own.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Delegation {
+    began_ns: u64,
+    environment: Vec<(OsString, OsString)>,
+    request: Asked,
+    host: Host,
+}
+
+/// What whoever carries out a delegation has seen of the process that asks.
+#[derive(Debug, Clone)]
+pub struct Delegator {
+    /// Its run gets no more than it has.
+    pub standing: Standing,
+    /// The permissions that files of its runs do not get (umask(2)).
+    pub umask: u32,
+}
+
+/// An [`EvalRequest`] that is confined.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Asked {
+    snippet: Vec<u8>,
+    project_root: OsString,
+    timeout_ms: u32,
+    memory_limit_mb: u32,
+    allow_writes: bool,
+    allow_network: bool,
+    bootstrap: Option<OsString>,
+    services: Option<Vec<String>>,
+    readable_paths: Vec<OsString>,
+    redact: bool,
+    database: Option<Database>,
+    queries: bool,
+    arguments: Arguments,
+    depth: Option<u32>,
+    max_items: Option<u32>,
+    max_string: Option<u32>,
+    diff: bool,
+}
+
+/// The [`Settings`] of an evaluator, and what it knows of services.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Host {
+    php: OsString,
+    running: Option<OsString>,
+    own_programs: Option<OsString>,
+    extension: Option<OsString>,
+    ini_scan_dir: Option<OsString>,
+    selection: Selection,
+    known_paths: Vec<OsString>,
+    idle: Duration,
+    actor: Actor,
+    services: Option<Vec<Service>>,
+    sockets_of_project_only: bool,
+}
+
+impl Delegation {
+    /// The delegation of a request. `None` if another process may or can not carry it out: an unsafe
+    /// run, an isolated PHP.
+    pub(crate) fn of(
+        request: &EvalRequest,
+        settings: &Settings,
+        services: Option<&[Service]>,
+        sockets_of_project_only: bool,
+        surroundings: &Surroundings,
+    ) -> Option<Self> {
+        // Every struct is destructured, so a new field must be handled here.
+        let Settings {
+            php,
+            running,
+            own_programs,
+            extension,
+            ini_scan_dir,
+            selection,
+            known_paths,
+            idle,
+            actor,
+            ini: StartIni::OfEvaluation,
+            purpose: Purpose::Evaluation,
+            memory_limit_bytes: None,
+            umask: _, // whoever carries it out sees it
+        } = settings
+        else {
+            return None;
+        };
+        // What cannot be warm is this process's own affair.
+        if !selection.takes_all(request) {
+            return None;
+        }
+        let EvalRequest {
+            snippet,
+            project_root,
+            timeout,
+            memory_limit,
+            allow_writes,
+            allow_network,
+            unconfined: false,
+            bootstrap,
+            services: of_request,
+            readable_paths,
+            redact,
+            database,
+            queries,
+            arguments,
+            depth,
+            max_items,
+            max_string,
+            diff,
+        } = request
+        else {
+            return None;
+        };
+        let Surroundings { began, environment } = surroundings;
+        let os = |path: &PathBuf| path.clone().into_os_string();
+        // The other process has another working directory.
+        let absolute = |path: &PathBuf| std::path::absolute(path).ok().map(PathBuf::into_os_string);
+        Some(Self {
+            began_ns: began.ns,
+            environment: environment.clone(),
+            request: Asked {
+                snippet: snippet.clone(),
+                project_root: absolute(project_root)?,
+                timeout_ms: timeout.get(),
+                memory_limit_mb: memory_limit.get(),
+                allow_writes: *allow_writes,
+                allow_network: *allow_network,
+                bootstrap: bootstrap.as_ref().map(os),
+                services: of_request.clone(),
+                readable_paths: readable_paths.iter().map(os).collect(),
+                redact: *redact,
+                database: *database,
+                queries: *queries,
+                arguments: arguments.clone(),
+                depth: depth.map(Bounded::get),
+                max_items: max_items.map(Bounded::get),
+                max_string: max_string.map(Bounded::get),
+                diff: *diff,
+            },
+            host: Host {
+                php: php.clone(),
+                running: running.as_ref().map(os),
+                own_programs: own_programs.as_ref().map(os),
+                extension: match extension {
+                    Some(path) => Some(absolute(path)?),
+                    None => None,
+                },
+                ini_scan_dir: ini_scan_dir.clone(),
+                selection: selection.clone(),
+                known_paths: known_paths.iter().map(os).collect(),
+                idle: *idle,
+                actor: *actor,
+                services: services.map(<[Service]>::to_vec),
+                sockets_of_project_only,
+            },
+        })
+    }
+
+    /// The time by which the run must end.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        Began::at_ns(self.began_ns).at + Duration::from_millis(self.request.timeout_ms.into())
+    }
+
+    /// The same, to be carried out from now on: its deadline counts from here.
+    pub(crate) fn begun_at(mut self, began: Began) -> Self {
+        self.began_ns = began.ns;
+        self
+    }
+
+    /// Checks it as a request of this process, and prepares it with the templates of `pool`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Evaluator::prepare`].
+    pub fn prepare(self, pool: Arc<Pool>, of: Delegator) -> Result<Evaluation, EvalError> {
+        let Self {
+            began_ns,
+            environment,
+            request,
+            host,
+        } = self;
+        let Host {
+            php,
+            running,
+            own_programs,
+            extension,
+            ini_scan_dir,
+            selection,
+            known_paths,
+            idle,
+            actor,
+            services,
+            sockets_of_project_only,
+        } = host;
+        let mut evaluator = Evaluator::new(php, actor)
+            .with_running(running.map(PathBuf::from))
+            .with_own_programs(own_programs.map(PathBuf::from))
+            .with_ini_scan_dir(ini_scan_dir)
+            .with_guards(selection)
+            .with_known_paths(known_paths.into_iter().map(PathBuf::from).collect())
+            .with_idle(idle)
+            .with_pool(pool);
+        if let Some(extension) = extension {
+            evaluator = evaluator.with_extension(extension.into());
+        }
+        if let Some(services) = services {
+            evaluator = evaluator.with_services(services);
+        }
+        if sockets_of_project_only {
+            evaluator = evaluator.with_sockets_of_project_only();
+        }
+        let surroundings = Surroundings {
+            began: Began::at_ns(began_ns),
+            environment,
+        };
+        let Delegator { standing, umask } = of;
+        evaluator = evaluator.with_umask(umask);
+        let evaluation = evaluator.prepare_in(&request.into_request()?, surroundings)?;
+        Ok(evaluation.with_standing(standing))
+    }
+}
+
+impl Asked {
+    /// Clamped and checked again, as from any caller.
+    fn into_request(self) -> Result<EvalRequest, EvalError> {
+        let bounded = |number: Option<u32>| number.map(i64::from);
+        Ok(EvalRequest {
+            snippet: self.snippet,
+            project_root: self.project_root.into(),
+            timeout: Bounded::clamped(self.timeout_ms.into()),
+            memory_limit: Bounded::clamped(self.memory_limit_mb.into()),
+            allow_writes: self.allow_writes,
+            allow_network: self.allow_network,
+            unconfined: false,
+            bootstrap: self.bootstrap.map(PathBuf::from),
+            services: self.services,
+            readable_paths: self.readable_paths.into_iter().map(PathBuf::from).collect(),
+            redact: self.redact,
+            database: self.database,
+            queries: self.queries,
+            arguments: Arguments::new(self.arguments.into_inner())?,
+            depth: bounded(self.depth).map(Bounded::clamped),
+            max_items: bounded(self.max_items).map(Bounded::clamped),
+            max_string: bounded(self.max_string).map(Bounded::clamped),
+            diff: self.diff,
+        })
+    }
+}

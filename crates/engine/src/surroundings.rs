@@ -1,0 +1,45 @@
+//! What an evaluation takes from the process that asks for it, besides its settings and the request.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use crate::began::Began;
+
+/// What an evaluation takes from the process that asks for it, as it is at this moment. A process
+/// that evaluates for another one is told of the other's.
+#[derive(Debug, Clone)]
+pub(crate) struct Surroundings {
+    /// When it asked: the deadline counts from here.
+    pub began: Began,
+    /// Its environment.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+impl Surroundings {
+    /// Those of this process, now.
+    pub(crate) fn here() -> Self {
+        Self {
+            began: Began::now(),
+            environment: std::env::vars_os().collect(),
+        }
+    }
+
+    /// The value of a variable of the environment.
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+        variable(&self.environment, name)
+    }
+}
+
+/// The value of a variable in an environment; the first, as in getenv(3).
+pub(crate) fn variable<'e>(
+    environment: &'e [(OsString, OsString)],
+    name: &str,
+) -> Option<&'e OsStr> {
+    let found = environment.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value.as_os_str())
+}
+
+/// The directory for temporary files that an environment names, as in [`std::env::temp_dir`].
+pub(crate) fn temp_dir(environment: &[(OsString, OsString)]) -> PathBuf {
+    variable(environment, "TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from)
+}

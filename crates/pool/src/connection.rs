@@ -1,0 +1,167 @@
+//! One end of a connection between a host and a pool: messages in packets, each in bounded time.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use altair_sandbox::peer::{self, Sender};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, send};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::message::PACKET_BYTES;
+
+/// More packets of the same message follow this one.
+const MORE: u8 = 0;
+/// This packet ends a message.
+const LAST: u8 = 1;
+
+/// One end of a connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    socket: OwnedFd,
+    /// The message that is coming, as far as it has.
+    coming: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+/// What has come.
+#[derive(Debug)]
+pub(crate) enum Received<M> {
+    /// A message, and who has sent its last packet.
+    Message(M, Sender),
+    /// A part of one.
+    Part(Sender),
+    /// The other end is closed.
+    Closed,
+}
+
+impl Connection {
+    /// # Errors
+    /// What setsockopt(2) reports.
+    pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
+        peer::tell_senders(socket.as_fd())?;
+        Ok(Self {
+            socket,
+            coming: Vec::new(),
+            buffer: vec![0; PACKET_BYTES + 1],
+        })
+    }
+
+    /// Sends a message. The other end must take it before `until`.
+    ///
+    /// # Errors
+    /// `TimedOut`; `EPIPE` if the other end is closed.
+    pub(crate) fn send<M: Serialize>(&self, message: &M, until: Instant) -> io::Result<()> {
+        let content = postcard::to_allocvec(message).map_err(io::Error::other)?;
+        let last = content.len().div_ceil(PACKET_BYTES).saturating_sub(1);
+        for (at, chunk) in content.chunks(PACKET_BYTES).enumerate() {
+            let flag = if at == last { LAST } else { MORE };
+            self.send_packet(&[&[flag], chunk].concat(), until)?;
+        }
+        Ok(())
+    }
+
+    fn send_packet(&self, packet: &[u8], until: Instant) -> io::Result<()> {
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        loop {
+            match send(self.socket.as_raw_fd(), packet, flags) {
+                Ok(_) => return Ok(()),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => {
+                    if !self.wait(PollFlags::POLLOUT, until)? && Instant::now() >= until {
+                        return Err(ErrorKind::TimedOut.into());
+                    }
+                }
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    /// Waits for the next packet, at most until then. `None`: nothing has come, or a signal has.
+    ///
+    /// # Errors
+    /// `InvalidData` for what no end of this build sends, and for a message of more than `most`
+    /// bytes.
+    pub(crate) fn receive<M: DeserializeOwned>(
+        &mut self,
+        most: usize,
+        until: Instant,
+    ) -> io::Result<Option<Received<M>>> {
+        if !self.wait(PollFlags::POLLIN, until)? {
+            return Ok(None);
+        }
+        let (count, sender) = match peer::receive(self.socket.as_fd(), &mut self.buffer) {
+            Ok(received) => received,
+            Err(error) if error.raw_os_error() == Some(Errno::ECONNRESET as i32) => (0, None),
+            Err(error) => return Err(error),
+        };
+        let (Some(sender), Some((flag, chunk))) = (
+            sender,
+            self.buffer.get(..count).and_then(<[u8]>::split_first),
+        ) else {
+            return Ok(Some(Received::Closed));
+        };
+        if self.coming.len() + chunk.len() > most {
+            return Err(ErrorKind::InvalidData.into());
+        }
+        self.coming.extend_from_slice(chunk);
+        if *flag == MORE {
+            return Ok(Some(Received::Part(sender)));
+        }
+        let content = std::mem::take(&mut self.coming);
+        let message = postcard::from_bytes(&content).map_err(|_| ErrorKind::InvalidData)?;
+        Ok(Some(Received::Message(message, sender)))
+    }
+
+    /// Waits for the next message of a peer that is known.
+    ///
+    /// # Errors
+    /// As for [`Connection::receive`]; `TimedOut`; `UnexpectedEof` if the other end is closed.
+    pub(crate) fn message<M: DeserializeOwned>(
+        &mut self,
+        most: usize,
+        until: Instant,
+    ) -> io::Result<M> {
+        loop {
+            match self.receive(most, until)? {
+                Some(Received::Message(message, _)) => return Ok(message),
+                Some(Received::Part(_)) => {}
+                Some(Received::Closed) => return Err(ErrorKind::UnexpectedEof.into()),
+                None if Instant::now() < until => {}
+                None => return Err(ErrorKind::TimedOut.into()),
+            }
+        }
+    }
+
+    /// Whether the other end is closed, where it has nothing more to say.
+    pub(crate) fn is_closed(&self) -> bool {
+        let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Takes no further packets: the other end can send none from now on. What has come can still
+    /// be received.
+    pub(crate) fn close_for_reading(&self) {
+        // Fails only if the other end is gone.
+        let _ =
+            nix::sys::socket::shutdown(self.socket.as_raw_fd(), nix::sys::socket::Shutdown::Read);
+    }
+
+    /// Waits until the socket is ready or the other end is gone. `false`: neither is, or a signal has
+    /// come first.
+    fn wait(&self, events: PollFlags, until: Instant) -> io::Result<bool> {
+        let left = until.saturating_duration_since(Instant::now());
+        // Rounded up, so that it is no busy loop.
+        let left = left.saturating_add(Duration::from_micros(999));
+        let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+        let mut fds = [PollFd::new(self.socket.as_fd(), events)];
+        match poll(&mut fds, timeout) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::EINTR) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
