@@ -675,8 +675,9 @@ mod tests {
     use super::Cli;
 
     /// Arguments of `eval` that are none of the request's, or another way to say one.
-    const OF_THE_COMMAND: [&str; 9] = [
-        "file", "format", "help", "php", "require", "rollback", "version", "arg-json", "verbose",
+    const OF_THE_COMMAND: [&str; 10] = [
+        "cold", "file", "format", "help", "php", "require", "rollback", "version", "arg-json",
+        "verbose",
     ];
 
     #[test]

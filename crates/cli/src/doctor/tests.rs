@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use altair_engine::doctor::{
-    Ability, Attack, Extension, GuardReport, Kernel, Php, Remedy, Report, SelfTest, State, User,
-    Verdict,
+    Ability, Attack, Extension, GuardReport, Kernel, Php, PoolReport, Remedy, Report, SelfTest,
+    State, User, Verdict,
 };
 use altair_engine::guards::Guard;
 use serde_json::json;
@@ -234,6 +234,33 @@ fn what_runs_can_do_is_shown_as_it_was_tried() {
     );
 }
 
+fn pool() -> PoolReport {
+    PoolReport {
+        serves: true,
+        pid: Some(7),
+        templates: Some(1),
+        problem: None,
+    }
+}
+
+#[test]
+fn a_pool_is_a_line_and_none_is_no_fault() {
+    let mut report = report(true, Vec::new());
+    report.pool = Some(pool());
+    assert!(
+        plain(&report).contains("✓ pool        process 7 keeps applications booted: 1 template\n")
+    );
+    report.pool = Some(PoolReport {
+        serves: false,
+        pid: None,
+        templates: None,
+        problem: Some("none\u{1b}[2J".into()),
+    });
+    let text = plain(&report);
+    assert!(text.contains("– pool        none\\x1b[2J\n"), "{text}");
+    assert!(text.ends_with("Every guard is in force and held when it was attacked.\n"));
+}
+
 #[test]
 fn a_warning_is_a_line_and_no_fault() {
     let mut report = report(true, Vec::new());
@@ -255,7 +282,9 @@ fn colour_is_there_only_when_asked_for() {
 
 #[test]
 fn the_shape_for_programs_is_stable() {
-    let value = serde_json::to_value(report(true, vec![landlock(), deadline()])).unwrap();
+    let mut report = report(true, vec![landlock(), deadline()]);
+    report.pool = Some(pool());
+    let value = serde_json::to_value(report).unwrap();
     assert_eq!(
         value,
         json!({
@@ -270,6 +299,7 @@ fn the_shape_for_programs_is_stable() {
             "warnings": [],
             "services": [],
             "abilities": [],
+            "pool": {"serves": true, "pid": 7, "templates": 1, "problem": null},
             "guards": [
                 {"name": "landlock", "state": "in_force", "detail": null, "version": "ABI 7",
                  "remedies": [],
