@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Pool;
 
+use Altair\Eval\Tests\Support\Command;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
 use Altair\Eval\Tests\Support\PoolProcess;
 use Altair\Eval\Tests\Support\TemporaryApplication;
@@ -196,7 +197,7 @@ final class PoolTest extends EvaluationTestCase
         $callers = [];
         for ($caller = 100; $caller <= 800; $caller += 100) {
             $callers[$caller] = proc_open(
-                ['sh', '-c', $script, (string) getenv('ALTAIR_NATIVE'), $this->shop->root, (string) $caller],
+                ['sh', '-c', $script, Command::native(), $this->shop->root, (string) $caller],
                 [['file', '/dev/null', 'r'], ['pipe', 'w']],
                 $pipes,
                 '/',
@@ -223,7 +224,7 @@ final class PoolTest extends EvaluationTestCase
         $callers = [];
         foreach (['a', 'b', 'c'] as $caller) {
             $callers[$caller] = proc_open(
-                ['sh', '-c', $script, (string) getenv('ALTAIR_NATIVE'), $this->shop->root, $caller, $snippet],
+                ['sh', '-c', $script, Command::native(), $this->shop->root, $caller, $snippet],
                 [['file', '/dev/null', 'r'], ['pipe', 'w']],
                 $pipes,
                 '/',
@@ -406,7 +407,7 @@ final class PoolTest extends EvaluationTestCase
         $errors = tmpfile();
         $command = ['eval', "--root={$this->shop->root}", '--writes', '--', $snippet];
         $process = proc_open(
-            [(string) getenv('ALTAIR_NATIVE'), ...$command],
+            [Command::native(), ...$command],
             [['file', '/dev/null', 'r'], ['file', '/dev/null', 'w'], $errors],
             $pipes,
             '/',

@@ -67,6 +67,12 @@ final class Command
         return new self($exitCode, $read($streams[1]), $read($streams[2]));
     }
 
+    /** The native command: the one that is named, else what was built with the extension. */
+    public static function native(): string
+    {
+        return getenv('ALTAIR_NATIVE') ?: dirname((string) getenv('EXTENSION')) . '/altair';
+    }
+
     /** The first line of what it printed. */
     public function headline(): string
     {

@@ -96,7 +96,7 @@ final class Pool
      */
     private function altair(array $arguments, array $inside = []): Command
     {
-        $native = (string) getenv('ALTAIR_NATIVE');
+        $native = Command::native();
         $clean = ['env', '-u', 'CI', '-u', 'ALTAIR_EVAL_POOL', '-u', 'ALTAIR_POOL_LOG'];
 
         return Command::of(

@@ -98,7 +98,7 @@ final class PoolProcess
         $unset = isset($environment['CI']) ? [] : ['env', '-u', 'CI'];
 
         return Command::of(
-            [...$unset, ...$through, (string) getenv('ALTAIR_NATIVE'), ...$arguments],
+            [...$unset, ...$through, Command::native(), ...$arguments],
             environment: $environment + $this->environment,
         );
     }

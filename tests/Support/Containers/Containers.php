@@ -86,7 +86,7 @@ final class Containers
     public function docker(array $flags, array $command): array
     {
         return $this->execute([
-            'docker', "--host={$this->engine->host()}", 'run', '--rm', '--network=host',
+            'docker', "--host={$this->engine->host()}", 'run', '--rm', '--network=host', '--env=ALTAIR_EVAL_POOL=off',
             "--volume={$this->files->root}:" . self::APPLICATIONS, '--workdir=' . self::APPLICATIONS,
             ...$flags, PhpImage::ALTAIR, ...$command,
         ]);
@@ -180,7 +180,7 @@ final class Containers
     private function inside(Setting $setting, array $command, array $variables): array
     {
         return [
-            'docker', "--host={$this->engine->host()}", 'run', '--rm', '--network=host',
+            'docker', "--host={$this->engine->host()}", 'run', '--rm', '--network=host', '--env=ALTAIR_EVAL_POOL=off',
             '--add-host=' . self::DATABASE . ':127.0.0.1', "--user=$setting->uid:$setting->uid",
             "--volume={$this->files->root}:" . self::APPLICATIONS, '--workdir=' . self::APPLICATIONS . '/shop',
             ...array_map(static fn (string $name): string => "--env=$name", $variables),
@@ -214,8 +214,11 @@ final class Containers
             [['file', '/dev/null', 'r'], ...$streams],
             $pipes,
             '/',
-            $environment + ['TMPDIR' => $this->files->path('tmp'), 'ALTAIR_EVAL_EXTENSION' => PhpImage::extension()]
-                + getenv(),
+            $environment + [
+                'TMPDIR' => $this->files->path('tmp'),
+                'ALTAIR_EVAL_EXTENSION' => PhpImage::extension(),
+                'ALTAIR_EVAL_POOL' => 'off',
+            ] + getenv(),
         );
         $status = proc_close($process ?: throw new RuntimeException('No process.'));
         $read = static function ($stream): string {
