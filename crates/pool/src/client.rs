@@ -113,7 +113,7 @@ impl Client {
     /// # Errors
     /// [`NoAnswer`].
     pub fn stop(&self) -> Result<(), NoAnswer> {
-        let (mut connection, pool) = self.reach()?;
+        let (mut connection, pool) = self.reach(|_| ())?;
         let until = Instant::now() + ANSWER_PATIENCE;
         ask(&mut connection, &pool, &Work::Stop)?;
         match connection.message(ANSWER_MAX_BYTES, until)? {
@@ -132,7 +132,7 @@ impl Client {
     }
 
     fn ask(&self, work: Work) -> Result<Answer, NoAnswer> {
-        let (mut connection, pool) = self.reach()?;
+        let (mut connection, pool) = self.reach(|_| ())?;
         let until = Instant::now() + ANSWER_PATIENCE;
         let _shown = Inspectable::now();
         ask(&mut connection, &pool, &work)?;
@@ -143,7 +143,11 @@ impl Client {
     }
 
     /// Connects, and checks that the pool has this process's rights, no more and no less.
-    fn reach(&self) -> Result<(Connection, peer::Sender), NoAnswer> {
+    /// `if_none`: what is done where there is no pool.
+    fn reach(
+        &self,
+        if_none: impl FnOnce(&Address),
+    ) -> Result<(Connection, peer::Sender), NoAnswer> {
         if self.setting == Setting::Off {
             return Err(NoAnswer::Off);
         }
@@ -151,7 +155,11 @@ impl Client {
         own.check_filters()
             .map_err(|why| NoAnswer::Refused(why.to_string()))?;
         let address = Address::of(&own)?;
-        connect(&own, &address)
+        let connected = connect(&own, &address);
+        if matches!(connected, Err(NoAnswer::None)) {
+            if_none(&address);
+        }
+        connected
     }
 
     /// Asks for a run. An error: nothing was run.
@@ -160,20 +168,7 @@ impl Client {
         delegation: &Delegation,
         observer: &mut dyn Observer,
     ) -> Result<Result<EvalResult, EvalError>, NoAnswer> {
-        if self.setting == Setting::Off {
-            return Err(NoAnswer::Off);
-        }
-        let own = Rights::own()?;
-        own.check_filters()
-            .map_err(|why| NoAnswer::Refused(why.to_string()))?;
-        let address = Address::of(&own)?;
-        let (mut connection, pool) = match connect(&own, &address) {
-            Err(NoAnswer::None) => {
-                self.maybe_start(&address);
-                return Err(NoAnswer::None);
-            }
-            connected => connected?,
-        };
+        let (mut connection, pool) = self.reach(|address| self.maybe_start(address))?;
         let work = Work::Run {
             delegation: Box::new(delegation.clone()),
             listens: observer.listens(),
