@@ -22,7 +22,7 @@ endif
 # Quick checks first, and one apt-get at a time; Cargo and xargs use every core by themselves.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help try test build bench containers fuzz fuzz-sql install uninstall valgrind clean setup lint test-rust test-ext test-php test-container test-mcp test-fuzz deny
+.PHONY: help try test build bench containers fuzz fuzz-sql pool-load install uninstall valgrind clean setup lint test-rust test-ext test-php test-container test-mcp test-fuzz deny
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -53,6 +53,9 @@ fuzz: build $(SHOP) ## send a host what a hostile child may say, for 10 minutes 
 fuzz-sql: build $(SHOP) ## say to databases what may write, behind the guards, for 10 minutes (SECONDS=600, SEED=1, SERVER=mariadb)
 	@scripts/setup.sh databases
 	$(WITH_EXTENSION) scripts/fuzz-sql.php --seconds=$(or $(SECONDS),600) --seed=$(or $(SEED),1) $(if $(SERVER),--server=$(SERVER))
+
+pool-load: build $(SHOP) ## have eight processes ask one pool at once, and look what it holds then (CALLS=10000)
+	$(WITH_EXTENSION) scripts/pool-load.php $(or $(CALLS),10000)
 
 valgrind: build $(SHOP) ## run the extension under Valgrind
 	scripts/setup.sh valgrind

@@ -24,6 +24,8 @@ use Altair\Eval\Benches\Rows\Redaction;
 use Altair\Eval\Benches\Rows\Runtimes;
 use Altair\Eval\Benches\Rows\Sandboxes;
 use Altair\Eval\Benches\Rows\Services;
+use Altair\Eval\Benches\Rows\SharedPool;
+use Altair\Eval\Benches\Rows\Spares;
 use Altair\Eval\Benches\Rows\Throughput;
 use Altair\Eval\Benches\Rows\Warm;
 use Altair\Eval\Benches\Support\Setting;
@@ -39,6 +41,8 @@ if (array_diff(array_slice($argv, 1), ['--quick']) !== [] || getenv('EXTENSION')
 $began = hrtime(true);
 $setting = new Setting(quick: $argc > 1);
 putenv('TMPDIR=' . $setting->application->path('tmp'));
+// What is measured has its own templates. Rows of the pool ask one of theirs.
+putenv('ALTAIR_EVAL_POOL=off');
 chdir($setting->shop);
 $table = new Table();
 
@@ -46,6 +50,8 @@ Cold::measure($setting, $table);
 Commands::measure($setting, $table);
 Guards::measure($setting, $table);
 $evaluation = Warm::measure($setting, $table);
+Spares::measure($setting, $table);
+SharedPool::measure($setting, $table);
 Freshness::measure($setting, $table);
 Mcp::measure($setting, $table);
 Redaction::measure($setting, $table);

@@ -110,8 +110,8 @@ list_style() {
 
 list_frameworks() {
     has_library Symfony/Bundle/FrameworkBundle && has_library Symfony/Component/Console &&
-        has_library Symfony/Component/Dotenv ||
-        echo 'Symfony: php-symfony-framework-bundle php-symfony-console php-symfony-dotenv'
+        has_library Symfony/Component/Dotenv && has_library Symfony/Component/Messenger ||
+        echo 'Symfony: php-symfony-framework-bundle php-symfony-console php-symfony-dotenv php-symfony-messenger'
     has_library Illuminate || echo 'Laravel: php-laravel-framework'
     has_library Doctrine/DBAL && has_library Doctrine/ORM || echo 'Doctrine: php-doctrine-dbal php-doctrine-orm'
     has_library Symfony/Component/Uid && has_library GuzzleHttp/Psr7 && has_library Nyholm/Psr7 &&
@@ -135,6 +135,9 @@ list_drivers() {
     has bwrap || echo 'bubblewrap: bubblewrap'
     first_exists "/usr/sbin/php-fpm$(php_prefix | sed 's/^php//')" ||
         echo 'php-fpm, a server whose workers share the pool: @-fpm'
+    first_exists "/usr/lib/apache2/modules/lib$(php_prefix).so" ||
+        echo 'Apache with mod_php, another: libapache2-mod-@'
+    first_exists /lib/systemd/systemd || echo 'systemd, which a test starts in namespaces of its own: systemd'
     has firejail || echo 'firejail: firejail'
     { has docker && { has dockerd || first_exists /usr/sbin/dockerd; } && has busybox; } ||
         echo 'Docker: docker.io busybox-static'

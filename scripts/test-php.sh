@@ -1,28 +1,39 @@
 #!/bin/sh
 # Runs the two test suites of phpunit.xml side by side, which takes little more than half of the time: most tests wait.
-# The first shows its progress; what the second says follows.
+# The first shows its progress; what the second says follows. The last lines name what failed.
 #
 #   EXTENSION=… PHP=… PHPUNIT=… LOGS=<directory> scripts/test-php.sh
 set -eu
 
 mkdir -p -- "$LOGS"
 # Appended to: a program that shares the descriptor may rewind it.
-rm -f -- "$LOGS/others.log"
+rm -f -- "$LOGS/evaluations.log" "$LOGS/others.log"
 run() {
-    "$(dirname -- "$0")/php.sh" "$PHPUNIT" --log-junit "$LOGS/$1.xml" --testsuite "$2"
+    exec "$(dirname -- "$0")/php.sh" "$PHPUNIT" --log-junit "$LOGS/$1.xml" --testsuite "$2" >>"$LOGS/$1.log" 2>&1
 }
 
-ALTAIR_TEST_USER=54399 run others 'templates and attacks' >>"$LOGS/others.log" 2>&1 &
+ALTAIR_TEST_USER=54399 run others 'templates and attacks' &
 others=$!
-trap 'kill "$others" 2>/dev/null || true' EXIT
+run evaluations 'evaluations' &
+evaluations=$!
+trap 'kill "$others" "$evaluations" 2>/dev/null || true' EXIT
 
-evaluations=0
-run evaluations 'evaluations' || evaluations=$?
+tail --pid="$evaluations" --sleep-interval=1 --follow=name --retry --lines=+1 -- "$LOGS/evaluations.log" 2>/dev/null || true
+code=0
+wait "$evaluations" || code=$?
 echo
 echo "The suite \"templates and attacks\", which ran beside it:"
-code=0
 wait "$others" || code=$?
 trap - EXIT
 cat -- "$LOGS/others.log"
-if [ "$evaluations" -ne 0 ]; then exit "$evaluations"; fi
+
+if [ "$code" -ne 0 ]; then
+    echo
+    echo "What failed (all of it is in $LOGS):"
+    # PHPUnit numbers them. Of what follows, the reason is told: it may stand behind a long story.
+    awk 'FNR == 1 { n = 0 }
+        /^[0-9]+\) / { n = 1; print substr($0, 1, 200) }
+        n && /^(Failed|[+-] |[A-Za-z\\]*(Exception|Error): )/ { print "    " substr($0, 1, 400) }
+    ' "$LOGS/evaluations.log" "$LOGS/others.log"
+fi
 exit "$code"

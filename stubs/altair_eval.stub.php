@@ -228,7 +228,7 @@ namespace Altair\Eval {
          * The result as an array for {@see Support\Json::encode()}, in which an empty `diagnostics` is an object.
          *
          * Unless it is verbose, `diagnostics` leaves out what is as it should be: guards in force, `timings_ms`, empty
-         * lists, and `start` unless the run was to start in a template and did not. {@see $diagnostics} is complete.
+         * lists, and `start` unless the run was to start in a template and could not. {@see $diagnostics} is complete.
          *
          * @param bool $verbose whether `diagnostics` is complete
          * @return array{
@@ -253,6 +253,7 @@ namespace Altair\Eval {
      * Evaluates requests, each in a confined PHP process of its own that ends with the run.
      *
      * A warm evaluator keeps templates: processes that have booted an application and fork a process for each run.
+     * The first request of a kind starts without one, and its template boots after the answer.
      * They end with this object, after five minutes without a request, and when memory is short.
      */
     final readonly class Evaluator

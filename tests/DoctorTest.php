@@ -142,7 +142,7 @@ final class DoctorTest extends TestCase
 
         $this->examine($user, environment: ['ALTAIR_TEST_MARK' => $mark]);
 
-        self::assertSame([], Processes::startedWith($mark));
+        self::assertSame([], Processes::leftOf($mark));
         self::assertSame([], array_values(array_diff(scandir($this->elsewhere->path('tmp')), ['.', '..'])));
     }
 
@@ -248,7 +248,7 @@ final class DoctorTest extends TestCase
             }
         }
         self::assertStringEndsWith("\nNot in force: limits, deadline.\n", $human);
-        self::assertSame([], Processes::startedWith($mark));
+        self::assertSame([], Processes::leftOf($mark));
     }
 
     /**

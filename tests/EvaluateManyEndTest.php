@@ -36,7 +36,7 @@ final class EvaluateManyEndTest extends EvaluationTestCase
             break;
         }
 
-        self::assertSame([], Processes::children());
+        self::assertSame([], Processes::childrenLeft());
     }
 
     public function testTheResultsThatAreKeptHoldTheirRunsUntilTheyAreLetGo(): void
@@ -47,7 +47,7 @@ final class EvaluateManyEndTest extends EvaluationTestCase
 
         unset($results);
 
-        self::assertSame([], Processes::children());
+        self::assertSame([], Processes::childrenLeft());
     }
 
     public function testAnExceptionInTheLoopEndsWhatRuns(): void
@@ -58,7 +58,7 @@ final class EvaluateManyEndTest extends EvaluationTestCase
             }
         });
 
-        self::assertSame([], Processes::children());
+        self::assertSame([], Processes::childrenLeft());
     }
 
     public function testAnExceptionOfTheGeneratorGoesOnToTheCallerAndEndsWhatRuns(): void
@@ -73,7 +73,7 @@ final class EvaluateManyEndTest extends EvaluationTestCase
 
         self::assertFalse($results->valid());
         unset($results);
-        self::assertSame([], Processes::children());
+        self::assertSame([], Processes::childrenLeft());
     }
 
     /**
@@ -87,7 +87,7 @@ final class EvaluateManyEndTest extends EvaluationTestCase
             fn () => iterator_to_array($this->many([$this->request(self::FOREVER), $item], 2)),
         );
 
-        self::assertSame([], Processes::children());
+        self::assertSame([], Processes::childrenLeft());
     }
 
     /**

@@ -7,6 +7,7 @@ namespace Altair\Eval\Tests;
 use Altair\Eval\EvalRequest;
 use Altair\Eval\EvalResult;
 use Altair\Eval\Evaluator;
+use Altair\Eval\Tests\Support\Asked;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
 
 /**
@@ -142,6 +143,7 @@ final class FileDiffsTest extends EvaluationTestCase
         $evaluator = new Evaluator(warm: $isWarm);
         $request = new EvalRequest($snippet, $this->application()->root, self::LONG_MS, ...$options);
         if ($isWarm) {
+            Asked::before($evaluator, ['projectRoot' => $this->application()->root] + $options);
             $evaluator->evaluate($request);
         }
         $result = $evaluator->evaluate($request);

@@ -7,6 +7,7 @@ namespace Altair\Eval\Tests;
 use Altair\Eval\EvalRequest;
 use Altair\Eval\EvalResult;
 use Altair\Eval\Evaluator;
+use Altair\Eval\Tests\Support\Asked;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use Closure;
@@ -333,6 +334,9 @@ final class FreshRunTest extends EvaluationTestCase
     private function ask(Evaluator $evaluator, string $boot, string $snippet, string $start): EvalResult
     {
         $application = $this->booting($boot);
+        if ($start === 'first') {
+            Asked::before($evaluator, ['projectRoot' => $application->root]);
+        }
         $before = $application->tree();
         $result = $evaluator->evaluate(new EvalRequest($snippet, $application->root, self::LONG_MS));
         self::assertSame($start, $result->diagnostics['start'], var_export($result->toArray(), true));

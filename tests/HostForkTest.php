@@ -34,7 +34,7 @@ final class HostForkTest extends TestCase
             [0, "[true,\"first\"]\n[\"second\",{\"type\":\"int\",\"value\":2}]\n", ''],
             $script->end(),
         );
-        self::assertSame([], $script->processes());
+        self::assertSame([], $script->left());
     }
 
     public function testAForkThatWaitsForItsParentsRunsIsToldAndDoesNotHang(): void
@@ -82,7 +82,7 @@ final class HostForkTest extends TestCase
             PHP);
 
         self::assertSame([0, "1\n[2,3,4]\n9\n", ''], $script->end());
-        self::assertSame([], $script->processes());
+        self::assertSame([], $script->left());
     }
 
     public function testAForkMadeWhileACallbackRunsDoesNotDisturbTheRun(): void
@@ -98,7 +98,7 @@ final class HostForkTest extends TestCase
             PHP);
 
         self::assertSame([0, "5\n", ''], $script->end());
-        self::assertSame([], $script->processes());
+        self::assertSame([], $script->left());
     }
 
     public function testAForkThatLeavesTheCallbackByAnExceptionDoesNotEndTheRun(): void
@@ -121,7 +121,7 @@ final class HostForkTest extends TestCase
             PHP);
 
         self::assertSame([0, "the fork ended with 6\n5\n", ''], $script->end());
-        self::assertSame([], $script->processes());
+        self::assertSame([], $script->left());
     }
 
     /** @dataProvider waits */
@@ -144,7 +144,7 @@ final class HostForkTest extends TestCase
             PHP));
 
         self::assertSame([0, "[5,6]\n", ''], $script->end());
-        self::assertSame([], $script->processes());
+        self::assertSame([], $script->left());
     }
 
     public static function waits(): iterable
@@ -175,6 +175,6 @@ final class HostForkTest extends TestCase
             PHP);
 
         self::assertSame([0, "[6,[1,2,3]]\n", ''], $script->end());
-        self::assertSame([], $script->processes());
+        self::assertSame([], $script->left());
     }
 }

@@ -51,17 +51,20 @@ final class HostKilledTest extends TestCase
         $application = new TemporaryApplication();
         $before = getenv('TMPDIR');
         putenv('TMPDIR=' . $place->path('tmp'));
-        $script = new Script('$r = new EvalRequest(' . var_export('echo "begun"; ' . $snippet, true) . ', '
-            . var_export($application->root, true) . ", 60000$options);"
-            . ' (new Evaluator())->evaluate($r, function (string $type, string $chunk) { say($chunk); });');
+        $request = static fn (string $snippet): string => 'new EvalRequest(' . var_export($snippet, true) . ', '
+            . var_export($application->root, true) . ", 60000$options)";
+        // The first call is cold.
+        $script = new Script("\$evaluator = new Evaluator(); \$evaluator->evaluate({$request('return 1;')});"
+            . " \$r = {$request('echo "begun"; ' . $snippet)};"
+            . ' $evaluator->evaluate($r, function (string $type, string $chunk) { say($chunk); });');
         putenv($before === false ? 'TMPDIR' : "TMPDIR=$before");
         self::assertSame('begun', $script->line());
         $processes = $script->processes();
         self::assertGreaterThanOrEqual(2, count($processes), 'The keeper and the child.');
         $own = readlink('/proc/self/ns/mnt');
         $namespaces = array_diff(array_filter(array_map(self::namespace(...), $processes)), [$own]);
-        // A confined run has one of its own, and so has the template that it is a fork of.
-        self::assertCount($options === '' ? 2 : 0, $namespaces);
+        // A confined run has one of its own, and so have the template that it is a fork of and a fork that waits.
+        self::assertContains(count($namespaces), $options === '' ? [2, 3] : [0]);
         $mounts = self::mounts($place, $application);
 
         $script->signal(SIGKILL);
@@ -70,7 +73,7 @@ final class HostKilledTest extends TestCase
             usleep(1000);
         }
 
-        self::assertSame([], $script->processes());
+        self::assertSame([], $script->left());
         // The kernel gives numbers again; another test's run may have one for as long as it lasts.
         $there = static fn (): array => array_intersect($namespaces, array_map(self::namespace(...), Processes::all()));
         while ($there() !== [] && microtime(true) < $deadline) {

@@ -245,6 +245,6 @@ final class InterruptTest extends TestCase
 
     private function assertNothingIsLeftOf(Script $script): void
     {
-        self::assertSame([], $script->processes());
+        self::assertSame([], $script->left());
     }
 }

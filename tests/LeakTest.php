@@ -24,6 +24,8 @@ final class LeakTest extends TestCase
 
     private const LOOP = <<<'PHP'
         require TESTS . '/Support/Processes.php';
+        require TESTS . '/Support/Escape/Snapshot.php';
+        require TESTS . '/Support/Spare.php';
         require TESTS . '/Support/Footprint.php';
         use Altair\Eval\Tests\Support\Footprint;
         $evaluator = new Evaluator();

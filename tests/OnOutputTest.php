@@ -168,7 +168,7 @@ final class OnOutputTest extends EvaluationTestCase
 
         unset($fiber);
 
-        self::assertSame([], Processes::children());
+        self::assertSame([], Processes::childrenLeft());
     }
 
     public function testExitInItEndsTheHostAndTheChild(): void
@@ -181,7 +181,7 @@ final class OnOutputTest extends EvaluationTestCase
         [$exitCode, $output, $errors] = $script->end();
 
         self::assertSame([7, "shutdown\n", ''], [$exitCode, $output, $errors]);
-        self::assertSame([], $script->processes());
+        self::assertSame([], $script->left());
     }
 
     public function testAFatalErrorInItEndsTheHostAndTheChild(): void
@@ -195,6 +195,6 @@ final class OnOutputTest extends EvaluationTestCase
         [$exitCode, $output] = $script->end();
 
         self::assertSame([255, "shutdown\n"], [$exitCode, $output]);
-        self::assertSame([], $script->processes());
+        self::assertSame([], $script->left());
     }
 }

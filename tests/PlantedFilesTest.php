@@ -189,4 +189,24 @@ final class PlantedFilesTest extends EvaluationTestCase
 
         self::assertLessThan(self::OVER, $seconds);
     }
+
+    /** What was known before is looked at again, and may be another file system's by then. */
+    public function testOneThatHasComeOverAKnownFileDoesNotHoldTheHostUpEither(): void
+    {
+        $at = $this->application()->path('.env');
+        touch($at);
+        $evaluator = new Evaluator(warm: false);
+        $request = new EvalRequest('return 1;', $this->application()->root, timeoutMs: 1000);
+        $evaluator->evaluate($request);
+        $hung = HungMount::at($at, self::HUNG) ?? Skip::LacksKernel->because('There is no FUSE.');
+        $started = microtime(true);
+        try {
+            $evaluator->evaluate($request);
+        } catch (EvalException) {
+        }
+        $seconds = microtime(true) - $started;
+        unset($hung);
+
+        self::assertLessThan(self::OVER, $seconds);
+    }
 }

@@ -50,7 +50,7 @@ final class ReadmeTest extends TestCase
             unlink($this->log);
             rmdir(dirname($this->log));
         }
-        self::assertSame([], Processes::children());
+        self::assertSame([], Processes::childrenLeft());
     }
 
     /**

@@ -474,7 +474,10 @@ final class RootHostTest extends EvaluationTestCase
             PHP, var_export($found, true)));
         for ($round = 0; $round < self::STARTS; $round++) {
             $request = new EvalRequest('return 1;', $this->home->path('app'), timeoutMs: self::LONG_MS);
-            $result = (new Evaluator(warm: true))->evaluate($request);
+            $evaluator = new Evaluator(warm: true);
+            // The first call is cold.
+            $evaluator->evaluate($request);
+            $result = $evaluator->evaluate($request);
             self::assertSame('first', $result->diagnostics['start'], json_encode($result->toArray()));
             self::assertFileDoesNotExist($found, "in round $round");
         }

@@ -244,9 +244,9 @@ final class ServicesInContainersTest extends TestCase
 
         $lines = explode("\n", $output);
         self::assertSame('ended', $lines[3] ?? null, $output . $errors);
-        foreach (['first', 'warm', 'warm'] as $i => $start) {
-            self::assertStringContainsString($start, $lines[$i], $output);
-            self::assertStringContainsString('[true,false]', $lines[$i], $output);
+        // The second one boots a template, or finds one that has booted meanwhile.
+        foreach (['cold', 'first|warm', 'warm'] as $i => $start) {
+            self::assertMatchesRegularExpression('/\A\["(' . $start . ')",\[true,false\]\]\z/', $lines[$i], $output);
         }
         self::assertFalse($this->wasReached(1));
     }

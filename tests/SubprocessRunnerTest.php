@@ -146,7 +146,7 @@ final class SubprocessRunnerTest extends TestCase
         self::assertSame([124, true, "begun\n"], [$result->exitCode, $result->timedOut, $result->stdout]);
         self::assertGreaterThanOrEqual(1000, $result->durationMs);
         self::assertLessThan(30000, $result->durationMs);
-        self::assertSame([], Processes::startedWith($mark));
+        self::assertSame([], Processes::leftOf($mark));
     }
 
     public function testATimeoutOfNothingEndsItAtOnce(): void

@@ -6,12 +6,12 @@ namespace Altair\Eval\Benches\Rows;
 
 use Altair\Eval\Benches\Support\Comparison;
 use Altair\Eval\Benches\Support\Setting;
+use Altair\Eval\Benches\Support\Spawned;
 use Altair\Eval\Benches\Support\Table;
 use Altair\Sandbox\Config\ExecutionPolicy;
 use Altair\Sandbox\Contracts\CanExecuteCommand;
 use Altair\Sandbox\Sandbox;
 use Closure;
-use FFI;
 use RuntimeException;
 
 /**
@@ -29,7 +29,7 @@ final class Sandboxes
         $rounds = $setting->rounds * 5;
 
         $row = 'native /bin/true / 1.5 × posix_spawn + wait';
-        $table->beyond($row, Comparison::of($native, self::spawned(), $rounds), 1.5, 3.0);
+        $table->beyond($row, Comparison::of($native, Spawned::of(self::COMMAND), $rounds), 1.5, 3.0);
         $row = 'host /bin/true / proc_open + proc_close';
         $table->ratio($row, Comparison::of(self::run(Sandbox::host($policy)), self::opened(...), $rounds), 1.15);
         $row = 'native /bin/true / bubblewrap';
@@ -47,29 +47,6 @@ final class Sandboxes
         return static function () use ($sandbox): void {
             $result = $sandbox->execute(self::COMMAND);
             $result->success() || throw new RuntimeException($result->stderr());
-        };
-    }
-
-    /** @return Closure(): void */
-    private static function spawned(): Closure
-    {
-        $libc = FFI::cdef(<<<'C'
-            int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
-                char **argv, char **envp);
-            int waitpid(int pid, int *status, int options);
-            C);
-        $path = $libc->new('char[16]');
-        FFI::memcpy($path, self::COMMAND[0] . "\0", strlen(self::COMMAND[0]) + 1);
-        $argv = $libc->new('char *[2]');
-        $argv[0] = FFI::addr($path[0]);
-        $envp = $libc->new('char *[1]');
-        $pid = $libc->new('int');
-        $status = $libc->new('int');
-
-        return static function () use ($libc, $path, $argv, $envp, $pid, $status): void {
-            $failed = $libc->posix_spawn(FFI::addr($pid), self::COMMAND[0], null, null, $argv, $envp);
-            $failed === 0 && $libc->waitpid($pid->cdata, FFI::addr($status), 0) === $pid->cdata
-                || throw new RuntimeException('It was not spawned.');
         };
     }
 

@@ -65,6 +65,15 @@ final class Comparison
         return new self(...$times);
     }
 
+    /** The same, with a quantile of the subject instead of all of its times. */
+    public function atQuantile(float $part): self
+    {
+        $times = $this->subject;
+        sort($times);
+
+        return new self([$times[(int) ($part * (count($times) - 1))]], $this->reference);
+    }
+
     public function subjectMs(): float
     {
         return self::median($this->subject);

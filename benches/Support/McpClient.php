@@ -30,7 +30,7 @@ final class McpClient
         $hello = ['protocolVersion' => '2025-06-18', 'capabilities' => (object) []];
         $this->ask('initialize', $hello + ['clientInfo' => ['name' => 'bench', 'version' => '1']]);
         $this->send(['method' => 'notifications/initialized']);
-        // The first runs are not warm: one boots, and files that are as new as this very moment are not yet trusted.
+        // The first runs are not warm. One is cold, one boots, and files as new as this moment are not yet trusted.
         for ($i = 0; $i < 5 && $this->call()['diagnostics']['start'] !== 'warm'; ++$i);
     }
 

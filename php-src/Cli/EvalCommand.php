@@ -143,8 +143,8 @@ final class EvalCommand
      */
     private function evaluate(EvalRequest $request): EvalResult
     {
-        // A single run is cheaper without a template.
-        $evaluator = $this->evaluator ?? new Evaluator(warm: false);
+        // This process ends, but the pool may have a template.
+        $evaluator = $this->evaluator ?? new Evaluator();
         $began = hrtime(true);
         try {
             $result = $evaluator->evaluate($request);

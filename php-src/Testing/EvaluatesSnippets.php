@@ -16,7 +16,7 @@ use ReflectionClass;
  * Assertions on what PHP snippets do in the application, each in a confined process of its own. For test cases of
  * PHPUnit 9.6 to 13.
  *
- * The application is booted once per test class, in the environment of the tests: `APP_ENV`, `APP_DEBUG` and
+ * The application stays booted for the test class, in the environment of the tests: `APP_ENV`, `APP_DEBUG` and
  * `KERNEL_CLASS` are passed on as phpunit.xml sets them. Options are those of {@see EvalRequest}, by name:
  * `$this->assertSnippetReturns(1, 'User::count()', timeoutMs: 20000)`.
  */

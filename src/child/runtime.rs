@@ -43,7 +43,7 @@ pub fn serve(
     let first = &runtime.first;
     refusals::speak_to(runtime.caller);
     if let Err(ending) = run::get_ready(task, first, voice, booted, runtime.caller.boots()) {
-        return finish(report(ending, Phase::Boot), voice);
+        finish(report(ending, Phase::Boot), voice);
     }
     deadline::note_phase(Phase::Snippet);
     if runtime.caller.boots() {
@@ -80,7 +80,7 @@ pub fn serve(
         match served {
             Ok(left) => voice.send(&Message::Left(left)),
             // PHP does not recover from this one.
-            Err(ending) => return finish(report(ending, Phase::Snippet), voice),
+            Err(ending) => finish(report(ending, Phase::Snippet), voice),
         }
     }
 }

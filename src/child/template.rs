@@ -33,7 +33,7 @@ pub fn serve(task: &Task, model: &TemplateTask, link: Link) -> i32 {
     let voice = super::begin(task, link);
     let forking = match get_ready(task, model, voice) {
         Ok(forking) => forking,
-        Err(End::Boot(report)) => return finish(*report, voice),
+        Err(End::Boot(report)) => finish(*report, voice),
         Err(End::Unable(why)) => {
             voice.send(&Message::Unable { why });
             return BROKEN;
@@ -42,7 +42,7 @@ pub fn serve(task: &Task, model: &TemplateTask, link: Link) -> i32 {
     };
     match forking.next(Duration::from_millis(model.idle_ms)) {
         Forked::Over => EXIT_IDLE,
-        Forked::Fork(fork) => in_fork(*fork),
+        Forked::Fork(fork) => in_fork(*fork, &model.forks),
     }
 }
 
@@ -63,7 +63,7 @@ fn get_ready(task: &Task, model: &TemplateTask, voice: &'static Voice) -> Result
     let landlock = take_ground(model)?;
     // Before the filter, which forbids it.
     let dispatch = Recorder::begin();
-    let guard = FirstGuard::take(voice.channel(), model.descriptors).map_err(|error| {
+    let guard = FirstGuard::take(voice.channel(), model.forks.descriptors).map_err(|error| {
         End::Unable(format!(
             "its first seccomp filter cannot be installed: {error}"
         ))
@@ -107,6 +107,7 @@ fn get_ready(task: &Task, model: &TemplateTask, voice: &'static Voice) -> Result
     fork_state::settle();
     // Everything for the record is freed by now. Free pages need no copy in the forks.
     engine::trim_memory();
+    engine::share_code();
     // The host checks what boot has left, and may decide against forks.
     guard
         .settle(&model.ground.own_files(), voice.channel())
@@ -119,7 +120,11 @@ fn take_ground(model: &TemplateTask) -> Result<Option<GuardState>, End> {
     let (landlock, temp) = match &model.ground {
         Ground::PrivateRoot(_) => {
             let to = "the private root alone while a template boots".to_owned();
-            return Ok(model.landlock.then_some(GuardState::Degraded { to }));
+            return Ok(model
+                .forks
+                .landlock
+                .is_some()
+                .then_some(GuardState::Degraded { to }));
         }
         Ground::HostFiles { landlock, temp } => (landlock, temp),
     };
@@ -157,13 +162,22 @@ fn boot_failed(ending: Ending) -> End {
     }))
 }
 
-/// One evaluation in a fork. Gives the exit status.
-fn in_fork(fork: Fork) -> i32 {
+/// One evaluation in a fork, which may have been made before anybody asked for it. Gives the exit
+/// status.
+fn in_fork(fork: Fork, guards: &FinalGuards) -> i32 {
+    let confined = fork.confine(guards);
+    if let Ok(confined) = &confined {
+        if !confined.has_orders() {
+            engine::own_data();
+        }
+        if !confined.wait() {
+            return EXIT_IDLE;
+        }
+    }
     let Ok(link) = Link::open(CHANNEL) else {
         return BROKEN;
     };
     let entered_ns = link.opened_ns();
-    let set_up = fork.set_up();
     let Some((link, task)) = receive(link) else {
         return BROKEN;
     };
@@ -175,12 +189,12 @@ fn in_fork(fork: Fork) -> i32 {
     let voice = link.with_secret(task.secret.clone());
     ending::pass_on(voice);
     deadline::pass_on(voice);
-    let confined = set_up.and_then(|set_up| {
-        let taken = set_up.confine(&run.limits, &run.guards)?;
-        Ok((taken, set_up.layer))
+    let limited = confined.and_then(|confined| {
+        confined.limit(&run.limits)?;
+        Ok((confined.taken, confined.layer))
     });
-    let (taken, layer) = match confined {
-        Ok(confined) => confined,
+    let (taken, layer) = match limited {
+        Ok(limited) => limited,
         Err(why) => {
             voice.send(&Message::Unable { why });
             return BROKEN;

@@ -63,6 +63,11 @@ impl Requests {
         }
     }
 
+    /// Whether it is a single one, as far as this is known before they are read.
+    fn is_one(&self) -> bool {
+        matches!(self, Self::Array(requests) if requests.len() == 1)
+    }
+
     /// The next request and its key.
     fn next(&mut self, first: bool) -> Result<Option<(Zval, ZvalNode)>, Wants> {
         match self {
@@ -98,9 +103,13 @@ impl Evaluations {
             1 => 1,
             several => Turns::under_way(several),
         };
+        let requests = Requests::of(requests);
         let state = State {
-            evaluator,
-            requests: Requests::of(requests),
+            evaluator: match requests.is_one() {
+                true => evaluator,
+                false => evaluator.expecting_more(),
+            },
+            requests,
             concurrency,
             under_way,
             begun: false,

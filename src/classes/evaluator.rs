@@ -12,7 +12,7 @@ use std::time::Duration;
 use altair_engine::audit::Actor;
 use altair_engine::guards::{Guard, Selection};
 use altair_engine::{
-    EvalError, EvalRequest, EvalResult, Evaluator, IDLE, Observer, Pool, php_binary,
+    EvalError, EvalRequest, EvalResult, Evaluator, IDLE, Observer, Pool, beyond_system, php_binary,
 };
 use altair_pool::{Client, Setting};
 use altair_sandbox::Stream;
@@ -203,12 +203,23 @@ pub fn host_evaluator(php: &[u8]) -> Result<Evaluator, EvalError> {
         .with_running(host::running_binary())
         .with_own_programs(startup::own_programs())
         .with_ini_scan_dir(INI_SCAN_DIR.get().cloned().flatten())
-        .with_known_paths(startup::paths())
+        .with_known_paths(known_paths())
         .with_guards(selection()?);
     Ok(match extension_path() {
         Some(path) => evaluator.with_extension(path.clone()),
         None => evaluator,
     })
+}
+
+/// What a child must be shown of this PHP, beside the extension.
+fn known_paths() -> Arc<[PathBuf]> {
+    static PATHS: OnceLock<Arc<[PathBuf]>> = OnceLock::new();
+    let paths = PATHS.get_or_init(|| {
+        let mut paths = beyond_system(startup::paths());
+        paths.retain(|path| Some(path) != extension_path());
+        paths.into()
+    });
+    Arc::clone(paths)
 }
 
 /// The file this extension was loaded from.

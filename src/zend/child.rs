@@ -337,6 +337,18 @@ pub fn trim_memory() {
     unsafe { ffi::altair_trim_memory() };
 }
 
+/// Has the forks of a template begin with all code mapped.
+pub fn share_code() {
+    // SAFETY: changes no contents of memory.
+    unsafe { ffi::altair_share_code() };
+}
+
+/// Gives a fork its own pages of what its run will write to, while it waits for its task.
+pub fn own_data() {
+    // SAFETY: changes no contents of memory.
+    unsafe { ffi::altair_own_data() };
+}
+
 /// PHP's real peak, in bytes. Usable in a signal handler.
 #[must_use]
 pub fn memory_peak() -> u64 {

@@ -4,6 +4,7 @@ use std::ffi::{CStr, OsStr};
 use std::mem::ManuallyDrop;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use ext_php_rs::exception::PhpException;
 use ext_php_rs::types::Zval;
@@ -107,8 +108,10 @@ pub fn is_command_line() -> bool {
 /// The PHP binary of this process, if it is the command line SAPI.
 #[must_use]
 pub fn running_binary() -> Option<PathBuf> {
+    static RUNNING: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let read = || std::fs::read_link("/proc/self/exe").ok();
     is_command_line()
-        .then(|| std::fs::read_link("/proc/self/exe").ok())
+        .then(|| RUNNING.get_or_init(read).clone())
         .flatten()
 }
 

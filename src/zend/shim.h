@@ -234,6 +234,10 @@ typedef struct {
 } altair_ini_options_found;
 void altair_ini_options(altair_ini_options_found *options);
 void altair_trim_memory(void);
+/* Of the program, this extension and the C library: has later forks begin with all code mapped, in their template,
+ * and gives a fork its own pages of what can be written to. */
+void altair_share_code(void);
+void altair_own_data(void);
 size_t altair_memory_peak(void);
 size_t altair_memory_usage(void);
 

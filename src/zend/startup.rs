@@ -3,21 +3,16 @@
 use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
 
 use super::ffi;
 
 /// The paths that a child with the same PHP must read: ini files and the directories searched for
 /// them, shared objects, and the configured directories of the include path and of extensions.
 #[must_use]
-pub fn paths() -> Arc<[PathBuf]> {
-    static PATHS: OnceLock<Arc<[PathBuf]>> = OnceLock::new();
-    let paths = PATHS.get_or_init(|| {
-        let mut paths = configured_paths();
-        paths.extend(shared_objects());
-        paths.into()
-    });
-    Arc::clone(paths)
+pub fn paths() -> Vec<PathBuf> {
+    let mut paths = configured_paths();
+    paths.extend(shared_objects());
+    paths
 }
 
 /// The ini files that were read, and the directories searched for them.

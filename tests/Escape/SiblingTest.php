@@ -9,6 +9,7 @@ use Altair\Eval\Tests\Support\Escape\Place;
 use Altair\Eval\Tests\Support\Escape\Setting;
 use Altair\Eval\Tests\Support\Escape\Snapshot;
 use Altair\Eval\Tests\Support\Escape\WarmHost;
+use Altair\Eval\Tests\Support\Spare;
 use PHPUnit\Framework\TestCase;
 
 /**
@@ -110,6 +111,10 @@ final class SiblingTest extends TestCase
                         posix_kill($template->pid, SIGKILL);
                         $killed[] = $template->pid;
                     }
+                }
+                // It would be the next run.
+                foreach (Spare::of($host->pid()) as $spare) {
+                    posix_kill($spare, SIGKILL);
                 }
             },
         );

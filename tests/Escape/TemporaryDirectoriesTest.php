@@ -8,6 +8,7 @@ use Altair\Eval\Tests\Support\Escape\Place;
 use Altair\Eval\Tests\Support\Escape\Setting;
 use Altair\Eval\Tests\Support\Escape\Start;
 use Altair\Eval\Tests\Support\Escape\WrappedHost;
+use Altair\Eval\Tests\Support\Spare;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use Altair\Eval\Tests\Support\Without;
 use PHPUnit\Framework\TestCase;
@@ -45,6 +46,9 @@ final class TemporaryDirectoriesTest extends TestCase
         'nothing' => 'raw("unlinkat", -100, $real, 0x200); raw("unlinkat", -100, dirname($real), 0x200);',
         'its end by a signal' => 'raw("openat", -100, "f", 0101, 0600); posix_kill(getmypid(), SIGKILL);',
     ];
+
+    /** Seconds within which a fork is made. */
+    private const PATIENCE = 10;
 
     /** @var array<string, WrappedHost> by setting */
     private static array $hosts = [];
@@ -164,10 +168,19 @@ final class TemporaryDirectoriesTest extends TestCase
         return self::tree($host->temp);
     }
 
-    /** @return list<string> every path below a directory, with its mode */
+    /**
+     * @return list<string> every path below a directory, with its mode, but those of forks that wait for their task;
+     *     the next one is made in the background
+     */
     private static function tree(string $directory): array
     {
-        exec('find ' . escapeshellarg($directory) . ' -mindepth 1 -printf "%P %m %l\n"', $lines);
+        $until = microtime(true) + self::PATIENCE;
+        do {
+            $lines = [];
+            exec('find ' . escapeshellarg($directory) . ' -mindepth 1 -printf "%P %m %l\n" 2>&1', $lines);
+            $isOfARun = static fn (string $line): bool => !Spare::isDirectory("$directory/" . strtok($line, ' '));
+            $lines = array_values(array_filter($lines, $isOfARun));
+        } while (preg_grep('~/run-~', $lines) !== [] && microtime(true) < $until);
         sort($lines);
 
         return $lines;

@@ -130,9 +130,13 @@ final class EvalToolTest extends TestCase
     {
         $tool = new EvalTool(projectRoot: self::SHOP);
 
-        $tool->call(['snippet' => 'return 1;']);
+        $start = static fn (int $call): string
+            => $tool->call(['snippet' => "return $call;", 'verbose' => true])['diagnostics']['start'];
+        $starts = array_map($start, [1, 2, 3]);
 
-        self::assertSame('warm', $tool->call(['snippet' => 'return 2;', 'verbose' => true])['diagnostics']['start']);
+        self::assertSame('cold', $starts[0]);
+        self::assertContains($starts[1], ['first', 'warm'], 'Whichever the second call finds, as fast as it comes.');
+        self::assertSame('warm', $starts[2]);
     }
 
     public function testTheProjectIsTheWorkingDirectoryUnlessItIsNamed(): void

@@ -4,64 +4,34 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Pool;
 
-use Altair\Eval\Tests\Support\EvaluationTestCase;
-use Altair\Eval\Tests\Support\Fpm;
-use Altair\Eval\Tests\Support\PoolProcess;
-use Altair\Eval\Tests\Support\TemporaryApplication;
+use Altair\Eval\Tests\Support\PoolTestCase;
+use Altair\Eval\Tests\Support\Without;
 
 /**
- * Hosts of PHP that share the pool: scripts that ask once, the built-in server, workers of php-fpm.
+ * Scripts that share the pool, most of which ask once.
  */
-final class PhpHostsTest extends EvaluationTestCase
+final class PhpHostsTest extends PoolTestCase
 {
-    private const ASK = <<<'PHP'
-        $answer = (new Altair\Eval\Evaluator())->evaluate(new Altair\Eval\EvalRequest(%s, '%s', 60000));
-        $diagnostics = $answer->diagnostics;
-        echo json_encode([
-            getmypid(), $answer->result['value'] ?? null, $diagnostics['start'], $diagnostics['pool'] ?? false,
-            $diagnostics['start_reason'] ?? '',
-        ]);
-        PHP;
-
-    private PoolProcess $pool;
-
-    private TemporaryApplication $shop;
-
-    private ?Fpm $fpm = null;
-
-    protected function setUp(): void
-    {
-        $this->pool = new PoolProcess();
-        $this->shop = new TemporaryApplication(['seen.php' => "<?php return 'old';"]);
-        $this->shop->write('vendor/autoload.php', '<?php $GLOBALS["seen"] = require __DIR__ . "/../seen.php";');
-        parent::setUp();
-    }
-
-    protected function assertPostConditions(): void
-    {
-        $this->fpm?->end();
-        $this->pool->end();
-        $this->pool->await(fn (): bool => $this->processes() === []);
-        parent::assertPostConditions();
-    }
-
-    protected function tearDown(): void
-    {
-        $this->fpm?->end();
-        $this->pool->end();
-        parent::tearDown();
-    }
-
     public function testScriptsThatAskOnceShareATemplate(): void
     {
         $this->pool->start();
 
-        self::assertSame(['old', 'first', true], array_slice($this->script(), 1, 3));
-        self::assertSame(['old', 'warm', true], array_slice($this->script(), 1, 3));
-        $this->shop->write('seen.php', "<?php return 'new';");
-        self::assertSame(['new', 'first', true], array_slice($this->script(), 1, 3));
-        self::assertSame(['new', 'cold', false], array_slice($this->script(['-d', 'altair_eval.warm=0']), 1, 3));
-        self::assertSame(['new', 'first', false], array_slice($this->script(['-d', 'altair_eval.pool=off']), 1, 3));
+        self::assertSame(['old', 'first', true], array_slice($this->script(), 0, 3));
+        self::assertSame(['old', 'warm', true], array_slice($this->script(), 0, 3));
+        $this->edit('new');
+        self::assertSame(['new', 'first', true], array_slice($this->script(), 0, 3));
+        self::assertSame(['new', 'cold', false], array_slice($this->script(['-d', 'altair_eval.warm=0']), 0, 3));
+        self::assertSame(['new', 'cold', false], array_slice($this->script(['-d', 'altair_eval.pool=off']), 0, 3));
+    }
+
+    public function testAScriptAndTheCommandLineShareATemplate(): void
+    {
+        $this->pool->start();
+        self::assertSame(['old', 'first', true], array_slice($this->script(), 0, 3));
+
+        $told = $this->pool->evaluate($this->shop, self::SEEN)['diagnostics'];
+        self::assertSame(['warm', true], [$told['start'], $told['pool']]);
+        $this->assertOneTemplate(runs: 2);
     }
 
     public function testOutputIsStreamedAndManyAreEvaluated(): void
@@ -92,45 +62,6 @@ final class PhpHostsTest extends EvaluationTestCase
         self::assertSame([range(1, 20), [true]], [$values, $pool]);
     }
 
-    public function testAWorkerOfFpmIsServedFromTheSecondRequestOn(): void
-    {
-        if (Fpm::program() === null) {
-            self::markTestSkipped('There is no php-fpm.');
-        }
-        $asked = new TemporaryApplication();
-        $code = sprintf(self::ASK, "'return \$GLOBALS[\"seen\"];'", $this->shop->root);
-        $page = $asked->write('page.php', "<?php $code");
-        // Its workers have changed their user, and the directory is theirs.
-        $runtime = $asked->path('runtime');
-        mkdir($runtime, 0700);
-        if (posix_geteuid() === 0) {
-            chown($runtime, 'nobody');
-        }
-        $this->fpm = new Fpm(['env[XDG_RUNTIME_DIR]' => $runtime, 'pm.max_requests' => '5']);
-        $ask = fn (): array => json_decode($this->fpm->page($page), true);
-
-        $starts = [];
-        $workers = [];
-        $this->pool->await(static function () use ($ask): bool {
-            return $ask()[3];
-        });
-        for ($round = 0; $round < 40; $round++) {
-            [$worker, $value, $start, $pool, $why] = $ask();
-            self::assertSame(['old', true, ''], [$value, $pool, $why]);
-            $starts[] = $start;
-            $workers[$worker] = true;
-        }
-        self::assertSame(['warm'], array_values(array_unique($starts)));
-        self::assertGreaterThan(4, count($workers), 'Workers are replaced meanwhile.');
-        $this->shop->write('seen.php', "<?php return 'new';");
-        self::assertSame(['new', 'first', true], array_slice($ask(), 1, 3));
-        self::assertSame(['new', 'warm', true], array_slice($ask(), 1, 3));
-        // The pool is the workers' own, and ends when its socket is gone.
-        foreach (glob("$runtime/altair/*") ?: [] as $file) {
-            unlink($file);
-        }
-    }
-
     /**
      * What a script in a process of its own is told.
      *
@@ -139,7 +70,7 @@ final class PhpHostsTest extends EvaluationTestCase
      */
     private function script(array $options = []): array
     {
-        $code = sprintf(self::ASK, "'return \$GLOBALS[\"seen\"];'", $this->shop->root);
+        $code = $this->asking() . 'echo json_encode($told);';
 
         return json_decode($this->php($code, $options), true, flags: JSON_THROW_ON_ERROR);
     }
@@ -148,11 +79,11 @@ final class PhpHostsTest extends EvaluationTestCase
     private function php(string $code, array $options = []): string
     {
         $process = proc_open(
-            [PHP_BINARY, '-d', 'extension=' . getenv('EXTENSION'), ...$options, '-r', $code],
+            [PHP_BINARY, '-d', 'extension=' . Without::extension(), ...$options, '-r', $code],
             [['file', '/dev/null', 'r'], ['pipe', 'w']],
             $pipes,
             '/',
-            $this->pool->environment + getenv(),
+            $this->environment(),
         );
         $output = (string) stream_get_contents($pipes[1]);
         proc_close($process);

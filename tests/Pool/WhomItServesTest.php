@@ -5,8 +5,9 @@ declare(strict_types=1);
 namespace Altair\Eval\Tests\Pool;
 
 use Altair\Eval\Tests\Support\Command;
-use Altair\Eval\Tests\Support\Pool;
+use Altair\Eval\Tests\Support\PoolProcess;
 use Altair\Eval\Tests\Support\Skip;
+use Altair\Eval\Tests\Support\TemporaryApplication;
 use Altair\Eval\Tests\Support\Without;
 use PHPUnit\Framework\TestCase;
 
@@ -23,7 +24,7 @@ final class WhomItServesTest extends TestCase
     /** A group of a test's own in the hierarchy of version 2, where there is one. */
     private const GROUPS = ['/sys/fs/cgroup/cgroup.procs', '/sys/fs/cgroup/unified/cgroup.procs'];
 
-    private ?Pool $pool = null;
+    private ?PoolProcess $pool = null;
 
     /** @var resource|null keeps a namespace of mounts */
     private $holder = null;
@@ -35,7 +36,7 @@ final class WhomItServesTest extends TestCase
 
     protected function tearDown(): void
     {
-        $this->pool?->stop();
+        $this->pool?->end();
         if ($this->holder !== null) {
             proc_terminate($this->holder, SIGKILL);
             proc_close($this->holder);
@@ -96,7 +97,7 @@ final class WhomItServesTest extends TestCase
             Skip::LacksKernel->because('This sandbox cannot be made here.');
         }
 
-        $this->assertNotServed(new Pool(), $inside);
+        $this->assertNotServed(new PoolProcess(), $inside);
     }
 
     /**
@@ -111,19 +112,19 @@ final class WhomItServesTest extends TestCase
             array_push($this->made, ...(file_exists($directory) ? [] : [$directory]));
         }
 
-        $this->assertNotServed(new Pool(), $inside);
+        $this->assertNotServed(new PoolProcess(), $inside);
     }
 
     public function testAHostWithAnotherRootEvaluatesByItself(): void
     {
         self::needsRoot();
         $beside = $this->mounts();
-        $pool = new Pool($beside);
-        mkdir($pool->path('root'));
+        $pool = new PoolProcess($beside);
+        mkdir("$pool->directory/root");
         // The same directory, and another mount of it: read-only, for example.
         $inside = 'mount --rbind / "$0" && exec chroot "$0" "$@"';
 
-        $this->assertNotServed($pool, ['sh', '-c', $inside, $pool->path('root')]);
+        $this->assertNotServed($pool, ['sh', '-c', $inside, "$pool->directory/root"]);
     }
 
     public function testAHostInAnotherControlGroupEvaluatesByItself(): void
@@ -137,21 +138,25 @@ final class WhomItServesTest extends TestCase
         $this->group = $group;
 
         $inside = ['sh', '-c', 'echo $$ >"$0/cgroup.procs" && exec "$@"', $group];
-        $this->assertNotServed(new Pool(), $inside);
+        $this->assertNotServed(new PoolProcess(), $inside);
     }
 
     /**
      * @param list<string> $inside
      */
-    private function assertNotServed(Pool $pool, array $inside): void
+    private function assertNotServed(PoolProcess $pool, array $inside): void
     {
         $this->pool = $pool;
-        self::assertServed(true, $pool->ask());
+        $pool->start();
+        $application = new TemporaryApplication();
+        $ask = static fn (array $inside = []): array
+            => $pool->evaluate($application, 'return 6 * 7;', through: $inside);
+        self::assertServed(true, $ask());
 
-        self::assertServed(false, $pool->ask($inside));
+        self::assertServed(false, $ask($inside));
 
-        self::assertSame(1, $pool->served());
-        self::assertServed(true, $pool->ask());
+        self::assertSame(1, $pool->told()['served']);
+        self::assertServed(true, $ask());
     }
 
     /**

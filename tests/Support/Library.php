@@ -61,6 +61,72 @@ final class Library
         }
         PHP;
 
+    /** The worker's side of the same application: messages are files in a directory, named by the variable QUEUE. */
+    private const WORKER_KERNEL = <<<'PHP'
+        <?php
+        namespace App;
+
+        use Symfony\Component\DependencyInjection\Loader\Configurator\ContainerConfigurator;
+
+        class WorkerKernel extends Kernel
+        {
+            protected function configureContainer(ContainerConfigurator $container): void
+            {
+                parent::configureContainer($container);
+                $container->extension('framework', ['messenger' => ['transports' => ['files' => 'files://']]]);
+                $services = $container->services();
+                $services->set(Queue::class)->tag('messenger.transport_factory');
+                $services->set(Handler::class)->tag('messenger.message_handler');
+            }
+        }
+        PHP;
+
+    private const QUEUE = <<<'PHP'
+        <?php
+        namespace App;
+
+        use Symfony\Component\Messenger\Envelope;
+        use Symfony\Component\Messenger\Transport\Serialization\SerializerInterface;
+        use Symfony\Component\Messenger\Transport\TransportFactoryInterface;
+        use Symfony\Component\Messenger\Transport\TransportInterface;
+
+        class Queue implements TransportFactoryInterface, TransportInterface
+        {
+            public function supports(string $dsn, array $options): bool
+            {
+                return $dsn === 'files://';
+            }
+
+            public function createTransport(string $dsn, array $options, SerializerInterface $by): TransportInterface
+            {
+                return $this;
+            }
+
+            public function get(): iterable
+            {
+                foreach (glob(getenv('QUEUE') . '/*.message') as $file) {
+                    $body = file_get_contents($file);
+                    unlink($file);
+                    return [new Envelope(new Message(basename($file, '.message'), $body))];
+                }
+                return [];
+            }
+
+            public function ack(Envelope $envelope): void
+            {
+            }
+
+            public function reject(Envelope $envelope): void
+            {
+            }
+
+            public function send(Envelope $envelope): Envelope
+            {
+                throw new \LogicException('Messages come from outside.');
+            }
+        }
+        PHP;
+
     private function __construct()
     {
     }
@@ -98,6 +164,33 @@ final class Library
             'src/Greeter.php' => '<?php namespace App;
                 class Greeter { function __construct(public Clock $clock) { } function hello() { return "hello"; } }',
         ];
+    }
+
+    /**
+     * The same with Messenger, and a command line for its worker: a message is a file `<name>.message` in the directory
+     * QUEUE, and is handled by `App\Handler`, which is to be given.
+     *
+     * @param array<string, string> $files more, or others
+     * @return array<string, string>
+     */
+    public static function messenger(array $files = []): array
+    {
+        $autoloader = self::autoloading(
+            'Symfony/Bundle/FrameworkBundle',
+            'Symfony/Component/Console',
+            'Symfony/Component/Messenger',
+        );
+
+        return self::symfony($files + [
+            'vendor/autoload.php' => $autoloader,
+            'src/WorkerKernel.php' => self::WORKER_KERNEL,
+            'src/Message.php' => '<?php namespace App;
+                class Message { function __construct(public string $name, public string $body) { } }',
+            'src/Queue.php' => self::QUEUE,
+            'bin/console' => '<?php require __DIR__ . "/../vendor/autoload.php";
+                $kernel = new App\WorkerKernel("dev", false);
+                (new Symfony\Bundle\FrameworkBundle\Console\Application($kernel))->run();',
+        ]);
     }
 
     /**

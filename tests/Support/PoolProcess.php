@@ -14,6 +14,9 @@ final class PoolProcess
     /** Seconds that something may take before the test fails. */
     private const PATIENCE = 20.0;
 
+    /** Seconds after which one that does not serve has given up. */
+    private const IN_VAIN = 3.0;
+
     public readonly string $directory;
 
     /** @var array<string, string> what a host needs to find it */
@@ -24,14 +27,17 @@ final class PoolProcess
     /** Removes itself. */
     private readonly TemporaryApplication $place;
 
-    public function __construct()
+    /**
+     * @param list<string> $beside a command that the pool and every caller is run by
+     */
+    public function __construct(private readonly array $beside = [])
     {
         $this->maker = (int) getmypid();
         $this->place = new TemporaryApplication();
         $this->directory = $this->place->root;
         $this->environment = [
             'ALTAIR_EVAL_POOL' => 'auto',
-            'ALTAIR_EVAL_EXTENSION' => (string) getenv('EXTENSION'),
+            'ALTAIR_EVAL_EXTENSION' => Without::extension(),
             'XDG_RUNTIME_DIR' => $this->directory,
         ];
     }
@@ -50,6 +56,7 @@ final class PoolProcess
         if ($pid !== null) {
             posix_kill($pid, SIGCONT);
             posix_kill($pid, SIGKILL);
+            $this->await(fn (): bool => $this->pid() === null);
         }
     }
 
@@ -60,12 +67,30 @@ final class PoolProcess
      */
     public function start(array $through = []): int
     {
-        $started = $this->altair(['pool', '--start', "$this->directory/altair"], [], $through);
-        if ($started->exitCode !== 0) {
-            throw new RuntimeException($started->errors);
-        }
+        $tried = -INF;
 
-        return $this->await(fn (): ?int => $this->pid());
+        return $this->await(function () use ($through, &$tried): ?int {
+            // One that was killed has the place until its last process has ended, and another ends in vain.
+            if (microtime(true) - $tried > self::IN_VAIN) {
+                $started = $this->altair(['pool', '--start', "$this->directory/altair"], [], $through);
+                if ($started->exitCode !== 0) {
+                    throw new RuntimeException($started->errors);
+                }
+                $tried = microtime(true);
+            }
+
+            return $this->pid();
+        });
+    }
+
+    /**
+     * What `altair pool` tells of it, where there is one.
+     *
+     * @return array<string, mixed>
+     */
+    public function told(): array
+    {
+        return $this->await($this->state(...));
     }
 
     /** Its process id, if there is one. */
@@ -98,7 +123,7 @@ final class PoolProcess
         $unset = isset($environment['CI']) ? [] : ['env', '-u', 'CI'];
 
         return Command::of(
-            [...$unset, ...$through, Command::native(), ...$arguments],
+            [...$unset, ...$this->beside, ...$through, Command::native(), ...$arguments],
             environment: $environment + $this->environment,
         );
     }

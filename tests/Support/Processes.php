@@ -25,6 +25,21 @@ final class Processes
     }
 
     /**
+     * Waits a moment until nothing is left: a host does not wait for the end of its templates.
+     *
+     * @return list<string> the processes with this text in their environment that do not end
+     */
+    public static function leftOf(string $text): array
+    {
+        $until = microtime(true) + self::ENDING;
+        while (($left = self::startedWith($text)) !== [] && microtime(true) < $until) {
+            usleep(1000);
+        }
+
+        return $left;
+    }
+
+    /**
      * @param list<string> $processes
      * @return list<string> those that have not ended while they were looked at
      */
@@ -32,6 +47,9 @@ final class Processes
     {
         return array_values(array_filter($processes, static fn (string $one): bool => !str_ends_with($one, ' gone')));
     }
+
+    /** Of the flags in `/proc/<pid>/stat`: it is being taken apart (`include/linux/sched.h`). */
+    private const PF_EXITING = 0x4;
 
     /** Seconds that the keeper of a command may take to end; it is collected in the background. */
     private const ENDING = 2.0;
@@ -58,6 +76,20 @@ final class Processes
         self::$stayed += array_fill_keys(array_map(intval(...), $ending), true);
 
         return self::there($children);
+    }
+
+    /**
+     * @return list<string> what is left of the children of this process that are about to end: a host does not wait for
+     *     the end of its templates
+     */
+    public static function childrenLeft(): array
+    {
+        $until = microtime(true) + self::ENDING;
+        while (($left = self::there(self::childrenNow())) !== [] && microtime(true) < $until) {
+            usleep(1000);
+        }
+
+        return $left;
     }
 
     /**
@@ -119,7 +151,7 @@ final class Processes
      */
     public static function status(int $pid): array
     {
-        preg_match_all('/^(\w+):[ \t]*(.*)$/m', (string) file_get_contents("/proc/$pid/status"), $fields);
+        preg_match_all('/^(\w+):[ \t]*(.*)$/m', (string) @file_get_contents("/proc/$pid/status"), $fields);
 
         return array_combine($fields[1], $fields[2]);
     }
@@ -133,6 +165,14 @@ final class Processes
         $stat = strrchr((string) @file_get_contents("/proc/$pid/stat"), ')');
 
         return $stat === false ? [] : explode(' ', trim(substr($stat, 2)));
+    }
+
+    /** Whether a process ends, has ended and is not collected yet, or is gone. */
+    public static function isEnding(int $pid): bool
+    {
+        $stat = self::stat($pid);
+
+        return $stat === [] || in_array($stat[0], ['Z', 'X'], true) || ((int) $stat[6] & self::PF_EXITING) !== 0;
     }
 
     private static function describe(string $pid): string

@@ -13,6 +13,9 @@ use RuntimeException;
  */
 final class Script
 {
+    /** Seconds that the end of what a host has started may take after its own. */
+    private const ENDING = 5.0;
+
     /** How long a line or the end is waited for before the test fails, in seconds. */
     private const PATIENCE = 60;
 
@@ -154,6 +157,21 @@ final class Script
             fn (?string $identity, int $pid): bool => $identity !== null && $identity === $this->identity($pid),
             ARRAY_FILTER_USE_BOTH,
         ));
+    }
+
+    /**
+     * Waits a moment until nothing is left: a host that returns does not wait for the end of its templates.
+     *
+     * @return list<int> what it has started and what does not end
+     */
+    public function left(): array
+    {
+        $until = microtime(true) + self::ENDING;
+        while (($left = $this->processes()) !== [] && microtime(true) < $until) {
+            usleep(1000);
+        }
+
+        return $left;
     }
 
     /** When a process was started, which tells it from a later one of the same number; null once it has ended. */

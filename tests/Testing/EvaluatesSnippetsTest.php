@@ -89,7 +89,7 @@ final class EvaluatesSnippetsTest extends TestCase
         }
     }
 
-    public function testTheApplicationIsBootedOncePerClass(): void
+    public function testTheApplicationStaysBootedForTheClass(): void
     {
         $this->root = ($application = new TemporaryApplication())->root;
 
@@ -101,7 +101,7 @@ final class EvaluatesSnippetsTest extends TestCase
 
         self::assertSame('warm', $next['start'], var_export($seen, true));
         self::forgetSnippetEvaluator();
-        self::assertSame('first', $this->evaluateSnippet('return 3;')->diagnostics['start']);
+        self::assertSame('cold', $this->evaluateSnippet('return 3;')->diagnostics['start']);
         unset($application);
     }
 

@@ -51,6 +51,31 @@ final class EditInTimeTest extends WarmTestCase
         self::assertStart('warm', $this->next());
     }
 
+    public function testAnEditDuringBootMakesNoneBootTwice(): void
+    {
+        $application = $this->booting(
+            'file_put_contents("$root/boots", "x", FILE_APPEND); include "$root/config.php"; echo "x"; usleep(50000);',
+            ['boots' => '', 'config.php' => '<?php'],
+        );
+        $boots = static function () use ($application): int {
+            clearstatcache();
+
+            return (int) filesize($application->path('boots'));
+        };
+        $began = null;
+        $edit = static function () use ($application, $boots, &$began): void {
+            if ($began === null) {
+                $began = $boots();
+                $application->write('config.php', '<?php // edited');
+            }
+        };
+
+        $first = $this->askOf($this->evaluator, 'return 1;', $edit, allowWrites: true);
+
+        self::assertStart('first', $first);
+        self::assertSame($began, $boots());
+    }
+
     /** @dataProvider edits */
     public function testAnEditDuringBoot(string $before, string $after, Closure $edit): void
     {

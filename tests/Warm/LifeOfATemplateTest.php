@@ -33,8 +33,9 @@ final class LifeOfATemplateTest extends WarmTestCase
 
         $this->evaluator = null;
 
-        self::assertSame([], Processes::children());
+        // The host does not wait for it.
         self::waitUntil(static fn (): bool => self::hasEnded($template), 'The template has ended.');
+        self::waitUntil(static fn (): bool => Processes::children() === [], 'Its keeper is collected.');
     }
 
     public function testEachEvaluatorHasItsOwn(): void
@@ -79,7 +80,9 @@ final class LifeOfATemplateTest extends WarmTestCase
                 $result = $evaluator->evaluate(request('return posix_getppid();'));
                 say([$result->diagnostics['start'], is_int($result->result['value']),
                     $result->result['value'] === $parent]);
-                say($start());
+                for ($call = 0; $call < 5 && ($last = $start()) !== 'warm'; $call++) {
+                }
+                say($last);
                 unset($result, $start, $evaluator);
                 exit(0);
             }
@@ -89,7 +92,7 @@ final class LifeOfATemplateTest extends WarmTestCase
             PHP);
 
         self::assertSame('warm', $script->line());
-        self::assertSame('["first",true,false]', $script->line());
+        self::assertSame('["cold",true,false]', $script->line());
         self::assertSame('warm', $script->line(), 'The fork has a template of its own.');
         self::assertSame('0', $script->line());
         self::assertSame('warm', $script->line(), 'The template of the host is there still.');
@@ -137,11 +140,16 @@ final class LifeOfATemplateTest extends WarmTestCase
         $this->warmed();
 
         for ($round = 0; $round < 3; $round++) {
-            posix_kill(self::template(), SIGKILL);
+            $killed = self::template();
+            posix_kill($killed, SIGKILL);
             $next = $this->ask('return 7;');
             self::assertSame(7, self::returned($next));
-            self::assertStart('first', $next);
-            $this->warmed();
+            // A fork that was waiting for it may have taken it, before that template's end was seen.
+            self::assertContains($next->diagnostics['start'], ['warm', 'first']);
+            // The kernel may still be freeing the killed one.
+            $isThere = fn (): bool => $this->warmed() && array_diff(self::templates(), [$killed]) !== [];
+            self::waitUntil($isThere, 'There is another one.');
+            self::waitUntil(static fn (): bool => self::hasEnded($killed), 'The killed one is gone.');
         }
     }
 
@@ -187,6 +195,8 @@ final class LifeOfATemplateTest extends WarmTestCase
         $template = self::template();
         posix_kill($template, SIGSTOP);
 
+        // A fork was ready for this one.
+        self::assertSame(7, self::returned($this->ask('return 7;')));
         // Half a second passes until the template is given up.
         $next = $this->ask('return 7;', timeoutMs: 4 * self::SHORT_MS);
 

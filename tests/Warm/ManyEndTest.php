@@ -33,7 +33,10 @@ final class ManyEndTest extends WarmTestCase
         }
         unset($result);
 
-        self::waitUntil(static fn (): bool => self::templates() === [$template], 'Only the template is left.');
+        self::waitUntil(
+            static fn (): bool => self::templates() === [$template] && self::forks() <= self::processors(),
+            'Only the template is left, and what waits for a run.',
+        );
         self::assertStart('warm', $this->ask('return 1;'));
         self::assertSame($template, self::template());
     }
@@ -55,7 +58,10 @@ final class ManyEndTest extends WarmTestCase
             self::assertSame('no more', $thrown->getMessage());
         }
 
-        self::waitUntil(static fn (): bool => self::templates() === [$template], 'Only the template is left.');
+        self::waitUntil(
+            static fn (): bool => self::templates() === [$template] && self::forks() <= self::processors(),
+            'Only the template is left, and what waits for a run.',
+        );
         self::assertStart('warm', $this->ask('return 1;'));
     }
 
@@ -116,7 +122,10 @@ final class ManyEndTest extends WarmTestCase
             self::assertStringContainsString('/nowhere', $thrown->getMessage());
         }
 
-        self::waitUntil(static fn (): bool => self::templates() === [$template], 'Only the template is left.');
+        self::waitUntil(
+            static fn (): bool => self::templates() === [$template] && self::forks() <= self::processors(),
+            'Only the template is left, and what waits for a run.',
+        );
         self::assertStart('warm', $this->ask('return 1;'));
     }
 }

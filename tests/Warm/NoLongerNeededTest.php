@@ -4,7 +4,6 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Warm;
 
-use Altair\Eval\Tests\Support\Processes;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use Altair\Eval\Tests\Support\Warm\WarmTestCase;
 
@@ -33,13 +32,11 @@ final class NoLongerNeededTest extends WarmTestCase
         try {
             $this->booting('');
             $this->ask('return 1;');
-            $zombies = static fn (): array => preg_grep('/altair-keeper\) Z/', Processes::children());
-            self::waitUntil(static fn (): bool => $zombies() !== [], 'It has ended by itself.');
-            [$zombie] = array_values($zombies());
+            $zombie = self::endedByItself();
             $other = new TemporaryApplication();
             $this->ask('return 1;', projectRoot: $other->root);
 
-            self::assertFileDoesNotExist('/proc/' . (int) $zombie, 'No zombie is left of it.');
+            self::assertFileDoesNotExist("/proc/$zombie", 'No zombie is left of it.');
         } finally {
             ini_set('altair_eval.idle', (string) $before);
         }

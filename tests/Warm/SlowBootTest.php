@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Altair\Eval\Tests\Warm;
 
 use Altair\Eval\EvalResult;
+use Altair\Eval\Tests\Support\Asked;
 use Altair\Eval\Tests\Support\Processes;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use Altair\Eval\Tests\Support\Warm\WarmTestCase;
@@ -73,7 +74,7 @@ final class SlowBootTest extends WarmTestCase
 
         $this->evaluator = null;
 
-        self::assertSame([], Processes::children());
+        self::assertSame([], Processes::childrenLeft());
         self::waitUntil(static fn (): bool => self::hasEnded($booting), 'It has ended.');
         $unlock();
     }
@@ -149,11 +150,15 @@ final class SlowBootTest extends WarmTestCase
         $this->outside = new TemporaryApplication(['lock' => '']);
         $lock = $this->outside->path('lock');
 
-        return $this->booting(
+        $application = $this->booting(
             "$before \$booted = getmypid();\n\$lock = fopen('$lock', 'r'); echo 'boot waits';\n"
                 . "flock(\$lock, LOCK_SH);\nfclose(\$lock); unset(\$lock);\n$after",
             $files,
         );
+        $options = ['projectRoot' => $application->root, 'readablePaths' => [$this->outside->root]];
+        Asked::before($this->evaluator, $options);
+
+        return $application;
     }
 
     /**

@@ -38,15 +38,14 @@ final class WithoutDispatchTest extends EvaluationTestCase
     /** Prints the lines of `/proc/<pid>/status` of a template and its fork while a snippet runs. */
     private const LOOK_AT_BOTH = <<<'PHP'
         $seen = [];
-        $ask('echo "x"; flush(); usleep(200000); return 1;', static function () use (&$seen): void {
-            $pids = static fn (int|string $of): array
-                => array_filter(explode(' ', (string) file_get_contents("/proc/$of/task/$of/children")));
-            foreach ($pids(getmypid()) as $keeper) {
-                foreach ($pids($keeper) as $pid) {
-                    preg_match_all('/^(Threads|Seccomp_filters|SigCgt|SigBlk):\s*(\S+)/m',
-                        (string) file_get_contents("/proc/$pid/status"), $lines);
-                    $seen[] = array_combine($lines[1], $lines[2]);
-                }
+        $ask('echo getmypid(); usleep(200000); return 1;', static function (string $type, string $fork) use (&$seen) {
+            preg_match('/^PPid:\s*(\d+)/m', (string) file_get_contents("/proc/$fork/status"), $keeper);
+            // Its oldest child is the template. There may be a fork that waits for the next run.
+            $template = (int) file_get_contents("/proc/$keeper[1]/task/$keeper[1]/children");
+            foreach ([$template, $fork] as $pid) {
+                preg_match_all('/^(Threads|Seccomp_filters|SigCgt|SigBlk):\s*(\S+)/m',
+                    (string) file_get_contents("/proc/$pid/status"), $lines);
+                $seen[] = array_combine($lines[1], $lines[2]);
             }
         });
         echo json_encode($seen);

@@ -11,7 +11,7 @@ import time
 import unittest
 
 import httpx2
-from support import ALTAIR, ENVIRONMENT, PATIENCE, SHOP, TOKEN, TOOL, HttpServer, below, command, processes, until
+from support import ALTAIR, ENVIRONMENT, PATIENCE, SHOP, TOKEN, TOOL, HttpServer, below, command, processes, sleeping, until
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -231,21 +231,20 @@ class OverHttp(unittest.IsolatedAsyncioTestCase):
                 sessions.append({"Mcp-Session-Id": hello.headers["mcp-session-id"]})
                 await client.post(self.server.url, json=GREETED, headers=sessions[-1])
             await client.post(self.server.url, json=call(2, "return 1;"), headers=sessions[0])
-            template = below(self.server.process.pid)
             calls, ran = [], []
             for session in sessions:
-                before = below(self.server.process.pid)
+                before = sleeping(self.server.process.pid)
                 message = call(3, "sleep(50);", timeout_ms=60000)
                 calls.append(asyncio.create_task(client.post(self.server.url, json=message, headers=session)))
-                await until(lambda: below(self.server.process.pid) > before, "It runs.")
-                ran.append(below(self.server.process.pid) - before)
+                await until(lambda: sleeping(self.server.process.pid) > before, "It runs.")
+                ran.append(sleeping(self.server.process.pid) - before)
             began = time.monotonic()
             await client.delete(self.server.url, headers=sessions[0])
             await until(lambda: not ran[0] & set(processes()), "It is ended.")
             self.assertLess(time.monotonic() - began, 1.5)
-            self.assertEqual(ran[1], below(self.server.process.pid) - template, "The other session's run goes on.")
+            self.assertEqual(ran[1], sleeping(self.server.process.pid), "The other session's run goes on.")
             await client.delete(self.server.url, headers=sessions[1])
-            await until(lambda: below(self.server.process.pid) == template, "It is ended.")
+            await until(lambda: not ran[1] & set(processes()), "It is ended.")
             await asyncio.gather(*calls, return_exceptions=True)
 
     def test_others_are_refused_and_told_what_to_do(self):
@@ -295,7 +294,7 @@ class OverHttp(unittest.IsolatedAsyncioTestCase):
             headers["Mcp-Session-Id"] = hello.headers["mcp-session-id"]
             await client.post(server.url, json=GREETED, headers=headers)
             running = asyncio.create_task(client.post(server.url, json=call(2, "sleep(50);", timeout_ms=60000), headers=headers))
-            await until(lambda: len(below(server.process.pid)) >= 3, "It runs.")
+            await until(lambda: sleeping(server.process.pid), "It runs.")
             family = below(server.process.pid)
             self.assertEqual(-9, server.end(signal.SIGKILL))
             await until(lambda: not family & set(processes()), "Nothing is left.")

@@ -644,7 +644,28 @@ pub fn services(named: Vec<String>) -> Option<Vec<String>> {
 ///
 /// `clap`'s error, also for `--help` and `--version`.
 pub fn parse(arguments: &[OsString]) -> Result<Command, clap::Error> {
+    // To describe all commands takes longer than a pool's answer to one.
+    if arguments.get(1).is_some_and(|command| command == "eval")
+        && let Ok(OnlyEval {
+            command: Eval::Eval(args),
+        }) = OnlyEval::try_parse_from(arguments)
+    {
+        return Ok(Command::Eval(args));
+    }
     Cli::try_parse_from(arguments).map(|cli| cli.command)
+}
+
+/// As [`Cli`], but with one command. What this does not take, help among it, is for [`Cli`].
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true)]
+struct OnlyEval {
+    #[command(subcommand)]
+    command: Eval,
+}
+
+#[derive(Debug, Subcommand)]
+enum Eval {
+    Eval(Box<EvalArgs>),
 }
 
 /// Parses a whole number of any size. The engine clamps, so one that overflows counts as the

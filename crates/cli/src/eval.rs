@@ -34,7 +34,7 @@ pub fn run(args: Box<EvalArgs>, host: &Host) -> Result<Exit, Failure> {
         evaluator = evaluator.with_sockets_of_project_only();
     }
     if !args.cold {
-        evaluator = evaluator.with_elsewhere(Arc::new(pool::client()));
+        evaluator = evaluator.with_elsewhere(Arc::new(pool::client().once()));
     }
     let request = request(args, &root)?;
     let deadline = Duration::from_millis(request.timeout_ms().into());

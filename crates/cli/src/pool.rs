@@ -98,9 +98,10 @@ fn render(state: &State, theme: Theme) -> String {
             .memory_bytes
             .map(|bytes| format!(", {} MiB", bytes.div_ceil(1 << 20)));
         let facts = format!(
-            "{}, {}, age {}, idle {}{}",
+            "{}, {}, {}, age {}, idle {}{}",
             template.state,
             counted(template.uses, "use"),
+            counted(template.spares as u64, "spare"),
             duration(template.age_seconds),
             duration(template.idle_seconds),
             memory.unwrap_or_default()

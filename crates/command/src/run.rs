@@ -128,6 +128,7 @@ impl Running {
             channel: None,
             idle: policy.idle_timeout_seconds.map(Duration::from_secs),
             input,
+            leaves_end: false,
         };
         let ended = child.supervise(supervision, &mut watch);
         if let Some(cleanup) = cleanup.filter(|_| !has_ended_by_itself(&ended)) {

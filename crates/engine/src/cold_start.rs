@@ -15,6 +15,7 @@ use crate::readable_paths::paths_of;
 use crate::real_writes::Unsealed;
 use crate::surroundings::temp_dir;
 use crate::template_files::TemplateFiles;
+use crate::warm::Underway;
 use crate::{EvalError, guards, launch};
 
 /// A running child that waits for its task.
@@ -40,6 +41,8 @@ pub(crate) struct NewChild {
     pub directories: Directories,
     /// If its writes are real and nothing seals the audit log: the project.
     pub unsealed: Option<Unsealed>,
+    /// That it is a run of its template.
+    pub underway: Option<Underway>,
 }
 
 impl NewChild {
@@ -50,6 +53,7 @@ impl NewChild {
         channel: OwnedFd,
         guards: GuardStates,
         files: &TemplateFiles,
+        underway: Underway,
     ) -> Self {
         let confinement = context.confinement(&files.level, Process::Fork, &files.readable);
         let private_root = confinement.has_view();
@@ -57,7 +61,11 @@ impl NewChild {
             directories: files.of_fork(child.pid()),
             child,
             channel,
-            final_guards: confinement.final_guards(),
+            final_guards: FinalGuards {
+                // Its template knows it.
+                landlock: None,
+                ..confinement.final_guards()
+            },
             limits: confinement.policy().limits,
             insist: context
                 .settings
@@ -68,6 +76,7 @@ impl NewChild {
             caches: confinement.caches(),
             readable: Vec::new(),
             unsealed: None,
+            underway: Some(underway),
         }
     }
 }
@@ -129,6 +138,7 @@ pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalE
             readable: paths_of(&readable),
             directories,
             unsealed,
+            underway: None,
         });
     }
 }
@@ -138,9 +148,11 @@ pub(crate) fn directory(
     context: &RequestContext<'_>,
     directories: &mut Directories,
 ) -> std::io::Result<Place> {
+    // Not as this process has it now: a thread may not look at its variables while the host sets one.
+    let temp = temp_dir(context.environment);
     match context.takes(Guard::Filesystem) || context.takes(Guard::Landlock) {
-        true => directories.make(&context.target.root),
-        false => Place::find(&temp_dir(context.environment)),
+        true => directories.make(&temp, &context.target.root),
+        false => Place::find(&temp),
     }
 }
 

@@ -101,6 +101,7 @@ impl Command {
             channel: None,
             idle: None,
             input: None,
+            leaves_end: false,
         };
         let ended = child.supervise(supervision, &mut Asking(goes_on));
         if ended.interrupted {

@@ -23,8 +23,8 @@ use crate::{EvalError, EvalResult, Evaluation, Evaluator, Observer};
 
 /// Carries out evaluations for this process elsewhere.
 pub trait Elsewhere: std::fmt::Debug + Send + Sync {
-    /// Carries out a delegation. The observer sees what it would see here. `None`: it was not carried
-    /// out, not even in part, and this process must do it.
+    /// Carries out a delegation. The observer sees the output that it would see here. `None`: it was
+    /// not carried out, not even in part, and this process must do it.
     fn carry_out(
         &self,
         delegation: &Delegation,
@@ -47,8 +47,8 @@ pub struct Delegation {
 /// What whoever carries out a delegation has seen of the process that asks.
 #[derive(Debug, Clone)]
 pub struct Delegator {
-    /// Its run gets no more than it has.
-    pub standing: Standing,
+    /// Its run gets no more than it has. `None`: it has what whoever carries it out has.
+    pub standing: Option<Standing>,
     /// The permissions that files of its runs do not get (umask(2)).
     pub umask: u32,
 }
@@ -99,7 +99,8 @@ impl Delegation {
         settings: &Settings,
         services: Option<&[Service]>,
         sockets_of_project_only: bool,
-        surroundings: &Surroundings,
+        began: Began,
+        environment: &[(OsString, OsString)],
     ) -> Option<Self> {
         // Every struct is destructured, so a new field must be handled here.
         let Settings {
@@ -116,6 +117,7 @@ impl Delegation {
             purpose: Purpose::Evaluation,
             memory_limit_bytes: None,
             umask: _, // whoever carries it out sees it
+            expects_more: _,
         } = settings
         else {
             return None;
@@ -147,13 +149,12 @@ impl Delegation {
         else {
             return None;
         };
-        let Surroundings { began, environment } = surroundings;
         let os = |path: &PathBuf| path.clone().into_os_string();
         // The other process has another working directory.
         let absolute = |path: &PathBuf| std::path::absolute(path).ok().map(PathBuf::into_os_string);
         Some(Self {
             began_ns: began.ns,
-            environment: environment.clone(),
+            environment: environment.to_vec(),
             request: Asked {
                 snippet: snippet.clone(),
                 project_root: absolute(project_root)?,
@@ -209,7 +210,7 @@ impl Delegation {
     /// # Errors
     ///
     /// As for [`Evaluator::prepare`].
-    pub fn prepare(self, pool: Arc<Pool>, of: Delegator) -> Result<Evaluation, EvalError> {
+    pub fn prepare(self, pool: Arc<Pool>) -> Result<Delegated, EvalError> {
         let Self {
             began_ns,
             environment,
@@ -236,7 +237,9 @@ impl Delegation {
             .with_guards(selection)
             .with_known_paths(known_paths.into_iter().map(PathBuf::from).collect())
             .with_idle(idle)
-            .with_pool(pool);
+            .with_pool(pool)
+            // Who asks a pool has asked before.
+            .expecting_more();
         if let Some(extension) = extension {
             evaluator = evaluator.with_extension(extension.into());
         }
@@ -250,10 +253,23 @@ impl Delegation {
             began: Began::at_ns(began_ns),
             environment,
         };
-        let Delegator { standing, umask } = of;
-        evaluator = evaluator.with_umask(umask);
-        let evaluation = evaluator.prepare_in(&request.into_request()?, surroundings)?;
-        Ok(evaluation.with_standing(standing))
+        let mut evaluation = evaluator.prepare_in(&request.into_request()?, surroundings)?;
+        evaluation.prepare_key()?;
+        Ok(Delegated { evaluation })
+    }
+}
+
+/// An evaluation that was delegated to this process and is prepared.
+#[derive(Debug)]
+pub struct Delegated {
+    evaluation: Evaluation,
+}
+
+impl Delegated {
+    /// The same, of the process that has asked for it.
+    #[must_use]
+    pub fn of(self, Delegator { standing, umask }: Delegator) -> Evaluation {
+        self.evaluation.of(standing, umask)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use altair_sandbox::{Place, RunAs, other_user, remove_fork_directory};
@@ -42,12 +43,12 @@ struct Directory {
 }
 
 impl Directories {
-    /// Creates a directory for the owner of the project at `root`.
+    /// Creates a directory in `parent` for the owner of the project at `root`.
     ///
     /// # Errors
     /// The system's error.
-    pub(crate) fn make(&mut self, root: &Place) -> io::Result<Place> {
-        self.make_for(run_as(root))
+    pub(crate) fn make(&mut self, parent: &Path, root: &Place) -> io::Result<Place> {
+        self.make_for(run_as(root), parent)
     }
 
     /// Creates a directory for the host's own user.
@@ -55,7 +56,7 @@ impl Directories {
     /// # Errors
     /// The system's error.
     pub(crate) fn make_own(&mut self) -> io::Result<Place> {
-        self.make_for(None)
+        self.make_for(None, &std::env::temp_dir())
     }
 
     /// Removes those of `other`, too, when dropped.
@@ -86,11 +87,11 @@ impl Directories {
         }
     }
 
-    fn make_for(&mut self, owner: Option<RunAs>) -> io::Result<Place> {
+    fn make_for(&mut self, owner: Option<RunAs>, parent: &Path) -> io::Result<Place> {
         let dir = tempfile::Builder::new()
             .prefix("altair-")
             .permissions(Permissions::from_mode(0o700))
-            .tempdir()?;
+            .tempdir_in(parent)?;
         let place = Place::find(dir.path())?;
         self.made.push(Directory {
             dir,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Ended, Standing, Supervision};
+use altair_sandbox::{Ended, Standing, Status, Supervision};
 
 use crate::audit::{self, AuditError};
 use crate::began::Began;
@@ -34,16 +34,18 @@ use crate::services::{self, Service, Services};
 use crate::settings::{Purpose, Settings};
 use crate::unfit_php::never_entered;
 use crate::verdict::Evidence;
-use crate::warm::{Acquired, Boot, Failed, Pool};
-use crate::{EvalError, EvalResult};
+use crate::warm::{Acquired, Boot, Failed, Key, Pool, Underway};
+use crate::{EvalError, EvalResult, Outcome};
 
 /// An evaluation that is ready to run.
 #[derive(Debug)]
 pub struct Evaluation {
     pub(crate) settings: Settings,
     pub(crate) pool: Option<Arc<Pool>>,
-    /// Who may carry it out for this process, and what it is told.
-    pub(crate) elsewhere: Option<(Arc<dyn Elsewhere>, Box<Delegation>)>,
+    /// Who may carry it out for this process.
+    pub(crate) elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// The services that its evaluator names, which are told with it.
+    pub(crate) named_services: Option<Vec<Service>>,
     pub(crate) request: EvalRequest,
     pub(crate) target: Target,
     pub(crate) php: PathBuf,
@@ -54,6 +56,8 @@ pub struct Evaluation {
     pub(crate) declared: Vec<Service>,
     /// Their addresses; set when it runs.
     pub(crate) services: Services,
+    /// What it must have in common with a template; set with the addresses, which are part of it.
+    pub(crate) key: Option<Key>,
     /// Whether the manifest may declare no socket outside of the project.
     pub(crate) sockets_of_project_only: bool,
     pub(crate) began: Began,
@@ -61,6 +65,9 @@ pub struct Evaluation {
     /// What it gets at most, if another process than this one asks for it.
     pub(crate) standing: Option<Standing>,
 }
+
+/// The number of forks that are given the task. Each but the last was killed before it began.
+const TRIES_MAX: usize = 4;
 
 /// A child that has ended, with its messages.
 struct Supervised {
@@ -78,6 +85,18 @@ struct Supervised {
     _directories: Directories,
     /// If its writes are real and nothing seals the audit log: the project.
     unsealed: Option<Unsealed>,
+    underway: Option<Underway>,
+}
+
+impl Supervised {
+    /// Whether the child was ended from outside before any part of the snippet ran.
+    fn never_began(&self) -> bool {
+        let ended = &self.ended;
+        let was_killed = ended.status == Status::Signalled(nix::libc::SIGKILL)
+            && !ended.timed_out
+            && !ended.interrupted;
+        self.heard.ready.is_none() && (ended.undelivered || was_killed)
+    }
 }
 
 impl Evaluation {
@@ -103,10 +122,13 @@ impl Evaluation {
         self
     }
 
-    /// Has its child get no more than this.
+    /// Sets what its child gets at most (`None`: what this process has), and the permissions that files
+    /// of the run do not get (umask(2)).
     #[must_use]
-    pub(crate) fn with_standing(mut self, standing: Standing) -> Self {
-        self.standing = Some(standing);
+    pub(crate) fn of(mut self, standing: Option<Standing>, umask: u32) -> Self {
+        self.standing = standing;
+        self.settings.umask = Some(umask);
+        self.key = self.key.map(|key| key.with_umask(umask));
         self
     }
 
@@ -124,12 +146,24 @@ impl Evaluation {
     ///
     /// As for [`Evaluator::evaluate`](crate::Evaluator::evaluate).
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
-        if let Some((elsewhere, delegation)) = self.elsewhere.take()
+        if let Some(elsewhere) = self.elsewhere.take()
             && !self.has_template()?
+            && let Some(delegation) = self.delegation()
         {
-            return self.run_elsewhere(&*elsewhere, *delegation, observer);
+            return self.run_elsewhere(&*elsewhere, delegation, observer);
         }
         self.run_here(observer)
+    }
+
+    fn delegation(&self) -> Option<Delegation> {
+        Delegation::of(
+            &self.request,
+            &self.settings,
+            self.named_services.as_deref(),
+            self.sockets_of_project_only,
+            self.began,
+            &self.environment,
+        )
     }
 
     /// Whether this process has a template for it already, which is nearer.
@@ -137,9 +171,27 @@ impl Evaluation {
         let Some(pool) = self.pool.clone().filter(|pool| !pool.is_empty()) else {
             return Ok(false);
         };
-        // The addresses of services are part of what a template is made from.
-        self.services = self.resolved()?;
-        Ok(pool.has(&self.context()))
+        self.find_key()?;
+        Ok(self.key.as_ref().is_some_and(|key| pool.has(key)))
+    }
+
+    /// Resolves the services that it may connect to, and with them what it must have in common with a
+    /// template, if it may use one.
+    fn find_key(&mut self) -> Result<(), EvalError> {
+        if self.key.is_none() {
+            self.services = self.resolved()?;
+            self.key = self.pool.is_some().then(|| Key::new(&self.context()));
+        }
+        Ok(())
+    }
+
+    /// Does what [`Evaluation::run`] would do first, unless addresses are to be found for it, which may
+    /// take long.
+    pub(crate) fn prepare_key(&mut self) -> Result<(), EvalError> {
+        match self.declared.is_empty() {
+            true => self.find_key(),
+            false => Ok(()),
+        }
     }
 
     /// Has it run elsewhere, in its turn; here if that is not possible.
@@ -151,7 +203,10 @@ impl Evaluation {
     ) -> Result<EvalResult, EvalError> {
         let Some(turns) = self.turns.take() else {
             let carried_out = elsewhere.carry_out(&delegation, observer);
-            return carried_out.unwrap_or_else(|| self.run_here(observer));
+            return match carried_out {
+                Some(answer) => answer,
+                None => self.run_here(observer),
+            };
         };
         let (turn, _) = turns.take(observer)?;
         self.began = Began::now();
@@ -165,52 +220,87 @@ impl Evaluation {
 
     /// Runs it as a child of this process.
     pub(crate) fn run_here(mut self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
-        self.services = self.resolved()?;
+        self.find_key()?;
         let (turn, ahead) = self.wait_for_turn(observer)?;
-        if self.request.unconfined {
-            self.run_audited(turn, observer)
+        let (result, underway) = if self.request.unconfined {
+            (self.run_audited(turn, observer)?, None)
         } else {
-            self.complete(turn, ahead, observer)
-        }
+            self.complete(turn, ahead, observer)?
+        };
+        observer.answered(&result);
+        drop(underway);
+        Ok(result)
     }
 
-    /// The run itself, from a child to an answer.
+    /// The run itself, from a child to an answer. What is given with that is to be kept until it is
+    /// delivered.
     fn complete(
         self,
         turn: Option<Turn>,
         ahead: Option<Acquired>,
         observer: &mut dyn Observer,
-    ) -> Result<EvalResult, EvalError> {
+    ) -> Result<(EvalResult, Option<Underway>), EvalError> {
         let known = self.request.redact.then(|| self.known.secrets.clone());
         let mut redactor = Redactor::new(observer, known);
-        let (child, origin, boot) = match self.acquire(ahead, &mut redactor)? {
-            Acquired::Child(child, origin, boot) => (*child, origin, boot),
-            Acquired::Nothing(origin) => {
-                (start_cold(&self.context())?, origin, Arc::<Boot>::default())
+        let mut ahead = ahead;
+        let mut tries = 0;
+        let mut is_first_call = false;
+        let (mut supervised, origin, boot) = loop {
+            let acquired = self.acquire(ahead.take(), &mut redactor)?;
+            is_first_call |= matches!(acquired, Acquired::FirstCall);
+            let (child, origin, boot) = match acquired {
+                Acquired::Child(child, origin, boot) => (*child, origin, boot),
+                Acquired::FirstCall => (self.cold()?, Origin::Cold(None), Arc::default()),
+                Acquired::Nothing(origin) => (self.cold()?, origin, Arc::default()),
+                Acquired::Ended(mut failed) => {
+                    let left = std::mem::take(&mut failed.heard.variables);
+                    let result = self.evidence_of_failed(*failed).into_result();
+                    let result = redactor.finish(&left, result, self.redacted_by());
+                    return Ok((result, None));
+                }
+            };
+            // A child that boots itself shows its output while it is supervised.
+            if origin.is_fork() && redactor.boot_is_over(&boot.variables).is_break()
+                || origin == Origin::Warm && tries == 0 && boot.replay(&mut redactor).is_break()
+            {
+                return Err(EvalError::Interrupted);
             }
-            Acquired::Ended(mut failed) => {
-                let left = std::mem::take(&mut failed.heard.variables);
-                let result = self.evidence_of_failed(*failed).into_result();
-                return Ok(redactor.finish(&left, result, self.redacted_by()));
+            if let (Some(standing), Some(pid)) = (&self.standing, child.child.pid()) {
+                standing.lower(pid).map_err(|e| not_started(&e))?;
+            }
+            if tries == 0 && redactor.begins().is_break() {
+                return Err(EvalError::Interrupted);
+            }
+            tries += 1;
+            let supervised = self.supervise(child, &origin, &boot, &mut redactor)?;
+            // Spares end with their template, which may have ended just now.
+            if tries == TRIES_MAX || !origin.is_fork() || !supervised.never_began() {
+                break (supervised, origin, boot);
             }
         };
-        // A child that boots itself shows its output while it is supervised.
-        if origin.is_fork() && redactor.boot_is_over(&boot.variables).is_break()
-            || origin == Origin::Warm && boot.replay(&mut redactor).is_break()
-        {
-            return Err(EvalError::Interrupted);
-        }
-        if let (Some(standing), Some(pid)) = (&self.standing, child.child.pid()) {
-            standing.lower(pid).map_err(|e| not_started(&e))?;
-        }
-        if redactor.begins().is_break() {
-            return Err(EvalError::Interrupted);
-        }
-        let mut supervised = self.supervise(child, &origin, &boot, turn, &mut redactor)?;
+        // Only now: what runs after the report is still part of the run.
+        drop(turn);
         self.check(&mut supervised, &origin)?;
         let left = std::mem::take(&mut supervised.heard.variables);
+        let underway = supervised.underway.take();
         let result = self.evidence(supervised, origin, &boot).into_result();
-        Ok(redactor.finish(&left, result, self.redacted_by()))
+        let result = redactor.finish(&left, result, self.redacted_by());
+        // What cannot boot is mended before it is asked again.
+        if is_first_call && result.diagnostics.outcome != Outcome::BootFailed {
+            self.boot_after();
+        }
+        Ok((result, underway))
+    }
+
+    fn cold(&self) -> Result<NewChild, EvalError> {
+        start_cold(&self.context())
+    }
+
+    /// Has a template boot now that this is answered.
+    fn boot_after(mut self) {
+        if let Some(pool) = self.pool.take() {
+            pool.boot_after(self);
+        }
     }
 
     /// A run without guards, recorded in the audit log.
@@ -223,7 +313,9 @@ impl Evaluation {
             .announced()
             .map_err(|e| EvalError::Launch(format!("An unsafe run must be audited. {e}")))?;
         let began = self.began.at;
-        let mut result = self.complete(turn, None, observer);
+        let mut result = self
+            .complete(turn, None, observer)
+            .map(|(result, _)| result);
         let ending = match &result {
             Ok(result) => audit::Ending::from(result),
             Err(error) => audit::Ending {
@@ -284,19 +376,17 @@ impl Evaluation {
         };
         // Earlier time does not count as the run's.
         self.began = Began::now();
-        let pool = self.pool.clone();
-        let ahead = match &pool {
-            Some(pool) => pool.ready(&self.context(), self.deadline()),
-            None => None,
-        };
+        let templates = self.pool.as_deref().zip(self.key.as_ref());
+        let ahead =
+            templates.and_then(|(pool, key)| pool.ready(key, &self.context(), self.deadline()));
         let (turn, waited) = turns.take(observer)?;
-        if !waited {
-            return Ok((Some(turn), ahead));
+        if waited {
+            self.began = Began::now();
         }
-        self.began = Began::now();
-        // A template that was fresh when the wait began may be stale now.
-        let ahead = ahead.filter(|ahead| match (ahead, &pool) {
-            (Acquired::Child(_, _, boot), Some(pool)) => pool.is_fresh(&self.context(), boot),
+        // A template that was fresh before may be stale now.
+        let templates = self.pool.as_deref().zip(self.key.as_ref());
+        let ahead = ahead.filter(|ahead| match (ahead, templates) {
+            (Acquired::Child(_, _, boot), Some((pool, key))) => pool.is_fresh(key, boot),
             _ => false,
         });
         Ok((Some(turn), ahead))
@@ -319,9 +409,11 @@ impl Evaluation {
         ahead: Option<Acquired>,
         redactor: &mut Redactor<'_>,
     ) -> Result<Acquired, EvalError> {
-        match (ahead, &self.pool) {
+        match (ahead, self.pool.as_deref().zip(self.key.as_ref())) {
             (Some(ahead), _) => Ok(ahead),
-            (None, Some(pool)) => pool.acquire(&self.context(), self.deadline(), redactor),
+            (None, Some((pool, key))) => {
+                pool.acquire(key, &self.context(), self.deadline(), redactor)
+            }
             (None, None) => Ok(Acquired::Nothing(Origin::Cold(None))),
         }
     }
@@ -390,7 +482,6 @@ impl Evaluation {
         child: NewChild,
         origin: &Origin,
         boot: &Boot,
-        turn: Option<Turn>,
         redactor: &mut Redactor<'_>,
     ) -> Result<Supervised, EvalError> {
         let secret = Secret::generate().map_err(|e| not_started(&e))?;
@@ -404,6 +495,7 @@ impl Evaluation {
             caches,
             directories,
             unsealed,
+            underway,
             final_guards: _,
             limits: _,
             readable: _,
@@ -430,12 +522,12 @@ impl Evaluation {
                 channel: Some(channel),
                 idle: None,
                 input: None,
+                // The next run may want a lock or an address that this one still has.
+                leaves_end: !self.request.allow_writes && !self.request.allow_network,
             },
             &mut listener,
         );
         let ended_at = Instant::now();
-        // Only now: what runs after the report is still part of the run.
-        drop(turn);
         let Listener { heard, threads, .. } = listener;
         Ok(Supervised {
             ended,
@@ -448,6 +540,7 @@ impl Evaluation {
             caches,
             _directories: directories,
             unsealed,
+            underway,
         })
     }
 
@@ -487,6 +580,7 @@ impl Evaluation {
             insist: _,
             _directories,
             unsealed,
+            underway: _,
         } = run;
         let layer = ended.layer.take();
         let until = (self.deadline() + GRACE).max(Instant::now()) + AFTERWARDS;

@@ -44,6 +44,7 @@ impl Evaluator {
                 selection: Selection::default(),
                 known_paths: Arc::default(),
                 idle: IDLE,
+                expects_more: false,
                 actor,
                 ini: StartIni::OfEvaluation,
                 purpose: Purpose::Evaluation,
@@ -124,17 +125,18 @@ impl Evaluator {
         self
     }
 
+    /// Has a template boot with the first request of its kind, since more will follow. Otherwise the
+    /// first one starts cold, and the template boots after its answer.
+    #[must_use]
+    pub fn expecting_more(mut self) -> Self {
+        self.settings.expects_more = true;
+        self
+    }
+
     /// Has `elsewhere` carry out what it can. What it does not carry out runs here.
     #[must_use]
     pub fn with_elsewhere(mut self, elsewhere: Arc<dyn Elsewhere>) -> Self {
         self.elsewhere = Some(elsewhere);
-        self
-    }
-
-    /// Sets the permissions that files of runs do not get; by default those of this process.
-    #[must_use]
-    pub(crate) fn with_umask(mut self, umask: u32) -> Self {
-        self.settings.umask = Some(umask);
         self
     }
 
@@ -166,31 +168,26 @@ impl Evaluator {
         let surroundings = Surroundings::here();
         // Whoever carries it out looks at the project, and nobody needs to do so twice.
         if self.pool().is_none_or(Pool::is_empty)
-            && let Some((elsewhere, delegation)) = self.delegation(request, &surroundings)
+            && let Some(elsewhere) = &self.elsewhere
+            && let Some(delegation) = self.delegation(request, &surroundings)
         {
-            match elsewhere.carry_out(&delegation, observer) {
-                Some(answer) => return answer,
-                None => return self.located_in(request, surroundings)?.run_here(observer),
-            }
+            return match elsewhere.carry_out(&delegation, observer) {
+                Some(answer) => answer,
+                None => self.located_in(request, surroundings)?.run_here(observer),
+            };
         }
         self.located_in(request, surroundings)?.run(observer)
     }
 
-    /// Who may carry out a request for this process, and what it is told.
-    fn delegation(
-        &self,
-        request: &EvalRequest,
-        surroundings: &Surroundings,
-    ) -> Option<(Arc<dyn Elsewhere>, Box<Delegation>)> {
-        let elsewhere = self.elsewhere.as_ref()?;
-        let delegation = Delegation::of(
+    fn delegation(&self, request: &EvalRequest, of: &Surroundings) -> Option<Delegation> {
+        Delegation::of(
             request,
             &self.settings,
             self.services.as_deref(),
             self.sockets_of_project_only,
-            surroundings,
-        )?;
-        Some((Arc::clone(elsewhere), Box::new(delegation)))
+            of.began,
+            &of.environment,
+        )
     }
 
     /// Checks a request and captures what its run needs from this process: the current environment.
@@ -253,20 +250,21 @@ impl Evaluator {
                 None => known.services.services(),
             },
         };
-        let elsewhere = self.delegation(request, &surroundings);
         let Surroundings { began, environment } = surroundings;
         Ok(Evaluation {
             settings: settings.clone(),
             pool: self.pool.clone(),
-            elsewhere,
+            elsewhere: self.elsewhere.clone(),
+            named_services: self.services.clone(),
             standing: None,
-            request: request.clone(),
+            request: request.clone().with_root_from_here(),
             target,
             php,
             environment,
             known,
             declared: declared.map_err(EvalError::InvalidRequest)?,
             services: Services::default(),
+            key: None,
             sockets_of_project_only: self.sockets_of_project_only,
             began,
             turns: None,

@@ -166,7 +166,7 @@ impl Insisted {
 /// The state of a guard that the child applies, until the child reports it.
 fn not_taken() -> GuardState {
     GuardState::Missing {
-        because: "the child did not report it".into(),
+        because: "the child had not reported it when it ended".into(),
     }
 }
 

@@ -356,8 +356,11 @@ pub fn is_stripped(name: &OsStr) -> bool {
 }
 
 fn is_one_of(patterns: &[&str], name: &OsStr) -> bool {
+    let first = name.as_bytes().first();
     patterns
         .iter()
+        // Each call asks this of each variable.
+        .filter(|pattern| pattern.as_bytes().first() == first)
         .any(|pattern| match pattern.strip_suffix('*') {
             Some(prefix) => name.as_bytes().starts_with(prefix.as_bytes()),
             None => name == *pattern,

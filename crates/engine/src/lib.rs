@@ -65,12 +65,13 @@ mod warm;
 pub use bounds::{GRACE, OUTPUT_LIMIT, STOP_SIGNAL_OFFSET, stop_signal};
 pub use caller::{Caller, way};
 pub use concurrency::Turns;
-pub use delegation::{Delegation, Delegator, Elsewhere};
+pub use delegation::{Delegated, Delegation, Delegator, Elsewhere};
 pub use error::EvalError;
 pub use evaluation::Evaluation;
 pub use evaluator::Evaluator;
 pub use observer::{Observer, Silent};
 pub use queries::{MoreQueries, Query, RowChanges};
+pub use readable_paths::beyond_system;
 pub use request::{
     Bootstrap, Bounded, DEFAULT_BOOTSTRAP, DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_MS, Database, Depth,
     EvalRequest, MAX_DEPTH, MAX_ITEMS, MAX_MEMORY_MB, MAX_STRING, MAX_TIMEOUT_MS, MIN_DEPTH,

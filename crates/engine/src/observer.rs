@@ -4,9 +4,12 @@ use std::ops::ControlFlow;
 
 use altair_sandbox::Stream;
 
+use crate::EvalResult;
+
 /// Observes an evaluation while it runs.
 pub trait Observer {
-    /// Called once, before the run may have effects. `Break` ends it before it has any.
+    /// Called once by the process that makes the run, before it may have effects. `Break` ends it before
+    /// it has any. Not called where the run is made [elsewhere](crate::Elsewhere).
     fn begins(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -18,6 +21,9 @@ pub trait Observer {
     }
     /// Called after every wake-up and at least every 100 ms. `Break` ends the run.
     fn tick(&mut self) -> ControlFlow<()>;
+    /// Called with the result of a run that this process has made, before anything is made for the
+    /// next one: that would compete with whoever waits for the result.
+    fn answered(&mut self, _: &EvalResult) {}
 }
 
 /// An [`Observer`] that only waits.

@@ -1,6 +1,7 @@
 //! The paths that a confined run may read besides the project: what PHP needs to run, and the
 //! application's files elsewhere.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -191,6 +192,63 @@ impl Sources<'_> {
     }
 }
 
+/// Those of a PHP's own paths that a run cannot read unless it is told of them: what distributions
+/// have where they have it is shown to every run. Hosts that differ in nothing else are alike.
+#[must_use]
+pub fn beyond_system(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let system: Vec<&Path> = SYSTEM.iter().map(Path::new).collect();
+    beyond(&system, paths)
+}
+
+fn beyond(system: &[&Path], mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut directories = Directories {
+        system,
+        known: HashMap::new(),
+    };
+    paths.retain(|path| !directories.show(path.clone()));
+    paths
+}
+
+/// Whether the system's paths show a path, and every link on the way. Most of a PHP's files are in a
+/// few directories, each of which is looked up once.
+struct Directories<'a> {
+    system: &'a [&'a Path],
+    known: HashMap<PathBuf, bool>,
+}
+
+impl Directories<'_> {
+    /// Whether they show a file or directory, and every link that leads to it.
+    fn show(&mut self, mut file: PathBuf) -> bool {
+        for _ in 0..LINKS_MAX {
+            let Some(directory) = file.parent() else {
+                return false;
+            };
+            if !self.is_shown(directory) {
+                return self.is_shown(&file);
+            }
+            match file.read_link() {
+                Ok(target) => file = directory.join(target),
+                // It is there, and no link (readlink(2)).
+                Err(error) => return error.kind() == io::ErrorKind::InvalidInput,
+            }
+        }
+        false
+    }
+
+    fn is_shown(&mut self, path: &Path) -> bool {
+        if let Some(known) = self.known.get(path) {
+            return *known;
+        }
+        let place = Place::find(path);
+        let is_shown = place.is_ok_and(|place| Shown::found(path, place).is_below(self.system));
+        self.known.insert(path.to_owned(), is_shown);
+        is_shown
+    }
+}
+
+/// Links that one file may be behind.
+const LINKS_MAX: usize = 8;
+
 /// The paths under which the shown files are found.
 pub(crate) fn paths_of(readable: &[Shown]) -> Vec<PathBuf> {
     readable
@@ -374,6 +432,55 @@ fn may_be_shown(directory: &Place, root: &Place, home: Option<&Path>) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn what_a_run_must_be_told_of_is_what_the_system_does_not_show() {
+        use std::os::unix::fs::symlink;
+
+        let place = tempfile::tempdir().unwrap();
+        let named = |name: &str| place.path().join(name);
+        for directory in ["system", "system/deep", "elsewhere"] {
+            std::fs::create_dir(named(directory)).unwrap();
+        }
+        for file in ["system/file", "elsewhere/file"] {
+            std::fs::write(named(file), "").unwrap();
+        }
+        for (link, target) in [
+            ("system/deep/link", "../file"),
+            ("system/deep/links", "link"),
+            ("system/out", "../elsewhere/file"),
+            ("system/through", "../elsewhere/in"),
+            ("system/directory", "../elsewhere"),
+            ("system/absent", "nothing"),
+            ("system/round", "round"),
+            ("elsewhere/in", "../system/file"),
+        ] {
+            symlink(target, named(link)).unwrap();
+        }
+        let shown = [
+            "system",
+            "system/file",
+            "system/deep",
+            "system/deep/link",
+            "system/deep/links",
+        ];
+        let told = [
+            "system/out",
+            "system/through",
+            "system/directory",
+            "system/directory/file",
+            "system/absent",
+            "system/round",
+            "system/nothing",
+            "system/../elsewhere/file",
+            "elsewhere",
+            "elsewhere/file",
+            "elsewhere/in",
+        ];
+        let paths = shown.iter().chain(&told).map(|name| named(name)).collect();
+        let wanted: Vec<PathBuf> = told.iter().map(|name| named(name)).collect();
+        assert_eq!(beyond(&[&named("system")], paths), wanted);
+    }
 
     #[test]
     fn no_path_is_shown_that_a_directory_of_the_system_shows() {

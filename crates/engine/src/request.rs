@@ -268,6 +268,15 @@ impl EvalRequest {
         }
     }
 
+    /// Names the project independently of the directory that this process is in now.
+    #[must_use]
+    pub(crate) fn with_root_from_here(mut self) -> Self {
+        if let Ok(absolute) = std::path::absolute(&self.project_root) {
+            self.project_root = absolute;
+        }
+        self
+    }
+
     /// Returns whether there is a snippet.
     #[must_use]
     pub(crate) fn has_snippet(&self) -> bool {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use altair_sandbox::bounded::at_most;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::encode::MAX_TRACE_FRAMES;
@@ -166,25 +166,25 @@ impl FileChanges {
 }
 
 /// Further facts about a run. Serialises to `diagnostics`; keys appear only if they apply.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Diagnostics {
     /// How the run ended.
     pub outcome: Outcome,
     /// The part that was under way, if the run did not finish.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
     /// What happened, in a sentence.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Where the code was.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
     /// What may have been meant instead of what does not exist, and the line of a parse error: a line
     /// each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
     /// The number of the signal that ended the child.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     /// Where the time went.
     pub timings_ms: Timings,
@@ -192,40 +192,42 @@ pub struct Diagnostics {
     /// `booted` if a template could not boot for it.
     pub start: Cow<'static, str>,
     /// Why no template booted for it, if one should have.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_reason: Option<String>,
     /// Whether the pool has carried it out. Only a complete answer has this.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pool: bool,
     /// What was refused, in order, each thing once.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<Blocked>,
     /// What the run did to its throwaway layer, which has been discarded.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_changes: Option<FileChanges>,
     /// The database statements, in order, each once. Present only if they were to be reported.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queries: Option<Vec<Query>>,
     /// A summary of the statements after the first fifty.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queries_more: Option<MoreQueries>,
     /// Row changes by table, as far as the servers report them, without those that the application
     /// itself rolled back.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub database_changes: BTreeMap<String, RowChanges>,
     /// Byte counts, if a stream was truncated.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_truncated: Option<OutputTruncated>,
     /// Short class names in the snippet, and the classes of the project that they were taken for.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resolved: BTreeMap<String, String>,
     /// The names of secrets that were replaced in this answer.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redacted: Vec<String>,
     /// The state of each guard; in JSON as text: `in force`, or why not.
     #[serde(
+        default,
         skip_serializing_if = "BTreeMap::is_empty",
-        serialize_with = "in_words"
+        serialize_with = "in_words",
+        deserialize_with = "from_words"
     )]
     pub guards: GuardStates,
 }
@@ -258,8 +260,9 @@ impl Diagnostics {
     }
 }
 
-/// The answer. [`EvalResult::to_json`] is its public shape.
-#[derive(Debug, Clone, PartialEq)]
+/// The answer. [`EvalResult::to_json`] is its public shape; what it serialises to is for processes of
+/// the same build.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EvalResult {
     /// The encoded value; `None` unless the snippet returned.
     pub result: Option<Value>,
@@ -379,6 +382,10 @@ fn in_words<S: Serializer>(states: &GuardStates, serializer: S) -> Result<S::Ok,
     )
 }
 
+fn from_words<'d, D: Deserializer<'d>>(deserializer: D) -> Result<GuardStates, D::Error> {
+    BTreeMap::deserialize(deserializer).map(of_words)
+}
+
 /// Parses the states from their text. Skips unknown guards; a text that is no known state becomes a
 /// missing guard's reason.
 fn of_words(words: BTreeMap<String, String>) -> GuardStates {
@@ -483,6 +490,9 @@ mod tests {
         };
 
         assert_eq!(EvalResult::from_json(result.to_json()), result);
+        let told = serde_json::to_vec(&result).unwrap_or_default();
+        let read = serde_json::from_slice::<EvalResult>(&told);
+        assert_eq!(read.ok(), Some(result));
     }
 
     #[test]

@@ -44,6 +44,10 @@ impl altair_sandbox::Observer for Listener<'_, '_> {
         self.heard.refused.call(refusal);
     }
 
+    fn has_heard_all(&self) -> bool {
+        self.heard.report.is_some()
+    }
+
     fn tick(&mut self) -> ControlFlow<()> {
         if self.threads.is_some() || self.interrupted {
             return ControlFlow::Break(());

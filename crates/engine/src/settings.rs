@@ -33,6 +33,8 @@ pub(crate) struct Settings {
     pub known_paths: Arc<[PathBuf]>,
     /// How long a template waits for a request before it ends.
     pub idle: Duration,
+    /// Whether there will be more requests of each kind, so that a template boots with the first.
+    pub expects_more: bool,
     /// The entry point.
     pub actor: Actor,
     /// The ini settings that its children start with.

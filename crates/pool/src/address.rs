@@ -15,6 +15,9 @@ use nix::sys::stat::{FileStat, Mode, fstat, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 use sha2::{Digest, Sha256};
 
+/// The variable that names the user's directory for sockets (XDG Base Directory Specification).
+pub(crate) const RUNTIME: &str = "XDG_RUNTIME_DIR";
+
 /// How long a stamp says that the pool was asked for.
 const STAMP: Duration = Duration::from_secs(10 * 60);
 
@@ -34,7 +37,7 @@ impl Address {
     /// Why none can be used; the last reason.
     pub(crate) fn of(rights: &Rights) -> io::Result<Self> {
         let uid = geteuid();
-        let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty());
+        let runtime = std::env::var_os(RUNTIME).filter(|dir| !dir.is_empty());
         let places = [
             runtime.map(|dir| (PathBuf::from(dir), "altair".to_owned())),
             Some((format!("/run/user/{uid}").into(), "altair".to_owned())),
@@ -56,11 +59,23 @@ impl Address {
     /// # Errors
     /// If it is none of this user's own.
     pub(crate) fn at(path: &Path, rights: &Rights) -> io::Result<Self> {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(Errno::EINVAL.into());
-        };
-        let directory = own_directory(parent, &name.to_string_lossy())?;
-        Ok(Self::within(directory, path.to_owned(), rights))
+        Ok(Self::within(
+            own_directory_at(path)?,
+            path.to_owned(),
+            rights,
+        ))
+    }
+
+    /// An address that was found before, if its directory is still this user's own.
+    ///
+    /// # Errors
+    /// As for [`Address::at`].
+    pub(crate) fn again(path: &Path, name: &str) -> io::Result<Self> {
+        Ok(Self {
+            directory: own_directory_at(path)?,
+            path: path.to_owned(),
+            name: name.to_owned(),
+        })
     }
 
     fn within(directory: OwnedFd, path: PathBuf, rights: &Rights) -> Self {
@@ -84,6 +99,11 @@ impl Address {
     /// The path of its directory.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The name of its socket.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The address of its socket: by descriptor, so that no other directory is meant than the one
@@ -192,6 +212,13 @@ impl Address {
 
 fn inode(found: &FileStat) -> (u64, u64) {
     (found.st_dev, found.st_ino)
+}
+
+fn own_directory_at(path: &Path) -> io::Result<OwnedFd> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Errno::EINVAL.into());
+    };
+    own_directory(parent, &name.to_string_lossy())
 }
 
 /// Opens a directory of this user's own and nobody else's, and makes it if it is not there. No part

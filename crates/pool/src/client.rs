@@ -1,5 +1,6 @@
 //! The host's side: asks the pool, and starts one if it is asked often.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
@@ -11,15 +12,24 @@ use altair_engine::{Delegation, Elsewhere, EvalError, EvalResult, GRACE, Observe
 use altair_sandbox::{Rights, Stream, peer};
 use nix::sys::prctl;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use serde::Serialize;
 
 use crate::address::Address;
 use crate::challenge::{self, Challenge};
 use crate::connection::{Connection, Received};
-use crate::message::{ANSWER_MAX_BYTES, Answer, State, Work};
+use crate::known::{Kept, Known};
+use crate::message::{
+    ANSWER_MAX_BYTES, Again, Answer, Intent, Next, Order, Proof, Salted, State, Work, digest,
+};
 use crate::start;
 
 /// How long a pool may take to answer before a host evaluates by itself.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(500);
+/// How long a pool may take to look at a host that asks again and to prepare its run. It refuses after a
+/// second.
+const TAKING: Duration = Duration::from_millis(1500);
+/// How long a pool may take to answer someone who can do nothing without it.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a pool that has begun to work may be silent.
 const SILENCE: Duration = Duration::from_secs(2);
 /// How often the observer is asked.
@@ -71,6 +81,8 @@ pub struct Client {
     setting: Setting,
     /// The host's own file.
     beside: Option<PathBuf>,
+    /// Whether the host ends after a request.
+    once: bool,
 }
 
 /// Why a pool has not answered.
@@ -94,7 +106,18 @@ impl Client {
     /// Asks as `setting` says. `beside`: the host's own file.
     #[must_use]
     pub fn new(setting: Setting, beside: Option<PathBuf>) -> Self {
-        Self { setting, beside }
+        Self {
+            setting,
+            beside,
+            once: false,
+        }
+    }
+
+    /// For a host that asks once: it need not remember the pool.
+    #[must_use]
+    pub fn once(mut self) -> Self {
+        self.once = true;
+        self
     }
 
     /// What the pool holds.
@@ -102,8 +125,12 @@ impl Client {
     /// # Errors
     /// [`NoAnswer`].
     pub fn state(&self) -> Result<State, NoAnswer> {
-        match self.ask(Work::State)? {
-            Answer::State(json) => Ok(serde_json::from_slice(&json).map_err(io::Error::from)?),
+        let mut asked = self.ask(&Work::State, |_| ())?;
+        match asked.answer()? {
+            Answer::State { json, next } => {
+                asked.end(next);
+                Ok(serde_json::from_slice(&json).map_err(io::Error::from)?)
+            }
             _ => Err(unexpected().into()),
         }
     }
@@ -113,12 +140,9 @@ impl Client {
     /// # Errors
     /// [`NoAnswer`].
     pub fn stop(&self) -> Result<(), NoAnswer> {
-        let (mut connection, pool) = self.reach(|_| ())?;
-        let until = Instant::now() + ANSWER_PATIENCE;
-        ask(&mut connection, &pool, &Work::Stop)?;
-        match connection.message(ANSWER_MAX_BYTES, until)? {
+        let (mut asked, pool) = self.reach(|_| ())?.ask(&Work::Stop)?;
+        match asked.answer()? {
             Answer::Stopping => {}
-            Answer::Refused(why) => return Err(NoAnswer::Refused(why)),
             _ => return Err(unexpected().into()),
         }
         let until = Instant::now() + ANSWERED;
@@ -131,23 +155,8 @@ impl Client {
         Ok(())
     }
 
-    fn ask(&self, work: Work) -> Result<Answer, NoAnswer> {
-        let (mut connection, pool) = self.reach(|_| ())?;
-        let until = Instant::now() + ANSWER_PATIENCE;
-        let _shown = Inspectable::now();
-        ask(&mut connection, &pool, &work)?;
-        match connection.message(ANSWER_MAX_BYTES, until)? {
-            Answer::Refused(why) => Err(NoAnswer::Refused(why)),
-            answer => Ok(answer),
-        }
-    }
-
-    /// Connects, and checks that the pool has this process's rights, no more and no less.
-    /// `if_none`: what is done where there is no pool.
-    fn reach(
-        &self,
-        if_none: impl FnOnce(&Address),
-    ) -> Result<(Connection, peer::Sender), NoAnswer> {
+    /// Connects to a pool that is not known. `if_none`: what is done where there is none.
+    fn reach(&self, if_none: impl FnOnce(&Address)) -> Result<Reached, NoAnswer> {
         if self.setting == Setting::Off {
             return Err(NoAnswer::Off);
         }
@@ -155,11 +164,33 @@ impl Client {
         own.check_filters()
             .map_err(|why| NoAnswer::Refused(why.to_string()))?;
         let address = Address::of(&own)?;
-        let connected = connect(&own, &address);
-        if matches!(connected, Err(NoAnswer::None)) {
-            if_none(&address);
+        let mut reached = Reached::at(own, &address);
+        match &mut reached {
+            Ok(reached) if !self.once => reached.known = Known::new(&address, &reached.pool),
+            Err(NoAnswer::None) => if_none(&address),
+            _ => {}
         }
-        connected
+        reached
+    }
+
+    /// Asks the pool for something: over the connection that this process keeps, over another one to
+    /// the pool that it knows, or over one to whichever pool there is. `if_none`: what is done where
+    /// there is none.
+    fn ask(&self, work: &Work<'_>, if_none: impl FnOnce(&Address)) -> Result<Asked, NoAnswer> {
+        let known = (self.setting != Setting::Off)
+            .then(Known::recalled)
+            .flatten();
+        if let Some(mut known) = known {
+            if let Some(kept) = known.kept()
+                && let Ok(asked) = Asked::again(kept, work)
+            {
+                return Ok(asked.of(known));
+            }
+            if let Some(reached) = Reached::again(known) {
+                return Ok(reached.ask(work)?.0);
+            }
+        }
+        Ok(self.reach(if_none)?.ask(work)?.0)
     }
 
     /// Asks for a run. An error: nothing was run.
@@ -168,21 +199,35 @@ impl Client {
         delegation: &Delegation,
         observer: &mut dyn Observer,
     ) -> Result<Result<EvalResult, EvalError>, NoAnswer> {
-        let (mut connection, pool) = self.reach(|address| self.maybe_start(address))?;
         let work = Work::Run {
-            delegation: Box::new(delegation.clone()),
+            delegation: Cow::Borrowed(delegation),
             listens: observer.listens(),
         };
-        let shown = Inspectable::now();
-        ask(&mut connection, &pool, &work)?;
-        let mut run = Run {
-            connection,
-            shown: Some(shown),
-            deadline: delegation.deadline() + GRACE + ANSWERED,
-            heard: Instant::now(),
-            began: false,
-        };
-        run.answer(observer)
+        let mut tries = 0;
+        loop {
+            let asked = self.ask(&work, |address| self.maybe_start(address))?;
+            // One that was looked at has been heard.
+            let began = asked.shown.is_none();
+            let mut run = Run {
+                deadline: delegation.deadline() + GRACE + ANSWERED,
+                heard: Instant::now(),
+                began,
+                patience: TAKING,
+                asked,
+                next: None,
+            };
+            tries += 1;
+            match run.answer(observer) {
+                // The pool had no more use for the connection, and there may be another one.
+                Err(NoAnswer::System(error))
+                    if !began && tries == 1 && error.kind() == ErrorKind::UnexpectedEof => {}
+                answer => {
+                    let answer = answer?;
+                    run.asked.end(run.next);
+                    return Ok(answer);
+                }
+            }
+        }
     }
 
     /// Starts a pool if it was asked for before, not long ago.
@@ -204,15 +249,209 @@ impl Client {
     }
 }
 
-/// Connects to the pool at an address, and checks that it has this process's rights, no more and no
-/// less.
-///
-/// # Errors
-/// [`NoAnswer`].
-pub(crate) fn connect(
-    own: &Rights,
-    address: &Address,
-) -> Result<(Connection, peer::Sender), NoAnswer> {
+/// A pool that this process is connected to.
+pub(crate) struct Reached {
+    connection: Connection,
+    pool: peer::Sender,
+    /// This process's rights, which the pool must have. `None`: it has them, and may look into this
+    /// process.
+    own: Option<Box<Rights>>,
+    /// What is remembered once the pool has answered.
+    known: Option<Known>,
+}
+
+impl Reached {
+    /// Connects to the pool that this process knows. `None` if it is not there any more.
+    fn again(known: Known) -> Option<Self> {
+        let (connection, pool) = connected(&known.address()?).ok()?;
+        known.is(&pool).then_some(Self {
+            connection,
+            pool,
+            own: None,
+            known: Some(known),
+        })
+    }
+
+    /// Connects to the pool at an address.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(crate) fn at(own: Rights, address: &Address) -> Result<Self, NoAnswer> {
+        let (connection, pool) = connected(address)?;
+        Ok(Self {
+            connection,
+            pool,
+            own: Some(Box::new(own)),
+            known: None,
+        })
+    }
+
+    /// Checks that the pool has this process's rights, no more and no less, if it is not known.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(crate) fn check(&self) -> Result<(), NoAnswer> {
+        let Some(own) = &self.own else {
+            return Ok(());
+        };
+        let rights = Rights::of(self.pool.pid, self.pool.pidfd.as_fd())?;
+        match own.difference(&rights) {
+            None => Ok(()),
+            Some(what) => Err(NoAnswer::Refused(format!(
+                "it differs from the pool in its {what}"
+            ))),
+        }
+    }
+
+    /// Asks for something, and shows that this process may look into the pool. A pool that it does
+    /// not know is told of it once it has shown that it may look into this process: one that poses as
+    /// the pool may be confined in a way that `/proc` does not tell of.
+    fn ask(mut self, work: &Work<'_>) -> Result<(Asked, peer::Sender), NoAnswer> {
+        let until = Instant::now() + patience(work);
+        let mut salt = [0; 16];
+        getrandom::fill(&mut salt).map_err(|error| io::Error::other(error.to_string()))?;
+        let salted = Salted {
+            salt,
+            work: work.clone(),
+        };
+        let work = postcard::to_allocvec(&salted).map_err(io::Error::other)?;
+        let digest = digest(&work);
+        let order = Order { work };
+        let challenge = match self.own {
+            None => None,
+            Some(_) => Some(Challenge::new()?),
+        };
+        let shown = Inspectable::now();
+        let descriptor = challenge.as_ref().map(Challenge::descriptor);
+        let intent = Intent {
+            descriptor,
+            hides: shown.was_not,
+            keeps: self.known.is_some(),
+            digest,
+        };
+        self.tell(&intent, until)?;
+        if challenge.is_none() {
+            self.tell(&order, until)?;
+        }
+        // While the pool looks at this process.
+        self.check()?;
+        let (name, descriptor) = match self.connection.message(ANSWER_MAX_BYTES, until)? {
+            Answer::Looked { name, descriptor } => (name, descriptor),
+            Answer::Refused(why) => return Err(NoAnswer::Refused(why)),
+            _ => return Err(unexpected().into()),
+        };
+        drop(shown);
+        if let Some(challenge) = challenge {
+            if !name.is_some_and(|name| challenge.is_met_by(&name)) {
+                return Err(NoAnswer::Refused(
+                    "it may not look into this process".into(),
+                ));
+            }
+            self.tell(&order, until)?;
+        }
+        // Without a proof the pool says why it refuses.
+        let name = challenge::look(self.pool.pid, descriptor).unwrap_or_default();
+        self.tell(&Proof { name }, until)?;
+        let asked = Asked {
+            connection: self.connection,
+            pool: self.pool.pid,
+            known: self.known,
+            shown: None,
+        };
+        Ok((asked, self.pool))
+    }
+
+    /// Sends a message. Where the pool takes none any more, it has said why.
+    fn tell(&mut self, message: &impl Serialize, until: Instant) -> Result<(), NoAnswer> {
+        let Err(error) = self.connection.send(message, until) else {
+            return Ok(());
+        };
+        loop {
+            match self.connection.message(ANSWER_MAX_BYTES, Instant::now()) {
+                Ok(Answer::Refused(why)) => return Err(NoAnswer::Refused(why)),
+                Ok(_) => {}
+                Err(_) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// A pool that was asked for something.
+struct Asked {
+    connection: Connection,
+    /// Its process id.
+    pool: i32,
+    /// What is remembered once the pool has answered: whatever goes wrong, its rights or this
+    /// process's may have changed.
+    known: Option<Known>,
+    /// Lets the pool look into this process until the pool is heard. `None`: it has looked.
+    shown: Option<Inspectable>,
+}
+
+impl Asked {
+    /// Asks over a connection that was kept. An error: the pool has not got to know of it.
+    fn again(kept: Kept, work: &Work<'_>) -> io::Result<Self> {
+        let Kept {
+            connection,
+            pool,
+            next,
+            ..
+        } = kept;
+        // Without a proof the pool says why it refuses.
+        let name = challenge::look(pool, next).unwrap_or_default();
+        let shown = Inspectable::now();
+        let again = Again {
+            name,
+            work: work.clone(),
+        };
+        connection.send(&again, Instant::now() + ANSWER_PATIENCE)?;
+        Ok(Self {
+            connection,
+            pool,
+            known: None,
+            shown: Some(shown),
+        })
+    }
+
+    fn of(mut self, known: Known) -> Self {
+        self.known = Some(known);
+        self
+    }
+
+    /// The answer, to what is answered at once.
+    fn answer(&mut self) -> Result<Answer, NoAnswer> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.connection.message(ANSWER_MAX_BYTES, until)? {
+                Answer::Seen => self.shown = None,
+                Answer::Refused(why) => return Err(NoAnswer::Refused(why)),
+                answer => return Ok(answer),
+            }
+        }
+    }
+
+    /// Remembers the pool, and keeps the connection if the pool does.
+    fn end(self, next: Next) {
+        let Some(mut known) = self.known else {
+            return;
+        };
+        if let Some(next) = next {
+            known.keep(self.connection, self.pool, next);
+        }
+        known.remember();
+    }
+}
+
+/// How long a pool may take until it is known whether it does something.
+fn patience(work: &Work<'_>) -> Duration {
+    match work {
+        Work::Run { .. } => ANSWER_PATIENCE,
+        Work::State | Work::Stop => PATIENCE,
+    }
+}
+
+/// Connects to whoever listens at an address.
+fn connected(address: &Address) -> Result<(Connection, peer::Sender), NoAnswer> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket =
         socket(AddressFamily::Unix, SockType::SeqPacket, flags, None).map_err(io::Error::from)?;
@@ -224,47 +463,7 @@ pub(crate) fn connect(
         Err(errno) => return Err(io::Error::from(errno).into()),
     }
     let pool = peer::listener_of(socket.as_fd())?;
-    let rights = Rights::of(pool.pid, pool.pidfd.as_fd())?;
-    if let Some(what) = own.difference(&rights) {
-        return Err(NoAnswer::Refused(format!(
-            "it differs from the pool in its {what}"
-        )));
-    }
-    let mut connection = Connection::new(socket)?;
-    check_look(&mut connection)?;
-    Ok((connection, pool))
-}
-
-/// Has the pool show that it may look into this process. A process that poses as the pool may be
-/// confined in a way that `/proc` does not tell of.
-fn check_look(connection: &mut Connection) -> Result<(), NoAnswer> {
-    let until = Instant::now() + ANSWER_PATIENCE;
-    let challenge = Challenge::new()?;
-    let descriptor = challenge.descriptor();
-    let _shown = Inspectable::now();
-    connection.send(&Work::Look { descriptor }, until)?;
-    match connection.message(ANSWER_MAX_BYTES, until)? {
-        Answer::Seen(name) if challenge.is_met_by(&name) => Ok(()),
-        Answer::Seen(_) => Err(NoAnswer::Refused(
-            "it may not look into this process".into(),
-        )),
-        Answer::Refused(why) => Err(NoAnswer::Refused(why)),
-        _ => Err(unexpected().into()),
-    }
-}
-
-/// Asks for something, and shows that this process may look into the pool.
-fn ask(connection: &mut Connection, pool: &peer::Sender, work: &Work) -> Result<(), NoAnswer> {
-    let until = Instant::now() + ANSWER_PATIENCE;
-    connection.send(work, until)?;
-    match connection.message(ANSWER_MAX_BYTES, until)? {
-        Answer::Challenge { descriptor } => {
-            let proof = challenge::look(pool.pid, descriptor)?;
-            Ok(connection.send(&proof, until)?)
-        }
-        Answer::Refused(why) => Err(NoAnswer::Refused(why)),
-        _ => Err(unexpected().into()),
-    }
+    Ok((Connection::new(socket), pool))
 }
 
 impl Elsewhere for Client {
@@ -279,15 +478,17 @@ impl Elsewhere for Client {
 
 /// A run that the pool was asked for.
 struct Run {
-    connection: Connection,
-    /// Until the pool has looked.
-    shown: Option<Inspectable>,
+    asked: Asked,
     /// When there must be an answer.
     deadline: Instant,
     /// When the pool was last heard.
     heard: Instant,
-    /// Whether the run may have had effects.
+    /// Whether the run may have had effects: as soon as the pool has taken the request, until it says that
+    /// the run is yet to begin.
     began: bool,
+    /// How long it may be silent before the run begins.
+    patience: Duration,
+    next: Next,
 }
 
 impl Run {
@@ -297,6 +498,7 @@ impl Run {
     ) -> Result<Result<EvalResult, EvalError>, NoAnswer> {
         loop {
             let received = self
+                .asked
                 .connection
                 .receive::<Answer>(ANSWER_MAX_BYTES, Instant::now() + TICK);
             match received {
@@ -327,15 +529,16 @@ impl Run {
         observer: &mut dyn Observer,
     ) -> Option<Result<Result<EvalResult, EvalError>, NoAnswer>> {
         self.heard = Instant::now();
-        self.shown = None;
+        self.asked.shown = None;
         match answer {
-            Answer::Accepted | Answer::Working => None,
-            Answer::Begins => {
+            Answer::Working => {
+                self.began = false;
+                self.patience = SILENCE;
+                None
+            }
+            Answer::Seen | Answer::Begins => {
                 self.began = true;
-                match observer.begins() {
-                    ControlFlow::Continue(()) => None,
-                    ControlFlow::Break(()) => Some(Ok(Err(EvalError::Interrupted))),
-                }
+                None
             }
             Answer::Output { is_error, chunk } => {
                 let stream = if is_error {
@@ -348,9 +551,10 @@ impl Run {
                     ControlFlow::Break(()) => Some(Ok(Err(EvalError::Interrupted))),
                 }
             }
-            Answer::Result(json) => Some(match serde_json::from_slice(&json) {
-                Ok(json) => {
-                    let mut result = EvalResult::from_json(json);
+            Answer::Result { json, next } => Some(match serde_json::from_slice(&json) {
+                Ok(result) => {
+                    self.next = next;
+                    let mut result: EvalResult = result;
                     result.diagnostics.pool = true;
                     Ok(Ok(result))
                 }
@@ -363,33 +567,35 @@ impl Run {
                 true => EvalError::InvalidRequest(message),
                 false => EvalError::Launch(message),
             }))),
-            Answer::Refused(why) if !self.began => Some(Err(NoAnswer::Refused(why))),
-            Answer::Refused(_)
-            | Answer::Challenge { .. }
-            | Answer::State(_)
-            | Answer::Seen(_)
-            | Answer::Stopping => Some(self.lost(unexpected())),
+            // It says so only if nothing has begun.
+            Answer::Refused(why) => Some(Err(NoAnswer::Refused(why))),
+            Answer::Looked { .. } | Answer::State { .. } | Answer::Stopping => {
+                Some(self.lost(unexpected()))
+            }
         }
     }
 
     fn is_overdue(&self) -> bool {
         match self.began {
             true => Instant::now() >= self.deadline,
-            false => self.heard.elapsed() >= SILENCE,
+            false => self.heard.elapsed() >= self.patience,
         }
     }
 
-    /// No answer will come. The run may have had effects if the pool has said that it begins, and it
-    /// is not made again then.
+    /// No answer will come. The run may have had effects if the pool's last word is not that it is still
+    /// to begin, and it is not made again then.
     fn lost(&mut self, why: io::Error) -> Result<Result<EvalResult, EvalError>, NoAnswer> {
-        // From now on the pool cannot say so any more; what it has said is there.
-        self.connection.close_for_reading();
-        while !self.began {
+        // From now on the pool can say nothing any more; what it has said is there.
+        self.asked.connection.close_for_reading();
+        loop {
             let now = Instant::now();
-            match self.connection.receive::<Answer>(ANSWER_MAX_BYTES, now) {
-                Ok(Some(Received::Message(answer, _))) => {
-                    self.began = matches!(answer, Answer::Begins);
+            let connection = &mut self.asked.connection;
+            match connection.receive::<Answer>(ANSWER_MAX_BYTES, now) {
+                Ok(Some(Received::Message(Answer::Working, _))) => self.began = false,
+                Ok(Some(Received::Message(Answer::Refused(why), _))) => {
+                    return Err(NoAnswer::Refused(why));
                 }
+                Ok(Some(Received::Message(..))) => self.began = true,
                 Ok(Some(Received::Part(_))) => {}
                 Ok(Some(Received::Closed) | None) | Err(_) => break,
             }

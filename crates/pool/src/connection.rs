@@ -1,13 +1,13 @@
 //! One end of a connection between a host and a pool: messages in packets, each in bounded time.
 
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use altair_sandbox::peer::{self, Sender};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{MsgFlags, send};
+use nix::sys::socket::{MsgFlags, recv, send};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -22,6 +22,8 @@ const LAST: u8 = 1;
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: OwnedFd,
+    /// Whether it asks who has sent a packet.
+    asks: bool,
     /// The message that is coming, as far as it has.
     coming: Vec<u8>,
     buffer: Vec<u8>,
@@ -30,23 +32,34 @@ pub(crate) struct Connection {
 /// What has come.
 #[derive(Debug)]
 pub(crate) enum Received<M> {
-    /// A message, and who has sent its last packet.
-    Message(M, Sender),
+    /// A message, and who has sent its last packet, if this end asks.
+    Message(M, Option<Sender>),
     /// A part of one.
-    Part(Sender),
+    Part(Option<Sender>),
     /// The other end is closed.
     Closed,
 }
 
 impl Connection {
-    /// # Errors
-    /// What setsockopt(2) reports.
-    pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
-        peer::tell_senders(socket.as_fd())?;
-        Ok(Self {
+    /// An end that knows who is at the other.
+    pub(crate) fn new(socket: OwnedFd) -> Self {
+        Self {
             socket,
+            asks: false,
             coming: Vec::new(),
             buffer: vec![0; PACKET_BYTES + 1],
+        }
+    }
+
+    /// An end that asks who has sent each packet.
+    ///
+    /// # Errors
+    /// What setsockopt(2) reports.
+    pub(crate) fn asking(socket: OwnedFd) -> io::Result<Self> {
+        peer::tell_senders(socket.as_fd())?;
+        Ok(Self {
+            asks: true,
+            ..Self::new(socket)
         })
     }
 
@@ -93,15 +106,13 @@ impl Connection {
         if !self.wait(PollFlags::POLLIN, until)? {
             return Ok(None);
         }
-        let (count, sender) = match peer::receive(self.socket.as_fd(), &mut self.buffer) {
-            Ok(received) => received,
-            Err(error) if error.raw_os_error() == Some(Errno::ECONNRESET as i32) => (0, None),
-            Err(error) => return Err(error),
+        let received = match self.packet() {
+            // The other end was closed before it had taken everything. What it has sent is there.
+            Err(error) if error.raw_os_error() == Some(Errno::ECONNRESET as i32) => self.packet(),
+            received => received,
         };
-        let (Some(sender), Some((flag, chunk))) = (
-            sender,
-            self.buffer.get(..count).and_then(<[u8]>::split_first),
-        ) else {
+        let (count, sender) = received?;
+        let Some((flag, chunk)) = self.buffer.get(..count).and_then(<[u8]>::split_first) else {
             return Ok(Some(Received::Closed));
         };
         if self.coming.len() + chunk.len() > most {
@@ -114,6 +125,25 @@ impl Connection {
         let content = std::mem::take(&mut self.coming);
         let message = postcard::from_bytes(&content).map_err(|_| ErrorKind::InvalidData)?;
         Ok(Some(Received::Message(message, sender)))
+    }
+
+    /// Receives a packet, and who has sent it if this end asks.
+    fn packet(&mut self) -> io::Result<(usize, Option<Sender>)> {
+        if self.asks {
+            return peer::receive(self.socket.as_fd(), &mut self.buffer);
+        }
+        // Descriptors that come with it are closed, as there is no room for them (unix(7)).
+        loop {
+            match recv(
+                self.socket.as_raw_fd(),
+                &mut self.buffer,
+                MsgFlags::MSG_TRUNC,
+            ) {
+                Err(Errno::EINTR) => {}
+                Ok(count) if count > self.buffer.len() => return Err(Errno::EMSGSIZE.into()),
+                received => return Ok((received?, None)),
+            }
+        }
     }
 
     /// Waits for the next message of a peer that is known.
@@ -136,10 +166,24 @@ impl Connection {
         }
     }
 
-    /// Whether the other end is closed, where it has nothing more to say.
-    pub(crate) fn is_closed(&self) -> bool {
-        let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    /// Whether the other end says something or is closed, or its process has ended.
+    pub(crate) fn is_over(&self, process: BorrowedFd<'_>) -> bool {
+        self.await_more(process, Instant::now())
+    }
+
+    /// Waits until the other end says something or is closed, or its process has ended, of which
+    /// another one may have the connection; at most until then. `false`: neither.
+    pub(crate) fn await_more(&self, process: BorrowedFd<'_>, until: Instant) -> bool {
+        let mut fds = [self.socket.as_fd(), process].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        loop {
+            match poll(&mut fds, left(until)) {
+                Ok(0) | Err(Errno::EINTR) if Instant::now() < until => {}
+                Ok(ready) => return ready > 0,
+                Err(Errno::EINTR) => return false,
+                // It is seen by whoever receives.
+                Err(_) => return true,
+            }
+        }
     }
 
     /// Takes no further packets: the other end can send none from now on. What has come can still
@@ -153,15 +197,21 @@ impl Connection {
     /// Waits until the socket is ready or the other end is gone. `false`: neither is, or a signal has
     /// come first.
     fn wait(&self, events: PollFlags, until: Instant) -> io::Result<bool> {
-        let left = until.saturating_duration_since(Instant::now());
-        // Rounded up, so that it is no busy loop.
-        let left = left.saturating_add(Duration::from_micros(999));
-        let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
         let mut fds = [PollFd::new(self.socket.as_fd(), events)];
-        match poll(&mut fds, timeout) {
+        match poll(&mut fds, left(until)) {
             Ok(ready) => Ok(ready > 0),
             Err(Errno::EINTR) => Ok(false),
             Err(errno) => Err(errno.into()),
         }
+    }
+}
+
+/// The time until then.
+fn left(until: Instant) -> PollTimeout {
+    match until.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => PollTimeout::ZERO,
+        // Rounded up, so that it is no busy loop.
+        left => PollTimeout::try_from(left.saturating_add(Duration::from_micros(999)))
+            .unwrap_or(PollTimeout::MAX),
     }
 }

@@ -10,6 +10,8 @@ mod address;
 mod challenge;
 mod client;
 mod connection;
+mod helper;
+mod known;
 mod log;
 mod message;
 mod server;

@@ -1,26 +1,79 @@
 //! What a host and a pool say to one another.
 
+use std::borrow::Cow;
+
 use altair_engine::Delegation;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 /// Bytes of a packet's content. Several must fit into a socket buffer of the system's default size
 /// (`net.core.wmem_default`, 212992 bytes).
 pub(crate) const PACKET_BYTES: usize = 32 * 1024;
 /// Bytes of the largest message of a host: a snippet, its arguments and an environment.
-pub(crate) const ASK_MAX_BYTES: usize = 32 << 20;
+pub(crate) const ORDER_MAX_BYTES: usize = 32 << 20;
 /// Bytes of the largest message of a pool: a result with its output.
 pub(crate) const ANSWER_MAX_BYTES: usize = 256 << 20;
 
-/// Bytes of the largest proof, a host's second message: the name that it has found by looking into
-/// the pool ([`Answer::Challenge`]).
-pub(crate) const PROOF_MAX_BYTES: usize = 1 << 10;
+/// Bytes of the largest [`Intent`] and [`Proof`].
+pub(crate) const SHORT_MAX_BYTES: usize = 1 << 10;
 
-/// What the pool is to do: a host's first message, but for [`Work::Look`].
+/// The first message of a host. What it is going to ask for is settled with it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Work {
+pub(crate) struct Intent {
+    /// The number of a descriptor of the host, whose name the pool finds by looking. The host tells
+    /// nothing more before: a confined process could pose as the pool. `None`: it knows the pool.
+    pub descriptor: Option<i32>,
+    /// Whether it may be looked into no longer than until [`Answer::Looked`].
+    pub hides: bool,
+    /// Whether it asks again over this connection, if it may.
+    pub keeps: bool,
+    /// [`digest`] of [`Order::work`].
+    pub digest: [u8; 32],
+}
+
+/// The second message of a host.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// A [`Salted`].
+    #[serde(with = "bytes")]
+    pub work: Vec<u8>,
+}
+
+/// The third message of a host: the name that it has found by looking into the pool
+/// ([`Answer::Looked`]).
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Proof {
+    pub name: String,
+}
+
+/// What a host asks for over a connection that it keeps.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Again<'w> {
+    /// The name that it has found by looking into the pool ([`Next`]).
+    pub name: String,
+    pub work: Work<'w>,
+}
+
+/// What the pool is to do, with a number that keeps others from guessing it by its digest.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Salted<'w> {
+    pub salt: [u8; 16],
+    pub work: Work<'w>,
+}
+
+/// What an [`Intent`] tells of [`Order::work`].
+pub(crate) fn digest(work: &[u8]) -> [u8; 32] {
+    Sha256::digest(work).into()
+}
+
+/// What the pool is to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+// There is one at a time, which a host borrows.
+#[allow(clippy::large_enum_variant)]
+pub(crate) enum Work<'w> {
     /// One evaluation.
     Run {
-        delegation: Box<Delegation>,
+        delegation: Cow<'w, Delegation>,
         /// Whether output is to be streamed.
         listens: bool,
     },
@@ -28,26 +81,30 @@ pub(crate) enum Work {
     State,
     /// To end.
     Stop,
-    /// Before one of the others: to show that the pool may look into the host, which must not tell a
-    /// confined process that poses as the pool what it wants. The number of a descriptor of the
-    /// host.
-    Look { descriptor: i32 },
 }
+
+/// The number of a descriptor of the pool, whose name is the host's proof at its next request over the
+/// same connection. `None`: the pool does not keep it.
+pub(crate) type Next = Option<i32>;
 
 /// What a pool answers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    /// The first one to a host that has the pool's rights: the number of a descriptor of the pool,
-    /// whose name is the proof. It was made after the host had asked: whoever asks from within a
+    /// The first one: the pool looks at the host, or has looked. The name of the host's descriptor
+    /// ([`Intent`]), if it has told one, and the number of one of the pool, whose name is the host's
+    /// proof. It was made when it was settled what the host asks for: whoever settles that within a
     /// sandbox cannot have seen it outside.
-    Challenge { descriptor: i32 },
-    /// The host is served.
-    Accepted,
+    Looked {
+        name: Option<String>,
+        descriptor: i32,
+    },
     /// Nothing was done, and the host must do it; why.
     Refused(String),
-    /// The pool is at work: a boot is under way.
+    /// The run has not begun: a boot is under way, or was. That it begins will be told. A host that is
+    /// not told of a boot takes it that its run has begun: to tell it would wake it while its run
+    /// needs the processors.
     Working,
-    /// From now on the run has effects.
+    /// The run begins, after [`Answer::Working`].
     Begins,
     /// The run has written something.
     Output {
@@ -55,16 +112,26 @@ pub(crate) enum Answer {
         #[serde(with = "bytes")]
         chunk: Vec<u8>,
     },
-    /// The result, as JSON in its public shape.
-    Result(#[serde(with = "bytes")] Vec<u8>),
+    /// The result, as JSON of an `EvalResult`.
+    Result {
+        #[serde(with = "bytes")]
+        json: Vec<u8>,
+        next: Next,
+    },
     /// There is none.
     Failed { is_request: bool, message: String },
     /// What is there, as JSON of [`State`].
-    State(#[serde(with = "bytes")] Vec<u8>),
+    State {
+        #[serde(with = "bytes")]
+        json: Vec<u8>,
+        next: Next,
+    },
     /// The pool ends.
     Stopping,
-    /// The name of the host's descriptor ([`Work::Look`]).
-    Seen(String),
+    /// The first one to a host that asks again: the pool has looked at it, and the run is prepared. From
+    /// now on the host takes it that it has begun. One that is not told so for long closes the
+    /// connection and does without the pool.
+    Seen,
 }
 
 /// Byte strings as such: `serde` takes a vector for a sequence of numbers.
@@ -123,6 +190,8 @@ pub struct TemplateState {
     pub idle_seconds: u64,
     /// How often it was used.
     pub uses: u64,
+    /// Forks of it that wait for a task.
+    pub spares: usize,
     /// Bytes of memory that it shares with no other process (`Pss` of `/proc/<pid>/smaps_rollup`),
     /// if the kernel tells.
     pub memory_bytes: Option<u64>,

@@ -10,28 +10,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use altair_engine::Pool;
-use altair_sandbox::{CaughtSignals, Rights, peer};
+use altair_sandbox::{CaughtSignals, Rights, Standing, peer};
 use nix::errno::Errno;
 use nix::fcntl::Flock;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, bind, listen, socket};
 
 use crate::address::Address;
-use crate::client;
+use crate::client::Reached;
+use crate::helper::Helper;
 use crate::log;
-use crate::message::{State, TemplateState};
-use crate::serving::{self, Served};
+use crate::message::{State, TemplateState, Work};
+use crate::serving::{Conversation, Served};
 use crate::title;
 
 /// How long the pool waits for a request before it ends.
 const IDLE: Duration = Duration::from_secs(5 * 60);
 /// The most templates: each holds the memory of a booted application.
 const TEMPLATES_MAX: usize = 16;
-/// The most connections at a time; further ones wait to be accepted.
-const CONNECTIONS_MAX: usize = 64;
+/// The most connections at a time, each with a thread of its own; further ones wait to be accepted.
+const CONNECTIONS_MAX: usize = 96;
+/// The most connections that hosts may keep between their requests.
+const KEPT_MAX: usize = 32;
+/// The most threads that wait for a connection.
+const WAITING_MAX: usize = 4;
 /// The most runs of one caller at a time, so that none takes all connections.
-const RUNS_OF_A_CALLER_MAX: usize = CONNECTIONS_MAX / 4;
+const RUNS_OF_A_CALLER_MAX: usize = (CONNECTIONS_MAX - KEPT_MAX) / 4;
 /// Connections that the kernel queues.
 const BACKLOG: i32 = 128;
 /// How often the pool looks whether it is still needed, and whether its socket is there.
@@ -61,14 +66,44 @@ pub enum ServeError {
 pub(crate) struct Held {
     pub pool: Arc<Pool>,
     pub rights: Rights,
+    /// What the pool itself is granted, as of its last look.
+    standing: Mutex<Standing>,
+    pub helper: Helper,
     started: Instant,
     served: AtomicU64,
-    connections: AtomicUsize,
+    /// Requests under way.
+    requests: AtomicUsize,
+    /// Connections that are kept.
+    kept: AtomicUsize,
     /// Runs under way of each caller, by its process id.
     callers: Mutex<HashMap<i32, usize>>,
     used: Mutex<Instant>,
     ends: AtomicBool,
 }
+
+/// A request, as long as it is under way.
+struct Request<'h>(&'h Held);
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        self.0.touch();
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What a connection needs that is kept, as long as it is.
+#[derive(Debug)]
+pub(crate) struct Place<'h>(&'h Held);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.kept.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A caller has as many runs under way as it may have.
+#[derive(Debug)]
+pub(crate) struct TooMany;
 
 /// A run of a caller, as long as it lives.
 pub(crate) struct Running<'h> {
@@ -91,7 +126,7 @@ impl Drop for Running<'_> {
 impl Held {
     /// A run of this caller is under way. `None`: it has too many already, and others must have
     /// theirs.
-    pub(crate) fn running(&self, caller: i32) -> Option<Running<'_>> {
+    fn running(&self, caller: i32) -> Option<Running<'_>> {
         self.touch();
         let mut callers = self.callers();
         let count = callers.entry(caller).or_default();
@@ -101,6 +136,37 @@ impl Held {
         *count += 1;
         self.served.fetch_add(1, Ordering::Relaxed);
         Some(Running { held: self, caller })
+    }
+
+    /// The same if it is a run that is asked for.
+    pub(crate) fn running_if(
+        &self,
+        work: &Work<'_>,
+        caller: i32,
+    ) -> Result<Option<Running<'_>>, TooMany> {
+        match work {
+            Work::Run { .. } => self.running(caller).map(Some).ok_or(TooMany),
+            Work::State | Work::Stop => Ok(None),
+        }
+    }
+
+    /// A place among the connections that are kept, if there is one.
+    pub(crate) fn place(&self) -> Option<Place<'_>> {
+        let is_one_more = |count: usize| (count < KEPT_MAX).then_some(count + 1);
+        (self.kept)
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_one_more)
+            .is_ok()
+            .then(|| Place(self))
+    }
+
+    fn request(&self) -> Request<'_> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        Request(self)
+    }
+
+    /// What the pool itself is granted.
+    pub(crate) fn standing(&self) -> MutexGuard<'_, Standing> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn callers(&self) -> MutexGuard<'_, HashMap<i32, usize>> {
@@ -113,7 +179,7 @@ impl Held {
 
     fn idle(&self) -> Duration {
         let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.connections.load(Ordering::Relaxed) {
+        match self.requests.load(Ordering::Relaxed) {
             0 => used.elapsed(),
             _ => Duration::ZERO,
         }
@@ -135,6 +201,7 @@ impl Held {
                     age_seconds: template.age.as_secs(),
                     idle_seconds: template.idle.as_secs(),
                     uses: template.uses,
+                    spares: template.spares,
                     memory_bytes: template.pid.and_then(memory),
                 })
                 .collect(),
@@ -168,7 +235,7 @@ pub fn serve(directory: &Path) -> Result<(), ServeError> {
     let _signals = CaughtSignals::catch(&ENDING)?;
     let rights = Rights::own()?;
     let address = Address::at(directory, &rights)?;
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let flags = SockFlag::SOCK_CLOEXEC;
     let listener =
         socket(AddressFamily::Unix, SockType::SeqPacket, flags, None).map_err(io::Error::from)?;
     let lock = take_place(&address, &rights, &listener)?;
@@ -177,18 +244,26 @@ pub fn serve(directory: &Path) -> Result<(), ServeError> {
     let held = Arc::new(Held {
         pool: Arc::new(Pool::new().with_room_for(TEMPLATES_MAX)),
         rights,
+        standing: Mutex::new(Standing::of(0)?),
+        helper: Helper::start()?,
         started: now,
         served: AtomicU64::new(0),
-        connections: AtomicUsize::new(0),
+        requests: AtomicUsize::new(0),
+        kept: AtomicUsize::new(0),
         callers: Mutex::default(),
         used: Mutex::new(now),
         ends: AtomicBool::new(false),
     });
     log::write(&format!("serves at {}", address.path().display()));
-    accept(&listener, &held, || address.inode() == inode);
+    let threads = Arc::new(Threads {
+        listener,
+        held,
+        waiting: AtomicUsize::new(0),
+        count: AtomicUsize::new(0),
+    });
+    stay(&threads, || address.inode() == inode);
     log::write("ends");
     address.leave(inode);
-    drop(listener);
     drop(lock);
     Ok(())
 }
@@ -213,79 +288,130 @@ fn take_place(
             bound => return Ok(bound?),
         }
         // One that is being killed has a socket still, and answers no more.
-        if client::connect(rights, address).is_ok() || Instant::now() >= until {
+        let reached = Reached::at(rights.clone(), address);
+        if reached.is_ok_and(|pool| pool.check().is_ok()) || Instant::now() >= until {
             return Err(ServeError::Running);
         }
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-fn accept(listener: &OwnedFd, held: &Arc<Held>, is_there: impl Fn() -> bool) {
-    let mut looked = Instant::now();
+/// The threads that serve: each waits for a connection, serves it to its end, and waits for another.
+struct Threads {
+    listener: OwnedFd,
+    held: Arc<Held>,
+    /// How many wait for a connection.
+    waiting: AtomicUsize,
+    count: AtomicUsize,
+}
+
+/// Keeps threads that serve as long as the pool is needed.
+fn stay(threads: &Arc<Threads>, is_there: impl Fn() -> bool) {
+    let held = &threads.held;
     loop {
-        let is_full = held.connections.load(Ordering::Relaxed) >= CONNECTIONS_MAX;
-        let events = if is_full {
-            PollFlags::empty()
-        } else {
-            PollFlags::POLLIN
-        };
-        let mut fds = [PollFd::new(listener.as_fd(), events)];
-        let patience = if is_full {
-            Duration::from_millis(2)
-        } else {
-            LOOK
-        };
-        let timeout = PollTimeout::try_from(patience).unwrap_or(PollTimeout::NONE);
-        let ready = poll(&mut fds, timeout);
-        // It may have come to another thread: it is seen at the next look at the latest.
+        threads.have_one_wait();
+        let look = PollTimeout::try_from(LOOK).unwrap_or(PollTimeout::NONE);
+        // A signal ends the wait; if it has come to another thread, it is seen at the next look.
+        let _ = poll(&mut [], look);
         if CaughtSignals::take(&ENDING).is_some() || held.ends.load(Ordering::Relaxed) {
             return;
         }
-        if looked.elapsed() >= LOOK {
-            looked = Instant::now();
-            title::show(held.pool.listed().len());
-            if held.idle() >= IDLE || !is_there() {
-                return;
-            }
+        title::show(held.pool.listed().len());
+        // Somebody may have changed it (prlimit(1), taskset(1)).
+        if let Ok(standing) = Standing::of(0) {
+            *held.standing() = standing;
         }
-        if ready.is_ok_and(|ready| ready > 0) && !is_full {
-            take_one(listener, held);
+        if held.idle() >= IDLE || !is_there() {
+            return;
         }
     }
 }
 
-fn take_one(listener: &OwnedFd, held: &Arc<Held>) {
-    let socket = match peer::accept(listener.as_fd()) {
-        Ok(socket) => socket,
-        Err(Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS) => {
-            // It passes, and the host in the queue waits.
-            std::thread::sleep(Duration::from_millis(10));
+impl Threads {
+    /// Starts a thread if none waits, unless there are as many as there may be: further hosts wait
+    /// in the queue then.
+    fn have_one_wait(self: &Arc<Self>) {
+        let is_one_more = |count: usize| (count < CONNECTIONS_MAX).then_some(count + 1);
+        if self.waiting.load(Ordering::Relaxed) > 0
+            || (self.count)
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_one_more)
+                .is_err()
+        {
             return;
         }
-        Err(_) => return,
-    };
-    held.connections.fetch_add(1, Ordering::Relaxed);
-    let of_thread = Arc::clone(held);
-    let started = std::thread::Builder::new()
-        .name("altair-serving".into())
-        .spawn(move || {
-            struct Left(Arc<Held>);
-            impl Drop for Left {
-                fn drop(&mut self) {
-                    self.0.connections.fetch_sub(1, Ordering::Relaxed);
-                    self.0.touch();
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let own = Arc::clone(self);
+        let started = std::thread::Builder::new()
+            .name("altair-serving".into())
+            .spawn(move || own.serve());
+        // The next look tries again.
+        if started.is_err() {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Serves what is asked for over one connection.
+    fn converse(&self, socket: OwnedFd) -> io::Result<()> {
+        let request = self.held.request();
+        let mut conversation = Conversation::new(socket, &self.held)?;
+        let mut served = conversation.first()?;
+        drop(request);
+        loop {
+            match served {
+                Served::Done => {}
+                Served::Refused(why) => log::write(&format!("refused: {why}")),
+                Served::Stop => self.held.ends.store(true, Ordering::Relaxed),
+            }
+            if !conversation.awaits_another() {
+                return Ok(());
+            }
+            let _request = self.held.request();
+            served = match conversation.further() {
+                // The host needs it no more.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+                served => served?,
+            };
+        }
+    }
+
+    /// Serves one connection after the other, as one of the threads that wait. Ends if enough others
+    /// do.
+    fn serve(self: Arc<Self>) {
+        loop {
+            let socket = match peer::accept(self.listener.as_fd()) {
+                Ok(socket) => socket,
+                Err(Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS) => {
+                    // It passes, and the host in the queue waits.
+                    std::thread::sleep(Duration::from_millis(10));
+                    continue;
                 }
+                Err(_) => continue,
+            };
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            let serving = Serving(&self);
+            self.have_one_wait();
+            // What a host does wrong ends its connection.
+            if let Err(error) = self.converse(socket) {
+                log::write(&format!("a connection has failed: {error}"));
             }
-            let left = Left(of_thread);
-            match serving::serve(socket, &left.0) {
-                Ok(Served::Done) => {}
-                Ok(Served::Refused(why)) => log::write(&format!("refused: {why}")),
-                Ok(Served::Stop) => left.0.ends.store(true, Ordering::Relaxed),
-                // What a host does wrong ends its connection.
-                Err(error) => log::write(&format!("a connection has failed: {error}")),
+            drop(serving);
+            if self.waiting.load(Ordering::Relaxed) >= WAITING_MAX {
+                self.count.fetch_sub(1, Ordering::Relaxed);
+                return;
             }
-        });
-    if started.is_err() {
-        held.connections.fetch_sub(1, Ordering::Relaxed);
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A thread that serves a connection. A panic ends it.
+struct Serving<'t>(&'t Threads);
+
+impl Drop for Serving<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.count.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }

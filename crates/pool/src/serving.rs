@@ -6,27 +6,41 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use altair_engine::{Delegation, Delegator, EvalError, GRACE, Observer};
+use altair_engine::{
+    Delegated, Delegator, EvalError, EvalResult, Evaluation, GRACE, Observer, Pool,
+};
 use altair_sandbox::peer::{self, Sender};
-use altair_sandbox::{Rights, Standing, Stream};
+use altair_sandbox::{Inspected, Standing, Stream};
 use serde::de::DeserializeOwned;
 
 use crate::challenge::{self, Challenge};
 use crate::connection::{Connection, Received};
-use crate::message::{ASK_MAX_BYTES, Answer, PROOF_MAX_BYTES, Work};
-use crate::server::Held;
+use crate::message::{
+    Again, Answer, Intent, Next, ORDER_MAX_BYTES, Order, Proof, SHORT_MAX_BYTES, Salted, Work,
+    digest,
+};
+use crate::server::{Held, Place};
 
 /// How long a host may take to ask once it is connected. What it shows of its rights is of this
 /// time.
 const ASK_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a host may take to read what ends the connection.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a host takes to read its result, as a rule.
+const TAKEN: Duration = Duration::from_micros(100);
 /// How often a host is told that its boot is under way.
 const BEAT: Duration = Duration::from_millis(100);
 
-const BY_ANOTHER: &str = "another process has connected";
+/// How long a host may be silent that keeps its connection.
+const KEPT: Duration = Duration::from_secs(60);
 
-/// What a connection was about.
+const BY_ANOTHER: &str = "another process has connected";
+const MAY_NOT_LOOK: &str = "it may not look into the pool";
+const TOO_LONG: &str = "the pool took too long to prepare its run";
+const TOO_MANY: &str = "it has too many runs under way";
+
+/// What a request was about.
+#[derive(Debug)]
 pub(crate) enum Served {
     /// A run, or what is there.
     Done,
@@ -36,59 +50,285 @@ pub(crate) enum Served {
     Stop,
 }
 
-/// Serves one connection to its end.
-pub(crate) fn serve(socket: OwnedFd, held: &Arc<Held>) -> io::Result<Served> {
-    let connector = peer::pid_of_other_end(socket.as_fd())?;
-    let mut connection = Connection::new(socket)?;
-    let until = Instant::now() + ASK_PATIENCE;
-    let last = || Instant::now() + LAST_PATIENCE;
-    let (mut work, mut sender) = message(&mut connection, ASK_MAX_BYTES, until)?;
-    if let Work::Look { descriptor } = work {
-        match challenge::look(sender.pid, descriptor) {
-            _ if sender.pid != connector => return refuse(&connection, BY_ANOTHER.into()),
-            Ok(name) => connection.send(&Answer::Seen(name), until)?,
-            Err(error) => {
-                let why = format!("the pool may not look into it ({error})");
-                return refuse(&connection, why);
-            }
+/// One connection, as long as its host asks over it.
+#[derive(Debug)]
+pub(crate) struct Conversation<'h> {
+    connection: Connection,
+    /// The id of the process that has connected.
+    connector: i32,
+    /// That process, once it has asked.
+    host: Option<Sender>,
+    /// What `/proc` shows of that process.
+    inspected: Option<Inspected>,
+    held: &'h Held,
+    kept: Option<Kept<'h>>,
+}
+
+/// What a connection has that is kept.
+#[derive(Debug)]
+struct Kept<'h> {
+    _place: Place<'h>,
+    /// The one that the host was told of: its name is the proof of the next request.
+    next: Challenge,
+    /// The one after it, made while nobody waits.
+    spare: Option<Challenge>,
+}
+
+impl Kept<'_> {
+    /// The challenge of the request that has come.
+    fn take(&mut self) -> io::Result<Challenge> {
+        let next = self.spare.take().map_or_else(Challenge::new, Ok)?;
+        Ok(std::mem::replace(&mut self.next, next))
+    }
+}
+
+impl<'h> Conversation<'h> {
+    /// # Errors
+    /// What the kernel reports of the connection.
+    pub(crate) fn new(socket: OwnedFd, held: &'h Held) -> io::Result<Self> {
+        Ok(Self {
+            connector: peer::pid_of_other_end(socket.as_fd())?,
+            connection: Connection::asking(socket)?,
+            host: None,
+            inspected: None,
+            held,
+            kept: None,
+        })
+    }
+
+    /// Serves the first request.
+    ///
+    /// # Errors
+    /// What a host does wrong, and what the kernel reports.
+    pub(crate) fn first(&mut self) -> io::Result<Served> {
+        let held = self.held;
+        let Self {
+            connection,
+            connector,
+            inspected,
+            ..
+        } = self;
+        let until = Instant::now() + ASK_PATIENCE;
+        let (intent, sender) = message::<Intent>(connection, SHORT_MAX_BYTES, until)?;
+        // A connection may be inherited, and root may name another process as the sender.
+        if sender.pid != *connector {
+            return refuse(connection, BY_ANOTHER.into());
         }
-        (work, sender) = message(&mut connection, ASK_MAX_BYTES, until)?;
+        if sender.pid <= 0 {
+            return refuse(connection, "it is in another pid namespace".into());
+        }
+        let shown = (intent.descriptor).map(|descriptor| challenge::look(sender.pid, descriptor));
+        let name = match shown.transpose() {
+            Ok(name) => name,
+            Err(error) => return refuse(connection, unseen(error)),
+        };
+        // Another process may have had its id when the pool looked.
+        if sender.has_ended()? {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        let challenge = Challenge::new()?;
+        let descriptor = challenge.descriptor();
+        let looked = Answer::Looked { name, descriptor };
+        // A new process takes longer to look at: it looks for its proof meanwhile.
+        if !intent.hides {
+            connection.send(&looked, until)?;
+        }
+        let delegator = match look(&sender, inspected, held) {
+            Ok(seen) => seen,
+            Err(why) => return refuse(connection, why),
+        };
+        if intent.hides {
+            connection.send(&looked, until)?;
+        }
+
+        let is_of_sender =
+            |by: &Sender| Ok::<_, io::Error>(by.pid == sender.pid && !sender.has_ended()?);
+        let (Order { work }, by) = message(connection, ORDER_MAX_BYTES, until)?;
+        if !is_of_sender(&by)? || digest(&work) != intent.digest {
+            return Err(ErrorKind::InvalidData.into());
+        }
+        let Salted { work, .. } =
+            postcard::from_bytes(&work).map_err(|_| ErrorKind::InvalidData)?;
+        let Ok(_running) = held.running_if(&work, sender.pid) else {
+            return refuse(connection, TOO_MANY.into());
+        };
+        // While the host looks for its proof.
+        let prepared = prepare(work, Arc::clone(&held.pool));
+        let (Proof { name }, by) = message(connection, SHORT_MAX_BYTES, until)?;
+        if !is_of_sender(&by)? {
+            return Err(ErrorKind::InvalidData.into());
+        }
+        // A sandbox that `/proc` does not tell of keeps the host from looking into the pool.
+        if !challenge.is_met_by(&name) {
+            return refuse(connection, MAY_NOT_LOOK.into());
+        }
+        if Instant::now() >= until {
+            return refuse(connection, TOO_LONG.into());
+        }
+        drop(challenge);
+        self.host = Some(sender);
+        self.carry_out(prepared, delegator, intent.keeps)
     }
-    let mut rights = check(connector, &sender, &held.rights);
-    if rights.is_ok() {
-        rights = challenge(&mut connection, &sender, until)?;
+
+    /// Waits for the next request; at most for a while. `false`: there will be none.
+    pub(crate) fn awaits_another(&self) -> bool {
+        let (Some(_), Some(host)) = (&self.kept, &self.host) else {
+            return false;
+        };
+        (self.connection).await_more(host.pidfd.as_fd(), Instant::now() + KEPT)
     }
-    if let Err(why) = rights {
-        return refuse(&connection, why);
+
+    /// Serves a further request. The pool looks at the host again, and the host brings another proof.
+    ///
+    /// # Errors
+    /// As for [`Conversation::first`].
+    pub(crate) fn further(&mut self) -> io::Result<Served> {
+        let until = Instant::now() + ASK_PATIENCE;
+        if self
+            .host
+            .as_ref()
+            .is_none_or(|host| host.has_ended().unwrap_or(true))
+        {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        let (again, sender) = message::<Again>(&mut self.connection, ORDER_MAX_BYTES, until)?;
+        let Again { name, work } = again;
+        if sender.pid != self.connector {
+            return self.refuse(BY_ANOTHER.into());
+        }
+        let challenge = match &mut self.kept {
+            Some(kept) => kept.take()?,
+            None => return Err(ErrorKind::InvalidData.into()),
+        };
+        if !challenge.is_met_by(&name) {
+            return self.refuse(MAY_NOT_LOOK.into());
+        }
+        let held = self.held;
+        let Ok(_running) = held.running_if(&work, sender.pid) else {
+            return self.refuse(TOO_MANY.into());
+        };
+        let pool = Arc::clone(&held.pool);
+        let inspected = &mut self.inspected;
+        // Of what is prepared nothing is told before the host is known to be served.
+        let (prepared, seen) = held.helper.both(
+            move || prepare(work, pool),
+            || look(&sender, inspected, held),
+        )?;
+        let delegator = match seen {
+            Ok(seen) => seen,
+            Err(why) => return self.refuse(why),
+        };
+        if Instant::now() >= until {
+            return self.refuse(TOO_LONG.into());
+        }
+        self.connection.send(&Answer::Seen, until)?;
+        self.carry_out(prepared, delegator, true)
     }
+
+    fn refuse(&mut self, why: String) -> io::Result<Served> {
+        self.kept = None;
+        refuse(&self.connection, why)
+    }
+
+    /// Does what a host asks for that is served.
+    fn carry_out(&mut self, prepared: Prepared, of: Delegator, keeps: bool) -> io::Result<Served> {
+        if !keeps {
+            self.kept = None;
+        } else if self.kept.is_none()
+            && let Some(place) = self.held.place()
+        {
+            self.kept = Some(Kept {
+                _place: place,
+                next: Challenge::new()?,
+                spare: None,
+            });
+        }
+        let connection = &self.connection;
+        let host = self.host.as_ref().ok_or(ErrorKind::InvalidData)?;
+        let next: Next = self.kept.as_ref().map(|kept| kept.next.descriptor());
+        let last = || Instant::now() + LAST_PATIENCE;
+        let is_answered = match prepared {
+            Prepared::Run {
+                evaluation: Ok(evaluation),
+                listens,
+            } => run(evaluation.of(of), (connection, host), listens, next)?,
+            // Whatever keeps it from beginning is the host's to find by itself.
+            Prepared::Run {
+                evaluation: Err(error),
+                ..
+            } => {
+                connection.send(&Answer::Refused(error.to_string()), last())?;
+                false
+            }
+            Prepared::State => {
+                let json = serde_json::to_vec(&self.held.state()).map_err(io::Error::other)?;
+                connection.send(&Answer::State { json, next }, last())?;
+                true
+            }
+            Prepared::Stop => {
+                connection.send(&Answer::Stopping, last())?;
+                return Ok(Served::Stop);
+            }
+        };
+        match &mut self.kept {
+            Some(kept) if is_answered => kept.spare = Some(Challenge::new()?),
+            kept => *kept = None,
+        }
+        Ok(Served::Done)
+    }
+}
+
+/// Looks at a host: whether it has the pool's rights, no more and no less, and what its runs get at
+/// most. An error: why it is refused.
+fn look(
+    host: &Sender,
+    inspected: &mut Option<Inspected>,
+    held: &Held,
+) -> Result<Delegator, String> {
+    let inspected = match inspected {
+        Some(inspected) => inspected,
+        none => none.insert(Inspected::new(host.pid).map_err(unseen)?),
+    };
+    let (rights, umask) = inspected.rights(host.pidfd.as_fd()).map_err(unseen)?;
+    if let Some(what) = held.rights.difference(&rights) {
+        return Err(format!("it differs from the pool in its {what}"));
+    }
+    rights.check_filters().map_err(|why| why.to_string())?;
+    let standing = Standing::of(host.pid).map_err(|error| error.to_string())?;
+    Ok(Delegator {
+        standing: (!standing.is_equal_to(&held.standing())).then_some(standing),
+        umask: umask.ok_or("the kernel does not tell its umask")?,
+    })
+}
+
+fn unseen(error: io::Error) -> String {
+    format!("the pool may not look into it ({error})")
+}
+
+/// What a host asks for, as far as it is made ready before it is begun.
+enum Prepared {
+    Run {
+        evaluation: Result<Box<Delegated>, EvalError>,
+        listens: bool,
+    },
+    State,
+    Stop,
+}
+
+fn prepare(work: Work<'_>, pool: Arc<Pool>) -> Prepared {
     match work {
         Work::Run {
             delegation,
             listens,
         } => {
-            let running = held.running(sender.pid);
-            let delegator = match (delegator(&sender), running.is_some()) {
-                (Ok(delegator), true) => delegator,
-                (Ok(_), false) => {
-                    return refuse(&connection, "it has too many runs under way".into());
-                }
-                (Err(error), _) => return refuse(&connection, error.to_string()),
-            };
-            connection.send(&Answer::Accepted, until)?;
-            let answer = run(*delegation, delegator, &connection, listens, held);
-            connection.send(&answer, last())?;
-            Ok(Served::Done)
+            let delegation = delegation.into_owned();
+            Prepared::Run {
+                evaluation: delegation.prepare(pool).map(Box::new),
+                listens,
+            }
         }
-        Work::State => {
-            let state = serde_json::to_vec(&held.state()).map_err(io::Error::other)?;
-            connection.send(&Answer::State(state), last())?;
-            Ok(Served::Done)
-        }
-        Work::Look { .. } => Err(ErrorKind::InvalidData.into()),
-        Work::Stop => {
-            connection.send(&Answer::Stopping, last())?;
-            Ok(Served::Stop)
-        }
+        Work::State => Prepared::State,
+        Work::Stop => Prepared::Stop,
     }
 }
 
@@ -113,6 +353,7 @@ fn message<M: DeserializeOwned>(
             Some(Received::Part(sender)) => (sender, None),
             Some(Received::Message(message, sender)) => (sender, Some(message)),
         };
+        let sender = sender.ok_or(ErrorKind::InvalidData)?;
         if first.as_ref().is_some_and(|first| first.pid != sender.pid) {
             return Err(ErrorKind::InvalidData.into());
         }
@@ -125,81 +366,30 @@ fn message<M: DeserializeOwned>(
     }
 }
 
-/// Has a host that has asked show that it may look into the pool: a sandbox that `/proc` does not
-/// tell of refuses that.
-fn challenge(
-    connection: &mut Connection,
-    asked: &Sender,
-    until: Instant,
-) -> io::Result<Result<(), String>> {
-    let challenge = Challenge::new()?;
-    let descriptor = challenge.descriptor();
-    connection.send(&Answer::Challenge { descriptor }, until)?;
-    let (proof, sender) = message::<String>(connection, PROOF_MAX_BYTES, until)?;
-    if sender.pid != asked.pid || asked.has_ended()? {
-        return Err(ErrorKind::InvalidData.into());
-    }
-    Ok(match challenge.is_met_by(&proof) {
-        true => Ok(()),
-        false => Err("it may not look into the pool".into()),
-    })
-}
-
-/// Checks that a host has the pool's rights, no more and no less.
-fn check(connector: i32, sender: &Sender, own: &Rights) -> Result<(), String> {
-    if sender.pid <= 0 {
-        return Err("it is in another pid namespace".into());
-    }
-    // A connection may be inherited, and root may name another process as the sender.
-    if sender.pid != connector {
-        return Err(BY_ANOTHER.into());
-    }
-    let rights = Rights::of(sender.pid, sender.pidfd.as_fd())
-        .map_err(|error| format!("the pool may not look into it ({error})"))?;
-    match own.difference(&rights) {
-        Some(what) => Err(format!("it differs from the pool in its {what}")),
-        None => rights.check_filters().map_err(|why| why.to_string()),
-    }
-}
-
-/// What a run of this host gets at most.
-fn delegator(sender: &Sender) -> io::Result<Delegator> {
-    Ok(Delegator {
-        standing: Standing::of(sender.pid)?,
-        umask: umask_of(sender.pid)?,
-    })
-}
-
-/// A process's umask (proc_pid_status(5), since Linux 4.7).
-fn umask_of(pid: i32) -> io::Result<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    let umask = umask.and_then(|umask| u32::from_str_radix(umask.trim(), 8).ok());
-    umask.ok_or_else(|| io::Error::other("the kernel does not tell its umask"))
-}
-
-/// Carries out an evaluation. Whatever keeps it from beginning is the host's to find by itself.
+/// Carries out an evaluation and tells how it ended. Whether there was a result.
 fn run(
-    delegation: Delegation,
-    delegator: Delegator,
-    connection: &Connection,
+    evaluation: Evaluation,
+    (connection, process): (&Connection, &Sender),
     listens: bool,
-    held: &Held,
-) -> Answer {
+    next: Next,
+) -> io::Result<bool> {
     let mut host = Host {
         connection,
+        process,
         listens,
+        next,
         began: false,
-        told: Instant::now(),
-        until: Instant::now(),
+        told: None,
+        until: evaluation.deadline() + GRACE,
+        answered: Ok(()),
     };
-    let evaluation = match delegation.prepare(Arc::clone(&held.pool), delegator) {
-        Ok(evaluation) => evaluation,
-        Err(error) => return Answer::Refused(error.to_string()),
-    };
-    host.until = evaluation.deadline() + GRACE;
-    match evaluation.run(&mut host) {
-        Ok(result) => Answer::Result(result.to_json().to_string().into_bytes()),
+    // To find the addresses of services may take long, and the host is to know that nothing has begun.
+    let is_gone = !evaluation.services().is_empty() && host.tick().is_break();
+    if is_gone {
+        return Err(ErrorKind::BrokenPipe.into());
+    }
+    let failed = match evaluation.run(&mut host) {
+        Ok(_) => return host.answered.map(|()| true),
         Err(error) if !host.began => Answer::Refused(error.to_string()),
         Err(EvalError::InvalidRequest(message)) => Answer::Failed {
             is_request: true,
@@ -209,24 +399,35 @@ fn run(
             is_request: false,
             message: error.to_string(),
         },
-    }
+    };
+    connection.send(&failed, Instant::now() + LAST_PATIENCE)?;
+    Ok(false)
 }
 
 /// The host, as the observer of its run. Its death ends the run.
 struct Host<'c> {
     connection: &'c Connection,
+    /// Its process. What is forked from it has the connection, too.
+    process: &'c Sender,
     listens: bool,
-    /// It was told that the run has effects.
+    next: Next,
+    /// The run may have effects.
     began: bool,
     /// When it was last told anything.
-    told: Instant,
+    told: Option<Instant>,
     /// How long it may take to read output.
     until: Instant,
+    /// Whether it could be given its result.
+    answered: io::Result<()>,
 }
 
 impl Host<'_> {
+    fn is_gone(&self) -> bool {
+        self.connection.is_over(self.process.pidfd.as_fd())
+    }
+
     fn tell(&mut self, answer: &Answer, until: Instant) -> ControlFlow<()> {
-        self.told = Instant::now();
+        self.told = Some(Instant::now());
         match self.connection.send(answer, until) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
@@ -236,9 +437,14 @@ impl Host<'_> {
 
 impl Observer for Host<'_> {
     fn begins(&mut self) -> ControlFlow<()> {
-        // A host that has given up runs it by itself: it must not run here as well.
         self.began = true;
-        self.tell(&Answer::Begins, Instant::now() + ASK_PATIENCE)
+        match self.told {
+            // It takes it for begun as long as it is told nothing else.
+            None if self.is_gone() => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+            // If it has given up, it runs it by itself: it must not run here as well.
+            Some(_) => self.tell(&Answer::Begins, Instant::now() + ASK_PATIENCE),
+        }
     }
 
     fn listens(&self) -> bool {
@@ -258,12 +464,25 @@ impl Observer for Host<'_> {
     }
 
     fn tick(&mut self) -> ControlFlow<()> {
-        if self.connection.is_closed() {
+        if self.is_gone() {
             return ControlFlow::Break(());
         }
-        match !self.began && self.told.elapsed() >= BEAT {
+        let is_due = self.told.is_none_or(|told| told.elapsed() >= BEAT);
+        match !self.began && is_due {
             true => self.tell(&Answer::Working, Instant::now() + ASK_PATIENCE),
             false => ControlFlow::Continue(()),
         }
+    }
+
+    fn answered(&mut self, result: &EvalResult) {
+        let json = serde_json::to_vec(result).map_err(io::Error::other);
+        self.answered = json.and_then(|json| {
+            let next = self.next;
+            let answer = Answer::Result { json, next };
+            self.connection
+                .send(&answer, Instant::now() + LAST_PATIENCE)
+        });
+        // The next fork is made when the host is awake: it could have to wait for a processor.
+        std::thread::sleep(TAKEN);
     }
 }

@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, IoSlice, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{
     AddressFamily, Backlog, ControlMessage, MsgFlags, SockFlag, SockType, UnixAddr,
@@ -25,36 +26,80 @@ use nix::sys::socket::{
 };
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 /// The first answers of a pool; one that it gives only to callers that it serves is not read.
 #[derive(Debug, Deserialize)]
 enum Answer {
-    Challenge { descriptor: i32 },
-    Accepted,
+    Looked {
+        name: Option<String>,
+        descriptor: i32,
+    },
     Refused(String),
+}
+
+/// A caller's first message.
+#[derive(Serialize, Deserialize)]
+struct Intent {
+    descriptor: Option<i32>,
+    hides: bool,
+    keeps: bool,
+    digest: [u8; 32],
+}
+
+/// A caller's second message: what the digest was of.
+#[derive(Serialize)]
+struct Order<'a> {
+    work: &'a [u8],
+}
+
+/// A caller's third message.
+#[derive(Serialize)]
+struct Proof<'a> {
+    name: &'a str,
+}
+
+/// What a caller says over a connection that it keeps.
+#[derive(Serialize)]
+struct Again<'a> {
+    name: &'a str,
+    work: Work,
+}
+
+#[derive(Serialize)]
+#[allow(dead_code)] // Their order matters.
+enum Work {
+    Run,
+    State,
+    Stop,
 }
 
 /// What a caller receives.
 #[derive(Debug)]
 enum Received {
     Answer(Answer),
-    Served,
+    /// What is there, and the descriptor of the next proof over the same connection.
+    Served(Option<i32>),
+    /// The pool has looked at a caller that asks again.
+    Seen,
     Closed,
 }
 
 /// The number of `Answer::State`.
-const OF_STATE: u8 = 8;
+const OF_STATE: u8 = 7;
 /// The number of `Answer::Seen`.
-const OF_SEEN: u8 = 10;
+const OF_SEEN: u8 = 9;
+/// The number of `Answer::Looked`.
+const OF_LOOKED: u8 = 0;
 /// More packets follow.
 const MORE: u8 = 0;
 /// The last packet of a message.
 const LAST: u8 = 1;
-/// `Work::State`.
-const STATE: u8 = 1;
-/// `Work::Look`.
-const LOOK: u8 = 3;
+/// `Work::State`, with its salt.
+const STATE: [u8; 17] = [7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 1];
+/// `Work::Stop`.
+const STOP: [u8; 17] = [7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 2];
 
 const REFUSED_LOOK: &str = "it may not look into the pool";
 const UNEQUAL: &str = "it differs from the pool in its ";
@@ -62,16 +107,20 @@ const BY_ANOTHER: &str = "another process has connected";
 const FILTERED: &str = "it has system call filters or no_new_privs that process 1 does not have";
 const SERVED: &str = "served";
 const CLOSED: &str = "closed";
-const UNPROVEN: &str = "closed at the proof";
+const UNPROVEN: &str = "closed at the request";
 
 /// How a caller goes about it.
-const WAYS: [&str; 3] = [
+const WAYS: [&str; 5] = [
     // It enters its sandbox and then connects; somebody outside looks into the pool for it.
     "helped",
     // The same, with a proof that it has learned outside over another connection.
     "learned",
     // It connects and then enters its sandbox.
     "connected",
+    // It says that it knows the pool, and sends all at once.
+    "knowing",
+    // It is served, enters its sandbox, and asks again over the same connection.
+    "kept",
 ];
 
 fn main() {
@@ -87,12 +136,14 @@ fn main() {
             println!("{said}");
         }
         ["rogue", socket, confinement] => listen_at(Path::new(socket), confinement),
-        ["host"] => {
-            let setting = altair_pool::Setting::Auto;
-            match altair_pool::Client::new(setting, None).state() {
-                Ok(_) => println!("{SERVED}"),
-                Err(why) => println!("{why}"),
-            }
+        ["host"] => println!("{}", ask()),
+        ["host", "again"] => {
+            // It has no capabilities, and can know its pool.
+            enter("nobody");
+            assert_eq!(ask(), SERVED);
+            println!("ready");
+            std::io::stdin().lines().next().unwrap().unwrap();
+            println!("{}", ask());
         }
         _ => test(),
     }
@@ -129,23 +180,28 @@ fn test() {
         check(format!("none, {way}"), pool.called("none", way), wanted);
     }
     check("alone".into(), pool.called("none", "alone"), SERVED);
+    let said = pool.called("none", "another request");
+    check("another request".into(), said, UNPROVEN);
     for (confinement, differing) in confinements() {
         for way in WAYS {
             let said = pool.called(confinement, way);
             // It is a child that asks then.
             let forks = ["traced", "pid", "time"].contains(&confinement);
-            let wanted = match forks && way == "connected" {
+            let wanted = match forks && ["connected", "kept"].contains(&way) {
                 true => BY_ANOTHER.to_owned(),
                 false => format!("{UNEQUAL}{differing}"),
             };
             check(format!("{confinement}, {way}"), said, &wanted);
         }
     }
-    check(
-        "inherited".into(),
-        pool.called("none", "inherited"),
-        BY_ANOTHER,
-    );
+    for way in ["inherited", "kept inherited"] {
+        check(way.into(), pool.called("none", way), BY_ANOTHER);
+    }
+    // Each proof is one of one request.
+    let said = pool.called("none", "kept twice");
+    check("kept twice".into(), said, REFUSED_LOOK);
+    let said = pool.called("none", "kept and ended");
+    check("kept and ended".into(), said, CLOSED);
     for way in ["begun by another", "ended by another"] {
         check(way.into(), pool.called("none", way), CLOSED);
     }
@@ -163,13 +219,32 @@ fn test() {
             hosted("landlock"),
             "it may not look into this process; nothing",
         );
+        check(
+            "another in the known pool's place, landlock".into(),
+            hosted_again("landlock nobody"),
+            "it may not look into this process; nothing",
+        );
         check("forged".into(), pool.called("uts", "forged"), BY_ANOTHER);
-        for way in ["alone", "learned", "connected alone"] {
+        for way in [
+            "alone",
+            "learned",
+            "connected alone",
+            "knowing alone",
+            "kept alone",
+        ] {
             check(
                 format!("landlock, {way}"),
                 pool.called("landlock", way),
                 REFUSED_LOOK,
             );
+        }
+        // It has found its next proof outside.
+        let said = pool.called("landlock", "kept learned");
+        check("landlock, kept learned".into(), said, SERVED);
+        // What it asks for was settled outside, and is nothing else.
+        for (way, wanted) in [("settled", SERVED), ("settled another", UNPROVEN)] {
+            let said = pool.called("landlock", way);
+            check(format!("landlock, {way}"), said, wanted);
         }
         // Equal to its pool, for all that can be counted; but the filters may be others.
         let filtered = Pool::start("filter");
@@ -208,36 +283,85 @@ fn test() {
     if is_root() {
         in_a_service(&mut check);
     }
+    check(
+        "a listener that has ended".into(),
+        ended_listener(),
+        "ESRCH",
+    );
     check("still".into(), pool.called("none", "alone"), SERVED);
     assert!(failed.is_empty(), "{failed:#?}");
     println!("ok");
+}
+
+/// Asks as a host does.
+fn ask() -> String {
+    let client = altair_pool::Client::new(altair_pool::Setting::Auto, None);
+    match client.state() {
+        Ok(_) => SERVED.into(),
+        Err(why) => why.to_string(),
+    }
+}
+
+/// What a host says that knows its pool when a process that is confined takes its place, and what that
+/// process gets to know of it.
+fn hosted_again(confinement: &str) -> String {
+    let pool = Pool::start("nobody");
+    let directory = pool.directory.path().canonicalize().unwrap();
+    let mut host = Command::new(std::env::current_exe().unwrap())
+        .args(["host", "again"])
+        .env("XDG_RUNTIME_DIR", directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(host.stdout.take().unwrap()).lines();
+    assert_eq!(said.next().unwrap().unwrap(), "ready");
+    let mut rogue = Rogue::in_place_of(&pool, confinement);
+    drop(host.stdin.take().map(|mut to| writeln!(to)));
+    let (said, known) = (said.next().unwrap().unwrap(), rogue.known());
+    host.wait().unwrap();
+    format!("{said}; {known}")
+}
+
+/// A confined process in a pool's place.
+struct Rogue {
+    process: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Rogue {
+    fn in_place_of(pool: &Pool, confinement: &str) -> Self {
+        pool.end();
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args([Path::new("rogue"), &pool.socket, Path::new(confinement)])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "ready");
+        Self { process, lines }
+    }
+
+    /// What it got to know.
+    fn known(&mut self) -> String {
+        let known = self.lines.next().unwrap().unwrap();
+        self.process.wait().unwrap();
+        known
+    }
 }
 
 /// What a host says that finds the socket of a process that is confined in its pool's place, and what
 /// that process gets to know of it.
 fn hosted(confinement: &str) -> String {
     let pool = Pool::start("none");
-    let (path, directory) = (
-        pool.socket.clone(),
-        pool.directory.path().canonicalize().unwrap(),
-    );
-    pool.end();
-    let own = std::env::current_exe().unwrap();
-    let mut rogue = Command::new(&own)
-        .args([Path::new("rogue"), &path, Path::new(confinement)])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(rogue.stdout.take().unwrap()).lines();
-    assert_eq!(lines.next().unwrap().unwrap(), "ready");
-    let host = Command::new(own)
+    let directory = pool.directory.path().canonicalize().unwrap();
+    let mut rogue = Rogue::in_place_of(&pool, confinement);
+    let host = Command::new(std::env::current_exe().unwrap())
         .arg("host")
         .env("XDG_RUNTIME_DIR", directory)
         .output()
         .unwrap();
-    let known = lines.next().unwrap().unwrap();
-    rogue.wait().unwrap();
-    drop(pool);
+    let known = rogue.known();
     format!("{}; {known}", String::from_utf8_lossy(&host.stdout).trim())
 }
 
@@ -249,24 +373,39 @@ fn listen_at(path: &Path, confinement: &str) {
     bind(listener.as_raw_fd(), &UnixAddr::new(path).unwrap()).unwrap();
     listen(&listener, Backlog::new(8).unwrap()).unwrap();
     println!("ready");
+    // A host that has known another pool here connects once more.
+    while !is_told(&listener) {}
+}
+
+/// Speaks to a host as a pool does, and says what it was told. Returns whether it was told anything.
+fn is_told(listener: &OwnedFd) -> bool {
     let fd = accept(listener.as_raw_fd()).unwrap();
     // SAFETY: accepted just now.
     let host = unsafe { OwnedFd::from_raw_fd(fd) };
     let option = nix::sys::socket::sockopt::PeerCredentials;
     let pid = nix::sys::socket::getsockopt(&host, option).unwrap().pid();
     let mut packet = vec![0; 64 * 1024];
+    let mut has_looked = false;
     loop {
         let count = recv(fd, &mut packet, MsgFlags::empty()).unwrap_or(0);
         match packet.get(..count) {
-            Some([LAST, LOOK, descriptor @ ..]) => {
-                let descriptor = postcard::from_bytes(descriptor).unwrap();
-                let seen = look(pid.unsigned_abs(), descriptor);
-                let seen = seen.unwrap_or_else(|_| format!("altair-{}", "0".repeat(32)));
-                let content = postcard::to_allocvec(&seen).unwrap();
-                send(fd, &[&[LAST, OF_SEEN], content.as_slice()].concat());
+            None | Some([]) if !has_looked => return false,
+            None | Some([]) => {
+                println!("nothing");
+                return true;
             }
-            None | Some([]) => return println!("nothing"),
-            Some(_) => return println!("its request"),
+            Some([_, intent @ ..]) if !has_looked => {
+                let Intent { descriptor, .. } = postcard::from_bytes(intent).unwrap();
+                let seen = look(pid.unsigned_abs(), descriptor.unwrap_or(-1));
+                let seen = seen.unwrap_or_else(|_| format!("altair-{}", "0".repeat(32)));
+                let content = postcard::to_allocvec(&(Some(seen), 0)).unwrap();
+                send(fd, &[&[LAST, OF_LOOKED], content.as_slice()].concat());
+                has_looked = true;
+            }
+            Some(_) => {
+                println!("its request");
+                return true;
+            }
         }
     }
 }
@@ -351,6 +490,9 @@ impl Pool {
     fn start(confinement: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let at = directory.path().canonicalize().unwrap().join("altair");
+        if confinement == "nobody" {
+            std::os::unix::fs::chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
         let process = Command::new(std::env::current_exe().unwrap())
             .args([Path::new("pool"), &at, Path::new(confinement)])
             // Its log; what it refuses its callers say.
@@ -388,13 +530,11 @@ impl Pool {
         ]);
         let inherited = reach(&self.socket);
         let fd = inherited.as_raw_fd();
+        let (shown, _) = show();
+        let intent = intent(Some(&shown));
         match way {
-            "inherited" => {}
             "begun by another" => send(fd, &[MORE]),
-            "ended by another" => {}
-            "proven by another" => {
-                send(fd, &[LAST, STATE]);
-            }
+            "proven by another" => send(fd, &intent),
             _ => {}
         }
         // SAFETY: dup2(2) is async-signal-safe; the copy does not close on exec.
@@ -424,7 +564,7 @@ impl Pool {
                     writeln!(to, "{name}").unwrap();
                 }
                 Some(("end", _)) => {
-                    send(fd, &[LAST, STATE]);
+                    send(fd, &intent);
                     writeln!(to).unwrap();
                 }
                 _ => said = line,
@@ -452,7 +592,8 @@ impl Pool {
             pid(&self.socket, self.process.id()),
             descriptor.parse().unwrap(),
         )
-        .unwrap()
+        // The pool may have refused the caller by now.
+        .unwrap_or_default()
     }
 }
 
@@ -482,15 +623,24 @@ impl Drop for Pool {
 const INHERITED: RawFd = 77;
 
 fn call(path: &Path, confinement: &str, way: &str) -> String {
-    let first = (way == "learned").then(|| reach(path));
-    let learned = first.map(|connection| {
-        send(connection.as_raw_fd(), &[LAST, STATE]);
+    let (shown, name) = show();
+    let is_settled = way.starts_with("settled");
+    let early = (is_settled || way.starts_with("connected")).then(|| reach(path));
+    let outside = match (way, &early) {
+        ("learned", _) => Some(reach(path)),
+        (_, Some(connection)) if is_settled => Some(connection.try_clone().unwrap()),
+        _ => None,
+    };
+    let learned = outside.map(|connection| {
+        send(connection.as_raw_fd(), &intent(Some(&shown)));
         match receive(connection.as_raw_fd()) {
-            Received::Answer(Answer::Challenge { descriptor }) => helped(descriptor),
+            Received::Answer(Answer::Looked { descriptor, .. }) => helped(descriptor),
             other => panic!("{other:?}"),
         }
     });
-    let early = way.starts_with("connected").then(|| reach(path));
+    if way.starts_with("kept") {
+        return call_again(path, confinement, way);
+    }
     // It may go on as a child, which says the same at the end.
     enter(confinement);
     let inherits = way == "inherited" || way.ends_with("by another");
@@ -501,41 +651,136 @@ fn call(path: &Path, confinement: &str, way: &str) -> String {
         None => reach(path),
     };
     let fd = connection.as_raw_fd();
+    let knows = way.starts_with("knowing");
     match way {
         "ended by another" => {
             send(fd, &[MORE]);
             println!("end it");
             std::io::stdin().lines().next().unwrap().unwrap();
         }
-        "proven by another" => {}
-        "forged" => send_as(fd, &[LAST, STATE], nix::unistd::getppid().as_raw()),
-        _ => send(fd, &[LAST, STATE]),
+        "proven by another" | "settled" | "settled another" => {}
+        "forged" => send_as(fd, &intent(Some(&shown)), nix::unistd::getppid().as_raw()),
+        _ if knows => {
+            send(fd, &intent(None));
+            send_message(fd, &Order { work: &STATE });
+        }
+        _ => send(fd, &intent(Some(&shown))),
     }
-    let descriptor = match receive(fd) {
-        Received::Answer(Answer::Challenge { descriptor }) => descriptor,
-        other => return end(other),
-    };
-    let alone = || {
-        let listener = pid(path, 0);
-        look(listener, descriptor).unwrap_or_else(|_| format!("altair-{}", "0".repeat(32)))
-    };
     let proof = match learned {
-        Some(proof) => proof,
-        None if way.ends_with("alone") => alone(),
-        None => helped(descriptor),
+        Some(proof) if is_settled => proof,
+        learned => {
+            let (seen, descriptor) = match receive(fd) {
+                Received::Answer(Answer::Looked { name, descriptor }) => (name, descriptor),
+                other => return end(other),
+            };
+            let is_seen = seen.as_ref() == (!knows).then_some(&name);
+            assert!(inherits || is_seen, "it has looked");
+            match learned {
+                Some(proof) => proof,
+                None if way.ends_with("alone") => look(pid(path, 0), descriptor)
+                    .unwrap_or_else(|_| format!("altair-{}", "0".repeat(32))),
+                None => helped(descriptor),
+            }
+        }
     };
-    let content = postcard::to_allocvec(&proof).unwrap();
-    let packet = [&[LAST], content.as_slice()].concat();
-    send(fd, &packet);
+    let work = match way {
+        "another request" | "settled another" => STOP,
+        _ => STATE,
+    };
+    if !knows {
+        send_message(fd, &Order { work: &work });
+    }
+    send_message(fd, &Proof { name: &proof });
     match receive(fd) {
         Received::Closed => UNPROVEN.into(),
         other => end(other),
     }
 }
 
+/// Calls twice over the same connection.
+fn call_again(path: &Path, confinement: &str, way: &str) -> String {
+    let connection = reach(path);
+    let fd = connection.as_raw_fd();
+    let (shown, _) = show();
+    send(fd, &intent(Some(&shown)));
+    let Received::Answer(Answer::Looked { descriptor, .. }) = receive(fd) else {
+        panic!("it is not looked at");
+    };
+    let pool = pid(path, 0);
+    let name = look(pool, descriptor).unwrap();
+    send_message(fd, &Order { work: &STATE });
+    send_message(fd, &Proof { name: &name });
+    let next = match receive(fd) {
+        Received::Served(next) => next.expect("the connection is kept"),
+        other => return format!("not at first: {}", end(other)),
+    };
+    let learned = way.ends_with("learned").then(|| look(pool, next).unwrap());
+    enter(confinement);
+    if way.ends_with("inherited") {
+        go_on_as_a_child();
+    }
+    let name = match learned {
+        Some(name) => name,
+        None if way.ends_with("alone") => {
+            look(pool, next).unwrap_or_else(|_| format!("altair-{}", "0".repeat(32)))
+        }
+        None => helped(next),
+    };
+    let again = Again {
+        name: &name,
+        work: Work::State,
+    };
+    if way.ends_with("ended") {
+        send(fd, &[MORE]);
+        // SAFETY: no pointer is passed.
+        let ended = Errno::result(unsafe { libc::shutdown(fd, libc::SHUT_WR) });
+        ended.unwrap();
+        return end(receive(fd));
+    }
+    send_message(fd, &again);
+    if way.ends_with("twice") {
+        assert!(matches!(receive_past_look(fd), Received::Served(Some(_))));
+        send_message(fd, &again);
+    }
+    end(receive_past_look(fd))
+}
+
+/// The answer to a caller that asks again.
+fn receive_past_look(fd: RawFd) -> Received {
+    match receive(fd) {
+        Received::Seen => receive(fd),
+        other => other,
+    }
+}
+
+/// A file for the pool to look at, and its name.
+fn show() -> (OwnedFd, String) {
+    let name = format!("altair-{:032x}", std::process::id());
+    let file = memfd_create(name.as_str(), MFdFlags::MFD_CLOEXEC).unwrap();
+    (file, name)
+}
+
+fn send_message(fd: RawFd, message: &impl Serialize) {
+    let content = postcard::to_allocvec(message).unwrap();
+    send(fd, &[&[LAST], content.as_slice()].concat());
+}
+
+/// A packet that settles to ask for [`STATE`].
+fn intent(shown: Option<&OwnedFd>) -> Vec<u8> {
+    let intent = Intent {
+        descriptor: shown.map(AsRawFd::as_raw_fd),
+        // Both orders of what the pool does.
+        hides: std::process::id().is_multiple_of(2),
+        keeps: true,
+        digest: Sha256::digest(STATE).into(),
+    };
+    [&[LAST], postcard::to_allocvec(&intent).unwrap().as_slice()].concat()
+}
+
 fn end(received: Received) -> String {
     match received {
-        Received::Served => SERVED.into(),
+        Received::Served(_) => SERVED.into(),
+        Received::Seen => "seen".into(),
         Received::Answer(Answer::Refused(why)) => why,
         Received::Closed => CLOSED.into(),
         other @ Received::Answer(_) => format!("{other:?}"),
@@ -571,7 +816,9 @@ fn reach(path: &Path) -> OwnedFd {
 
 fn send(fd: RawFd, packet: &[u8]) {
     let sent = nix::sys::socket::send(fd, packet, MsgFlags::MSG_NOSIGNAL);
-    assert!(matches!(sent, Ok(_) | Err(Errno::EPIPE)), "{sent:?}");
+    // The other end may be closed by now, and may not have taken everything.
+    let is_well = matches!(sent, Ok(_) | Err(Errno::EPIPE | Errno::ECONNRESET));
+    assert!(is_well, "{sent:?}");
 }
 
 /// Sends a packet in the name of another process, as root may.
@@ -594,10 +841,19 @@ fn send_as(fd: RawFd, packet: &[u8], pid: i32) {
 
 fn receive(fd: RawFd) -> Received {
     let mut packet = vec![0; 64 * 1024];
-    let count = recv(fd, &mut packet, MsgFlags::empty()).unwrap_or(0);
+    let received = match recv(fd, &mut packet, MsgFlags::empty()) {
+        // It was closed before it had taken everything. What it has sent is there.
+        Err(Errno::ECONNRESET) => recv(fd, &mut packet, MsgFlags::empty()),
+        received => received,
+    };
+    let count = received.unwrap_or(0);
     match packet.get(1..count) {
         None => Received::Closed,
-        Some([OF_STATE, ..]) => Received::Served,
+        Some([OF_STATE, content @ ..]) => {
+            let (_, next): (&[u8], _) = postcard::from_bytes(content).unwrap();
+            Received::Served(next)
+        }
+        Some([OF_SEEN, ..]) => Received::Seen,
         Some(content) => Received::Answer(postcard::from_bytes(content).unwrap()),
     }
 }
@@ -659,6 +915,11 @@ fn enter(confinement: &str) {
         "bounding" => done(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, 0, 0, 0, 0) }),
         "filter" => filter(),
         "landlock" => landlock(),
+        "nobody" => become_nobody(),
+        "landlock nobody" => {
+            landlock();
+            become_nobody();
+        }
         "chroot" => {
             let trial = std::env::var("TRIAL").unwrap();
             let with_all = MsFlags::MS_BIND | MsFlags::MS_REC;
@@ -681,6 +942,38 @@ fn enter(confinement: &str) {
         }
         other => panic!("{other}"),
     }
+}
+
+/// Who listens where the process has ended that began to: its id may be another's by now.
+fn ended_listener() -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let kind = SockType::SeqPacket;
+    let listener = socket(AddressFamily::Unix, kind, SockFlag::SOCK_CLOEXEC, None).unwrap();
+    bind(listener.as_raw_fd(), &UnixAddr::new(&path).unwrap()).unwrap();
+    // SAFETY: there is one thread.
+    match unsafe { fork() }.unwrap() {
+        ForkResult::Child => {
+            listen(&listener, Backlog::new(8).unwrap()).unwrap();
+            std::process::exit(0);
+        }
+        ForkResult::Parent { child } => waitpid(child, None).unwrap(),
+    };
+    let connection = reach(&path);
+    match altair_sandbox::peer::listener_of(connection.as_fd()) {
+        Ok(listener) => format!("{listener:?}"),
+        Err(error) => format!("{:?}", Errno::from_raw(error.raw_os_error().unwrap_or(0))),
+    }
+}
+
+/// Goes on as a user without capabilities, into whose processes others of the user may look.
+fn become_nobody() {
+    nix::unistd::setgroups(&[]).unwrap();
+    // SAFETY: no pointer is passed.
+    done(unsafe { libc::setresgid(NOBODY, NOBODY, NOBODY) });
+    // SAFETY: as above.
+    done(unsafe { libc::setresuid(NOBODY, NOBODY, NOBODY) });
+    nix::sys::prctl::set_dumpable(true).unwrap();
 }
 
 /// A control group for callers, of the version that the pool looks at.
@@ -831,6 +1124,8 @@ fn landlock() {
 
 const SERVICE: &str = "altair-test.service";
 const NEW_TIME: CloneFlags = CloneFlags::from_bits_retain(libc::CLONE_NEWTIME);
+/// The user and group without rights, by Debian's numbers.
+const NOBODY: u32 = 65534;
 /// `CAP_CHOWN`, the capability 0.
 const CHOWN: u64 = 1;
 

@@ -143,13 +143,18 @@ pub fn with_files_of<T: Send + 'static>(
     let (sender, done) = sync_channel(1);
     let state = Arc::new(AtomicU8::new(AT_WORK));
     let own = Arc::clone(&state);
-    thread::start("altair-files", move || {
-        let done = Acting::begin(other_user(user), For::Files).map(|_acting| work());
+    let acting = other_user(user);
+    let job = move || {
+        let done = Acting::begin(acting, For::Files).map(|_acting| work());
         let _ = sender.send(done);
         if own.swap(DONE, Ordering::Relaxed) == GIVEN_UP {
             lost.fetch_sub(1, Ordering::Relaxed);
         }
-    })?;
+    };
+    match acting {
+        None => own_user::run(Box::new(job))?,
+        Some(_) => drop(thread::start("altair-files", job)?),
+    }
     match done.recv_timeout(patience) {
         Ok(done) => Ok(done?),
         Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("the thread has ended")),
@@ -161,6 +166,84 @@ pub fn with_files_of<T: Send + 'static>(
             }
             Err(io::ErrorKind::TimedOut.into())
         }
+    }
+}
+
+/// The threads that work with files as the host's own user. One may be used again, unlike one that has
+/// acted as another user.
+mod own_user {
+    use std::io;
+    use std::sync::mpsc::{SyncSender, sync_channel};
+    use std::sync::{Mutex, PoisonError};
+    use std::thread::{ThreadId, current};
+    use std::time::Duration;
+
+    use crate::thread;
+
+    pub(super) type Job = Box<dyn FnOnce() + Send>;
+
+    /// A thread that has nothing to do, and the process that it is in.
+    struct Idle {
+        process: u32,
+        thread: ThreadId,
+        jobs: SyncSender<Job>,
+    }
+
+    /// Who has a job only tries to lock it: a fork of the host may have a copy that is locked for good.
+    static IDLE: Mutex<Option<Idle>> = Mutex::new(None);
+
+    /// How long a thread waits for another job. Until then it takes less time than a new one.
+    const LINGER: Duration = Duration::from_secs(1);
+
+    /// Has a thread do a job.
+    ///
+    /// # Errors
+    /// If there is no thread.
+    pub(super) fn run(job: Job) -> io::Result<()> {
+        let idle = IDLE.try_lock().ok().and_then(|mut idle| idle.take());
+        let job = match idle {
+            Some(idle) if idle.process == std::process::id() => match idle.jobs.send(job) {
+                Ok(()) => return Ok(()),
+                // It has just ended.
+                Err(unsent) => unsent.0,
+            },
+            // The thread is in the process that this one is a fork of.
+            Some(idle) => {
+                std::mem::forget(idle);
+                job
+            }
+            None => job,
+        };
+        thread::start("altair-files", move || {
+            job();
+            while let Some(job) = next() {
+                job();
+            }
+        })
+        .map(drop)
+    }
+
+    /// Waits for another job. `None` if none comes, or another thread waits already.
+    fn next() -> Option<Job> {
+        let (jobs, received) = sync_channel(1);
+        let thread = current().id();
+        match IDLE.try_lock() {
+            Ok(mut idle) if idle.is_none() => {
+                *idle = Some(Idle {
+                    process: std::process::id(),
+                    thread,
+                    jobs,
+                });
+            }
+            _ => return None,
+        }
+        received.recv_timeout(LINGER).ok().or_else(|| {
+            let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(idle.take_if(|idle| idle.thread == thread));
+            drop(idle);
+            // Whoever has just taken this thread sends a job.
+            received.recv().ok()
+        })
     }
 }
 

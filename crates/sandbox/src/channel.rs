@@ -148,6 +148,8 @@ pub(crate) struct Channel {
     /// `None` once the process's end is closed and everything from it is read.
     socket: Option<OwnedFd>,
     outbox: VecDeque<Outgoing>,
+    /// Whether something could not be sent.
+    is_broken: bool,
     buffer: Buffer,
     hand_over: HandOver,
     layer: Option<OwnedFd>,
@@ -177,16 +179,25 @@ impl Channel {
             Some(_) => Buffer::new(MAX_PACKET_BYTES),
             None => Buffer::new(0),
         };
-        Self {
+        let mut channel = Self {
             socket,
             outbox: outbox.into_iter().map(Outgoing::Packet).collect(),
+            is_broken: false,
             buffer,
             hand_over: match of_fork {
                 true => HandOver::Layer,
                 false => HandOver::Awaited(PACKETS_BEFORE_HAND_OVER),
             },
             layer: None,
-        }
+        };
+        // A process that waits for it need not wait for the first look at the socket.
+        channel.send();
+        channel
+    }
+
+    /// Whether something could not be sent: the process does not listen any more.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken
     }
 
     /// Tells the process that nothing more comes. What it sends can still be read.
@@ -266,7 +277,10 @@ impl Channel {
                 Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS) => return,
                 // The process no longer listens, or the packet can never be sent. The later packets
                 // would make no sense without it.
-                Err(_) => self.outbox.clear(),
+                Err(_) => {
+                    self.outbox.clear();
+                    self.is_broken = true;
+                }
             }
         }
     }

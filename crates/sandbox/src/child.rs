@@ -84,6 +84,9 @@ pub(crate) const STOP_CHECK_MS: u16 = 50;
 /// How long to wait for the report on the start after the keeper was found stopped.
 const STOPPED_PATIENCE: Duration = Duration::from_secs(1);
 
+/// The time between two looks at a keeper that nobody waits for.
+const COLLECT_AFTER: Duration = Duration::from_millis(5);
+
 /// The host's ends of standard output and standard error.
 #[derive(Debug)]
 pub(crate) struct Streams {
@@ -342,6 +345,28 @@ impl Child {
         }
     }
 
+    /// The same process, whose time counts from now: it was made before it was wanted.
+    #[must_use]
+    pub fn begun_now(mut self) -> Self {
+        self.started = Instant::now();
+        self
+    }
+
+    /// Whether it has not ended.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        let mut fds = [PollFd::new(self.pidfd(), PollFlags::POLLIN)];
+        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready == 0)
+    }
+
+    /// Lets go of a fork that is ending.
+    pub(crate) fn forget(&mut self) {
+        if let Hold::Itself(forked) = &self.hold {
+            forked.forget();
+            self.collected = true;
+        }
+    }
+
     /// When the process was started.
     pub(crate) fn started(&self) -> Instant {
         self.started
@@ -590,6 +615,17 @@ impl Child {
         }
     }
 
+    /// Whether nobody need wait for its end: it is a template or a fork whose files are all in its
+    /// private root, and go with it.
+    fn ends_alone(&self) -> bool {
+        match &self.hold {
+            Hold::Keeper { pid, .. } => {
+                self.role == Role::Template && self.renewal.is_some() && *pid > 0
+            }
+            Hold::Itself(forked) => forked.template().renewal.is_some(),
+        }
+    }
+
     /// Whether the process ends before `until`.
     fn ends_before(&self, until: Instant) -> bool {
         loop {
@@ -614,10 +650,15 @@ pub(crate) fn answer_maps(lifeline: &OwnedFd, mapped: std::io::Result<()>) {
     raw_descriptors::send(lifeline.as_raw_fd(), &errno.to_ne_bytes());
 }
 
-/// Collects a keeper that is ending. Its id is its own until then, so no descriptor is needed, which
-/// the host would see for a moment.
+/// Collects a keeper that is ending, and kills it if it takes too long: its process may stop it. Its
+/// id is its own until then, so no descriptor is needed, which the host would see for a moment.
 fn collect_aside(keeper: i32) {
     let collect = move || {
+        let until = Instant::now() + KEEPER_PATIENCE;
+        while !system_calls::has_child_ended(keeper) && Instant::now() < until {
+            std::thread::sleep(COLLECT_AFTER);
+        }
+        let _ = system_calls::kill(keeper, nix::libc::SIGKILL);
         let _ = system_calls::wait_child(keeper);
     };
     if thread::start("altair-collect", collect).is_err() {
@@ -644,9 +685,18 @@ impl Drop for Child {
             return;
         }
         self.end();
+        if self.ends_alone() {
+            return match &self.hold {
+                Hold::Keeper { pid, .. } => collect_aside(*pid),
+                Hold::Itself(forked) => forked.forget(),
+            };
+        }
         if !self.ends_before(Instant::now() + KEEPER_PATIENCE) {
             self.kill();
         }
-        self.collect();
+        match &self.hold {
+            Hold::Keeper { .. } => drop(self.collect()),
+            Hold::Itself(forked) => forked.forget(),
+        }
     }
 }

@@ -7,11 +7,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::libc::{self, c_int, c_long};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::sys::socket::{MsgFlags, recvmsg};
-use nix::unistd::{Pid, getppid};
+use nix::unistd::{Pid, getppid, pipe2};
 use serde::{Deserialize, Serialize};
 
 use crate::child::descriptors;
@@ -54,8 +55,9 @@ enum Prepared {
 }
 
 impl Prepared {
-    /// The first descriptor that a fork does not take over from the template.
-    fn first_closed(&self) -> RawFd {
+    /// Where a fork has the pipe that tells it that its template has ended. It takes over no
+    /// descriptor above it.
+    fn life(&self) -> RawFd {
         match self {
             Self::Mounts(_) => process::CHANNEL + 1,
             Self::TempDirectory => temp_directories::DESCRIPTOR + 1,
@@ -128,6 +130,7 @@ impl FirstGuard {
         privileges::take_up().map_err(|failure| io::Error::from(failure.errno))?;
         let own = own.settle()?;
         let closing = Closing::new(pass)?;
+        let life = pipe2(OFlag::O_CLOEXEC)?;
         // Signals sent to the template must not become pending for its forks.
         let mut mask = SigSet::empty();
         nix::sys::signal::pthread_sigmask(
@@ -139,6 +142,7 @@ impl FirstGuard {
             control,
             own,
             closing,
+            life,
             mask,
             thread_id: thread_id_address(),
         })
@@ -179,6 +183,8 @@ pub struct Forking {
     control: BorrowedFd<'static>,
     own: Prepared,
     closing: Closing,
+    /// A pipe whose writing end nobody else has: the other end tells of the template's end.
+    life: (OwnedFd, OwnedFd),
     /// The signals that its program had blocked.
     mask: SigSet,
     thread_id: usize,
@@ -195,6 +201,7 @@ pub enum Forked {
 /// The fork of a template, before its guards.
 pub struct Fork {
     own: Prepared,
+    life: OwnedFd,
     closing: Closing,
     mask: SigSet,
     keeper: Pid,
@@ -233,9 +240,13 @@ impl Forking {
             has_forked = true;
             match clone(self.thread_id) {
                 Ok(Cloned::Child) => {
-                    arrange(asked, self.own.first_closed());
+                    let life = self.own.life();
+                    arrange(asked, (&self.life.0, life));
+                    // Already closed; their numbers may be in use again.
+                    std::mem::forget(self.life);
                     return Forked::Fork(Box::new(Fork {
                         own: self.own,
+                        life: system_calls::own_descriptor(life),
                         closing: self.closing,
                         mask: self.mask,
                         keeper,
@@ -355,8 +366,9 @@ fn clone(thread_id: usize) -> nix::Result<Cloned> {
     })
 }
 
-/// Puts the descriptors of a fork in place, and closes all from `first_closed` on.
-fn arrange([channel, stdout, stderr]: [OwnedFd; 3], first_closed: RawFd) {
+/// Puts the descriptors of a fork in place, and closes all above the last one: where it has the pipe
+/// that tells of its template's end.
+fn arrange([channel, stdout, stderr]: [OwnedFd; 3], (of_template, life): (&OwnedFd, RawFd)) {
     let put = || -> nix::Result<()> {
         // Opened anew, not the template's: forks must not share one open file's flags.
         let null = raw_descriptors::open_for_reading(c"/dev/null")?;
@@ -367,10 +379,12 @@ fn arrange([channel, stdout, stderr]: [OwnedFd; 3], first_closed: RawFd) {
             raw_descriptors::lift(stderr.as_raw_fd(), lowest)?,
             raw_descriptors::lift(channel.as_raw_fd(), lowest)?,
         ];
+        let of_template = raw_descriptors::lift(of_template.as_raw_fd(), lowest)?;
         for (target, source) in (0..).zip(sources) {
             raw_descriptors::put(source, target, target == process::CHANNEL)?;
         }
-        raw_descriptors::close_from(first_closed)
+        raw_descriptors::put(of_template, life, true)?;
+        raw_descriptors::close_from(life + 1)
     };
     let done = put();
     // Already closed; their numbers may be in use again.
@@ -384,68 +398,96 @@ fn arrange([channel, stdout, stderr]: [OwnedFd; 3], first_closed: RawFd) {
 const BROKEN: c_int = 127;
 
 impl Fork {
-    /// Gives the fork its own view and ties its life to the keeper alone. Needs no orders, so they
-    /// can be sent meanwhile.
+    /// Gives the fork its own view, ties its life to the keeper alone, and installs the guards, for
+    /// good. Needs no orders, so that it can be done before they come. Names no file below the
+    /// project: what an overlay was asked before a file is replaced, it answers afterwards, too.
     ///
     /// # Errors
     /// The failed step, in words for the user. The fork must then end.
-    pub fn set_up(self) -> Result<SetUp, String> {
-        let layer = self.try_set_up().map_err(words)?;
-        let Self { closing, mask, .. } = self;
-        Ok(SetUp {
-            closing,
-            mask,
-            layer: layer.map(system_calls::own_descriptor),
-        })
+    pub fn confine(self, guards: &FinalGuards) -> Result<Confined, String> {
+        let confined = self.try_confine(guards).map_err(words);
+        // Useless now, but still a secret.
+        system_calls::set_pass(0);
+        confined
     }
 
-    fn try_set_up(&self) -> Result<Option<RawFd>, Failure> {
+    fn try_confine(self, guards: &FinalGuards) -> Result<Confined, Failure> {
         // SAFETY: no pointer is passed.
         unsafe { system_calls::with_pass(libc::SYS_setsid, [0; 5]) }
             .map_err(|e| Step::Session.failed(e))?;
         process::die_with(self.keeper)?;
-        match &self.own {
-            Prepared::Mounts(renewed) => view::renew(renewed),
+        let layer = match &self.own {
+            Prepared::Mounts(renewed) => view::renew(renewed)?,
             Prepared::TempDirectory => {
                 temp_directories::make_own_directory()?;
-                Ok(None)
+                None
             }
-        }
-    }
-}
-
-/// The fork of a template, with its own view.
-pub struct SetUp {
-    closing: Closing,
-    mask: SigSet,
-    /// The directory of its layer, if it has one. It goes to the host with the first packet.
-    pub layer: Option<OwnedFd>,
-}
-
-impl SetUp {
-    /// Installs the other guards, for good.
-    ///
-    /// # Errors
-    /// As for [`Fork::set_up`].
-    pub fn confine(&self, wanted: &Limits, guards: &FinalGuards) -> Result<Taken, String> {
-        let taken = self.try_confine(wanted, guards).map_err(words)?;
-        // Useless now, but still a secret.
-        system_calls::set_pass(0);
-        Ok(taken)
-    }
-
-    fn try_confine(&self, wanted: &Limits, guards: &FinalGuards) -> Result<Taken, Failure> {
-        let limits = limits::PreparedLimits::new(wanted).map_err(|e| Step::CoreLimit.failed(e))?;
-        limits::apply(&limits)?;
+        };
         privileges::drop_last()?;
         self.mask
             .thread_set_mask()
             .map_err(|e| Step::Signals.failed(e))?;
-        Ok(Taken {
-            landlock: guards.landlock.as_ref().map(landlock::take),
-            seccomp: guards.seccomp.as_ref().map(|_| self.closing.take()),
-            limits: None,
+        Ok(Confined {
+            taken: Taken {
+                landlock: guards.landlock.as_ref().map(landlock::take),
+                seccomp: guards.seccomp.as_ref().map(|_| self.closing.take()),
+                limits: None,
+            },
+            layer: layer.map(system_calls::own_descriptor),
+            life: self.life,
         })
+    }
+}
+
+/// The fork of a template with its own view, behind its guards.
+pub struct Confined {
+    /// The state of the guards.
+    pub taken: Taken,
+    /// The directory of its layer, if it has one. It goes to the host with the first packet.
+    pub layer: Option<OwnedFd>,
+    life: OwnedFd,
+}
+
+impl Confined {
+    /// Returns whether the first of the orders is there already.
+    #[must_use]
+    pub fn has_orders(&self) -> bool {
+        raw_descriptors::has_packet(process::CHANNEL)
+    }
+
+    /// Waits for the first of the orders. Returns `false` if none comes because the template has
+    /// ended: it has been idle for too long, or memory is short. A host that sends them now gets an
+    /// error, so that it knows that they were not carried out.
+    pub fn wait(&self) -> bool {
+        let watch = |fd| libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        loop {
+            let mut fds = [watch(process::CHANNEL), watch(self.life.as_raw_fd())];
+            raw_descriptors::poll(&mut fds, -1);
+            let [channel, life] = fds.map(|fd| fd.revents != 0);
+            if channel {
+                return true;
+            }
+            if life {
+                // What came before that can still be received.
+                raw_descriptors::stop_receiving(process::CHANNEL);
+                return raw_descriptors::has_packet(process::CHANNEL);
+            }
+        }
+    }
+
+    /// Sets the limits, for good, once it has its orders.
+    ///
+    /// # Errors
+    /// As for [`Fork::confine`].
+    pub fn limit(&self, wanted: &Limits) -> Result<(), String> {
+        limits::PreparedLimits::new(wanted)
+            .map_err(|e| Step::CoreLimit.failed(e))
+            .and_then(|limits| limits::apply(&limits))
+            .map_err(words)
     }
 }
 

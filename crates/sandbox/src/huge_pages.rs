@@ -168,18 +168,24 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(system_calls::resident_pages(window), PAGES);
-        let mut pending = Pending::of(&(window as u64).to_ne_bytes());
-        assert!(!pending.is_empty());
-        pending.step();
-        assert!(pending.is_empty());
-        let smaps = fs::read_to_string("/proc/self/smaps")?;
-        let huge_kb: usize = smaps
-            .lines()
-            .filter_map(|line| line.strip_prefix("AnonHugePages:"))
-            .filter_map(|kb| kb.trim().trim_end_matches(" kB").parse::<usize>().ok())
-            .sum();
         let has_them = fs::exists("/sys/kernel/mm/transparent_hugepage")?;
-        assert!(huge_kb >= HUGE_BYTES / 1024 || !has_them, "{huge_kb} kB");
+        // A child of another test's may use its pages for a moment.
+        let until = Instant::now() + Duration::from_secs(10);
+        loop {
+            let mut pending = Pending::of(&(window as u64).to_ne_bytes());
+            assert!(!pending.is_empty());
+            // A step either ends it or uses up one of its tries.
+            for _ in 0..=TRIES {
+                pending.step();
+            }
+            assert!(pending.is_empty());
+            let huge_kb = huge_kb()?;
+            if huge_kb >= HUGE_BYTES / 1024 || !has_them {
+                break;
+            }
+            assert!(Instant::now() < until, "{huge_kb} kB");
+            std::thread::sleep(Duration::from_millis(5));
+        }
         for (at, byte) in memory.iter().enumerate() {
             assert_eq!(
                 *byte,
@@ -187,5 +193,15 @@ mod tests {
             );
         }
         Ok(())
+    }
+
+    /// This process's memory in huge pages.
+    fn huge_kb() -> io::Result<usize> {
+        let smaps = fs::read_to_string("/proc/self/smaps")?;
+        let lines = smaps.lines();
+        let told = lines.filter_map(|line| line.strip_prefix("AnonHugePages:"));
+        Ok(told
+            .filter_map(|kb| kb.trim().trim_end_matches(" kB").parse::<usize>().ok())
+            .sum())
     }
 }

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use nix::errno::Errno;
@@ -16,6 +17,9 @@ use crate::system_calls;
 /// pidfd of the sender with each packet, since Linux 6.5.
 const SO_PASSPIDFD: libc::c_int = 76;
 const SCM_PIDFD: libc::c_int = 4;
+/// A pidfd of the process that listened at the other end (include/uapi/asm-generic/socket.h), since
+/// Linux 6.5.
+const SO_PEERPIDFD: libc::c_int = 77;
 
 /// The process that has sent a packet.
 #[derive(Debug)]
@@ -51,8 +55,8 @@ pub fn tell_senders(socket: BorrowedFd<'_>) -> io::Result<()> {
 /// is an error, and descriptors that come with it are closed.
 ///
 /// # Errors
-/// What recvmsg(2) reports; `EMSGSIZE`; `ESRCH` if the kernel does not tell who has sent it, or if
-/// that process has ended.
+/// What recvmsg(2) reports; `EMSGSIZE`; `ESRCH` if the kernel does not tell who has sent it. The sender
+/// may have ended, and its id be another's: [`Sender::has_ended`].
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, Option<Sender>)> {
     let mut space = nix::cmsg_space!(libc::ucred, [libc::c_int; 4]);
     let mut parts = [IoSliceMut::new(buffer)];
@@ -115,16 +119,40 @@ pub fn accept(listener: BorrowedFd<'_>) -> nix::Result<OwnedFd> {
     Ok(system_calls::own_descriptor(socket))
 }
 
-/// The process that listens at the other end of a connection.
+/// The process that listens at the other end of a connection: the one that began to, which lives.
 ///
 /// # Errors
 /// What the kernel reports; `ESRCH` if it has ended.
 pub fn listener_of(socket: BorrowedFd<'_>) -> io::Result<Sender> {
     let pid = pid_of_other_end(socket)?;
-    Ok(Sender {
-        pid,
-        pidfd: open(pid)?,
-    })
+    let pidfd = match pidfd_of_other_end(socket) {
+        // Before Linux 6.5 only its id is known, which may be another's by now.
+        Err(Errno::ENOPROTOOPT) => open(pid)?,
+        pidfd => pidfd?,
+    };
+    let listener = Sender { pid, pidfd };
+    match listener.has_ended()? {
+        false => Ok(listener),
+        true => Err(Errno::ESRCH.into()),
+    }
+}
+
+/// A pidfd of the process that listened at the other end of a connection.
+fn pidfd_of_other_end(socket: BorrowedFd<'_>) -> nix::Result<OwnedFd> {
+    let mut pidfd: libc::c_int = -1;
+    let mut length = size_of_val(&pidfd) as libc::socklen_t;
+    // SAFETY: the option's value is an integer of that length; both outlive the call.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_PEERPIDFD,
+            (&raw mut pidfd).cast(),
+            &raw mut length,
+        )
+    };
+    Errno::result(done)?;
+    Ok(system_calls::own_descriptor(pidfd))
 }
 
 /// The id of the process that listened at the other end of a connection, or, at that one's end, that
@@ -148,7 +176,25 @@ fn open(pid: i32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// `PID_FS_MAGIC` (include/uapi/linux/magic.h).
+const PID_FS: libc::c_long = 0x5049_4446;
+
 impl Sender {
+    /// A number that no other process has or will have until the machine starts again: the inode of
+    /// its pidfd, where pidfds have a file system of their own (since Linux 6.9) with numbers of 64
+    /// bits. `None` elsewhere.
+    #[must_use]
+    pub fn identity(&self) -> Option<u64> {
+        let mut found = MaybeUninit::<libc::statfs>::zeroed();
+        // SAFETY: the buffer is a `statfs`, writable for the call.
+        let done = unsafe { libc::fstatfs(self.pidfd.as_raw_fd(), found.as_mut_ptr()) };
+        // SAFETY: zeroed before the call, which is a valid value of these plain numbers.
+        let kind = unsafe { found.assume_init() }.f_type;
+        let inode = nix::sys::stat::fstat(&self.pidfd).ok()?.st_ino;
+        let is_unique = cfg!(target_pointer_width = "64") && done == 0 && kind == PID_FS;
+        is_unique.then_some(inode)
+    }
+
     /// Whether it has ended.
     ///
     /// # Errors

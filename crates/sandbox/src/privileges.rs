@@ -329,33 +329,46 @@ fn set_capabilities(permitted: u64, inheritable: u64) -> nix::Result<()> {
     change_capabilities(permitted, permitted, inheritable)
 }
 
+/// The effective, the permitted and the inheritable set, as two words of 32 bits each.
+pub(crate) type CapabilitySets = [[u32; 3]; 2];
+
+/// Whose sets capget(2) and capset(2) are about, in which layout.
+#[repr(C)]
+struct CapabilityHeader {
+    version: u32,
+    pid: c_int,
+}
+
+/// `_LINUX_CAPABILITY_VERSION_3`, since kernel 2.6.26: two words of 32 bits per set.
+const OF_THIS_THREAD: CapabilityHeader = CapabilityHeader {
+    version: 0x2008_0522,
+    pid: 0,
+};
+
+/// The calling thread's sets (capget(2)).
+pub(crate) fn capability_sets() -> nix::Result<CapabilitySets> {
+    let mut sets = CapabilitySets::default();
+    let header = OF_THIS_THREAD;
+    // SAFETY: both outlive the call and have the layout of version 3.
+    let got = unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) };
+    Errno::result(got).map(|_| sets)
+}
+
 /// capset(2): reduces the permitted set to `permitted`, sets the effective set to the part of it
 /// that is in `effective`, and the inheritable set to `inheritable`. The crate `caps` would
 /// allocate.
 fn change_capabilities(permitted: u64, effective: u64, inheritable: u64) -> nix::Result<()> {
-    #[repr(C)]
-    struct Header {
-        version: u32,
-        pid: c_int,
-    }
-    /// `_LINUX_CAPABILITY_VERSION_3`, since kernel 2.6.26: two words of 32 bits per set.
-    const VERSION_3: u32 = 0x2008_0522;
-    let header = Header {
-        version: VERSION_3,
-        pid: 0,
+    let mut sets = match permitted {
+        0 => CapabilitySets::default(),
+        _ => capability_sets()?,
     };
-    let mut sets = [[0u32; 3]; 2];
-    if permitted != 0 {
-        // SAFETY: both outlive the call and have the layout of version 3.
-        let got = unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) };
-        Errno::result(got)?;
-    }
     for (word, [acting, own, inherited]) in sets.iter_mut().enumerate() {
         let part = |set: u64| u32::try_from(set >> (32 * word) & u64::from(u32::MAX)).unwrap_or(0);
         *own &= part(permitted);
         *acting = *own & part(effective);
         *inherited = part(inheritable);
     }
+    let header = OF_THIS_THREAD;
     // SAFETY: both outlive the call and have the layout of version 3.
     unsafe {
         system_calls::with_pass(

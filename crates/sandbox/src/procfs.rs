@@ -2,8 +2,10 @@
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::io::{BufRead, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use nix::errno::Errno;
@@ -255,6 +257,80 @@ fn parse(name: &[u8]) -> Option<c_int> {
     name.iter().try_fold(0, |number, byte| {
         digit(*byte).map(|digit| append(number, digit))
     })
+}
+
+/// How far a process has come, by its `stat` (proc_pid_stat(5)).
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It has memory.
+    Alive {
+        /// Whether it tells this process its status, which depends on nothing that it can change later.
+        tells: bool,
+        /// The processor that it ran on last.
+        processor: usize,
+    },
+    /// Its program is over, while the kernel still frees its memory, which takes longer than many
+    /// runs. It does nothing more: it is in `do_exit`, has no other thread and no memory. What it has
+    /// open is closed a moment later.
+    Exiting {
+        /// Its wait status, or 0 if it does not tell it.
+        status: c_int,
+        /// As in [`Progress::Alive`].
+        processor: usize,
+    },
+}
+
+/// The `stat` of one process, whose id may be another's later.
+#[derive(Debug)]
+pub(crate) struct StatFile(File);
+
+impl StatFile {
+    /// That of the process which has this id now.
+    pub(crate) fn of(pid: c_int) -> Option<Self> {
+        let mut path = [0u8; 32];
+        let file = open(stat_path(pid, &mut path)?).ok()?;
+        Some(Self(file.into()))
+    }
+
+    /// How far it has come, if it is a child of `parent`; `None` if it has ended, or another thread of
+    /// it runs.
+    pub(crate) fn progress(&self, parent: c_int) -> Option<Progress> {
+        /// `PF_EXITING` (include/linux/sched.h).
+        const EXITING: u64 = 4;
+        let mut buffer = [0u8; 1024];
+        let count = self.0.read_at(&mut buffer, 0).ok()?;
+        let text = buffer.get(..count)?;
+        let name_end = text.iter().rposition(|byte| *byte == b')')?;
+        // proc_pid_stat(5): the first field here is the third, the process's state.
+        let mut fields = text.get(name_end + 2..)?.split(|byte| *byte == b' ');
+        let mut next = 3;
+        let mut field = |number: usize| {
+            let field = fields.nth(number.checked_sub(next)?)?;
+            next = number + 1;
+            std::str::from_utf8(field)
+                .ok()?
+                .trim_end()
+                .parse::<u64>()
+                .ok()
+        };
+        let is_child = field(4)? == u64::try_from(parent).ok()?;
+        let is_exiting = field(9)? & EXITING != 0;
+        let is_alone = field(20)? == 1;
+        // It gives up its memory after its status is set (do_exit, kernel/exit.c).
+        let has_memory = field(23)? != 0;
+        // Where its code begins, if that may be read; otherwise 1 (do_task_stat, fs/proc/array.c). The
+        // status may be read by the same who may read this.
+        let tells = field(26)? > 1;
+        let processor = usize::try_from(field(39)?).ok()?;
+        let status = c_int::try_from(field(52)?).ok()?;
+        match (is_child, has_memory) {
+            (true, true) => Some(Progress::Alive { tells, processor }),
+            (true, false) if is_exiting && is_alone => {
+                Some(Progress::Exiting { status, processor })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The parent of a process, from the fourth field of `/proc/<pid>/stat`. The second field is the

@@ -176,6 +176,21 @@ pub(crate) fn poll(fds: &mut [libc::pollfd], timeout: c_int) {
     unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout) };
 }
 
+/// Receives nothing more from a socket but what has come already; its peer can send no more.
+pub(crate) fn stop_receiving(socket: RawFd) {
+    // SAFETY: no pointer is passed. It fails only for what is no socket, or has no peer.
+    unsafe { libc::shutdown(socket, libc::SHUT_RD) };
+}
+
+/// Whether a packet that is not empty waits at a socket.
+pub(crate) fn has_packet(socket: RawFd) -> bool {
+    let mut byte = [0_u8; 1];
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: pointer and length are of one buffer.
+    let count = unsafe { libc::recv(socket, byte.as_mut_ptr().cast(), byte.len(), flags) };
+    count > 0
+}
+
 /// Waits for a byte on a pipe that does not block, and takes it. Returns whether it has come.
 pub(crate) fn awaits_byte(pipe: RawFd) -> bool {
     let mut fds = [libc::pollfd {

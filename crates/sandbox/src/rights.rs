@@ -5,15 +5,19 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, readlinkat};
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::Mode;
+use nix::unistd::{Gid, Uid, getpid, getresgid, getresuid, gettid};
 
+use crate::privileges;
 use crate::procfs;
 
 /// The namespaces that a process is in, or makes its children in (namespaces(7)).
@@ -59,7 +63,10 @@ const CGROUPS: [&str; 3] = [
 ];
 
 /// Bytes that are read of a file in `/proc`.
-const MOST: u64 = 64 * 1024;
+const MOST: usize = 64 * 1024;
+
+/// Bytes that such a file has at most, as a rule: more take further reads.
+const USUAL: usize = 4096;
 
 /// What a process may do: its ids, groups and capabilities, its namespaces and its root, its cgroup,
 /// how many filters it has, whether it can gain privileges, who traces it, and its label of a
@@ -74,6 +81,38 @@ pub struct Rights {
     cgroup: String,
 }
 
+/// What a process without capabilities could gain, or get back that it has given up: its ids and its
+/// label (credentials(7)). Without capabilities it cannot change its further groups, leave a root
+/// directory or go back to a namespace, and filters and rules of Landlock are only ever added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    users: [u32; 3],
+    groups: [u32; 3],
+    label: Vec<u8>,
+}
+
+impl Credentials {
+    /// This process's. `None` if it has capabilities, or if the calling thread is not its first one:
+    /// others look at that.
+    ///
+    /// # Errors
+    /// What the kernel reports.
+    pub fn own() -> io::Result<Option<Self>> {
+        let capabilities = privileges::capability_sets()?;
+        let has_some = capabilities.iter().any(|[_, permitted, _]| *permitted != 0);
+        if has_some || gettid() != getpid() {
+            return Ok(None);
+        }
+        let users = getresuid()?;
+        let groups = getresgid()?;
+        Ok(Some(Self {
+            users: [users.real, users.effective, users.saved].map(Uid::as_raw),
+            groups: [groups.real, groups.effective, groups.saved].map(Gid::as_raw),
+            label: label(|| directory(OWN))?,
+        }))
+    }
+}
+
 /// Why two processes of equal rights could still be confined differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it has system call filters or no_new_privs that process 1 does not have")]
@@ -85,24 +124,15 @@ impl Rights {
     /// # Errors
     /// If `/proc` does not tell.
     pub fn own() -> io::Result<Self> {
-        Self::read(&directory("thread-self")?)
+        Ok(Inspected::at(OWN)?.rights_and_status()?.0)
     }
 
     /// Those of another process, which may be inspected as by ptrace(2) in read mode.
     ///
     /// # Errors
-    /// `EACCES` if it may not be inspected; `ESRCH` if it has ended, or has no id here.
+    /// As for [`Inspected::new`] and [`Inspected::rights`].
     pub fn of(pid: i32, pidfd: BorrowedFd<'_>) -> io::Result<Self> {
-        if pid <= 0 {
-            return Err(Errno::ESRCH.into());
-        }
-        let rights = Self::read(&directory(&pid.to_string())?)?;
-        // As long as it has not been waited for, nobody else has its id.
-        let mut fds = [PollFd::new(pidfd, PollFlags::POLLIN)];
-        match poll(&mut fds, PollTimeout::ZERO)? {
-            0 => Ok(rights),
-            _ => Err(Errno::ESRCH.into()),
-        }
+        Ok(Inspected::new(pid)?.rights(pidfd)?.0)
     }
 
     /// Checks that nothing is added to what process 1 of the pid namespace has, or, in a service's
@@ -111,7 +141,11 @@ impl Rights {
     /// # Errors
     /// [`Filtered`].
     pub fn check_filters(&self) -> Result<(), Filtered> {
-        let of_first = directory("1").and_then(|first| Ok(lines(&text(&first, "status")?)));
+        let is_zero = |name| number(&self.lines, name) == Some(0);
+        if is_zero(FILTERS) && is_zero(NO_NEW_PRIVS) {
+            return Ok(()); // nothing that could have been added
+        }
+        let of_first = status("1").map(|status| lines(&status));
         let of = |lines: &[String], name: &str| {
             let found = lines.iter().find(|line| line.starts_with(name));
             found.cloned()
@@ -146,8 +180,7 @@ impl Rights {
         let list = lists.map(std::fs::read_to_string).find_map(Result::ok);
         let mut others = 0;
         for pid in list.iter().flat_map(|list| list.lines()) {
-            let status = directory(pid).and_then(|process| text(&process, "status"));
-            match status.map(|status| has(&lines(&status))) {
+            match status(pid).map(|status| has(&lines(&status))) {
                 Ok([Some(of_other), Some(may_not)])
                     if of_other >= filters && may_not >= privileges =>
                 {
@@ -186,11 +219,56 @@ impl Rights {
             None => None,
         }
     }
+}
 
-    fn read(process: &OwnedFd) -> io::Result<Self> {
-        let namespaces = openat(process, "ns", DIRECTORY, Mode::empty())?;
+/// What `/proc` shows of a process, to be read again and again.
+#[derive(Debug)]
+pub struct Inspected {
+    directory: OwnedFd,
+    namespaces: OwnedFd,
+    status: File,
+    cgroup: File,
+}
+
+impl Inspected {
+    /// # Errors
+    /// `ENOENT` if there is no such process; `ESRCH` if it has no id here.
+    pub fn new(pid: i32) -> io::Result<Self> {
+        match pid > 0 {
+            true => Self::at(&pid.to_string()),
+            false => Err(Errno::ESRCH.into()),
+        }
+    }
+
+    fn at(process: &str) -> io::Result<Self> {
+        let directory = directory(process)?;
+        Ok(Self {
+            namespaces: openat(&directory, "ns", DIRECTORY, Mode::empty())?,
+            status: file(&directory, "status")?,
+            cgroup: file(&directory, "cgroup")?,
+            directory,
+        })
+    }
+
+    /// Its rights, and its umask, which tells nothing of them. `None`: before Linux 4.7 the kernel does
+    /// not tell.
+    ///
+    /// # Errors
+    /// `EACCES` if it may not be inspected; `ESRCH` if it has ended.
+    pub fn rights(&self, pidfd: BorrowedFd<'_>) -> io::Result<(Rights, Option<u32>)> {
+        let (rights, status) = self.rights_and_status()?;
+        // As long as it has not been waited for, nobody else has its id.
+        let mut fds = [PollFd::new(pidfd, PollFlags::POLLIN)];
+        match poll(&mut fds, PollTimeout::ZERO)? {
+            0 => Ok((rights, umask(&status))),
+            _ => Err(Errno::ESRCH.into()),
+        }
+    }
+
+    fn rights_and_status(&self) -> io::Result<(Rights, String)> {
+        let status = text(&self.status)?;
         let names = NAMESPACES.into_iter().map(|name| {
-            match readlinkat(&namespaces, name) {
+            match readlinkat(&self.namespaces, name) {
                 Ok(link) => Ok(link.as_bytes().to_vec()),
                 // An older kernel has no such namespace.
                 Err(Errno::ENOENT) => Ok(Vec::new()),
@@ -198,15 +276,19 @@ impl Rights {
             }
         });
         let namespaces = names.collect::<io::Result<_>>()?;
-        Ok(Self {
-            lines: lines(&text(process, "status")?),
+        let rights = Rights {
+            lines: lines(&status),
             namespaces,
-            root: Root::of(process)?,
-            label: label(process)?,
-            cgroup: unit(&text(process, "cgroup")?),
-        })
+            root: Root::of(&self.directory)?,
+            label: label(|| self.directory.try_clone())?,
+            cgroup: unit(&text(&self.cgroup)?),
+        };
+        Ok((rights, status))
     }
 }
+
+/// The calling thread's directory in `/proc`.
+const OWN: &str = "thread-self";
 
 const DIRECTORY: OFlag = OFlag::O_PATH
     .union(OFlag::O_DIRECTORY)
@@ -221,28 +303,64 @@ fn directory(process: &str) -> io::Result<OwnedFd> {
     Ok(nix::fcntl::open(path.as_str(), DIRECTORY, Mode::empty())?)
 }
 
-fn text(process: &OwnedFd, name: &str) -> io::Result<String> {
-    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-    let file = openat(process.as_fd(), name, flags, Mode::empty())?;
-    let mut text = String::new();
-    File::from(file).take(MOST).read_to_string(&mut text)?;
-    Ok(text)
+/// What `/proc` says of a process.
+fn status(process: &str) -> io::Result<String> {
+    text(&file(&directory(process)?, "status")?)
 }
 
-/// What a security module calls a process: its profile or context. Empty without such a module.
-fn label(process: &OwnedFd) -> io::Result<Vec<u8>> {
+fn file(process: &OwnedFd, name: &str) -> io::Result<File> {
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    Ok(openat(process, name, flags, Mode::empty())?.into())
+}
+
+/// What a file in `/proc` says now. The kernel makes such a file's text as a whole (`single_open` in
+/// fs/seq_file.c), so a read that does not fill its buffer has all of it.
+fn text(file: &File) -> io::Result<String> {
+    let mut text = vec![0; USUAL];
+    let mut length = 0;
+    loop {
+        let free = text.get_mut(length..).unwrap_or_default();
+        let is_full = match file.read_at(free, length as u64) {
+            Ok(count) => {
+                length += count;
+                count == free.len()
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
+            Err(error) => return Err(error),
+        };
+        if !is_full || length >= MOST {
+            text.truncate(length);
+            return String::from_utf8(text).map_err(io::Error::other);
+        }
+        text.resize((length + USUAL).min(MOST), 0);
+    }
+}
+
+/// Whether no security module of this kernel has labels.
+static HAS_NO_LABELS: AtomicBool = AtomicBool::new(false);
+
+/// What a security module calls a process, whose directory is given: its profile or context. Empty
+/// without such a module.
+fn label(process: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<Vec<u8>> {
+    if HAS_NO_LABELS.load(Ordering::Relaxed) {
+        return Ok(Vec::new());
+    }
     let mut label = Vec::new();
-    let read = openat(process, "attr/current", flags, Mode::empty())
-        .map_err(io::Error::from)
-        .and_then(|file| File::from(file).take(MOST).read_to_end(&mut label));
+    let read = file(&process()?, "attr/current")
+        .and_then(|file| file.take(MOST as u64).read_to_end(&mut label));
     match read {
         Ok(_) => Ok(label),
-        // The kernel has none (proc_pid_attr(5)).
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => {
-            Ok(Vec::new())
-        }
-        Err(error) => Err(error),
+        Err(error) => match error.raw_os_error() {
+            // No module answers (`security_getprocattr` in security/security.c), for no process, and
+            // none is added to a kernel that runs.
+            Some(libc::EINVAL) => {
+                HAS_NO_LABELS.store(true, Ordering::Relaxed);
+                Ok(Vec::new())
+            }
+            // The kernel is made without modules (proc_pid_attr(5)).
+            Some(libc::ENOENT) => Ok(Vec::new()),
+            _ => Err(error),
+        },
     }
 }
 
@@ -290,6 +408,14 @@ fn lines(status: &str) -> Vec<String> {
     let lines = status.lines();
     let telling = lines.filter(|line| LINES.iter().any(|name| line.starts_with(name)));
     telling.map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// The umask that a status tells (proc_pid_status(5)).
+fn umask(status: &str) -> Option<u32> {
+    let umask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(umask.trim(), 8).ok()
 }
 
 /// The number that a line tells.
@@ -389,7 +515,10 @@ mod tests {
 
     #[test]
     fn a_thread_may_be_confined_more_than_its_process() {
-        let of_process = || Rights::read(&directory("self").unwrap()).unwrap();
+        let of_process = || {
+            let process = Inspected::at("self").unwrap();
+            process.rights_and_status().unwrap().0
+        };
         if number(&of_process().lines, NO_NEW_PRIVS) == Some(1) {
             return;
         }

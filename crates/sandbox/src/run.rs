@@ -23,6 +23,7 @@ pub fn run(launch: Launch, timeout: Duration, output_limit: usize) -> Result<End
         channel: None,
         idle: None,
         input: None,
+        leaves_end: false,
     };
     Ok(child.supervise(supervision, &mut Indifferent))
 }

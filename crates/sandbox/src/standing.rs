@@ -65,6 +65,17 @@ impl Standing {
         })
     }
 
+    /// Whether two are granted the same.
+    #[must_use]
+    pub fn is_equal_to(&self, other: &Self) -> bool {
+        let limits = self.limits.iter().zip(&other.limits);
+        let mut limits = limits
+            .map(|(own, other)| (own.rlim_cur, own.rlim_max) == (other.rlim_cur, other.rlim_max));
+        limits.all(|is_equal| is_equal)
+            && self.niceness == other.niceness
+            && self.processors == other.processors
+    }
+
     /// Takes from a process what is more than this.
     ///
     /// # Errors

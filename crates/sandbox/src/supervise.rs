@@ -5,13 +5,14 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll, ppoll};
+use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
 use crate::Refusal;
 use crate::buffer::Buffer;
 use crate::channel::{Channel, Outgoing};
 use crate::child::{Child, KEEPER_PATIENCE, Status};
+use crate::exiting::Exiting;
 use crate::input::Input;
 use crate::limits::{LOOK_AFTER, LOOK_AFTER_MAX};
 use crate::output::{Captured, Read, Stream, Tap};
@@ -41,6 +42,11 @@ pub struct Supervision {
     pub idle: Option<Duration>,
     /// What the process reads from its standard input.
     pub input: Option<Input>,
+    /// Whether the fork of a template need not have ended: its run is over once the observer has
+    /// heard everything ([`Observer::has_heard_all`]) and only the kernel's work on the process is
+    /// left. Its memory is freed, and its descriptors are closed, a moment later. A process with
+    /// other threads, and one whose status may not be read, is waited for in any case.
+    pub leaves_end: bool,
 }
 
 impl Supervision {
@@ -71,6 +77,11 @@ pub trait Observer {
     /// `Break` ends the process.
     fn tick(&mut self) -> ControlFlow<()>;
 
+    /// Whether the process has nothing more to say.
+    fn has_heard_all(&self) -> bool {
+        false
+    }
+
     /// Whether the template is ready. Asked after every packet.
     fn is_ready(&self) -> bool {
         false
@@ -93,6 +104,8 @@ pub struct Ended {
     pub idled: bool,
     /// The observer ended it.
     pub interrupted: bool,
+    /// It did not take everything that was to be sent to it.
+    pub undelivered: bool,
     /// Standard output.
     pub stdout: Captured,
     /// Standard error.
@@ -156,6 +169,7 @@ impl Child {
                 timed_out: false,
                 idled: false,
                 interrupted: false,
+                undelivered: false,
                 stdout,
                 stderr,
                 layer,
@@ -246,6 +260,9 @@ pub(crate) struct SupervisedRun {
     timed_out: bool,
     idled: bool,
     interrupted: bool,
+    leaves_end: bool,
+    /// How the process ends, once it has nothing more to say.
+    exiting: Option<Exiting>,
     /// When to check the process's file locks next, and the interval after that.
     look_at: Instant,
     look_after: Duration,
@@ -261,16 +278,13 @@ impl SupervisedRun {
                 .map(|pipe| Tap::new(Stream::Stderr, pipe, limit));
             [Some(stdout), stderr].into_iter().flatten()
         });
+        let is_fork = child.fork().is_some();
         let shared = child.fork().and_then(ForkedProcess::listener).is_some();
         let own = child.take_listener().map(Ear::Own);
         Self {
             listener: own.or(shared.then_some(Ear::Shared)),
             taps: taps.into_iter().flatten().collect(),
-            channel: Channel::new(
-                supervision.channel,
-                supervision.outbox,
-                child.fork().is_some(),
-            ),
+            channel: Channel::new(supervision.channel, supervision.outbox, is_fork),
             child,
             buffer: Buffer::new(READ_BYTES),
             deadline: supervision.deadline,
@@ -283,6 +297,8 @@ impl SupervisedRun {
             timed_out: false,
             idled: false,
             interrupted: false,
+            leaves_end: supervision.leaves_end && is_fork,
+            exiting: None,
             look_at: Instant::now() + LOOK_AFTER,
             look_after: LOOK_AFTER,
         }
@@ -315,8 +331,7 @@ impl SupervisedRun {
 
     /// Whether the process has ended.
     pub(crate) fn has_ended(&self) -> bool {
-        let mut fds = [PollFd::new(self.child.pidfd(), PollFlags::POLLIN)];
-        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+        !self.child.is_running()
     }
 
     /// Tells the process that nothing more comes. It has until `deadline` to end.
@@ -328,6 +343,9 @@ impl SupervisedRun {
     /// Waits for the next event and handles it. Returns whether the process has ended.
     pub(crate) fn step(&mut self, observer: &mut dyn Observer) -> bool {
         self.advance(Instant::now());
+        if self.leaves_end && observer.has_heard_all() {
+            self.expect_exit();
+        }
         let ready = self.wait();
         if ready.ended || ready.verdict && self.child.hear_verdict() {
             return true;
@@ -340,7 +358,29 @@ impl SupervisedRun {
         if !self.interrupted && observer.tick().is_break() {
             self.interrupt();
         }
-        false
+        !self.interrupted && self.is_exiting()
+    }
+
+    /// Notes that the fork has nothing more to say.
+    fn expect_exit(&mut self) {
+        let Some(fork) = self.child.fork() else {
+            return;
+        };
+        let exiting = self.exiting.get_or_insert_with(|| Exiting::of(fork));
+        if !exiting.has_begun() {
+            exiting.begin(fork);
+        }
+    }
+
+    /// Whether the fork is known to exit, with what status.
+    fn is_exiting(&mut self) -> bool {
+        let Some((exiting, fork)) = self.exiting.as_mut().zip(self.child.fork()) else {
+            return false;
+        };
+        if exiting.has_begun() {
+            exiting.look(fork);
+        }
+        exiting.status().is_some()
     }
 
     /// Checks resources that no kernel limit bounds, and kills the process if it has too many.
@@ -368,7 +408,13 @@ impl SupervisedRun {
             listener.tell_rest(&mut |refusal| observer.refused(refusal));
         }
         self.tell_refused(observer);
-        let status = self.child.collect();
+        let status = match self.exiting.as_ref().and_then(Exiting::status) {
+            Some(status) => {
+                self.child.forget();
+                status
+            }
+            None => self.child.collect(),
+        };
         self.child.release_mounts();
         self.drain(observer);
         if let Some(forked) = self.child.fork()
@@ -385,6 +431,7 @@ impl SupervisedRun {
             timed_out: self.timed_out,
             idled: self.idled,
             interrupted: self.interrupted,
+            undelivered: self.channel.is_broken(),
             stdout,
             stderr,
             layer,
@@ -449,8 +496,13 @@ impl SupervisedRun {
             Stage::Stopping(until) | Stage::Ending(until) => Some(until),
             Stage::Killed => None,
         };
-        let timeout = due.map_or(TICK, |due| {
-            due.saturating_duration_since(Instant::now()).min(TICK)
+        let at_most = self
+            .exiting
+            .as_ref()
+            .and_then(Exiting::look_again)
+            .map_or(TICK, |look_again| look_again.min(TICK));
+        let timeout = due.map_or(at_most, |due| {
+            due.saturating_duration_since(Instant::now()).min(at_most)
         });
         let mut fds = vec![PollFd::new(self.child.pidfd(), PollFlags::POLLIN)];
         let mut places = [None; 2];
@@ -538,7 +590,11 @@ impl SupervisedRun {
             }
             if let Some(directory) = self.channel.layer() {
                 self.child.has_layer(directory);
-                self.child.hold_mounts();
+                // While it works, and the host waits.
+                match self.child.fork().filter(|_| self.leaves_end) {
+                    Some(fork) => self.exiting = Some(Exiting::of(fork)),
+                    None => self.child.hold_mounts(),
+                }
             }
         }
         if !self.interrupted && !ready.listener.is_empty() {

@@ -306,16 +306,26 @@ pub(crate) fn socket_option(
 
 /// Sends a signal to the process behind `pidfd`. It is no error if that has already ended.
 pub(crate) fn signal_pidfd(pidfd: BorrowedFd<'_>, signal: c_int) {
+    let _ = send(pidfd, signal);
+}
+
+/// Returns whether the process behind `pidfd` is there, if only to be collected.
+pub(crate) fn is_there(pidfd: BorrowedFd<'_>) -> bool {
+    send(pidfd, 0) != Err(Errno::ESRCH)
+}
+
+fn send(pidfd: BorrowedFd<'_>, signal: c_int) -> nix::Result<()> {
     // SAFETY: a null siginfo is allowed: as from kill(2).
-    unsafe {
+    let sent = unsafe {
         libc::syscall(
             libc::SYS_pidfd_send_signal,
             pidfd.as_raw_fd(),
             signal,
             std::ptr::null::<libc::siginfo_t>(),
             0,
-        );
-    }
+        )
+    };
+    Errno::result(sent).map(drop)
 }
 
 /// Waits for the end of the child behind `pidfd` and collects it. `None` if it was collected
@@ -324,7 +334,21 @@ pub(crate) fn wait_pidfd(pidfd: BorrowedFd<'_>) -> Option<Status> {
     wait_for(libc::P_PIDFD, pidfd.as_raw_fd())
 }
 
-/// The same for a child by its id.
+/// Whether a child, by its id, has ended and waits to be collected, or is none.
+pub(crate) fn has_child_ended(pid: c_int) -> bool {
+    let Ok(id) = libc::id_t::try_from(pid) else {
+        return true;
+    };
+    // SAFETY: all zeros is a valid siginfo_t.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    // SAFETY: `info` outlives the call. __WALL, as the child has no exit signal.
+    let result = unsafe { libc::waitid(libc::P_PID, id, &raw mut info, how) };
+    // SAFETY: waitid leaves zero there if no child has ended.
+    result != 0 || unsafe { info.si_pid() } != 0
+}
+
+/// Waits for the end of a child by its id, and collects it.
 pub(crate) fn wait_child(pid: c_int) -> Option<Status> {
     wait_for(libc::P_PID, pid)
 }

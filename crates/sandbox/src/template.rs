@@ -10,10 +10,12 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::sys::socket::{ControlMessage, MsgFlags, recvmsg, sendmsg};
 use nix::unistd::{Pid, pipe2};
 
 use crate::child::{Child, DESCRIPTORS_MAX, Status, Streams, descriptors};
+use crate::procfs::{Progress, StatFile};
 use crate::seccomp::{self, Seccomp, Shared};
 use crate::view::Layers;
 use crate::{huge_pages, raw_descriptors, system_calls};
@@ -122,12 +124,30 @@ pub struct Template(Arc<Held>);
 pub(crate) struct Held {
     /// The keeper and, until it ends, the template.
     child: Child,
-    /// One request at a time.
-    control: Mutex<OwnedFd>,
+    control: OwnedFd,
+    /// Held while the template has a request: one at a time.
+    asking: Mutex<()>,
     listener: Option<Shared>,
     layers: Option<Layers>,
-    /// Ends that the keeper has reported and nobody has asked for yet.
-    ended: Mutex<HashMap<i32, i32>>,
+    ends: Mutex<Ends>,
+}
+
+/// The ends of forks, as their keeper reports them.
+#[derive(Default)]
+struct Ends {
+    /// Those that nobody has asked for yet.
+    reported: HashMap<i32, i32>,
+    /// Forks whose end nobody will ask for.
+    forgotten: Vec<i32>,
+}
+
+impl Ends {
+    fn take_note(&mut self, end: &ForkEnded) {
+        match self.forgotten.iter().position(|pid| *pid == end.pid) {
+            Some(at) => drop(self.forgotten.swap_remove(at)),
+            None => drop(self.reported.insert(end.pid, end.status)),
+        }
+    }
 }
 
 impl std::fmt::Debug for Template {
@@ -141,19 +161,18 @@ impl Template {
         let layers = child.layers().cloned();
         Self(Arc::new(Held {
             child,
-            control: Mutex::new(control),
+            control,
+            asking: Mutex::default(),
             listener,
             layers,
-            ended: Mutex::default(),
+            ends: Mutex::default(),
         }))
     }
 
     /// Whether the template is alive, as far as the host can tell without asking it.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        let control = lock(&self.0.control);
-        let mut fds = [PollFd::new(control.as_fd(), PollFlags::POLLIN)];
-        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready == 0)
+        !system_calls::has_hung_up(self.0.control.as_fd())
     }
 
     /// Tells the template that boot is over, and waits until it is ready to fork.
@@ -161,13 +180,22 @@ impl Template {
     /// # Errors
     /// [`ForkError`]. The template is then unusable.
     pub fn settle(&self, pass: Pass, until: Instant) -> Result<(), ForkError> {
-        let control = lock(&self.0.control);
-        raw_descriptors::send(control.as_raw_fd(), &pass.0);
-        match self.0.answer(&control, until)? {
+        let _asking = lock(&self.0.asking);
+        raw_descriptors::send(self.0.control.as_raw_fd(), &pass.0);
+        match self
+            .0
+            .answer(until.saturating_duration_since(Instant::now()))?
+        {
             Answer::Done => Ok(()),
             Answer::Refused(errno) => Err(ForkError::Refused(errno)),
             Answer::ForkedProcess(..) | Answer::Nothing => Err(ForkError::Gone),
         }
+    }
+
+    /// Whether it and its forks have files in directories of the host, which outlive them.
+    #[must_use]
+    pub fn has_host_files(&self) -> bool {
+        self.0.child.renewal().is_none()
     }
 
     /// The template's process id.
@@ -180,17 +208,18 @@ impl Template {
     /// ([`Fork`](crate::Fork)).
     ///
     /// # Errors
-    /// [`ForkError`]. If no answer comes before `until`, the template is ended.
-    pub fn fork(&self, channel: OwnedFd, until: Instant) -> Result<Child, ForkError> {
+    /// [`ForkError`]. If no answer comes for `patience`, the template is ended. That others ask it
+    /// first does not count.
+    pub fn fork(&self, channel: OwnedFd, patience: Duration) -> Result<Child, ForkError> {
         let started = Instant::now();
         let (stdout, their_stdout) = pipe2(OFlag::O_CLOEXEC).map_err(io::Error::from)?;
         let (stderr, their_stderr) = pipe2(OFlag::O_CLOEXEC).map_err(io::Error::from)?;
         let fds = [&channel, &their_stdout, &their_stderr].map(AsRawFd::as_raw_fd);
-        let control = lock(&self.0.control);
+        let asking = lock(&self.0.asking);
         // Before the request: the filter may notify another thread of the host.
         let leave = Leave::give(self.0.listener.as_ref());
         let sent = sendmsg::<()>(
-            control.as_raw_fd(),
+            self.0.control.as_raw_fd(),
             &[IoSlice::new(ASK)],
             &[ControlMessage::ScmRights(&fds)],
             MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT,
@@ -205,9 +234,9 @@ impl Template {
             // The error is the host's own; the template stays usable.
             Err(errno) => return Err(ForkError::Refused(errno)),
         }
-        let answer = self.0.answer(&control, until);
+        let answer = self.0.answer(patience);
         let was_taken = leave.take_back();
-        drop(control);
+        drop(asking);
         let (pid, pidfd) = match answer? {
             Answer::ForkedProcess(pid, pidfd) if was_taken && self.0.has_fork(pid, &pidfd) => {
                 (pid, pidfd)
@@ -246,7 +275,7 @@ impl Template {
             return;
         };
         if !packet.is_empty() {
-            raw_descriptors::send(lock(&self.0.control).as_raw_fd(), &packet);
+            raw_descriptors::send(self.0.control.as_raw_fd(), &packet);
         }
     }
 
@@ -256,6 +285,9 @@ impl Template {
         self.0.child.ask(libc::SIGKILL);
     }
 }
+
+/// The longest time between two looks for an answer.
+const LOOK_MAX: Duration = Duration::from_millis(50);
 
 /// A template's answer.
 enum Answer {
@@ -296,6 +328,16 @@ impl Drop for Leave<'_> {
 }
 
 impl Held {
+    /// Takes note of the ends that the keeper has reported, without waiting for one.
+    fn hear_ends(&self, ends: &mut Ends) {
+        let mut bytes = [0; ForkEnded::BYTES];
+        while let Some(count) = self.child.hear(&mut bytes, Instant::now()) {
+            if count == bytes.len() {
+                ends.take_note(&ForkEnded::decode(bytes));
+            }
+        }
+    }
+
     /// Asks the kernel whether a process is a fork of the template: `pidfd` refers to it, and its
     /// parent is the template's keeper.
     fn has_fork(&self, pid: i32, pidfd: &OwnedFd) -> bool {
@@ -305,12 +347,17 @@ impl Held {
         system_calls::process_of(pidfd.as_fd()) == Some((pid, parent))
     }
 
-    /// Waits for the template's answer and serves its filter meanwhile.
-    fn answer(&self, control: &OwnedFd, until: Instant) -> io::Result<Answer> {
+    /// Waits for the template's answer and serves its filter meanwhile. Time in which this process was
+    /// stopped, or got no processor, is none that the template has had.
+    fn answer(&self, patience: Duration) -> io::Result<Answer> {
+        let mut left = patience;
+        let mut looked = Instant::now();
         loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
-            let mut fds = vec![PollFd::new(control.as_fd(), PollFlags::POLLIN)];
+            let now = Instant::now();
+            left = left.saturating_sub((now - looked).min(LOOK_MAX));
+            looked = now;
+            let timeout = PollTimeout::try_from(left.min(LOOK_MAX)).unwrap_or(PollTimeout::MAX);
+            let mut fds = vec![PollFd::new(self.control.as_fd(), PollFlags::POLLIN)];
             fds.extend(self.listener.as_ref().map(|listener| {
                 let (socket, events) = listener.interest();
                 PollFd::new(socket, events)
@@ -334,12 +381,16 @@ impl Held {
             let mut space = nix::cmsg_space!([RawFd; DESCRIPTORS_MAX]);
             let mut parts = [IoSliceMut::new(&mut bytes)];
             let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_TRUNC;
-            let message =
-                match recvmsg::<()>(control.as_raw_fd(), &mut parts, Some(&mut space), flags) {
-                    Ok(message) => message,
-                    Err(Errno::EAGAIN | Errno::EINTR) => continue,
-                    Err(_) => return Ok(Answer::Nothing),
-                };
+            let message = match recvmsg::<()>(
+                self.control.as_raw_fd(),
+                &mut parts,
+                Some(&mut space),
+                flags,
+            ) {
+                Ok(message) => message,
+                Err(Errno::EAGAIN | Errno::EINTR) => continue,
+                Err(_) => return Ok(Answer::Nothing),
+            };
             let pidfd = descriptors(message.cmsgs()?).into_iter().next();
             match message.bytes {
                 // Its end is closed.
@@ -405,20 +456,58 @@ impl ForkedProcess {
     /// The wait status of a fork that has ended. It counts as killed if the report comes too late.
     pub(crate) fn status(&self) -> Status {
         let until = Instant::now() + STATUS_PATIENCE;
-        let mut ended = lock(&self.of.ended);
+        let mut ends = lock(&self.of.ends);
         loop {
-            if let Some(status) = ended.remove(&self.pid) {
+            if let Some(status) = ends.reported.remove(&self.pid) {
                 return Status::of_wait(status);
             }
             let mut bytes = [0; ForkEnded::BYTES];
             match self.of.child.hear(&mut bytes, until) {
-                Some(count) if count == bytes.len() => {
-                    let end = ForkEnded::decode(bytes);
-                    ended.insert(end.pid, end.status);
-                }
+                Some(count) if count == bytes.len() => ends.take_note(&ForkEnded::decode(bytes)),
                 Some(_) => {}
                 None => return Status::Signalled(libc::SIGKILL),
             }
+        }
+    }
+
+    /// What the kernel tells of the fork, if it has not been collected.
+    pub(crate) fn stat(&self) -> Option<StatFile> {
+        let stat = StatFile::of(self.pid)?;
+        // While it is not collected, the id was its own.
+        system_calls::is_there(self.pidfd.as_fd()).then_some(stat)
+    }
+
+    /// How far the fork has come.
+    pub(crate) fn progress(&self, stat: &StatFile) -> Option<Progress> {
+        stat.progress(self.of.child.keeper()?)
+    }
+
+    /// Has a fork that has nothing left to do end on another processor than this thread's. The kernel
+    /// wakes the thread where the fork sends its last packet, and would first free the fork's memory
+    /// there, which may take longer than the run. Where there is no other processor, or the host may
+    /// not, it costs only time.
+    pub(crate) fn leave_processor(&self) {
+        let pid = Pid::from_raw(self.pid);
+        let (Ok(before), Ok(own)) = (sched_getaffinity(pid), sched_getcpu()) else {
+            return;
+        };
+        let mut others = before;
+        if others.unset(own).is_err() || sched_setaffinity(pid, &others).is_err() {
+            return;
+        }
+        // While it is not collected, the id was its own. Otherwise it may have become another's.
+        if !system_calls::is_there(self.pidfd.as_fd()) {
+            let _ = sched_setaffinity(pid, &before);
+        }
+    }
+
+    /// Lets go of a fork that is ending. Its keeper collects it.
+    pub(crate) fn forget(&self) {
+        let mut ends = lock(&self.of.ends);
+        // Before its own end is noted, those before it are.
+        self.of.hear_ends(&mut ends);
+        if ends.reported.remove(&self.pid).is_none() {
+            ends.forgotten.push(self.pid);
         }
     }
 }

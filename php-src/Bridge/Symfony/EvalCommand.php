@@ -160,8 +160,8 @@ final class EvalCommand extends Command
                 maxString: self::numberOrNull($input, 'max-string'),
                 diff: (bool) $input->getOption('diff'),
             );
-            // A single run is cheaper without a template.
-            $evaluator = $this->evaluator ?? new Evaluator(warm: false);
+            // This process ends, but the pool may have a template.
+            $evaluator = $this->evaluator ?? new Evaluator();
             $result = Variables::with($this->environment(), static fn () => $evaluator->evaluate($request));
         } catch (EvalException $refused) {
             $errors = $output instanceof ConsoleOutputInterface ? $output->getErrorOutput() : $output;

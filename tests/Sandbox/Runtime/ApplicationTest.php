@@ -256,7 +256,7 @@ final class ApplicationTest extends RuntimeTestCase
         // Forks know what their template has booted with.
         $expected = "[true,1]\n[false,2]\n[false,3]\n[false,4]\n2\n";
         self::assertSame([0, $expected, ''], [$code, $output, $errors]);
-        self::assertSame([], $script->processes());
+        self::assertSame([], $script->left());
     }
 
     /**

@@ -186,7 +186,7 @@ final class DeathTest extends RuntimeTestCase
 
         for ($until = microtime(true) + 10; $script->processes() !== [] && microtime(true) < $until; usleep(5000)) {
         }
-        self::assertSame([], $script->processes());
+        self::assertSame([], $script->left());
     }
 
     private function assertIsUnusable(Runtime $runtime, string $message): void

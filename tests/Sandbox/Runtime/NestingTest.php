@@ -184,7 +184,7 @@ final class NestingTest extends RuntimeTestCase
                 . "frees: 0\n$kept",
             $output,
         );
-        self::assertSame([], $script->processes());
+        self::assertSame([], $script->left());
     }
 
     public function testAForkMadeWhileARuntimeIsEnteredDoesNotDisturbIt(): void

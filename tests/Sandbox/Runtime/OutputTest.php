@@ -164,7 +164,7 @@ final class OutputTest extends RuntimeTestCase
             PHP));
 
         self::assertSame([7, "line\n", 'shut down'], $script->end());
-        self::assertSame([], $script->processes());
+        self::assertSame([], $script->left());
     }
 
     public function testShutdownFunctionsAndDestructorsRunWhenItIsClosed(): void

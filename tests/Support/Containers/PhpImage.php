@@ -24,6 +24,12 @@ final class PhpImage
     /** The files of `make install`, and nothing else. */
     private const INSTALLED = 'altair-installed';
 
+    /**
+     * Microseconds after which a template trusts files with time stamps of whole seconds, as `tar` makes them: on some
+     * file systems they may be two seconds old.
+     */
+    private const TRUSTED = 2_100_000;
+
     /** What PHP opens by name: time zones (Debian's PHP has none of its own), character sets, a locale. */
     private const ALSO = ['/usr/share/zoneinfo', '/usr/lib/locale/C.utf8', '/etc/mime.types', '/etc/services'];
 
@@ -46,6 +52,7 @@ final class PhpImage
             $this->importPhp("$directory/php");
             $this->importInstalled("$directory/installed");
             $this->build("$directory/context");
+            usleep(self::TRUSTED);
         } finally {
             self::shell('rm -rf -- ' . escapeshellarg($directory));
         }

@@ -4,6 +4,8 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Support\Escape;
 
+use Altair\Eval\Tests\Support\Processes;
+use Altair\Eval\Tests\Support\Spare;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use RuntimeException;
 
@@ -105,7 +107,7 @@ final class Arena
         $run->scene->remember();
         $this->listeners->arrived();
         $hostBefore = Bystander::fingerprint($host->pid);
-        $run->alreadyThere = Snapshot::descendants($host->pid);
+        $run->alreadyThere = Spare::besides($host->pid);
         $run->temporary = $this->temporary();
         $run->templates = array_map(Bystander::fingerprint(...), self::ids($run->alreadyThere));
         $began = hrtime(true);
@@ -230,8 +232,8 @@ final class Arena
         }
         foreach ($run->templates as $pid => $before) {
             $seen = Bystander::fingerprint($pid);
-            // One that is gone was not needed any more, or memory was short on the machine.
-            if ($seen !== $before && is_dir("/proc/$pid")) {
+            // One that ends was not needed any more, or memory was short on the machine. Its host collects it later.
+            if ($seen !== $before && !Processes::isEnding($pid)) {
                 $run->molested[] = "a template or its keeper is $seen, and was $before";
             }
         }
@@ -250,12 +252,18 @@ final class Arena
     {
         $run->changes = $run->scene->changes();
         $run->arrived = array_values(array_unique([...$run->arrived, ...$this->listeners->arrived()]));
+        $until = microtime(true) + self::STOP_PATIENCE;
+        do {
+            usleep(1000);
+            $processes = array_diff_key(Snapshot::descendants($host->pid), $run->alreadyThere);
+            // Its template makes the next fork now. The kernel may still be freeing this run's memory.
+            $processes = Spare::without($processes);
+        } while ($processes !== [] && microtime(true) < $until);
+        $processes = array_column($processes, 'name');
         $files = $this->leftIn($run);
         foreach ($files as $file) {
             exec('rm -rf -- ' . escapeshellarg($this->directory->path("tmp/$file")));
         }
-        $processes = array_diff_key(Snapshot::descendants($host->pid), $run->alreadyThere);
-        $processes = array_column($processes, 'name');
         if (!$run->scene->isLeftAsFound()) {
             unset($this->grounds[$run->scene->setting->value]);
         }
@@ -263,7 +271,7 @@ final class Arena
     }
 
     /**
-     * The host's temporary files, which are those of its templates between two runs.
+     * The host's temporary files, which are those of its templates between two runs. A spare comes and goes.
      *
      * @return array<string, string> path => what is known of a file; of a directory, whether it is one
      */
@@ -275,8 +283,9 @@ final class Arena
                 . " \\( -type d -printf '%P\t%y %m %U\n' -o -printf '$format' \\) 2>/dev/null",
         );
         preg_match_all('/^([^\t\n]*)\t(.*)$/m', $lines, $found);
+        $isOfARun = fn (string $path): bool => !Spare::isDirectory($this->directory->path("tmp/$path"));
 
-        return array_combine($found[1], $found[2]);
+        return array_filter(array_combine($found[1], $found[2]), $isOfARun, ARRAY_FILTER_USE_KEY);
     }
 
     /**

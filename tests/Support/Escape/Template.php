@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Altair\Eval\Tests\Support\Escape;
 
 use Altair\Eval\Tests\Support\Processes;
+use Altair\Eval\Tests\Support\Spare;
 
 /**
  * A template of a host, and what is known of it from outside.
@@ -20,7 +21,7 @@ final class Template
      */
     public static function of(int $host): array
     {
-        $family = Snapshot::descendants($host);
+        $family = Spare::besides($host);
         $templates = [];
         foreach ($family as $pid => $process) {
             if (($family[$process['parent']]['name'] ?? '') === 'altair-keeper') {

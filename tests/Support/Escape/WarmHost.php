@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Support\Escape;
 
-use Altair\Eval\Tests\Support\Processes;
+use Altair\Eval\Tests\Support\Spare;
 use Altair\Eval\Tests\Support\TemporaryApplication;
 use RuntimeException;
 
@@ -162,19 +162,21 @@ final class WarmHost
     }
 
     /**
-     * @return array<int, string> id => name of everything below it
+     * @return array<int, string> id => name of everything below it, but forks that wait for their task
      */
     public function processes(): array
     {
         return array_map(
             static fn (array $process): string => $process['name'],
-            Snapshot::descendants($this->host->pid),
+            Spare::besides($this->host->pid),
         );
     }
 
-    /** How many descriptors it has. */
-    public function descriptors(): int
+    /**
+     * @return array<string, int> how many descriptors it has of each kind, but those of forks that wait for their task
+     */
+    public function descriptors(): array
     {
-        return count(Processes::descriptors((string) $this->host->pid));
+        return Spare::withoutDescriptors($this->host->pid);
     }
 }

@@ -7,6 +7,7 @@ namespace Altair\Eval\Tests\Support\Warm;
 use Altair\Eval\EvalRequest;
 use Altair\Eval\EvalResult;
 use Altair\Eval\Evaluator;
+use Altair\Eval\Tests\Support\Asked;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
 use Altair\Eval\Tests\Support\Processes;
 use Altair\Eval\Tests\Support\TemporaryApplication;
@@ -27,6 +28,9 @@ abstract class WarmTestCase extends EvaluationTestCase
     private const CALLS_UNTIL_WARM = 5;
 
     protected ?Evaluator $evaluator = null;
+
+    /** Whether a first call, which starts cold, precedes those of the test. */
+    protected bool $hasAskedBefore = true;
 
     protected function setUp(): void
     {
@@ -73,6 +77,9 @@ abstract class WarmTestCase extends EvaluationTestCase
         mixed ...$options,
     ): EvalResult {
         $options += ['projectRoot' => $this->application()->root, 'timeoutMs' => self::LONG_MS];
+        if ($this->hasAskedBefore) {
+            Asked::before($evaluator, $options);
+        }
 
         return $evaluator->evaluate(new EvalRequest($snippet, ...$options), $onOutput);
     }
@@ -108,7 +115,8 @@ abstract class WarmTestCase extends EvaluationTestCase
 
         self::assertNotSame($before, $after, 'It is a change that shows.');
         self::assertSame($after, self::returned($next));
-        self::assertStart('first', $next);
+        // What is in the place of another project or interpreter is another kind of request, whose first call is cold.
+        self::assertContains($next->diagnostics['start'], ['first', 'cold'], var_export($next->toArray(), true));
         self::assertSame($after, self::returned($this->warmed($snippet, ...$on)));
     }
 
@@ -135,14 +143,88 @@ abstract class WarmTestCase extends EvaluationTestCase
     }
 
     /**
-     * @return list<int> children of the host's keepers; while nothing runs, these are the templates
+     * @return list<int> the templates: the first child of each of the host's keepers. The others are their forks.
      */
     protected static function templates(): array
     {
-        $keepers = array_map(intval(...), Processes::children());
-        $isOfOne = static fn (string $pid): bool => in_array((int) (Processes::stat($pid)[1] ?? 0), $keepers, true);
+        $templates = [];
+        foreach (array_map(intval(...), Processes::children()) as $keeper) {
+            $began = [];
+            foreach (self::childrenOf($keeper) as $child) {
+                // What has ended may be gone by now, or about to be. A fork may outlive its template for a moment.
+                $stat = Processes::stat($child);
+                if (isset($stat[19]) && !self::hasEnded($child) && !self::isGuarded($child)) {
+                    $began[$child] = (int) $stat[19];
+                }
+            }
+            ksort($began);
+            asort($began);
+            $templates = [...$templates, ...array_slice(array_keys($began), 0, 1)];
+        }
 
-        return array_values(array_map(intval(...), array_filter(Processes::all(), $isOfOne)));
+        return $templates;
+    }
+
+    /** How many forks there are: runs, and those that wait for one, of which there is one for each processor at most. */
+    protected static function forks(): int
+    {
+        // Not one that the kernel is freeing, for which nobody waits.
+        $runs = static fn (int $pid): bool => str_contains((string) @file_get_contents("/proc/$pid/status"), 'VmSize:');
+        $forks = static fn (int $keeper): int => max(0, count(array_filter(self::childrenOf($keeper), $runs)) - 1);
+
+        return array_sum(array_map(static fn (string $child): int => $forks((int) $child), Processes::children()));
+    }
+
+    /** How many forks sleep: while nothing runs, these wait for a task behind their guards. */
+    protected static function sleepingForks(): int
+    {
+        $sleeping = 0;
+        foreach (array_map(intval(...), Processes::children()) as $keeper) {
+            foreach (self::childrenOf($keeper) as $child) {
+                $sleeping += (int) (self::isGuarded($child) && (Processes::stat($child)[0] ?? '') === 'S');
+            }
+        }
+
+        return $sleeping;
+    }
+
+    /** Whether a process is a fork that has its own guards: the first filter is the template's. */
+    private static function isGuarded(int $pid): bool
+    {
+        $status = (string) @file_get_contents("/proc/$pid/status");
+
+        return preg_match('/^Seccomp_filters:\s+(\d+)$/m', $status, $count) === 1
+            && (int) $count[1] > self::filtersOfTemplate();
+    }
+
+    /** How many filters a template has: one more than this process. */
+    private static function filtersOfTemplate(): int
+    {
+        return 1 + (int) (Processes::status(getmypid())['Seccomp_filters'] ?? 0);
+    }
+
+    protected static function processors(): int
+    {
+        return (int) shell_exec('nproc');
+    }
+
+    /**
+     * @return list<int>
+     */
+    private static function childrenOf(int $keeper): array
+    {
+        $isOne = static fn (string $pid): bool => (int) (Processes::stat($pid)[1] ?? 0) === $keeper;
+
+        return array_values(array_map(intval(...), array_filter(Processes::all(), $isOne)));
+    }
+
+    /** Waits until a template has ended by itself, and returns the id of its keeper, which nobody has asked after yet. */
+    protected static function endedByItself(): int
+    {
+        $zombies = static fn (): array => preg_grep('/altair-keeper\) Z/', Processes::children());
+        self::waitUntil(static fn (): bool => $zombies() !== [], 'It has ended by itself.');
+
+        return (int) current($zombies());
     }
 
     protected static function waitUntil(callable $isSo, string $what): void

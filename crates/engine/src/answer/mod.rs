@@ -99,7 +99,7 @@ fn leave_out(diagnostics: &mut Map<String, Value>) {
 
 /// The keys of `diagnostics`, and of the objects in it, that only a complete answer has: guards that
 /// are in force, `timings_ms`, `pool`, the list of what boot changed, empty lists, and `start` unless the run started
-/// otherwise than it should have. A run should start in a template, or cold where no template was asked for; a
+/// otherwise than it should have. A run should start in a template, or cold where there is to be none, or none yet; a
 /// `start_reason` says why it did not.
 #[must_use]
 pub fn expected(diagnostics: &Map<String, Value>) -> Vec<(String, Option<String>)> {

@@ -118,7 +118,8 @@ pub struct EntryOrder {
 pub struct SnippetTask {
     /// The code.
     pub snippet: Vec<u8>,
-    /// The guards to apply: before boot, or in a fork of a template before the snippet.
+    /// The guards to apply before boot. A fork of a template has them already
+    /// ([`TemplateTask::forks`]).
     pub guards: FinalGuards,
     /// Those of them that are required.
     pub insist: Vec<Insisted>,
@@ -144,11 +145,9 @@ pub struct SnippetTask {
 pub struct TemplateTask {
     /// Whether it boots the application. Without one, its forks start with a PHP and nothing else.
     pub boots: bool,
-    /// The maximum number of open descriptors. The template's first filter follows the task as a
-    /// separate packet.
-    pub descriptors: Option<u64>,
-    /// Whether its forks apply Landlock.
-    pub landlock: bool,
+    /// The guards that its forks apply. The template's first filter follows the task as a separate
+    /// packet.
+    pub forks: FinalGuards,
     /// The final guards that its forks require. Nothing runs without them, boot included.
     pub insist: Vec<Insisted>,
     /// What it and its forks see of the host's files.

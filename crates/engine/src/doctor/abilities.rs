@@ -54,7 +54,11 @@ fn layer(lab: &Lab) -> Result<(), String> {
 fn template(lab: &Lab) -> Result<(), String> {
     let scratch = Scratch::new().map_err(|error| error.to_string())?;
     let pooled = Lab {
-        evaluator: lab.evaluator.clone().with_pool(Arc::new(Pool::new())),
+        evaluator: lab
+            .evaluator
+            .clone()
+            .with_pool(Arc::new(Pool::new()))
+            .expecting_more(),
         php: lab.php.clone(),
         has_pcntl: lab.has_pcntl,
     };

@@ -28,6 +28,8 @@ use recheck::Told;
 use tree::{Place, Tree};
 use visible_files::{Area, Sight};
 
+pub(crate) use stat::is_on_this_machine;
+
 /// What a template was made from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MadeFrom {

@@ -4,11 +4,13 @@
 
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
 
 use altair_sandbox::Identity;
 use nix::NixPath;
 use nix::errno::Errno;
 use nix::libc;
+use nix::sys::statfs::{Statfs, fstatfs, statfs};
 
 /// File systems that change only through this kernel, so that inotify(7) reports every change: the
 /// `f_type` of statfs(2), from linux/magic.h and the file systems' own headers. Others (network,
@@ -108,13 +110,22 @@ pub(super) struct Devices(HashMap<(u32, u32), bool>);
 impl Devices {
     /// Whether inotify reports each change of `stat`, which is at `path`.
     pub(super) fn local(&mut self, stat: &Stat, path: &[u8]) -> bool {
-        *self.0.entry(stat.dev).or_insert_with(|| {
-            // The C library declares a signed or an unsigned word; the magic numbers have 32 bits.
-            nix::sys::statfs::statfs(path).is_ok_and(|found| {
-                LOCAL.contains(&(found.filesystem_type().0 as u64 & 0xFFFF_FFFF))
-            })
-        })
+        *self
+            .0
+            .entry(stat.dev)
+            .or_insert_with(|| statfs(path).is_ok_and(|found| is_local(&found)))
     }
+}
+
+/// Whether a directory is on a file system of this machine, which answers at once: an overlay as soon
+/// as what is below it.
+pub(crate) fn is_on_this_machine(directory: &impl AsFd) -> bool {
+    fstatfs(directory).is_ok_and(|found| is_local(&found))
+}
+
+fn is_local(found: &Statfs) -> bool {
+    // The C library declares a signed or an unsigned word; the magic numbers have 32 bits.
+    LOCAL.contains(&(found.filesystem_type().0 as u64 & 0xFFFF_FFFF))
 }
 
 /// statx(2) without following links, with a server's current attributes instead of those cached

@@ -13,11 +13,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use altair_sandbox::{Inode, Place, with_files_of};
-use nix::fcntl::AtFlags;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat2};
 use nix::libc;
-use nix::sys::stat::fstatat;
+use nix::sys::stat::{FileStat, fstat, fstatat};
 
 use crate::dotenv::{self, Entry, Names};
+use crate::freshness::is_on_this_machine;
 use crate::owner::{FILE_PATIENCE, run_as};
 use crate::redaction::output::KnownSecrets;
 use crate::redaction::{Variable, is_secret, is_secret_variable};
@@ -75,6 +77,13 @@ impl ProjectEnvironment {
         // there.
         let last = LAST.try_lock().ok().and_then(|last| last.clone());
         let last = last.filter(|last| last.environment == environment && last.root == root.inode());
+        // To look, and not to read, takes no thread where nothing can hang.
+        if let Some(last) = &last
+            && is_on_this_machine(&root.descriptor())
+            && (last.files.iter()).all(|(name, before)| near_stamp(root, name) == Some(*before))
+        {
+            return Ok(Arc::clone(last));
+        }
         let names = files(environment);
         let (own, before) = (root.clone(), last.as_ref().map(|last| last.files.clone()));
         let looked = with_files_of(run_as(root), FILE_PATIENCE.min(patience), move || {
@@ -240,7 +249,23 @@ fn files(environment: &[(OsString, OsString)]) -> Vec<String> {
 
 /// The state of a regular file; `None` for a link.
 fn stamp(root: &Place, name: &str) -> Stamp {
-    let stat = fstatat(root.descriptor(), name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
+    stamp_of(&fstatat(root.descriptor(), name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?)
+}
+
+/// The same of a file on the root's own file system. `None`: something is mounted over it, whose file
+/// system may not answer, or the kernel cannot tell (before 5.6).
+fn near_stamp(root: &Place, name: &str) -> Option<Stamp> {
+    let how = OpenHow::new()
+        .flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
+        .resolve(ResolveFlag::RESOLVE_NO_XDEV);
+    match openat2(root.descriptor(), name, how) {
+        Ok(file) => fstat(&file).ok().map(|stat| stamp_of(&stat)),
+        Err(Errno::ENOENT) => Some(None),
+        Err(_) => None,
+    }
+}
+
+fn stamp_of(stat: &FileStat) -> Stamp {
     (stat.st_mode & libc::S_IFMT == libc::S_IFREG).then_some((
         stat.st_dev,
         stat.st_ino,

@@ -24,7 +24,7 @@ use crate::redaction::output::{KnownSecrets, Redactor};
 use crate::request::MAX_MEMORY_MB;
 use crate::settings::Purpose;
 use crate::unfit_php::never_entered;
-use crate::warm::{Acquired, Boot, Failed};
+use crate::warm::{Acquired, Boot, Failed, Key};
 use crate::{EvalError, EvalRequest, EvalResult, Evaluator};
 
 /// How an isolated PHP starts.
@@ -137,6 +137,8 @@ impl Evaluation {
         };
         let (mut child, origin, boot) = match self.child(&context, observer)? {
             Acquired::Child(child, origin, boot) => (*child, origin, boot),
+            // No template boots after it: most processes need one of a kind, which lives on.
+            Acquired::FirstCall => (start_cold(&context)?, Origin::Cold(None), Arc::default()),
             Acquired::Nothing(origin) => (start_cold(&context)?, origin, Arc::<Boot>::default()),
             Acquired::Ended(failed) => return Ok(Err(self.told(*failed))),
         };
@@ -145,6 +147,7 @@ impl Evaluation {
         let secret = Secret::generate().map_err(|error| not_started(&error))?;
         let outbox = self.task(&child, &origin, &secret)?;
         let NewChild {
+            underway,
             child,
             channel,
             insist,
@@ -166,15 +169,22 @@ impl Evaluation {
             channel: Some(channel),
             idle: None,
             input: None,
+            leaves_end: false,
         });
         let timeout = Duration::from_millis(self.request.timeout_ms().into());
         let served = session.serve(&mut Ear::new(&mut heard, observer));
+        // The next one that starts gets a fork that is ready.
+        drop(underway);
         heard
             .messages
             .check_guards(&insist, heard.threads.as_deref())?;
         match served {
             Some(Served::Ready) => {}
             Some(Served::Ended(ended)) if ended.interrupted => return Err(EvalError::Interrupted),
+            Some(Served::Ended(ended)) if ended.undelivered && origin.is_fork() => {
+                let why = "Nothing was run: the template ended just then.";
+                return Err(EvalError::Launch(why.into()));
+            }
             Some(Served::Ended(ended)) => {
                 let is_own = heard.messages.entered_ns.is_some() || origin.is_fork();
                 if !is_own && !ended.timed_out {
@@ -232,8 +242,7 @@ impl Evaluation {
         Box::new(redactor.finish(&left, result, self.redacted_by()))
     }
 
-    /// A fork of a template, where there is one. The first of a kind starts cold, since most
-    /// processes start one alone; from the second on, a template is worth its boot.
+    /// A fork of a template, where there is one.
     fn child(
         &self,
         context: &RequestContext<'_>,
@@ -242,13 +251,8 @@ impl Evaluation {
         let Some(pool) = &self.pool else {
             return Ok(Acquired::Nothing(Origin::Cold(None)));
         };
-        if !pool.was_asked(context) {
-            return Ok(Acquired::Nothing(Origin::cold_because(
-                "the first of its kind in this process",
-            )));
-        }
         let mut redactor = Redactor::new(observer, None);
-        pool.acquire(context, self.deadline(), &mut redactor)
+        pool.acquire(&Key::new(context), context, self.deadline(), &mut redactor)
     }
 }
 

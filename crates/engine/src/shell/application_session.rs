@@ -298,6 +298,7 @@ fn ended_by(status: i32, timed_out: bool) -> Ended {
         timed_out,
         idled: false,
         interrupted: false,
+        undelivered: false,
         stdout: Captured::default(),
         stderr: Captured::default(),
         layer: None,

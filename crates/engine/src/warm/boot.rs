@@ -3,7 +3,7 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -12,10 +12,12 @@ use std::time::{Duration, Instant};
 use altair_sandbox::{Captured, Ended, MadeReady, Refusal, Status, Stream, Supervision};
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{Shutdown, shutdown};
 use nix::unistd::pipe2;
 
 use super::booted_template::{BootedTemplate, MadeFrom, look};
 use super::template_start::TemplateStart;
+use super::wait::Wait;
 use super::{BOOT_LIMIT, Failed};
 use crate::bounds::{GRACE, OUTPUT_LIMIT, stop_signal};
 use crate::channel::{BootReport, Message, MessageReader};
@@ -36,6 +38,8 @@ pub(super) enum Result {
     Failed(Box<Failed>),
     /// No template can be made here.
     Unable(String),
+    /// Nobody needed it any more.
+    Cancelled,
 }
 
 /// A boot under way, and the state shared with those that wait for it.
@@ -49,13 +53,14 @@ pub(super) struct Booting {
     pause: Duration,
 }
 
-#[derive(Default)]
 struct Shared {
+    /// What precedes the boot.
+    wait: Wait,
     /// The boot is no longer needed.
     cancelled: AtomicBool,
     /// How often a waiting call asked for the current position.
     asked: AtomicU32,
-    /// The call that began it has stopped waiting.
+    /// No call that began it waits for it.
     given_up: AtomicBool,
     state: Mutex<State>,
 }
@@ -65,6 +70,8 @@ struct State {
     /// The output of boot, as far as it is kept.
     printed: Vec<(Stream, Vec<u8>)>,
     heard: ChildMessages,
+    /// While it boots: the host's end of its channel. To close it wakes who supervises the boot.
+    channel: Option<OwnedFd>,
     over: bool,
     /// The result, until a call takes it.
     result: Option<Result>,
@@ -75,16 +82,47 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Booting {
-    /// Begins a boot.
+    /// Begins a boot, for the call that asks for it.
     ///
     /// # Errors
     /// If the host has no thread or descriptor left.
     pub(super) fn begin(start: TemplateStart) -> io::Result<Self> {
+        Self::after_wait(Wait::none(), || Ok(start))
+    }
+
+    /// Begins a boot that no call waits for, a while from now.
+    ///
+    /// # Errors
+    /// As for [`begin`](Self::begin).
+    pub(super) fn begin_later(
+        start: impl FnOnce() -> std::result::Result<TemplateStart, String> + Send + 'static,
+    ) -> io::Result<Self> {
+        let booting = Self::after_wait(Wait::begun(), start)?;
+        booting.give_up();
+        Ok(booting)
+    }
+
+    fn after_wait(
+        wait: Wait,
+        start: impl FnOnce() -> std::result::Result<TemplateStart, String> + Send + 'static,
+    ) -> io::Result<Self> {
         let (over, ringer) = pipe2(OFlag::O_CLOEXEC)?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared {
+            wait,
+            cancelled: AtomicBool::default(),
+            asked: AtomicU32::default(),
+            given_up: AtomicBool::default(),
+            state: Mutex::default(),
+        });
         let own = Arc::clone(&shared);
         let thread = thread::start("altair-boot", move || {
-            let result = boot(start, &own);
+            if !own.wait.pass() {
+                return;
+            }
+            let result = match start() {
+                Ok(start) => boot(start, &own),
+                Err(why) => Result::Unable(why),
+            };
             let mut state = lock(&own.state);
             state.result = Some(result);
             state.over = true;
@@ -110,19 +148,38 @@ impl Booting {
         self.pause
     }
 
-    /// Waits until the boot is over or until `until`, and passes its output on. Returns whether it
-    /// is over; `Break` if the observer stops the wait.
+    /// Returns whether the boot has yet to begin.
+    pub(super) fn is_to_come(&self) -> bool {
+        self.shared.wait.is_under_way()
+    }
+
+    /// Has a boot that is to come begin now, for the call that asks. `false` if it is not to come:
+    /// what it has read may be older than that call.
+    pub(super) fn take_over(&self) -> bool {
+        let is_taken = self.shared.wait.cut_short();
+        if is_taken {
+            self.shared.given_up.store(false, Ordering::Relaxed);
+        }
+        is_taken
+    }
+
+    /// Waits until the boot is over or until `until`, and passes its output on: as it comes to the
+    /// call that began it, and to others only if they wait no longer, since their run shows it
+    /// again. Returns whether it is over; `Break` if the observer stops the wait.
     pub(super) fn wait(
         &self,
+        is_maker: bool,
         until: Instant,
         observer: &mut dyn Observer,
     ) -> ControlFlow<(), bool> {
         let mut shown = 0;
         loop {
+            let left = until.saturating_duration_since(Instant::now());
             let (output, is_over) = {
                 let state = lock(&self.shared.state);
-                let new = state.printed.get(shown..).unwrap_or_default().to_vec();
-                (new, state.over)
+                let shows = is_maker || left.is_zero() && !state.over;
+                let new = state.printed.get(shown..).filter(|_| shows);
+                (new.unwrap_or_default().to_vec(), state.over)
             };
             shown += output.len();
             for (stream, chunk) in output {
@@ -132,7 +189,6 @@ impl Booting {
                 return ControlFlow::Continue(true);
             }
             observer.tick()?;
-            let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return ControlFlow::Continue(false);
             }
@@ -164,6 +220,7 @@ impl Booting {
                 timed_out: true,
                 idled: false,
                 interrupted: false,
+                undelivered: false,
                 stdout: captured(&state.printed, Stream::Stdout),
                 stderr: captured(&state.printed, Stream::Stderr),
                 layer: None,
@@ -190,6 +247,13 @@ impl Booting {
         lock(&self.shared.state).result.take()
     }
 
+    /// The result, once, of a boot that is nobody's and that is over.
+    pub(super) fn unclaimed(&self) -> Option<Result> {
+        let is_nobodys = self.shared.given_up.load(Ordering::Relaxed);
+        let taken = || lock(&self.shared.state).result.take();
+        is_nobodys.then(taken).flatten()
+    }
+
     /// The call that began it stops waiting.
     pub(super) fn give_up(&self) {
         self.shared.given_up.store(true, Ordering::Relaxed);
@@ -197,7 +261,14 @@ impl Booting {
 
     /// Ends the boot.
     pub(super) fn cancel(&self) {
+        if self.owner != std::process::id() {
+            return; // its thread, which may have held a lock, is not in a fork of the host
+        }
         self.shared.cancelled.store(true, Ordering::Relaxed);
+        self.shared.wait.call_off();
+        if let Some(channel) = &lock(&self.shared.state).channel {
+            let _ = shutdown(channel.as_raw_fd(), Shutdown::Both);
+        }
     }
 }
 
@@ -233,6 +304,12 @@ struct Ear<'a> {
     /// All other messages.
     heard: ChildMessages,
     told: u32,
+}
+
+impl Ear<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.shared.cancelled.load(Ordering::Relaxed)
+    }
 }
 
 impl altair_sandbox::Observer for Ear<'_> {
@@ -273,14 +350,15 @@ impl altair_sandbox::Observer for Ear<'_> {
     }
 
     fn tick(&mut self) -> ControlFlow<()> {
-        if self.shared.cancelled.load(Ordering::Relaxed) || self.heard.has_threads {
+        if self.heard.has_threads {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     }
 
     fn is_ready(&self) -> bool {
-        self.booted.is_some()
+        // Or not needed: then nobody waits for its end.
+        self.booted.is_some() || self.is_cancelled()
     }
 
     fn signal(&mut self) -> Option<i32> {
@@ -304,7 +382,9 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
         launched_ns,
         private,
         named,
+        names_project,
     } = start;
+    lock(&shared.state).channel = channel.try_clone().ok();
     let mut ear = Ear {
         shared,
         reader: MessageReader::new(secret),
@@ -321,8 +401,10 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
         channel: Some(channel),
         idle: None,
         input: None,
+        leaves_end: false,
     };
     let made = child.make_ready(supervision, &mut ear);
+    lock(&shared.state).channel = None;
     let Ear {
         booted, mut heard, ..
     } = ear;
@@ -330,6 +412,8 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
         return Result::Unable(why);
     }
     match (made, booted) {
+        // What this drops is let go of like a template, and not waited for.
+        (_, None) if shared.cancelled.load(Ordering::Relaxed) => Result::Cancelled,
         (MadeReady::Ready(ready), Some(booted)) => {
             let from = MadeFrom {
                 root,
@@ -337,6 +421,7 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
                 private,
                 launched_ns,
                 named,
+                names_project,
             };
             match look(ready, booted, heard, guards, from, pass) {
                 Ok(template) => Result::Template(Box::new(template)),

@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Pass, Ready, Template, Way, can_be_copied, other_user, with_files_of};
+use altair_sandbox::{
+    Pass, Ready, Template, Way, can_be_copied, other_user, thread, with_files_of,
+};
 
+use super::spares::Spares;
 use super::{Boot, shared_state};
 use crate::channel::BootReport;
 use crate::child_messages::ChildMessages;
@@ -30,6 +33,18 @@ pub(super) struct BootedTemplate {
     pub freshness: Option<Freshness>,
     /// Why it may not fork.
     pub obstacle: Option<String>,
+    /// Its forks that wait for a task.
+    pub spares: Arc<Spares>,
+}
+
+impl Drop for BootedTemplate {
+    fn drop(&mut self) {
+        self.spares.close();
+        // The kernel takes up to 20 ms to close what watches files (inotify(7)).
+        if let Some(freshness) = self.freshness.take() {
+            let _ = thread::start("altair-collect", move || drop(freshness));
+        }
+    }
 }
 
 /// What the host knows about a template's inputs.
@@ -39,6 +54,8 @@ pub(super) struct MadeFrom {
     pub private: Vec<PathBuf>,
     pub launched_ns: i64,
     pub named: Vec<PathBuf>,
+    /// Whether making a fork names something below the project.
+    pub names_project: bool,
 }
 
 /// How long a template may take to give up its mounts.
@@ -111,6 +128,7 @@ pub(super) fn look(
     let layer = ready.layer.as_ref();
     let until = Instant::now() + CHANGES_PATIENCE;
     Ok(BootedTemplate {
+        spares: Spares::of(ready.template.clone(), !from.names_project),
         template: ready.template,
         boot: Arc::new(Boot {
             stdout: ready.stdout,

@@ -1,6 +1,7 @@
 //! The inputs that two requests must have in common to share a template.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::settings::{Purpose, Settings};
 
 /// All inputs of a template except the files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(crate) struct Key {
     root: PathBuf,
     /// The directory's inode: another directory has another owner and other files.
     directory: Inode,
@@ -46,7 +47,14 @@ impl Key {
         &self.root
     }
 
-    pub(super) fn new(context: &RequestContext<'_>) -> Self {
+    /// The same with [`Settings::umask`].
+    #[must_use]
+    pub(crate) fn with_umask(mut self, umask: u32) -> Self {
+        self.umask = Some(umask);
+        self
+    }
+
+    pub(crate) fn new(context: &RequestContext<'_>) -> Self {
         let RequestContext {
             settings,
             request,
@@ -66,6 +74,7 @@ impl Key {
             known_paths,
             idle: _,               // the first request's counts
             memory_limit_bytes: _, // a fork is told
+            expects_more: _,
             actor: _,
             ini,
             purpose,
@@ -110,7 +119,7 @@ impl Key {
                 Bootstrap::File(path) => Some(path.clone()),
                 Bootstrap::Discover => None,
             },
-            php: php.to_owned(),
+            php: real_php(php),
             extension: extension.clone(),
             ini_scan_dir: ini_scan_dir.clone(),
             environment,
@@ -127,4 +136,15 @@ impl Key {
             purpose: *purpose,
         }
     }
+}
+
+/// The file that a link to PHP leads to. A program that is called by names of others is left as it is
+/// named: it may be another PHP by each of them.
+fn real_php(php: &Path) -> PathBuf {
+    let is_php = |path: &PathBuf| {
+        let name = path.file_name().map(OsStrExt::as_bytes);
+        name.is_some_and(|name| name.starts_with(b"php"))
+    };
+    let real = php.canonicalize().ok().filter(is_php);
+    real.unwrap_or_else(|| php.to_owned())
 }

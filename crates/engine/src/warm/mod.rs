@@ -5,7 +5,9 @@ mod booted_template;
 mod key;
 mod pool;
 mod shared_state;
+mod spares;
 mod template_start;
+mod wait;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -23,7 +25,9 @@ use crate::origin::Origin;
 use crate::redaction::Variable;
 use crate::result::FileChanges;
 
+pub(crate) use key::Key;
 pub use pool::{Listed, Pool};
+pub(crate) use spares::Underway;
 
 /// How long a boot may take, even if the call that began it reaches its deadline earlier.
 pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(60);
@@ -89,6 +93,9 @@ pub(crate) enum Acquired {
     Child(Box<NewChild>, Origin, Arc<Boot>),
     /// The boot has ended without a template, and that is the answer.
     Ended(Box<Failed>),
+    /// Nothing yet: the first request of its kind starts cold, since many hosts make no other. Its
+    /// template [`boots after it`](Pool::boot_after).
+    FirstCall,
     /// Nothing: start cold, for this reason if there is one to report.
     Nothing(Origin),
 }

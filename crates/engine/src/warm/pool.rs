@@ -7,18 +7,20 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{ForkError, channel_pair};
+use altair_sandbox::{ForkError, Template, thread};
 
 use super::boot::{Booting, Result as BootResult};
 use super::booted_template::BootedTemplate;
 use super::key::Key;
+use super::spares::Spares;
 use super::template_start::TemplateStart;
-use super::{Acquired, Boot, TEMPLATES_MAX};
+use super::{Acquired, Boot, Failed, TEMPLATES_MAX};
 use crate::EvalError;
 use crate::bounds::GRACE;
 use crate::cold_start::NewChild;
 use crate::context::RequestContext;
 use crate::directories::Directories;
+use crate::evaluation::Evaluation;
 use crate::freshness::Freshness;
 use crate::guards::GuardStates;
 use crate::observer::Observer;
@@ -39,7 +41,7 @@ pub struct Pool {
 #[derive(Default)]
 struct Slots {
     by_key: HashMap<Key, Slot>,
-    /// The kinds of isolated PHP that were asked for, the last ones.
+    /// The kinds of requests that there were, the last ones.
     asked: Vec<Key>,
     /// The empty directory that stands for a project where there is none: one for all, so that they
     /// can share a template.
@@ -78,6 +80,8 @@ pub struct Listed {
     pub idle: Duration,
     /// How often it was asked for.
     pub uses: u64,
+    /// Forks that wait for a task.
+    pub spares: usize,
 }
 
 impl Slot {
@@ -92,12 +96,17 @@ impl Slot {
         }
     }
 
+    /// Whether it is a boot that has yet to begin.
+    fn is_to_come(&self) -> bool {
+        matches!(&self.state, State::Booting(booting) if booting.is_to_come())
+    }
+
     fn listed(&self, key: &Key) -> Listed {
-        let (state, pid) = match &self.state {
-            State::Booting(_) => ("booting", None),
-            State::Ready(booted) => ("ready", booted.template.pid()),
-            State::Unforkable { .. } => ("unforkable", None),
-            State::Unable { .. } => ("unable", None),
+        let (state, pid, spares) = match &self.state {
+            State::Booting(_) => ("booting", None, 0),
+            State::Ready(booted) => ("ready", booted.template.pid(), booted.spares.count()),
+            State::Unforkable { .. } => ("unforkable", None, 0),
+            State::Unable { .. } => ("unable", None, 0),
         };
         Listed {
             root: key.root().to_owned(),
@@ -106,6 +115,7 @@ impl Slot {
             age: self.made_at.elapsed(),
             idle: self.used_at.elapsed(),
             uses: self.uses,
+            spares,
         }
     }
 }
@@ -138,9 +148,20 @@ enum Available {
     Nothing(Origin),
 }
 
+/// What a boot leaves for the call that began it.
+enum Left {
+    Template(Fork),
+    /// No template.
+    Nothing(Origin),
+    /// The answer: the application does not boot.
+    Failed(Box<Failed>),
+    Cancelled,
+}
+
 /// What a fork is made from, and what is reported about it.
 struct Fork {
-    template: altair_sandbox::Template,
+    template: Template,
+    spares: Arc<Spares>,
     boot: Arc<Boot>,
     guards: GuardStates,
     files: Arc<TemplateFiles>,
@@ -151,17 +172,13 @@ struct Fork {
 /// template's inputs changed or that it was killed.
 const TRIES_MAX: usize = 3;
 
-/// The kinds of isolated PHP to remember.
+/// The kinds of requests to remember.
 const ASKED_MAX: usize = 64;
 
 /// The pause before another attempt after no template could be made. Doubles each time, up to
 /// [`PAUSE_MAX`].
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-
-/// How long to wait for a fork, which takes a millisecond: a stopped template does not answer, and
-/// time must remain for another one.
-const FORK_PATIENCE: Duration = Duration::from_millis(500);
 
 impl Default for Pool {
     fn default() -> Self {
@@ -191,7 +208,7 @@ impl Pool {
     #[must_use]
     pub fn listed(&self) -> Vec<Listed> {
         let mut slots = self.lock();
-        slots.drop_ended();
+        slots.catch_up();
         let mut slots: Vec<_> = slots
             .by_key
             .iter()
@@ -214,6 +231,7 @@ impl Pool {
     /// [`EvalError::Interrupted`] if the observer stops the wait.
     pub(crate) fn acquire(
         &self,
+        key: &Key,
         context: &RequestContext<'_>,
         deadline: Instant,
         observer: &mut dyn Observer,
@@ -225,20 +243,22 @@ impl Pool {
         if let Some(why) = context.cannot_be_warm() {
             return Ok(Acquired::Nothing(Origin::cold_because(why)));
         }
-        let key = Key::new(context);
+        if self.lock().is_first(key) && !context.settings.expects_more {
+            return Ok(Acquired::FirstCall);
+        }
         let mut tries = 0;
         while tries < TRIES_MAX {
-            let forked = match self.find(&key, context)? {
+            let forked = match self.find(key, context)? {
                 Available::Nothing(origin) => return Ok(Acquired::Nothing(origin)),
                 Available::Template(fork) => {
                     tries += 1;
-                    self.forked(&key, fork, context, deadline)?
+                    self.forked(key, fork, context, deadline)?
                 }
                 Available::Booting(booting, is_maker) => {
                     tries += usize::from(is_maker);
                     match wait_for(&booting, is_maker, deadline, observer)? {
                         Some(ended) => Some(ended),
-                        None => self.settle(&key, &booting, is_maker, context, deadline)?,
+                        None => self.settle(key, &booting, is_maker, context, deadline)?,
                     }
                 }
             };
@@ -250,29 +270,42 @@ impl Pool {
         Ok(Acquired::Nothing(Origin::cold_because(why)))
     }
 
+    /// Has the template of an answered [`Acquired::FirstCall`] boot, if the host neither ends nor
+    /// asks again in the next moments. The boot is nobody's: how it fails, the next call finds out
+    /// for itself.
+    pub(crate) fn boot_after(&self, answered: Evaluation) {
+        if !self.is_own() {
+            return; // the observer has forked this process
+        }
+        let Some(key) = answered.key.clone() else {
+            return;
+        };
+        let mut slots = self.lock();
+        if slots.by_key.contains_key(&key) {
+            return; // another call came in the meantime
+        }
+        slots.catch_up();
+        slots.make_room(self.most);
+        if slots.by_key.len() >= self.most {
+            return; // all are booting, for calls that wait
+        }
+        // Without a thread, the next call boots.
+        if let Ok(booting) = Booting::begin_later(move || TemplateStart::of(&answered.context())) {
+            let state = State::Booting(Arc::new(booting.after(PAUSE)));
+            slots.uses += 1;
+            let used = slots.uses;
+            slots.by_key.insert(key, Slot::new(used, state));
+        }
+    }
+
     /// Returns whether it holds nothing: no template, and no reason why there is none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().by_key.is_empty()
+        !self.is_own() || self.lock().by_key.is_empty()
     }
 
-    /// Returns whether there is a template for a request, fresh or not.
-    pub(crate) fn has(&self, context: &RequestContext<'_>) -> bool {
-        let slots = self.lock();
-        self.is_own() && !slots.by_key.is_empty() && slots.by_key.contains_key(&Key::new(context))
-    }
-
-    /// Returns whether a child of this kind was asked for before, and remembers that it was now.
-    pub(crate) fn was_asked(&self, context: &RequestContext<'_>) -> bool {
-        let key = Key::new(context);
-        let asked = &mut self.lock().asked;
-        if asked.contains(&key) {
-            return true;
-        }
-        if asked.len() >= ASKED_MAX {
-            asked.remove(0);
-        }
-        asked.push(key);
-        false
+    /// Returns whether there is a template of a kind, fresh or not, or is to be.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        self.is_own() && self.lock().by_key.contains_key(key)
     }
 
     /// An empty directory, which lives as long as the pool.
@@ -291,13 +324,14 @@ impl Pool {
     /// is none; the request must [`acquire`](Self::acquire) one then.
     pub(crate) fn ready(
         &self,
+        key: &Key,
         context: &RequestContext<'_>,
         deadline: Instant,
     ) -> Option<Acquired> {
         if !self.is_own() || context.cannot_be_warm().is_some() {
             return None;
         }
-        let fork = match &mut self.lock().of(&Key::new(context))?.state {
+        let fork = match &mut self.lock().of(key)?.state {
             State::Ready(template) => template
                 .is_fresh()
                 .then(|| template.fork_as(Origin::Warm))?,
@@ -307,14 +341,12 @@ impl Pool {
     }
 
     /// Returns whether a fork handed out with this boot could still be handed out now.
-    pub(crate) fn is_fresh(&self, context: &RequestContext<'_>, boot: &Arc<Boot>) -> bool {
+    pub(crate) fn is_fresh(&self, key: &Key, boot: &Arc<Boot>) -> bool {
         let mut slots = self.lock();
-        slots
-            .of(&Key::new(context))
-            .is_some_and(|slot| match &mut slot.state {
-                State::Ready(template) => Arc::ptr_eq(&template.boot, boot) && template.is_fresh(),
-                _ => false,
-            })
+        slots.of(key).is_some_and(|slot| match &mut slot.state {
+            State::Ready(template) => Arc::ptr_eq(&template.boot, boot) && template.is_fresh(),
+            _ => false,
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Slots> {
@@ -324,12 +356,13 @@ impl Pool {
     /// Finds what is available for a request; begins a boot if nothing valid is.
     fn find(&self, key: &Key, context: &RequestContext<'_>) -> Result<Available, EvalError> {
         let mut slots = self.lock();
-        slots.drop_ended();
+        slots.catch_up();
         let mut pause = PAUSE;
         if let Some(slot) = slots.of(key) {
             match &mut slot.state {
                 State::Booting(booting) => {
-                    return Ok(Available::Booting(Arc::clone(booting), false));
+                    let is_maker = booting.take_over();
+                    return Ok(Available::Booting(Arc::clone(booting), is_maker));
                 }
                 State::Ready(template) => {
                     if template.is_fresh() {
@@ -368,40 +401,15 @@ impl Pool {
         let Some(result) = booting.result(is_maker) else {
             return Ok(None); // another call takes it
         };
-        let (state, found) = match result {
-            BootResult::Unable(why) => {
-                self.put(key, Some(State::unable(why.clone(), booting.pause())));
-                return Ok(Some(Acquired::Nothing(Origin::cold_because(why))));
-            }
-            BootResult::Failed(failed) => {
-                self.put(key, None);
-                // It is the answer to the call that began the boot.
-                return Ok(is_maker.then_some(Acquired::Ended(failed)));
-            }
-            BootResult::Template(mut template) => match template.obstacle.take() {
-                Some(why) => {
-                    let seen = template.freshness.take().map(Box::new);
-                    let origin = Origin::Booted(why.clone());
-                    let state = seen.map(|seen| State::Unforkable { why, seen });
-                    (state, Available::Nothing(origin))
-                }
-                None => {
-                    let fork = template.fork_as(Origin::First);
-                    let is_kept = template.freshness.is_some();
-                    (
-                        is_kept.then_some(State::Ready(template)),
-                        Available::Template(fork),
-                    )
-                }
-            },
-        };
+        let (state, left) = left_by(result, booting.pause());
         self.put(key, state);
-        match found {
+        match left {
             // It tries again and finds the current state.
             _ if !is_maker => Ok(None),
-            Available::Template(fork) => self.forked(key, fork, context, deadline),
-            Available::Nothing(origin) => Ok(Some(Acquired::Nothing(origin))),
-            Available::Booting(..) => Ok(None),
+            Left::Template(fork) => self.forked(key, fork, context, deadline),
+            Left::Failed(failed) => Ok(Some(Acquired::Ended(failed))),
+            Left::Nothing(origin) => Ok(Some(Acquired::Nothing(origin))),
+            Left::Cancelled => Ok(None),
         }
     }
 
@@ -451,6 +459,58 @@ impl Pool {
     }
 }
 
+impl Drop for Pool {
+    /// Lets its templates go on another thread: their keepers would take turns with this one. Those
+    /// that work in directories of the host end first, since the host removes these.
+    fn drop(&mut self) {
+        if !self.is_own() {
+            return;
+        }
+        let slots = self.slots.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let ends_alone = |slot: &Slot| match &slot.state {
+            State::Ready(booted) => !booted.template.has_host_files(),
+            State::Booting(_) | State::Unforkable { .. } | State::Unable { .. } => false,
+        };
+        let alone: Vec<_> = slots
+            .by_key
+            .extract_if(|_, slot| ends_alone(slot))
+            .collect();
+        if !alone.is_empty() {
+            // Without a thread they are let go of here.
+            let _ = thread::start("altair-collect", move || drop(alone));
+        }
+    }
+}
+
+/// What a boot leaves for later calls, and for the one that began it. `pause` precedes another
+/// attempt.
+fn left_by(result: BootResult, pause: Duration) -> (Option<State>, Left) {
+    match result {
+        BootResult::Unable(why) => {
+            let origin = Origin::cold_because(why.as_str());
+            (Some(State::unable(why, pause)), Left::Nothing(origin))
+        }
+        BootResult::Cancelled => (None, Left::Cancelled),
+        BootResult::Failed(failed) => (None, Left::Failed(failed)),
+        BootResult::Template(mut template) => match template.obstacle.take() {
+            Some(why) => {
+                let seen = template.freshness.take().map(Box::new);
+                let origin = Origin::Booted(why.clone());
+                let state = seen.map(|seen| State::Unforkable { why, seen });
+                (state, Left::Nothing(origin))
+            }
+            None => {
+                let fork = template.fork_as(Origin::First);
+                let is_kept = template.freshness.is_some();
+                (
+                    is_kept.then_some(State::Ready(template)),
+                    Left::Template(fork),
+                )
+            }
+        },
+    }
+}
+
 /// Begins a boot; returns the new state and what is available for this call.
 fn begin(context: &RequestContext<'_>, pause: Duration) -> Result<(State, Available), EvalError> {
     let start = match TemplateStart::of(context) {
@@ -474,7 +534,7 @@ fn wait_for(
     deadline: Instant,
     observer: &mut dyn Observer,
 ) -> Result<Option<Acquired>, EvalError> {
-    match booting.wait(deadline, observer) {
+    match booting.wait(is_maker, deadline, observer) {
         ControlFlow::Break(()) => {
             if is_maker {
                 booting.cancel();
@@ -514,11 +574,34 @@ impl Slots {
         Some(slot)
     }
 
-    /// Drops templates that have ended, whose keepers would stay zombies of the host.
-    fn drop_ended(&mut self) {
-        self.by_key.retain(|_, slot| match &slot.state {
-            State::Ready(booted) => booted.template.is_alive(),
-            State::Booting(_) | State::Unforkable { .. } | State::Unable { .. } => true,
+    /// Returns whether no request of this kind is known, and remembers that there was one now.
+    fn is_first(&mut self, key: &Key) -> bool {
+        if self.asked.contains(key) {
+            return false;
+        }
+        if self.asked.len() >= ASKED_MAX {
+            self.asked.remove(0);
+        }
+        self.asked.push(key.clone());
+        !self.by_key.contains_key(key)
+    }
+
+    /// Takes note of what has happened meanwhile: of boots that are over and that no call waits for,
+    /// and of templates that have ended, whose keepers would stay zombies of the host.
+    fn catch_up(&mut self) {
+        self.by_key.retain(|_, slot| {
+            if let State::Booting(booting) = &slot.state
+                && let Some(result) = booting.unclaimed()
+            {
+                match left_by(result, booting.pause()).0 {
+                    Some(state) => slot.state = state,
+                    None => return false,
+                }
+            }
+            match &slot.state {
+                State::Ready(booted) => booted.template.is_alive(),
+                State::Booting(_) | State::Unforkable { .. } | State::Unable { .. } => true,
+            }
         });
     }
 
@@ -530,7 +613,7 @@ impl Slots {
         let oldest = self
             .by_key
             .iter()
-            .filter(|(_, slot)| !matches!(slot.state, State::Booting(_)))
+            .filter(|(_, slot)| slot.is_to_come() || !matches!(slot.state, State::Booting(_)))
             .min_by_key(|(_, slot)| slot.used)
             .map(|(key, _)| key.clone());
         if let Some(key) = oldest {
@@ -548,6 +631,7 @@ impl BootedTemplate {
     fn fork_as(&self, origin: Origin) -> Fork {
         Fork {
             template: self.template.clone(),
+            spares: Arc::clone(&self.spares),
             boot: Arc::clone(&self.boot),
             guards: self.guards.clone(),
             files: Arc::clone(&self.files),
@@ -559,10 +643,8 @@ impl BootedTemplate {
 impl Fork {
     /// Forks a child for a request.
     fn of(self, context: &RequestContext<'_>, deadline: Instant) -> Result<Acquired, ForkError> {
-        let (channel, theirs) = channel_pair()?;
-        let until = deadline.min(Instant::now() + FORK_PATIENCE);
-        let child = self.template.fork(theirs, until)?;
-        let child = NewChild::forked(context, child, channel, self.guards, &self.files);
+        let (child, channel, underway) = self.spares.take(&self.template, deadline)?;
+        let child = NewChild::forked(context, child, channel, self.guards, &self.files, underway);
         Ok(Acquired::Child(Box::new(child), self.origin, self.boot))
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct TemplateStart {
     pub named: Vec<PathBuf>,
     /// As `MadeFrom::launched_ns`.
     pub launched_ns: i64,
+    /// Whether making a fork names something below the project.
+    pub names_project: bool,
 }
 
 impl TemplateStart {
@@ -86,6 +88,10 @@ impl TemplateStart {
                 return Err("neither a private root nor Landlock isolates it from its runs".into());
             }
         };
+        let names_project = match &ground {
+            Ground::PrivateRoot(renewal) => renewal.names_project(),
+            Ground::HostFiles { .. } => false,
+        };
         let private_root = confinement.has_view();
         let seccomp = final_guards.seccomp.unwrap_or_default();
         let (filter, pass) = altair_sandbox::Model::new(&seccomp)
@@ -93,8 +99,10 @@ impl TemplateStart {
             .into_parts();
         let model = TemplateTask {
             boots: context.settings.purpose.boots(),
-            landlock: final_guards.landlock.is_some(),
-            descriptors: final_guards.descriptors,
+            // They depend on nothing that requests for one template may differ in.
+            forks: context
+                .confinement(&level, Process::Fork, &readable)
+                .final_guards(),
             insist: context
                 .settings
                 .selection
@@ -146,6 +154,7 @@ impl TemplateStart {
             root,
             files: files_of_template,
             launched_ns,
+            names_project,
         })
     }
 }

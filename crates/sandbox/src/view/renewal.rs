@@ -171,6 +171,13 @@ pub(super) fn text(bytes: &[u8]) -> Result<CString, SpawnError> {
 }
 
 impl Renewal {
+    /// Whether making the mounts of a fork names something below the project that is not covered
+    /// afterwards, such as the directories above a mount there.
+    #[must_use]
+    pub fn names_project(&self) -> bool {
+        self.layers() > 1 || !self.files.is_empty()
+    }
+
     /// The number of layers.
     pub(super) fn layers(&self) -> usize {
         match &self.writes {

@@ -76,6 +76,7 @@ pub fn supervision(timeout: Duration) -> Supervision {
         channel: None,
         idle: None,
         input: None,
+        leaves_end: false,
     }
 }
 

@@ -2,8 +2,9 @@
 
 declare(strict_types=1);
 
-namespace Altair\Eval\Tests\Support;
+namespace Altair\Eval\Tests\Support\Servers;
 
+use Altair\Eval\Tests\Support\TemporaryApplication;
 use RuntimeException;
 
 /**
@@ -11,7 +12,7 @@ use RuntimeException;
  *
  * @see https://fastcgi-archives.github.io/FastCGI_Specification.html the records and their numbers
  */
-final class Fpm
+final class Fpm implements Server
 {
     private const VERSION = 1;
     private const BEGIN_REQUEST = 1;
@@ -63,7 +64,6 @@ final class Fpm
         $this->end();
     }
 
-    /** Ends it and its workers. */
     public function end(): void
     {
         if (is_resource($this->process)) {
@@ -72,7 +72,6 @@ final class Fpm
         }
     }
 
-    /** Where it is installed, if it is, in the version of this PHP. */
     public static function program(): ?string
     {
         $version = PHP_MAJOR_VERSION . '.' . PHP_MINOR_VERSION;
@@ -85,12 +84,26 @@ final class Fpm
         return null;
     }
 
-    /** What a page prints. */
-    public function page(string $file): string
+    public function pages(string $file, int $times = 1): array
     {
-        $stream = stream_socket_client("unix://{$this->place->path('sock')}", $code, $message, self::PATIENCE);
-        if ($stream === false) {
-            throw new RuntimeException($message);
+        $connections = [];
+        while (count($connections) < $times) {
+            $connections[] = $this->request($file);
+        }
+
+        return array_map(self::page(...), $connections);
+    }
+
+    /** @return resource a connection over which a page was asked for */
+    private function request(string $file)
+    {
+        $until = microtime(true) + self::PATIENCE;
+        // Its socket is there a moment before it listens.
+        while (!$stream = @stream_socket_client("unix://{$this->place->path('sock')}", $code, $message)) {
+            if (microtime(true) > $until) {
+                throw new RuntimeException($message);
+            }
+            usleep(1000);
         }
         stream_set_timeout($stream, self::PATIENCE);
         $parameters = '';
@@ -104,6 +117,13 @@ final class Fpm
         foreach ($records as [$type, $content]) {
             fwrite($stream, pack('CCnnCx', self::VERSION, $type, 1, strlen($content), 0) . $content);
         }
+
+        return $stream;
+    }
+
+    /** @param resource $stream */
+    private static function page($stream): string
+    {
         $output = '';
         while (strlen((string) $header = stream_get_contents($stream, 8)) === 8) {
             ['type' => $type, 'length' => $length, 'padding' => $padding]

@@ -1,0 +1,157 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Warm;
+
+use Altair\Eval\EvalRequest;
+use Altair\Eval\Tests\Support\Spare;
+use Altair\Eval\Tests\Support\Warm\WarmTestCase;
+use Closure;
+
+/**
+ * A fork that was made before it was asked for sees the project as it is when it gets its task: it has named no file
+ * there before.
+ */
+final class SpareTest extends WarmTestCase
+{
+    private const FILES = [
+        'config/shown.php' => '<?php return "before";',
+        'deep/er/shown.php' => '<?php return "before";',
+    ];
+
+    /** Whether each fork is behind its guards and sleeps: it waits for its task. */
+    private static function haveSpares(): bool
+    {
+        $forks = self::forks();
+
+        return $forks > 0 && self::sleepingForks() === $forks;
+    }
+
+    public function testOneWaitsAfterARun(): void
+    {
+        $this->booting('');
+        $this->warmed('return 1;');
+
+        self::waitUntil(self::haveSpares(...), 'A fork waits.');
+        self::assertStart('warm', $this->ask('return 1;'));
+        self::waitUntil(self::haveSpares(...), 'Another one waits.');
+    }
+
+    /**
+     * @return iterable<string, array{string, Closure}>
+     */
+    public static function edits(): iterable
+    {
+        $shown = 'return (include "config/shown.php") . "," . (include "deep/er/shown.php");';
+        yield 'saved by rename' => [$shown, static function (string $root): void {
+            foreach (['config/shown.php', 'deep/er/shown.php'] as $file) {
+                file_put_contents("$root/$file.new", '<?php return "after";');
+                rename("$root/$file.new", "$root/$file");
+            }
+        }];
+        yield 'written in place' => [$shown, static function (string $root): void {
+            file_put_contents("$root/config/shown.php", '<?php return "after";');
+            file_put_contents("$root/deep/er/shown.php", '<?php return "after";');
+        }];
+        yield 'made' => ['return file_exists("config/new.php") ? include "config/new.php" : "absent";', static fn (
+            string $root,
+        ) => file_put_contents("$root/config/new.php", '<?php return "made";')];
+        yield 'removed' => ['return file_exists("config/shown.php");', static fn (
+            string $root,
+        ) => unlink("$root/config/shown.php")];
+        yield 'another directory in its place' => [$shown, static function (string $root): void {
+            mkdir("$root/other/er", 0755, true);
+            file_put_contents("$root/other/er/shown.php", '<?php return "after";');
+            rename("$root/deep", "$root/old");
+            rename("$root/other", "$root/deep");
+        }];
+        yield 'listed' => ['return scandir("config");', static fn (
+            string $root,
+        ) => file_put_contents("$root/config/listed.php", '')];
+    }
+
+    /**
+     * @dataProvider edits
+     */
+    public function testAnEditOfWhatBootNeverReadShowsInTheOneThatWaits(string $snippet, Closure $edit): void
+    {
+        $application = $this->booting('', self::FILES);
+        $this->warmed('return 1;');
+        self::waitUntil(self::haveSpares(...), 'It waits for its task.');
+        $before = self::returned($this->cold($snippet));
+
+        $edit($application->root);
+        $next = $this->ask($snippet);
+
+        $after = self::returned($this->cold($snippet));
+        self::assertNotSame($before, $after, 'It is an edit that shows.');
+        self::assertSame($after, self::returned($next));
+        self::assertStart('warm', $next);
+    }
+
+    public function testThoseThatAreKilledBeforeTheyBeginAreReplaced(): void
+    {
+        $this->booting('');
+        // Two at once have two made.
+        $request = new EvalRequest('usleep(100_000);', $this->application()->root, self::LONG_MS);
+        $this->warmed('return 1;');
+        iterator_to_array($this->evaluator->evaluateMany([$request, $request], 2));
+        self::waitUntil(fn (): bool => count(Spare::of((int) getmypid())) === 2, 'Two wait for their task.');
+        $spares = Spare::of((int) getmypid());
+        foreach ($spares as $spare) {
+            posix_kill($spare, SIGSTOP);
+        }
+        $kill = 'for spare; do sleep 0.3; kill -9 $spare; done';
+        $killer = proc_open(['sh', '-c', $kill, 'sh', ...array_map(strval(...), $spares)], [], $pipes);
+
+        $result = $this->ask('return 7;');
+
+        self::assertSame(7, self::returned($result));
+        self::assertStart('warm', $result);
+        proc_close($killer);
+    }
+
+    public function testTheTimeAndTheRandomNumbersAreOfTheRun(): void
+    {
+        $this->booting('mt_srand(1); mt_rand();');
+        $this->warmed('return 1;');
+        self::waitUntil(self::haveSpares(...), 'It waits for its task.');
+        usleep(1_100_000);
+        $asked = microtime(true);
+
+        [$began, $now] = self::returned($this->ask('return [$_SERVER["REQUEST_TIME_FLOAT"], microtime(true)];'));
+
+        self::assertGreaterThanOrEqual(floor($asked), $began);
+        self::assertGreaterThanOrEqual($asked, $now);
+    }
+
+    public function testTheLimitsAreOfTheRequest(): void
+    {
+        $this->booting('');
+        $this->warmed('return 1;');
+        self::waitUntil(self::haveSpares(...), 'It waits for its task.');
+        $snippet = 'return [ini_get("memory_limit"), posix_getrlimit()["hard cpu"]];';
+
+        $short = self::returned($this->ask($snippet, memoryLimitMb: 32, timeoutMs: 2000));
+        self::waitUntil(self::haveSpares(...), 'Another one waits for its task.');
+        $long = self::returned($this->ask($snippet, memoryLimitMb: 64, timeoutMs: 20000));
+
+        self::assertSame('32M', $short[0]);
+        self::assertSame('64M', $long[0]);
+        self::assertLessThan($long[1], $short[1]);
+    }
+
+    public function testItEndsWithItsTemplate(): void
+    {
+        $this->booting('');
+        $this->warmed('return 1;');
+        self::waitUntil(self::haveSpares(...), 'It waits for its task.');
+        $template = self::template();
+
+        posix_kill($template, SIGKILL);
+
+        self::waitUntil(static fn (): bool => self::templates() === [], 'The fork has ended, too.');
+        self::assertSame(7, self::returned($this->ask('return 7;')));
+    }
+}
