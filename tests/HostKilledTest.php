@@ -76,6 +76,7 @@ final class HostKilledTest extends TestCase
         self::assertSame([], $script->left());
         // The kernel gives numbers again; another test's run may have one for as long as it lasts.
         $there = static fn (): array => array_intersect($namespaces, array_map(self::namespace(...), Processes::all()));
+        $deadline = microtime(true) + 6 * self::PATIENCE;
         while ($there() !== [] && microtime(true) < $deadline) {
             usleep(1000);
         }
