@@ -65,6 +65,7 @@ final class HostKilledTest extends TestCase
         $namespaces = array_diff(array_filter(array_map(self::namespace(...), $processes)), [$own]);
         // A confined run has one of its own, and so have the template that it is a fork of and a fork that waits.
         self::assertContains(count($namespaces), $options === '' ? [2, 3] : [0]);
+        $open = self::keptOpen(array_intersect_key($processes, array_unique($namespaces)));
         $mounts = self::mounts($place, $application);
 
         $script->signal(SIGKILL);
@@ -74,13 +75,12 @@ final class HostKilledTest extends TestCase
         }
 
         self::assertSame([], $script->left());
-        // The kernel gives numbers again; another test's run may have one for as long as it lasts.
         $there = static fn (): array => array_intersect($namespaces, array_map(self::namespace(...), Processes::all()));
-        $deadline = microtime(true) + 6 * self::PATIENCE;
         while ($there() !== [] && microtime(true) < $deadline) {
             usleep(1000);
         }
         self::assertSame([], $there());
+        unset($open);
         self::assertSame($mounts, self::mounts($place, $application));
         self::assertSame(['.', '..'], scandir($place->path('tmp')));
         $expected = ['vendor', 'vendor/autoload.php', '.altair', '.altair/events.jsonl'];
@@ -96,6 +96,22 @@ final class HostKilledTest extends TestCase
         $isOurs = static fn (string $mount): bool => str_replace($marks, '', $mount) !== $mount;
 
         return array_values(array_filter(file('/proc/self/mountinfo') ?: [], $isOurs));
+    }
+
+    /**
+     * Has a process open the mount namespaces of these. Until it ends, with the last use of what is returned, the
+     * kernel gives their numbers to no others, such as those of another test's runs.
+     *
+     * @param array<int> $pids
+     * @return array{resource, array<int, resource>} it, its standard input and output
+     */
+    private static function keptOpen(array $pids): array
+    {
+        $opens = 'n=3; for pid; do eval "exec $n</proc/$pid/ns/mnt"; n=$((n + 1)); done; echo open; read end';
+        $holder = proc_open(['sh', '-ec', $opens, 'sh', ...$pids], [['pipe', 'r'], ['pipe', 'w']], $streams);
+        self::assertSame("open\n", fgets($streams[1]));
+
+        return [$holder, $streams];
     }
 
     private static function namespace(int|string $pid): string|false
