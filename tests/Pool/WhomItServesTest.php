@@ -14,7 +14,7 @@ use PHPUnit\Framework\TestCase;
 /**
  * The pool is no way out of a sandbox: a host that may do less than the pool, or something else, evaluates by itself.
  *
- * What the pool says to one that comes nevertheless, with a protocol of its own, crates/pool/tests/whom_it_serves.rs
+ * What the pool says to one that comes nevertheless, with a protocol of its own, crates/pool/tests/whom_it_serves/
  * tells.
  */
 final class WhomItServesTest extends TestCase
