@@ -30,10 +30,10 @@ cat -- "$LOGS/others.log"
 if [ "$code" -ne 0 ]; then
     echo
     echo "What failed (all of it is in $LOGS):"
-    # PHPUnit numbers them. Of what follows, the reason is told: it may stand behind a long story.
+    # PHPUnit numbers them. A PHP warning is the line behind; the reason of others may stand behind a long story.
     awk 'FNR == 1 { n = 0 }
-        /^[0-9]+\) / { n = 1; print substr($0, 1, 200) }
-        n && /^(Failed|[+-] |[A-Za-z\\]*(Exception|Error): )/ { print "    " substr($0, 1, 400) }
+        /^[0-9]+\) / { n = 8; print substr($0, 1, 200); next }
+        n == 8 && NF || n && /^(Failed|[+-] |[A-Za-z\\]*(Exception|Error): )/ { n--; print "    " substr($0, 1, 400) }
     ' "$LOGS/evaluations.log" "$LOGS/others.log"
 fi
 exit "$code"

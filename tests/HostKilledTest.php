@@ -65,22 +65,29 @@ final class HostKilledTest extends TestCase
         $namespaces = array_diff(array_filter(array_map(self::namespace(...), $processes)), [$own]);
         // A confined run has one of its own, and so have the template that it is a fork of and a fork that waits.
         self::assertContains(count($namespaces), $options === '' ? [2, 3] : [0]);
-        $open = self::keptOpen(array_intersect_key($processes, array_unique($namespaces)));
+        [$holder, $streams] = self::holder(array_intersect_key($processes, array_unique($namespaces)));
         $mounts = self::mounts($place, $application);
 
-        $script->signal(SIGKILL);
-        $deadline = microtime(true) + self::PATIENCE;
-        while ($script->processes() !== [] && microtime(true) < $deadline) {
-            usleep(1000);
-        }
+        try {
+            $script->signal(SIGKILL);
+            $deadline = microtime(true) + self::PATIENCE;
+            while ($script->processes() !== [] && microtime(true) < $deadline) {
+                usleep(1000);
+            }
 
-        self::assertSame([], $script->left());
-        $there = static fn (): array => array_intersect($namespaces, array_map(self::namespace(...), Processes::all()));
-        while ($there() !== [] && microtime(true) < $deadline) {
-            usleep(1000);
+            self::assertSame([], $script->left());
+            $there = static fn (): array => array_intersect(
+                $namespaces,
+                array_map(self::namespace(...), Processes::all()),
+            );
+            while ($there() !== [] && microtime(true) < $deadline) {
+                usleep(1000);
+            }
+            self::assertSame([], $there());
+        } finally {
+            // PHP collects the process here, and not where the resource is let go of.
+            proc_close($holder);
         }
-        self::assertSame([], $there());
-        unset($open);
         self::assertSame($mounts, self::mounts($place, $application));
         self::assertSame(['.', '..'], scandir($place->path('tmp')));
         $expected = ['vendor', 'vendor/autoload.php', '.altair', '.altair/events.jsonl'];
@@ -99,13 +106,13 @@ final class HostKilledTest extends TestCase
     }
 
     /**
-     * Has a process open the mount namespaces of these. Until it ends, with the last use of what is returned, the
-     * kernel gives their numbers to no others, such as those of another test's runs.
+     * A process that has the mount namespaces of these open. Until it is closed, the kernel gives their numbers to no
+     * others, such as those of another test's runs.
      *
      * @param array<int> $pids
      * @return array{resource, array<int, resource>} it, its standard input and output
      */
-    private static function keptOpen(array $pids): array
+    private static function holder(array $pids): array
     {
         $opens = 'n=3; for pid; do eval "exec $n</proc/$pid/ns/mnt"; n=$((n + 1)); done; echo open; read end';
         $holder = proc_open(['sh', '-ec', $opens, 'sh', ...$pids], [['pipe', 'r'], ['pipe', 'w']], $streams);
