@@ -109,7 +109,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// [`Error`].
 pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Error> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    // Runs have threads of their own. What is left to do is little, and waits for them.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .thread_name("altair-mcp")
         .build()?;

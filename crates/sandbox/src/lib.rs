@@ -111,7 +111,7 @@ pub use policy::{Policy, Spaces};
 pub use privileges::{Privileges, RunAs, may_become_another_user};
 pub use procfs::why_unseen;
 pub use pseudoterminal::{Pseudoterminal, resize_like};
-pub use raw_descriptors::close_all_on_exec;
+pub use raw_descriptors::{begin_program, close_all_on_exec};
 pub use record::{Identity, Look, Record, Recorder, Unseen, Way};
 pub use refusal::Refusal;
 pub use rights::{Credentials, Filtered, Inspected, Rights};

@@ -46,6 +46,25 @@ pub fn close_all_on_exec() -> std::io::Result<()> {
     Ok(())
 }
 
+/// Begins a program that has a `main` of its own, in place of that of Rust's runtime, with what
+/// that does: standard input, output and error are open, if only on `/dev/null`, so that no other
+/// file gets their numbers; and `SIGPIPE` is ignored, so that a closed pipe is an error.
+///
+/// # Errors
+/// If the system refuses one of these.
+pub fn begin_program() -> std::io::Result<()> {
+    for fd in 0..=2 {
+        // SAFETY: no pointer is passed.
+        let is_open = Errno::result(unsafe { libc::fcntl(fd, libc::F_GETFD) }).is_ok();
+        // The lowest number that is free is this one.
+        // SAFETY: a C string that outlives the call.
+        if !is_open && unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) } != fd {
+            return Err(std::io::Error::last_os_error());
+        }
+    }
+    Ok(crate::system_calls::ignore(nix::sys::signal::Signal::SIGPIPE)?)
+}
+
 /// Maximum number of descriptors in one packet.
 const DESCRIPTORS_MAX: usize = 3;
 
