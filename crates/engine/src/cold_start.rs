@@ -61,12 +61,8 @@ impl NewChild {
             directories: files.of_fork(child.pid()),
             child,
             channel,
-            final_guards: FinalGuards {
-                // Its template knows it.
-                landlock: None,
-                ..confinement.final_guards()
-            },
-            limits: confinement.policy().limits,
+            final_guards: confinement.final_guards_of_fork(),
+            limits: confinement.limits(),
             insist: context
                 .settings
                 .selection

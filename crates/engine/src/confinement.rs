@@ -123,11 +123,7 @@ impl Confinement<'_> {
             return Policy::unconfined();
         }
         Policy {
-            limits: if self.takes(Guard::Limits) {
-                self.limits()
-            } else {
-                Limits::default()
-            },
+            limits: self.limits(),
             privileges: if self.takes(Guard::Privileges) {
                 Privileges::Drop {
                     run_as: run_as(&self.target.root),
@@ -146,7 +142,11 @@ impl Confinement<'_> {
         }
     }
 
-    fn limits(&self) -> Limits {
+    /// The limits of the process; none without that guard.
+    pub fn limits(&self) -> Limits {
+        if !self.takes(Guard::Limits) {
+            return Limits::default();
+        }
         let memory = u64::from(self.request.memory_limit_mb()) << 20;
         Limits {
             data_bytes: Some(memory + HARD_CAP_HEADROOM_BYTES),
@@ -230,6 +230,14 @@ impl Confinement<'_> {
     pub fn final_guards(&self) -> FinalGuards {
         FinalGuards {
             landlock: self.takes(Guard::Landlock).then(|| self.landlock()),
+            ..self.final_guards_of_fork()
+        }
+    }
+
+    /// The same for a fork, whose template knows what Landlock is to allow it.
+    pub fn final_guards_of_fork(&self) -> FinalGuards {
+        FinalGuards {
+            landlock: None,
             seccomp: self.takes(Guard::Seccomp).then(|| Seccomp {
                 network: self.request.allow_network,
                 tcp: self.services.has_tcp(),

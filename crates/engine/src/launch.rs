@@ -330,19 +330,31 @@ fn strips(selection: &Selection, request: &EvalRequest) -> bool {
     selection.takes(Guard::Environment, request)
 }
 
-/// The part of the host's environment that the child of a request gets.
+/// The part of the host's environment that the child of a request gets, as one text, which is the same
+/// whatever the order.
 pub(crate) fn passed_on(
     environment: &[(OsString, OsString)],
     selection: &Selection,
     request: &EvalRequest,
-) -> Vec<(OsString, OsString)> {
+) -> Vec<u8> {
     let strip = strips(selection, request);
-    environment
+    let mut passed: Vec<_> = environment
         .iter()
         .filter(|(name, _)| !strip || !is_left_out(name))
-        .cloned()
-        .collect()
+        .collect();
+    // Two hosts may have set the same variables one after another.
+    passed.sort_unstable();
+    let texts = passed.iter().flat_map(|(name, value)| [name, value]);
+    let mut text = Vec::with_capacity(texts.clone().map(|part| part.len() + LENGTH_BYTES).sum());
+    for part in texts {
+        text.extend(part.len().to_ne_bytes());
+        text.extend(part.as_bytes());
+    }
+    text
 }
+
+/// Each part of [`passed_on`] has its length in front.
+const LENGTH_BYTES: usize = size_of::<usize>();
 
 /// Whether a confined run goes without a variable of its host.
 fn is_left_out(name: &OsStr) -> bool {

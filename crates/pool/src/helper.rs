@@ -2,10 +2,16 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvError, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 type Job = Box<dyn FnOnce() + Send>;
+
+/// How long the helper is waited for without sleeping. Both take nearly the same time, and whom the
+/// helper wakes goes on on its processor, next to what has run there before: the fork that is to be
+/// woken next.
+const AT_ONCE: Duration = Duration::from_micros(100);
 
 /// What is to be done by whoever takes it.
 struct Offered(Mutex<Option<Job>>);
@@ -23,6 +29,8 @@ impl Offered {
 #[derive(Debug)]
 pub(crate) struct Helper {
     to: SyncSender<Arc<Offered>>,
+    /// Whether there is a processor for it besides that of whom it helps.
+    has_processor: bool,
 }
 
 impl std::fmt::Debug for Offered {
@@ -44,7 +52,8 @@ impl Helper {
                     let _ = catch_unwind(AssertUnwindSafe(|| offered.do_unless_done()));
                 }
             })?;
-        Ok(Self { to })
+        let has_processor = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
+        Ok(Self { to, has_processor })
     }
 
     /// Does both, the first one on the helper's thread if that has begun with it by the end of the
@@ -65,7 +74,20 @@ impl Helper {
         let _ = self.to.try_send(Arc::clone(&offered));
         let second = second();
         offered.do_unless_done();
-        Ok((told.recv().map_err(io::Error::other)?, second))
+        let first = self.await_told(&told).map_err(io::Error::other)?;
+        Ok((first, second))
+    }
+
+    fn await_told<A>(&self, told: &Receiver<A>) -> Result<A, RecvError> {
+        let until = Instant::now() + AT_ONCE;
+        while self.has_processor && Instant::now() < until {
+            match told.try_recv() {
+                Err(TryRecvError::Empty) => std::hint::spin_loop(),
+                Err(TryRecvError::Disconnected) => return Err(RecvError),
+                Ok(first) => return Ok(first),
+            }
+        }
+        told.recv()
     }
 }
 

@@ -26,8 +26,10 @@ use crate::server::{Held, Place};
 const ASK_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a host may take to read what ends the connection.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a host takes to read its result, as a rule.
-const TAKEN: Duration = Duration::from_micros(100);
+/// How long a host takes to read its result and to do something with it, as a rule.
+const TAKEN: Duration = Duration::from_micros(400);
+/// The same for one that keeps its connection, which is seen to ask again.
+const TAKEN_BY_KEPT: Duration = Duration::from_millis(1);
 /// How often a host is told that its boot is under way.
 const BEAT: Duration = Duration::from_millis(100);
 
@@ -482,7 +484,15 @@ impl Observer for Host<'_> {
             self.connection
                 .send(&answer, Instant::now() + LAST_PATIENCE)
         });
-        // The next fork is made when the host is awake: it could have to wait for a processor.
-        std::thread::sleep(TAKEN);
+        // The next fork is made when the host is done: it could have to wait for a processor.
+        match self.next {
+            Some(_) => {
+                let until = Instant::now() + TAKEN_BY_KEPT;
+                self.connection
+                    .await_more(self.process.pidfd.as_fd(), until);
+            }
+            // It closes the connection when it has read.
+            None => std::thread::sleep(TAKEN),
+        }
     }
 }

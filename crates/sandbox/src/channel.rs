@@ -316,6 +316,12 @@ impl Channel {
 
 /// Makes the socket's buffer large enough for a packet.
 fn make_room(socket: &OwnedFd, packet: usize) {
+    /// A packet that fits in the smallest buffer that there can be, 2048 bytes with the bookkeeping
+    /// (socket(7), `SO_SNDBUF`).
+    const FITS: usize = 1024;
+    if packet <= FITS {
+        return;
+    }
     // A buffer that is larger already holds several of them, and needs fewer turns.
     if getsockopt(socket, sockopt::SndBuf).is_ok_and(|room| room / 2 >= packet.saturating_add(4096))
     {

@@ -1,6 +1,6 @@
 //! How a fork exits that has nothing more to say: its run is over before the kernel has freed it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sched::sched_getcpu;
 use nix::sys::prctl;
@@ -9,8 +9,12 @@ use crate::child::Status;
 use crate::procfs::{Progress, StatFile};
 use crate::template::ForkedProcess;
 
-/// The time between the first two looks. Shorter ones take processor time from the process. It doubles
-/// each time: where that is slow, processors are scarce.
+/// How long its end is waited for without sleeping: what a fork still does after its last packet takes
+/// less, where it has a processor of its own. To sleep and to wake take longer.
+const AT_ONCE: Duration = Duration::from_micros(30);
+
+/// The time between the first two looks that are not [`AT_ONCE`]. Shorter ones take processor time from
+/// the process. It doubles each time: where that is slow, processors are scarce.
 const LOOK_AGAIN: Duration = Duration::from_micros(20);
 
 /// The longest time between two looks: what follows the last packet may take as long as the deadline
@@ -22,6 +26,8 @@ pub(crate) struct Exiting {
     stat: Option<StatFile>,
     /// Whether the fork's status may be read before it is collected.
     tells: bool,
+    /// Where it was seen last.
+    processor: Option<usize>,
     status: Option<Status>,
     waits: Option<Waits>,
 }
@@ -58,23 +64,31 @@ impl Exiting {
         let mut exiting = Self {
             stat: fork.stat(),
             tells: false,
+            processor: None,
             status: None,
             waits: None,
         };
-        exiting.look(fork);
+        exiting.see(fork);
         exiting
     }
 
     /// Looks at it from now on: it has sent its last packet. It is to go on elsewhere than where its
     /// host runs now.
     pub(crate) fn begin(&mut self, fork: &ForkedProcess) {
+        match self.processor {
+            Some(on) if sched_getcpu() == Ok(on) => fork.leave_processor(),
+            Some(_) => {
+                let until = Instant::now() + AT_ONCE;
+                while self.status.is_none() && Instant::now() < until {
+                    self.look(fork);
+                }
+            }
+            None => {}
+        }
         self.waits = Some(Waits {
             look_again: LOOK_AGAIN / 2,
             _timers: PreciseTimers::begin(),
         });
-        if self.look(fork).is_some_and(|on| sched_getcpu() == Ok(on)) {
-            fork.leave_processor();
-        }
     }
 
     /// Whether it is looked at.
@@ -82,20 +96,30 @@ impl Exiting {
         self.waits.is_some()
     }
 
-    /// Looks at it. Returns the processor that it ran on last.
-    pub(crate) fn look(&mut self, fork: &ForkedProcess) -> Option<usize> {
+    /// Looks at it, unless its end is known.
+    pub(crate) fn look(&mut self, fork: &ForkedProcess) {
+        if self.status.is_some() {
+            return;
+        }
         if let Some(waits) = &mut self.waits {
             waits.look_again = (waits.look_again * 2).min(LOOK_AGAIN_MAX);
         }
-        match fork.progress(self.stat.as_ref()?)? {
-            Progress::Alive { tells, processor } => {
+        if !self.stat.as_ref().is_some_and(StatFile::may_have_memory) {
+            self.see(fork);
+        }
+    }
+
+    fn see(&mut self, fork: &ForkedProcess) {
+        let stat = self.stat.as_ref();
+        match stat.and_then(|stat| fork.progress(stat)) {
+            Some(Progress::Alive { tells, processor }) => {
                 self.tells = tells;
-                Some(processor)
+                self.processor = Some(processor);
             }
-            Progress::Exiting { status, processor } => {
+            Some(Progress::Exiting { status }) => {
                 self.status = self.tells.then(|| Status::of_wait(status));
-                Some(processor)
             }
+            None => {}
         }
     }
 

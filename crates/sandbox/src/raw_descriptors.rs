@@ -62,7 +62,9 @@ pub fn begin_program() -> std::io::Result<()> {
             return Err(std::io::Error::last_os_error());
         }
     }
-    Ok(crate::system_calls::ignore(nix::sys::signal::Signal::SIGPIPE)?)
+    Ok(crate::system_calls::ignore(
+        nix::sys::signal::Signal::SIGPIPE,
+    )?)
 }
 
 /// Maximum number of descriptors in one packet.

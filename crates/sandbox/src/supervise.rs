@@ -672,12 +672,15 @@ impl SupervisedRun {
 
     pub(crate) fn drain_streams(&mut self, observer: &mut dyn Observer) {
         for index in 0..self.taps.len() {
-            let mut left = self.taps.get(index).map_or(0, Tap::capacity);
-            while left > 0 {
-                match self.read(index, observer) {
-                    0 => break,
-                    count => left = left.saturating_sub(count),
-                }
+            // Most have left nothing, so how much it can be is asked for later.
+            let mut count = self.read(index, observer);
+            let mut left = match count {
+                0 => 0,
+                _ => self.taps.get(index).map_or(0, Tap::capacity),
+            };
+            while count > 0 && left > count {
+                left -= count;
+                count = self.read(index, observer);
             }
         }
     }

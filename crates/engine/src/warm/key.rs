@@ -26,7 +26,8 @@ pub(crate) struct Key {
     php: PathBuf,
     extension: Option<PathBuf>,
     ini_scan_dir: Option<OsString>,
-    environment: Vec<(OsString, OsString)>,
+    /// As [`launch::passed_on`] has it.
+    environment: Vec<u8>,
     allow_writes: bool,
     allow_network: bool,
     watched: Option<Watched>,
@@ -108,9 +109,6 @@ impl Key {
             bootstrap,
             readable: _, // looked up again by each template
         } = target;
-        // Two hosts may have set the same variables one after another.
-        let mut environment = launch::passed_on(environment, selection, request);
-        environment.sort();
         Self {
             root: root.path().to_owned(),
             directory: root.inode(),
@@ -122,7 +120,7 @@ impl Key {
             php: real_php(php),
             extension: extension.clone(),
             ini_scan_dir: ini_scan_dir.clone(),
-            environment,
+            environment: launch::passed_on(environment, selection, request),
             allow_writes: *allow_writes,
             allow_network: *allow_network,
             watched: request.watched(),
