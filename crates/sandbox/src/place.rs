@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -69,13 +70,18 @@ impl Place {
     ///
     /// # Errors
     /// If the path cannot be resolved or opened.
-    pub fn find(path: &Path) -> io::Result<Self> {
-        let file = find(path)?;
-        let path = match std::fs::read_link(by_number(file.as_fd())) {
+    pub fn find(named: &Path) -> io::Result<Self> {
+        let (file, is_real) = find(named)?;
+        let path = match is_real {
+            // The kernel need not be asked for it, which takes longer than to find the file.
+            true => Ok(named.to_owned()),
+            false => std::fs::read_link(by_number(file.as_fd())),
+        };
+        let path = match path {
             Ok(found) => found,
             // Without /proc, resolves the name again, which must lead to the same inode.
             Err(_) => {
-                let found = path.canonicalize()?;
+                let found = named.canonicalize()?;
                 let again = openat(AT_FDCWD, &found, POINT_ITSELF, Mode::empty())?;
                 if Inode::of(&fstat(&again)?) != Inode::of(&fstat(&file)?) {
                     return Err(Errno::ESTALE.into());
@@ -202,16 +208,29 @@ impl Place {
 }
 
 /// Opens what a path leads to with `O_PATH`, but follows no magic links of proc(5), which bypass
-/// path resolution.
-fn find(path: &Path) -> nix::Result<OwnedFd> {
-    let how = OpenHow::new()
-        .flags(POINT)
-        .resolve(ResolveFlag::RESOLVE_NO_MAGICLINKS);
-    match openat2(AT_FDCWD, path, how) {
+/// path resolution. Also returns whether it is known that the path is the one that the kernel has for
+/// it.
+fn find(path: &Path) -> nix::Result<(OwnedFd, bool)> {
+    let look = |resolve| openat2(AT_FDCWD, path, OpenHow::new().flags(POINT).resolve(resolve));
+    if is_plain(path)
+        && let Ok(found) = look(ResolveFlag::RESOLVE_NO_SYMLINKS)
+    {
+        return Ok((found, true));
+    }
+    let found = match look(ResolveFlag::RESOLVE_NO_MAGICLINKS) {
         // Before kernel 5.6, or an older container profile.
         Err(Errno::ENOSYS | Errno::EPERM) => openat(AT_FDCWD, path, POINT, Mode::empty()),
         found => found,
-    }
+    };
+    Ok((found?, false))
+}
+
+/// Whether a path that goes through no links is the one that the kernel has for the file: absolute,
+/// and nothing in it can be left out.
+fn is_plain(path: &Path) -> bool {
+    let text = path.as_os_str().as_bytes();
+    let mut names = text.split(|byte| *byte == b'/');
+    names.next() == Some(b"") && names.all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
 /// The magic link of proc(5) that leads to the descriptor's file itself, without a name lookup.
@@ -291,6 +310,23 @@ mod tests {
         std::fs::create_dir(&path).unwrap();
         assert_eq!(place.read(Path::new("file"), 99).unwrap(), b"of one");
         assert_ne!(place, Place::find(&path).unwrap());
+    }
+
+    #[test]
+    fn every_way_to_a_place_leads_to_the_one_path_that_it_has() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().canonicalize().unwrap().join("a/b");
+        std::fs::create_dir_all(&real).unwrap();
+        symlink("a", real.ancestors().nth(2).unwrap().join("link")).unwrap();
+        let top = real.ancestors().nth(2).unwrap().to_str().unwrap();
+        for way in [
+            "a/b", "a//b", "a/b/", "a/./b", "a/b/.", "a/b/../b", "link/b",
+        ] {
+            let place = Place::find(Path::new(&format!("{top}/{way}"))).unwrap();
+            assert_eq!(place.path(), real, "{way}");
+        }
+        assert!(is_plain(&real) && !is_plain(Path::new("a")) && !is_plain(Path::new("/")));
+        assert!(Place::find(&real.join("none")).is_err());
     }
 
     #[test]

@@ -29,6 +29,7 @@ use tree::{Place, Tree};
 use visible_files::{Area, Sight};
 
 pub(crate) use stat::is_on_this_machine;
+pub(crate) use verdict::is_settled;
 
 /// What a template was made from.
 #[derive(Clone, Debug, Default)]

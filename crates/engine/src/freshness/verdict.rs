@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use altair_sandbox::{Identity, Look, Way};
 use nix::libc;
-use nix::time::{ClockId, clock_getres};
+use nix::sys::time::TimeValLike;
+use nix::time::{ClockId, clock_getres, clock_gettime};
 
 use super::What;
 use super::stat::Stat;
@@ -65,9 +66,18 @@ pub(super) fn differs(look: &Look, now: Option<&Stat>, launched_ns: i64) -> Opti
 /// A change always sets the ctime to the current time. The mtime can be set to any time: only one
 /// close to the look may be that of a change.
 fn racy(found: &Identity, at_ns: i64) -> bool {
-    let after = at_ns.saturating_sub(found.ctime_ns);
-    after < margin(found.ctime_ns)
+    racy_ctime(found.ctime_ns, at_ns)
         || at_ns.abs_diff(found.mtime_ns) < margin(found.mtime_ns).unsigned_abs()
+}
+
+/// Whether what changes a file from now on gives it another ctime than this one, which it has now.
+pub(crate) fn is_settled(ctime_ns: i64) -> bool {
+    let now = clock_gettime(ClockId::CLOCK_REALTIME);
+    now.is_ok_and(|now| !racy_ctime(ctime_ns, now.num_nanoseconds()))
+}
+
+fn racy_ctime(ctime_ns: i64, at_ns: i64) -> bool {
+    at_ns.saturating_sub(ctime_ns) < margin(ctime_ns)
 }
 
 fn margin(stamp_ns: i64) -> i64 {

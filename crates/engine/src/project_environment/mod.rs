@@ -9,6 +9,8 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,7 +21,7 @@ use nix::libc;
 use nix::sys::stat::{FileStat, fstat, fstatat};
 
 use crate::dotenv::{self, Entry, Names};
-use crate::freshness::is_on_this_machine;
+use crate::freshness::{is_on_this_machine, is_settled};
 use crate::owner::{FILE_PATIENCE, run_as};
 use crate::redaction::output::KnownSecrets;
 use crate::redaction::{Variable, is_secret, is_secret_variable};
@@ -45,6 +47,9 @@ pub(crate) struct ProjectEnvironment {
     environment: Vec<(OsString, OsString)>,
     root: Inode,
     files: Vec<Stamped>,
+    /// The ctime of the root since when those of the files that are not there are known not to be, in
+    /// nanoseconds; 0 if they are looked for each time. A name that comes gives the directory a new one.
+    none_since: AtomicI64,
     pub(crate) secrets: KnownSecrets,
     /// Services that the application declares.
     pub(crate) services: Declarations,
@@ -78,10 +83,7 @@ impl ProjectEnvironment {
         let last = LAST.try_lock().ok().and_then(|last| last.clone());
         let last = last.filter(|last| last.environment == environment && last.root == root.inode());
         // To look, and not to read, takes no thread where nothing can hang.
-        if let Some(last) = &last
-            && is_on_this_machine(&root.descriptor())
-            && (last.files.iter()).all(|(name, before)| near_stamp(root, name) == Some(*before))
-        {
+        if let Some(last) = last.as_ref().filter(|last| last.is_known_to_hold(root)) {
             return Ok(Arc::clone(last));
         }
         let names = files(environment);
@@ -106,6 +108,28 @@ impl ProjectEnvironment {
         }
     }
 
+    /// Whether none of its files is another than it was, if that can be told at once.
+    fn is_known_to_hold(&self, root: &Place) -> bool {
+        let Ok(directory) = fstat(root.descriptor()) else {
+            return false;
+        };
+        let ctime_ns = (directory.st_ctime)
+            .saturating_mul(1_000_000_000)
+            .saturating_add(directory.st_ctime_nsec);
+        let is_settled = is_settled(ctime_ns);
+        let has_no_others = self.none_since.load(Relaxed) == ctime_ns;
+        let mut files = self.files.iter();
+        let holds = is_on_this_machine(&root.descriptor())
+            && files.all(|(name, before)| match before {
+                None if has_no_others => true,
+                before => near_stamp(root, name) == Some(*before),
+            });
+        if holds && is_settled {
+            self.none_since.store(ctime_ns, Relaxed);
+        }
+        holds
+    }
+
     fn new(environment: &[(OsString, OsString)], root: &Place, read: Read) -> Arc<Self> {
         let inherited = environment
             .iter()
@@ -122,6 +146,7 @@ impl ProjectEnvironment {
             environment: environment.to_vec(),
             root: root.inode(),
             files: read.stamped,
+            none_since: AtomicI64::new(0),
             secrets: KnownSecrets::of(secret),
             services,
         });

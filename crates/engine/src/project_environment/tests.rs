@@ -141,3 +141,23 @@ fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
     nix::unistd::mkfifo(&project.path().join(".env"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert_eq!(names(project.path()), "Secrets([\"TEST_SECRET\"])");
 }
+
+#[test]
+fn a_file_that_comes_is_seen_where_its_directory_has_long_been_without() {
+    let project = tempfile::tempdir().unwrap();
+    let root = Place::find(project.path()).unwrap();
+    let known = ProjectEnvironment::of(&[], &root, Duration::from_secs(60)).unwrap();
+    // Until then, a name could come without a trace.
+    let until = std::time::Instant::now() + Duration::from_secs(10);
+    while known.none_since.load(Relaxed) == 0 && std::time::Instant::now() < until {
+        assert!(known.is_known_to_hold(&root));
+    }
+    assert_ne!(known.none_since.load(Relaxed), 0);
+    assert!(known.is_known_to_hold(&root));
+    for name in [".env.prod", "other"] {
+        std::fs::write(project.path().join(name), "A=b\n").unwrap();
+        assert_eq!(known.is_known_to_hold(&root), name == "other", "{name}");
+        std::fs::remove_file(project.path().join(name)).unwrap();
+        assert!(known.is_known_to_hold(&root));
+    }
+}
