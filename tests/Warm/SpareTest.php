@@ -90,6 +90,51 @@ final class SpareTest extends WarmTestCase
         self::assertStart('warm', $next);
     }
 
+    public function testWithRealWritesNoneWaitsWhoseSealAnEditWouldLift(): void
+    {
+        $application = $this->booting('');
+        $forge = '@mkdir(".altair"); return @file_put_contents(".altair/audit.log", "forged");';
+        self::assertFalse(self::returned($this->ask($forge, allowWrites: true)));
+        self::assertFalse(self::returned($this->warmed($forge, allowWrites: true)));
+        $made = "$application->root/.altair";
+        // In which a spare would be made.
+        usleep(100_000);
+        self::assertDirectoryExists($made);
+        self::assertSame(0, self::forks());
+
+        rmdir($made);
+        usleep(100_000);
+        self::assertDirectoryDoesNotExist($made, 'Nothing makes it before a run.');
+        $next = $this->ask($forge, allowWrites: true);
+
+        self::assertFalse(self::returned($next));
+        self::assertStart('warm', $next);
+        self::assertSame(['.', '..'], scandir($made));
+    }
+
+    public function testWithRealWritesNoneIsMadeBeforeItsTurn(): void
+    {
+        $application = $this->booting('');
+        $this->warmed('return 1;', allowWrites: true);
+        $made = "$application->root/.altair";
+        // The first one has its turn, the second one waits for its own.
+        $slow = 'usleep(300_000); return 1;';
+        $forge = '@mkdir(".altair"); return @file_put_contents(".altair/audit.log", "forged");';
+        $request = fn (string $code): EvalRequest => new EvalRequest(
+            $code,
+            $application->root,
+            self::LONG_MS,
+            allowWrites: true,
+        );
+        $remover = proc_open(['sh', '-c', 'sleep 0.15; exec rmdir "$1"', 'sh', $made], [], $pipes);
+
+        $results = iterator_to_array($this->evaluator->evaluateMany([$request($slow), $request($forge)], 1), false);
+
+        proc_close($remover);
+        self::assertSame([1, false], array_map(self::returned(...), $results));
+        self::assertSame(['.', '..'], scandir($made));
+    }
+
     public function testThoseThatAreKilledBeforeTheyBeginAreReplaced(): void
     {
         $this->booting('');

@@ -35,7 +35,7 @@ pub(crate) struct Exiting {
 /// Between two looks.
 struct Waits {
     look_again: Duration,
-    _timers: PreciseTimers,
+    _timers: Option<PreciseTimers>,
 }
 
 /// The kernel wakes the thread when it asked for, instead of up to 50 µs later (prctl(2),
@@ -85,9 +85,10 @@ impl Exiting {
             }
             None => {}
         }
+        let sleeps = self.status.is_none();
         self.waits = Some(Waits {
             look_again: LOOK_AGAIN / 2,
-            _timers: PreciseTimers::begin(),
+            _timers: sleeps.then(PreciseTimers::begin),
         });
     }
 

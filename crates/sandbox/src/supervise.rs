@@ -343,8 +343,9 @@ impl SupervisedRun {
     /// Waits for the next event and handles it. Returns whether the process has ended.
     pub(crate) fn step(&mut self, observer: &mut dyn Observer) -> bool {
         self.advance(Instant::now());
-        if self.leaves_end && observer.has_heard_all() {
-            self.expect_exit();
+        if self.leaves_end && observer.has_heard_all() && self.expect_exit() {
+            // What it has left behind is read by whoever collects it.
+            return true;
         }
         let ready = self.wait();
         if ready.ended || ready.verdict && self.child.hear_verdict() {
@@ -361,15 +362,16 @@ impl SupervisedRun {
         !self.interrupted && self.is_exiting()
     }
 
-    /// Notes that the fork has nothing more to say.
-    fn expect_exit(&mut self) {
+    /// Notes that the fork has nothing more to say. Returns whether it is known to exit already.
+    fn expect_exit(&mut self) -> bool {
         let Some(fork) = self.child.fork() else {
-            return;
+            return false;
         };
         let exiting = self.exiting.get_or_insert_with(|| Exiting::of(fork));
         if !exiting.has_begun() {
             exiting.begin(fork);
         }
+        exiting.status().is_some() && !self.interrupted
     }
 
     /// Whether the fork is known to exit, with what status.

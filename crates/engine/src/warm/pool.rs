@@ -321,7 +321,7 @@ impl Pool {
     }
 
     /// Forks an existing fresh template for a request whose turn is still to come. `None` if there
-    /// is none; the request must [`acquire`](Self::acquire) one then.
+    /// is none, or none whose forks may wait; the request must [`acquire`](Self::acquire) one then.
     pub(crate) fn ready(
         &self,
         key: &Key,
@@ -332,8 +332,7 @@ impl Pool {
             return None;
         }
         let fork = match &mut self.lock().of(key)?.state {
-            State::Ready(template) => template
-                .is_fresh()
+            State::Ready(template) => (template.spares.are_possible() && template.is_fresh())
                 .then(|| template.fork_as(Origin::Warm))?,
             _ => return None,
         };

@@ -116,6 +116,11 @@ impl Spares {
         }
     }
 
+    /// Whether a fork may be made before its turn.
+    pub(crate) fn are_possible(&self) -> bool {
+        self.possible
+    }
+
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.lock().ready.len()

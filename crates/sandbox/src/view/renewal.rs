@@ -172,10 +172,15 @@ pub(super) fn text(bytes: &[u8]) -> Result<CString, SpawnError> {
 
 impl Renewal {
     /// Whether making the mounts of a fork names something below the project that is not covered
-    /// afterwards, such as the directories above a mount there.
+    /// afterwards, such as the directories above a mount there. Without a layer the sealed directory is
+    /// one of them: its mount is gone as soon as somebody removes or replaces the directory (mount(2),
+    /// "detached" mounts), and one that does not exist yet would be made before anybody writes.
     #[must_use]
     pub fn names_project(&self) -> bool {
-        self.layers() > 1 || !self.files.is_empty()
+        match self.layers() {
+            0 => self.sealed.is_some() || !self.files.is_empty(),
+            layers => layers > 1 || !self.files.is_empty(),
+        }
     }
 
     /// The number of layers.
