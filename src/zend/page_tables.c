@@ -15,9 +15,6 @@
 # define MADV_POPULATE_WRITE 23
 #endif
 
-/* Bytes that one fault for a file maps: the default of fault_around_bytes (mm/memory.c). */
-#define AROUND 65536
-
 /* Works on a segment of an object: all of its code, or of its data that can be written to. */
 typedef void (*segment_work)(uintptr_t begin, uintptr_t end);
 
@@ -35,14 +32,12 @@ static uintptr_t base_of(const void *address)
 	return dladdr(address, &info) == 0 ? 0 : (uintptr_t) info.dli_fbase;
 }
 
-/* Has forks take over the entries of code. The kernel copies those of a mapping in which a page was written to
- * (vma_needs_copy, mm/memory.c). So this writes what is there already, to one byte. For that moment the code can be
- * written to, and executed all the time. Where a policy forbids that, nothing changes: a fork meets its faults. */
+/* Has forks take over the entries of code that has been executed. The kernel copies those of a mapping in which a page
+ * was written to (vma_needs_copy, mm/memory.c). So this writes what is there already, to one byte. For that moment the
+ * code can be written to, and executed all the time. Where a policy forbids that, nothing changes: a fork meets its
+ * faults. */
 static void share_code(uintptr_t begin, uintptr_t end)
 {
-	for (uintptr_t at = begin; at < end; at = (at | (AROUND - 1)) + 1) {
-		(void) *(const volatile char *) at;
-	}
 	volatile char *last = (volatile char *) (end - 1);
 	if (mprotect((void *) begin, end - begin, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) {
 		*last = *last;
