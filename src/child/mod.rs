@@ -92,9 +92,6 @@ fn begin(task: &Task, link: Link) -> &'static Voice {
     let entered_ns = link.opened_ns();
     let voice = link.with_secret(task.secret.clone());
     voice.send(&Message::Entered { at_ns: entered_ns });
-    if let Some(umask) = task.umask {
-        nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(umask));
-    }
     if !task.unsafe_runs {
         refusals::without_unsafe_runs();
     }

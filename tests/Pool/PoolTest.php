@@ -146,11 +146,15 @@ final class PoolTest extends EvaluationTestCase
     public function testARunHasItsCallersEnvironmentUmaskLimitsAndNiceness(): void
     {
         $this->pool->start();
-        $ask = fn (string $snippet, array $through): mixed
-            => $this->ask($snippet, ['--no-redact'], through: $through)['result']['value'];
+        $ask = fn (string $snippet, array $through, string ...$options): mixed
+            => $this->ask($snippet, ['--no-redact', ...$options], through: $through)['result']['value'];
 
         foreach (['0027' => 0027, '0002' => 0002] as $text => $umask) {
-            self::assertSame($umask, $ask('return umask();', ['sh', '-c', "umask $text; exec \"$@\"", '-']));
+            $masked = ['sh', '-c', "umask $text; exec \"$@\"", '-'];
+            self::assertSame(0077, $ask('return umask();', $masked), 'Its files end with it.');
+            self::assertSame($umask, $ask('return umask();', $masked, '--writes'));
+            self::assertSame(0777 & ~$umask, fileperms($this->shop->path('.altair')) & 0777);
+            rmdir($this->shop->path('.altair'));
         }
         self::assertSame('its own', $ask('return getenv("OF_CALLER");', ['env', 'OF_CALLER=its own']));
         self::assertFalse($ask('return getenv("OF_CALLER");', []));

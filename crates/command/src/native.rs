@@ -10,9 +10,9 @@ use altair_engine::ladder;
 use altair_engine::launch::is_stripped;
 use altair_engine::services::{self, Services};
 use altair_sandbox::{
-    Command as CommandCalls, FinalGuards, Granted, GuardState, Landlock, Layered, Limits, Place,
-    Policy, Privileges, Project, RunAs, Seccomp, Shown, Spaces, SpawnError, Step, Temp, View,
-    Writes, landlock_version, may_become_another_user, may_copy_descriptors,
+    Command as CommandCalls, FinalGuards, Granted, GuardState, Landlock, Layered, Limits, Made,
+    Place, Policy, Privileges, Project, RunAs, Seccomp, Shown, Spaces, SpawnError, Step, Temp,
+    View, Writes, landlock_version, may_become_another_user, may_copy_descriptors,
 };
 use nix::unistd::geteuid;
 
@@ -225,7 +225,7 @@ impl Native<'_> {
                 files: self.files_by_host(level),
                 ..self.services.connections(self.policy.network)
             },
-            makes_real_files: true,
+            made: Made::AsByHost,
             spaces: Some(Spaces {
                 network: self.has_own_network(),
             }),

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use altair_sandbox::{
-    Connections, FinalGuards, Granted, Landlock, Limits, Place, Policy, Privileges, Project, RunAs,
-    Seccomp, Shown, TEMP_PATH, Temp, View, Writes, first_directory, may_copy_descriptors,
+    Connections, FinalGuards, Granted, Landlock, Limits, Made, Place, Policy, Privileges, Project,
+    RunAs, Seccomp, Shown, TEMP_PATH, Temp, View, Writes, first_directory, may_copy_descriptors,
     shared_directory,
 };
 
@@ -82,6 +82,8 @@ pub(crate) struct Confinement<'a> {
     pub services: &'a Services,
     /// Whether the process lives longer than one deadline.
     pub lives_on: bool,
+    /// The permissions that files of real writes do not get; `None`: as by this process.
+    pub umask: Option<u32>,
 }
 
 impl Confinement<'_> {
@@ -136,7 +138,11 @@ impl Confinement<'_> {
                 files: self.files_by_host(),
                 ..self.services.connections(self.request.allow_network)
             },
-            makes_real_files: self.request.allow_writes,
+            made: match (self.request.allow_writes, self.umask) {
+                (false, _) => Made::ForItself,
+                (true, None) => Made::AsByHost,
+                (true, Some(umask)) => Made::Without(umask),
+            },
             spaces: None,
             before_exec: None,
         }

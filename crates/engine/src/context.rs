@@ -89,6 +89,7 @@ impl RequestContext<'_> {
             readable,
             services: self.services,
             lives_on: self.settings.purpose.lives_on(),
+            umask: self.settings.umask,
         }
     }
 
@@ -123,7 +124,6 @@ impl RequestContext<'_> {
                 Bootstrap::Discover => None,
             },
             capped: self.takes(Guard::Limits),
-            umask: self.settings.umask,
             private_root,
             unsafe_runs: self.settings.selection.has_unsafe_runs(),
             caches: caches.map(bytes),

@@ -123,12 +123,14 @@ impl Evaluation {
     }
 
     /// Sets what its child gets at most (`None`: what this process has), and the permissions that files
-    /// of the run do not get (umask(2)).
+    /// of real writes do not get (umask(2)).
     #[must_use]
     pub(crate) fn of(mut self, standing: Option<Standing>, umask: u32) -> Self {
         self.standing = standing;
-        self.settings.umask = Some(umask);
-        self.key = self.key.map(|key| key.with_umask(umask));
+        if self.request.allow_writes {
+            self.settings.umask = Some(umask);
+            self.key = self.key.map(|key| key.with_umask(umask));
+        }
         self
     }
 
@@ -180,6 +182,10 @@ impl Evaluation {
     fn find_key(&mut self) -> Result<(), EvalError> {
         if self.key.is_none() {
             self.services = self.resolved()?;
+            // A template has the one that this process had when it was made.
+            if self.request.allow_writes && self.settings.umask.is_none() {
+                self.settings.umask = altair_sandbox::own_umask();
+            }
             self.key = self.pool.is_some().then(|| Key::new(&self.context()));
         }
         Ok(())

@@ -43,7 +43,7 @@ pub(crate) struct Settings {
     pub purpose: Purpose,
     /// Their `memory_limit`, in bytes; `None`: that of the request.
     pub memory_limit_bytes: Option<u64>,
-    /// The permissions that files of runs do not get (umask(2)); `None`: those of this process.
+    /// The permissions that files of real writes do not get (umask(2)); `None`: those of this process.
     pub umask: Option<u32>,
 }
 

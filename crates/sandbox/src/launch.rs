@@ -10,7 +10,9 @@ use nix::libc::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFMT, S_IFREG, c_char};
 use nix::sys::stat::fstat;
 
 use crate::before_exec::PreparedGuards;
-use crate::{Inode, Policy, Pseudoterminal, Spaces, SpawnError, limits, place, privileges, view};
+use crate::{
+    Inode, Made, Policy, Pseudoterminal, Spaces, SpawnError, limits, place, privileges, view,
+};
 
 /// Everything needed to start one process. Plain data.
 #[derive(Debug)]
@@ -77,7 +79,7 @@ pub(crate) struct PreparedLaunch {
     pub(crate) privileges: privileges::PrivilegeSteps,
     pub(crate) view: Option<view::PreparedView>,
     /// As in the policy.
-    pub(crate) makes_real_files: bool,
+    pub(crate) made: Made,
     /// What the process is to its host.
     pub(crate) role: Role,
     /// Its own namespaces, if any.
@@ -143,7 +145,7 @@ impl PreparedLaunch {
             limits,
             privileges,
             view,
-            makes_real_files: launch.policy.makes_real_files,
+            made: launch.policy.made,
             role: launch.role,
             spaces,
             before_exec,

@@ -17,15 +17,25 @@ pub struct Policy {
     /// Where it may connect to; only used behind a filter that permits sockets for it
     /// ([`Seccomp`](crate::Seccomp)).
     pub connections: Connections,
-    /// Whether files that it makes outlive it. If so, their modes follow the host's umask;
-    /// otherwise only its own user may access them.
-    pub makes_real_files: bool,
+    /// Who may access the files that it makes.
+    pub made: Made,
     /// Namespaces of its own for what is not files. Only with a view, which has the matching
     /// `/proc`. `None`: those of the host.
     pub spaces: Option<Spaces>,
     /// Guards that it takes right before the program is executed, for a program that does not take
     /// them by itself.
     pub before_exec: Option<FinalGuards>,
+}
+
+/// What becomes of the files that a process makes, and so with what umask it starts (umask(2)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// They end with it: nobody but its own user may access them.
+    ForItself,
+    /// They outlive it, with the modes that the host would give them.
+    AsByHost,
+    /// They outlive it, without these permissions.
+    Without(u32),
 }
 
 /// A process's own namespaces: of processes, of System V IPC and POSIX message queues, and of the
@@ -46,7 +56,7 @@ impl Policy {
             privileges: Privileges::Keep,
             view: None,
             connections: Connections::default(),
-            makes_real_files: true,
+            made: Made::AsByHost,
             spaces: None,
             before_exec: None,
         }

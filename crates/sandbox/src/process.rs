@@ -12,7 +12,7 @@ use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Pid, getppid, setsid};
 
 use crate::error::{Failure, Step};
-use crate::{raw_descriptors, system_calls};
+use crate::{Made, raw_descriptors, system_calls};
 
 /// Where the process finds its end of the channel.
 pub(crate) const CHANNEL: RawFd = 3;
@@ -54,7 +54,7 @@ pub(crate) struct Descriptors {
 /// Separates the calling process from its host. Async-signal-safe.
 ///
 /// The keeper has already set all signals to their default actions.
-pub(crate) fn isolate(descriptors: &Descriptors, makes_real_files: bool) -> Result<(), Failure> {
+pub(crate) fn isolate(descriptors: &Descriptors, made: Made) -> Result<(), Failure> {
     // A session leader without a terminal: keys on the host's terminal do not reach it, and a
     // signal to its own process group does not reach the keeper.
     setsid().map_err(|e| Step::Session.failed(e))?;
@@ -62,8 +62,10 @@ pub(crate) fn isolate(descriptors: &Descriptors, makes_real_files: bool) -> Resu
     if descriptors.has_terminal {
         system_calls::control_terminal(0).map_err(|e| Step::Session.failed(e))?;
     }
-    if !makes_real_files {
-        umask(UMASK);
+    match made {
+        Made::ForItself => drop(umask(UMASK)),
+        Made::AsByHost => {}
+        Made::Without(mask) => drop(umask(Mode::from_bits_truncate(mask))),
     }
     // A write beyond RLIMIT_FSIZE must fail with EFBIG, not kill the process.
     system_calls::ignore(Signal::SIGXFSZ).map_err(|e| Step::Signals.failed(e))

@@ -410,6 +410,12 @@ fn lines(status: &str) -> Vec<String> {
     telling.map(|line| line.trim_end().to_owned()).collect()
 }
 
+/// The umask of this process, if the kernel tells it without a change of it (since Linux 4.7).
+#[must_use]
+pub fn own_umask() -> Option<u32> {
+    umask(&std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
 /// The umask that a status tells (proc_pid_status(5)).
 fn umask(status: &str) -> Option<u32> {
     let umask = status

@@ -122,7 +122,7 @@ fn confine(
     descriptors: &Descriptors,
     keeper: Pid,
 ) -> Result<(), Failure> {
-    process::isolate(descriptors, prepared.makes_real_files)?;
+    process::isolate(descriptors, prepared.made)?;
     // As the host's user, who may raise a limit of 0.
     limits::no_core(descriptors.gate.is_some()).map_err(|e| Step::CoreLimit.failed(e))?;
     if prepared.role == Role::Template {

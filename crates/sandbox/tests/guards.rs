@@ -5,7 +5,7 @@ mod common;
 
 use std::fs;
 
-use altair_sandbox::{GuardState, Launch, Limits, Policy, Privileges, Status};
+use altair_sandbox::{GuardState, Launch, Limits, Made, Policy, Privileges, Status};
 use common::{dropped, fields, output_of, run, sh, stdout};
 
 fn with_limits(script: &str, limits: Limits) -> Launch {
@@ -15,7 +15,7 @@ fn with_limits(script: &str, limits: Limits) -> Launch {
         view: None,
         limits,
         privileges: Privileges::Keep,
-        makes_real_files: false,
+        made: Made::ForItself,
         spaces: None,
         before_exec: None,
     };
@@ -65,7 +65,7 @@ fn no_descriptor_of_the_host_reaches_the_process() {
 fn files_that_end_with_it_are_made_for_their_owner_only_and_core_files_are_not_made() {
     let script = "umask; ulimit -c; ulimit -H -c";
     let mut confined = sh(script);
-    confined.policy.makes_real_files = false;
+    confined.policy.made = Made::ForItself;
     assert_eq!(output_of(confined), "0077\n0\n0\n");
     let host = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
     nix::sys::stat::umask(host);

@@ -29,8 +29,6 @@ pub struct Task {
     pub bootstrap: Option<Vec<u8>>,
     /// Whether the kernel caps the process's memory.
     pub capped: bool,
-    /// The permissions that its files do not get, where not those of the host.
-    pub umask: Option<u32>,
     /// Whether the child is in a private root, which contains nothing that may not be read.
     pub private_root: bool,
     /// Whether the host makes unsafe runs: otherwise errors do not advise it.

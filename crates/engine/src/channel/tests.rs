@@ -21,7 +21,6 @@ fn task(snippet: Vec<u8>) -> Task {
         root: b"/srv/shop".to_vec(),
         bootstrap: None,
         capped: false,
-        umask: Some(0o22),
         private_root: false,
         unsafe_runs: true,
         caches: None,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use altair_sandbox::{
-    Change, ChangeKind, Connections, Ended, Launch, Limits, Place as FoundPlace, Policy,
+    Change, ChangeKind, Connections, Ended, Launch, Limits, Made, Place as FoundPlace, Policy,
     Privileges, Project, Shown, Status, Temp, View, Writes,
 };
 use nix::libc;
@@ -152,7 +152,7 @@ impl Place {
                 privileges: Privileges::Drop { run_as: None },
                 view: Some(view),
                 connections: Connections::default(),
-                makes_real_files: false,
+                made: Made::ForItself,
                 spaces: None,
                 before_exec: None,
             },
