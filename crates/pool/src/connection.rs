@@ -115,7 +115,8 @@ impl Connection {
         let Some((flag, chunk)) = self.buffer.get(..count).and_then(<[u8]>::split_first) else {
             return Ok(Some(Received::Closed));
         };
-        if self.coming.len() + chunk.len() > most {
+        // A part that holds nothing would never end.
+        if self.coming.len() + chunk.len() > most || *flag == MORE && chunk.is_empty() {
             return Err(ErrorKind::InvalidData.into());
         }
         self.coming.extend_from_slice(chunk);
@@ -158,10 +159,9 @@ impl Connection {
         loop {
             match self.receive(most, until)? {
                 Some(Received::Message(message, _)) => return Ok(message),
-                Some(Received::Part(_)) => {}
                 Some(Received::Closed) => return Err(ErrorKind::UnexpectedEof.into()),
-                None if Instant::now() < until => {}
-                None => return Err(ErrorKind::TimedOut.into()),
+                Some(Received::Part(_)) | None if Instant::now() < until => {}
+                Some(Received::Part(_)) | None => return Err(ErrorKind::TimedOut.into()),
             }
         }
     }
@@ -213,5 +213,79 @@ fn left(until: Instant) -> PollTimeout {
         // Rounded up, so that it is no busy loop.
         left => PollTimeout::try_from(left.saturating_add(Duration::from_micros(999)))
             .unwrap_or(PollTimeout::MAX),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+
+    use super::*;
+
+    const MOST: usize = 4 * PACKET_BYTES;
+
+    fn pair() -> (Connection, Connection) {
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let (one, other) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags).unwrap();
+        (Connection::new(one), Connection::new(other))
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_millis(50)
+    }
+
+    fn kind<M: std::fmt::Debug>(failed: io::Result<M>) -> ErrorKind {
+        failed.unwrap_err().kind()
+    }
+
+    #[test]
+    fn a_message_of_several_packets_arrives_whole() {
+        let (here, mut there) = pair();
+        let sent = vec![7_u8; 2 * PACKET_BYTES];
+        here.send(&sent, soon()).unwrap();
+        assert_eq!(there.message::<Vec<u8>>(MOST, soon()).unwrap(), sent);
+    }
+
+    #[test]
+    fn a_longer_one_than_is_allowed_is_refused() {
+        let (here, mut there) = pair();
+        here.send(&vec![7_u8; PACKET_BYTES], soon()).unwrap();
+        let received = there.message::<Vec<u8>>(PACKET_BYTES, soon());
+        assert_eq!(kind(received), ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_part_that_holds_nothing_is_refused() {
+        let (here, mut there) = pair();
+        here.send_packet(&[MORE], soon()).unwrap();
+        assert_eq!(
+            kind(there.message::<u8>(MOST, soon())),
+            ErrorKind::InvalidData
+        );
+    }
+
+    #[test]
+    fn a_message_that_never_ends_is_not_waited_for() {
+        let (here, mut there) = pair();
+        let sender = std::thread::spawn(move || {
+            // Until the other end is gone.
+            while here.send_packet(&[MORE, 0], soon()).is_ok() {}
+        });
+        let received = there.message::<u8>(usize::MAX, soon());
+        assert_eq!(kind(received), ErrorKind::TimedOut);
+        drop(there);
+        sender.join().unwrap();
+    }
+
+    #[test]
+    fn the_end_of_the_other_side_is_no_message() {
+        let (here, mut there) = pair();
+        drop(here);
+        assert_eq!(
+            kind(there.message::<u8>(MOST, soon())),
+            ErrorKind::UnexpectedEof
+        );
     }
 }

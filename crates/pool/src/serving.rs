@@ -351,6 +351,9 @@ fn message<M: DeserializeOwned>(
         let (sender, message) = match connection.receive(most, until)? {
             None if Instant::now() < until => continue,
             None => return Err(ErrorKind::TimedOut.into()),
+            Some(Received::Part(_)) if Instant::now() >= until => {
+                return Err(ErrorKind::TimedOut.into());
+            }
             Some(Received::Closed) => return Err(ErrorKind::UnexpectedEof.into()),
             Some(Received::Part(sender)) => (sender, None),
             Some(Received::Message(message, sender)) => (sender, Some(message)),

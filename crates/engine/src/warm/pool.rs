@@ -175,6 +175,10 @@ const TRIES_MAX: usize = 3;
 /// The kinds of requests to remember.
 const ASKED_MAX: usize = 64;
 
+/// How long templates that are let go of live on: their ends would take turns with the thread that
+/// goes on.
+const ASIDE: Duration = Duration::from_millis(1);
+
 /// The pause before another attempt after no template could be made. Doubles each time, up to
 /// [`PAUSE_MAX`].
 const PAUSE: Duration = Duration::from_secs(1);
@@ -476,7 +480,10 @@ impl Drop for Pool {
             .collect();
         if !alone.is_empty() {
             // Without a thread they are let go of here.
-            let _ = thread::start("altair-collect", move || drop(alone));
+            let _ = thread::start("altair-collect", move || {
+                std::thread::sleep(ASIDE);
+                drop(alone);
+            });
         }
     }
 }
