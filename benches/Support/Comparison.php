@@ -15,8 +15,8 @@ final class Comparison
     private const WARM_UP = 3;
 
     /**
-     * @param list<float> $subject milliseconds, by round
-     * @param list<float> $reference milliseconds, by round
+     * @param list<list<float>> $subject milliseconds, by round or block
+     * @param list<list<float>> $reference milliseconds, by round or block
      */
     private function __construct(private readonly array $subject, private readonly array $reference)
     {
@@ -34,7 +34,7 @@ final class Comparison
             foreach ($round % 2 === 0 ? [0, 1] : [1, 0] as $which) {
                 $time = self::time($which === 0 ? $subject : $reference);
                 if ($round >= 0) {
-                    $times[$which][] = $time;
+                    $times[$which][] = [$time];
                 }
             }
         }
@@ -57,7 +57,7 @@ final class Comparison
                 $run = $which === 0 ? $subject : $reference;
                 $seen = $run($each);
                 if ($block >= 0) {
-                    array_push($times[$which], ...$seen);
+                    $times[$which][] = $seen;
                 }
             }
         }
@@ -68,33 +68,48 @@ final class Comparison
     /** The same, with a quantile of the subject instead of all of its times. */
     public function atQuantile(float $part): self
     {
-        $times = $this->subject;
+        $times = array_merge(...$this->subject);
         sort($times);
 
-        return new self([$times[(int) ($part * (count($times) - 1))]], $this->reference);
+        return new self([[$times[(int) ($part * (count($times) - 1))]]], [array_merge(...$this->reference)]);
     }
 
     public function subjectMs(): float
     {
-        return self::median($this->subject);
+        return self::median(array_merge(...$this->subject));
     }
 
     public function referenceMs(): float
     {
-        return self::median($this->reference);
+        return self::median(array_merge(...$this->reference));
     }
 
+    /** The median of the ratios in one round: a machine may be twice as fast a second later. */
     public function ratio(): float
     {
-        return $this->subjectMs() / $this->referenceMs();
+        return self::median($this->eachRound(static fn (float $subject, float $reference) => $subject / $reference));
     }
 
     /** The median of what the subject took longer in the same round. */
     public function differenceMs(): float
     {
-        $difference = static fn (float $subject, float $reference): float => $subject - $reference;
+        return self::median($this->eachRound(static fn (float $subject, float $reference) => $subject - $reference));
+    }
 
-        return self::median(array_map($difference, $this->subject, $this->reference));
+    /**
+     * @param Closure(float, float): float $compare
+     * @return list<float>
+     */
+    private function eachRound(Closure $compare): array
+    {
+        return array_map(
+            static fn (array $subject, array $reference): float => $compare(
+                self::median($subject),
+                self::median($reference),
+            ),
+            $this->subject,
+            $this->reference,
+        );
     }
 
     private static function time(Closure $run): float

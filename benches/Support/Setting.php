@@ -50,7 +50,7 @@ final class Setting
             ? [20, 400, 2000, 160]
             : [60, 2000, 20_000, 300];
         $this->entries = $quick ? 10_000 : 100_000;
-        [$this->requests, $this->throughputs] = $quick ? [200, 3] : [1000, 5];
+        [$this->requests, $this->throughputs] = $quick ? [200, 9] : [1000, 9];
     }
 
     /** @return array<string, string> name => root */
