@@ -56,13 +56,15 @@ abstract class EvaluationTestCase extends TestCase
 
     protected function assertPostConditions(): void
     {
-        // An answer does not wait for the kernel to free a fork's memory, nor a host for the end of its templates.
+        // An answer does not wait for the kernel to free a fork's memory, nor a host for the end of its templates and
+        // for what has watched their files.
         $until = microtime(true) + self::ENDING;
-        while (($left = $this->processes()) !== [] && microtime(true) < $until) {
-            usleep(1000);
-        }
+        do {
+            $left = $this->processes();
+            $open = Processes::descriptors();
+        } while (($left !== [] || $open !== $this->descriptors) && microtime(true) < $until && usleep(1000) === null);
         self::assertSame([], $left, 'No process of a run is left.');
-        self::assertSame($this->descriptors, Processes::descriptors(), 'No descriptor is left.');
+        self::assertSame($this->descriptors, $open, 'No descriptor is left.');
         self::assertSame([], $this->temporaryFiles(), 'No temporary file is left.');
         foreach (array_diff(array_keys($this->variables), [self::MARK, 'TMPDIR']) as $name) {
             $this->resetVariable($name);
