@@ -51,6 +51,8 @@ pub struct Delegator {
     pub standing: Option<Standing>,
     /// The permissions that files of its runs do not get (umask(2)).
     pub umask: u32,
+    /// Whoever carries it out does nothing else.
+    pub is_only: bool,
 }
 
 /// An [`EvalRequest`] that is confined.
@@ -254,7 +256,7 @@ impl Delegation {
             environment,
         };
         let mut evaluation = evaluator.prepare_in(&request.into_request()?, surroundings)?;
-        evaluation.prepare_key()?;
+        evaluation.get_ready()?;
         Ok(Delegated { evaluation })
     }
 }
@@ -268,8 +270,8 @@ pub struct Delegated {
 impl Delegated {
     /// The same, of the process that has asked for it.
     #[must_use]
-    pub fn of(self, Delegator { standing, umask }: Delegator) -> Evaluation {
-        self.evaluation.of(standing, umask)
+    pub fn of(self, delegator: Delegator) -> Evaluation {
+        self.evaluation.of(delegator)
     }
 }
 

@@ -17,13 +17,14 @@ use crate::child_messages::ChildMessages;
 use crate::cold_start::{NewChild, start_cold};
 use crate::concurrency::{Turn, Turns};
 use crate::context::RequestContext;
-use crate::delegation::{Delegation, Elsewhere};
+use crate::delegation::{Delegation, Delegator, Elsewhere};
 use crate::directories::Directories;
 use crate::file_changes;
 use crate::guards::{GuardStates, Insisted};
 use crate::observer::Observer;
 use crate::origin::Origin;
 use crate::owner::run_as;
+use crate::processors::processors;
 use crate::project_environment::ProjectEnvironment;
 use crate::queries::CollectedQueries;
 use crate::real_writes::Unsealed;
@@ -64,10 +65,16 @@ pub struct Evaluation {
     pub(crate) turns: Option<Turns>,
     /// What it gets at most, if another process than this one asks for it.
     pub(crate) standing: Option<Standing>,
+    /// How long it is looked at without sleeping.
+    pub(crate) awake: Duration,
 }
 
 /// The number of forks that are given the task. Each but the last was killed before it began.
 const TRIES_MAX: usize = 4;
+
+/// How long a run for another process is looked at without sleeping: longer than a short one takes. The
+/// processor time of a host is its application's, and not used for this.
+const AWAKE: Duration = Duration::from_micros(300);
 
 /// A child that has ended, with its messages.
 struct Supervised {
@@ -122,11 +129,18 @@ impl Evaluation {
         self
     }
 
-    /// Sets what its child gets at most (`None`: what this process has), and the permissions that files
-    /// of real writes do not get (umask(2)).
+    /// Sets on whose behalf it is carried out.
     #[must_use]
-    pub(crate) fn of(mut self, standing: Option<Standing>, umask: u32) -> Self {
+    pub(crate) fn of(mut self, delegator: Delegator) -> Self {
+        let Delegator {
+            standing,
+            umask,
+            is_only,
+        } = delegator;
         self.standing = standing;
+        if is_only && processors() > 1 {
+            self.awake = AWAKE;
+        }
         if self.request.allow_writes {
             self.settings.umask = Some(umask);
             self.key = self.key.map(|key| key.with_umask(umask));
@@ -192,12 +206,16 @@ impl Evaluation {
     }
 
     /// Does what [`Evaluation::run`] would do first, unless addresses are to be found for it, which may
-    /// take long.
-    pub(crate) fn prepare_key(&mut self) -> Result<(), EvalError> {
-        match self.declared.is_empty() {
-            true => self.find_key(),
-            false => Ok(()),
+    /// take long. A fork that waits for its task wakes from now on.
+    pub(crate) fn get_ready(&mut self) -> Result<(), EvalError> {
+        if !self.declared.is_empty() {
+            return Ok(());
         }
+        self.find_key()?;
+        if let Some((pool, key)) = self.pool.as_deref().zip(self.key.as_ref()) {
+            pool.alert(key);
+        }
+        Ok(())
     }
 
     /// Has it run elsewhere, in its turn; here if that is not possible.
@@ -530,6 +548,7 @@ impl Evaluation {
                 input: None,
                 // The next run may want a lock or an address that this one still has.
                 leaves_end: !self.request.allow_writes && !self.request.allow_network,
+                awake: self.awake,
             },
             &mut listener,
         );

@@ -257,6 +257,7 @@ impl Evaluator {
             elsewhere: self.elsewhere.clone(),
             named_services: self.services.clone(),
             standing: None,
+            awake: Duration::ZERO,
             request: request.clone().with_root_from_here(),
             target,
             php,

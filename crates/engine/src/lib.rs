@@ -42,6 +42,7 @@ mod origin;
 mod owner;
 pub mod php_binary;
 pub mod php_versions;
+mod processors;
 pub mod profile;
 mod project_environment;
 pub mod queries;

@@ -10,7 +10,6 @@ mod address;
 mod challenge;
 mod client;
 mod connection;
-mod helper;
 mod known;
 mod log;
 mod message;

@@ -19,7 +19,6 @@ use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, bind, listen,
 
 use crate::address::Address;
 use crate::client::Reached;
-use crate::helper::Helper;
 use crate::log;
 use crate::message::{State, TemplateState, Work};
 use crate::serving::{Conversation, Served};
@@ -68,7 +67,6 @@ pub(crate) struct Held {
     pub rights: Rights,
     /// What the pool itself is granted, as of its last look.
     standing: Mutex<Standing>,
-    pub helper: Helper,
     started: Instant,
     served: AtomicU64,
     /// Requests under way.
@@ -164,6 +162,11 @@ impl Held {
         Request(self)
     }
 
+    /// Whether there is one request under way, and no other.
+    pub(crate) fn has_one_request(&self) -> bool {
+        self.requests.load(Ordering::Relaxed) == 1
+    }
+
     /// What the pool itself is granted.
     pub(crate) fn standing(&self) -> MutexGuard<'_, Standing> {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
@@ -245,7 +248,6 @@ pub fn serve(directory: &Path) -> Result<(), ServeError> {
         pool: Arc::new(Pool::new().with_room_for(TEMPLATES_MAX)),
         rights,
         standing: Mutex::new(Standing::of(0)?),
-        helper: Helper::start()?,
         started: now,
         served: AtomicU64::new(0),
         requests: AtomicUsize::new(0),

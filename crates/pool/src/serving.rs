@@ -209,14 +209,10 @@ impl<'h> Conversation<'h> {
         let Ok(_running) = held.running_if(&work, sender.pid) else {
             return self.refuse(TOO_MANY.into());
         };
-        let pool = Arc::clone(&held.pool);
-        let inspected = &mut self.inspected;
-        // Of what is prepared nothing is told before the host is known to be served.
-        let (prepared, seen) = held.helper.both(
-            move || prepare(work, pool),
-            || look(&sender, inspected, held),
-        )?;
-        let delegator = match seen {
+        // Of this nothing is told before the host is known to be served. First, as a fork wakes then
+        // while the pool looks.
+        let prepared = prepare(work, Arc::clone(&held.pool));
+        let delegator = match look(&sender, &mut self.inspected, held) {
             Ok(seen) => seen,
             Err(why) => return self.refuse(why),
         };
@@ -300,6 +296,7 @@ fn look(
     Ok(Delegator {
         standing: (!standing.is_equal_to(&held.standing())).then_some(standing),
         umask: umask.ok_or("the kernel does not tell its umask")?,
+        is_only: held.has_one_request(),
     })
 }
 

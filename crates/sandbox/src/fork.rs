@@ -20,7 +20,7 @@ use crate::error::{Failure, Step};
 use crate::final_guards::{FinalGuards, Taken};
 use crate::huge_pages::{self, Pending};
 use crate::seccomp::{self, Answerer, Closing};
-use crate::template::{ANSWER_BYTES, ASK, PASS_BYTES};
+use crate::template::{ALERT, ANSWER_BYTES, ASK, PASS_BYTES};
 use crate::view::{self, Renewal, Renewed};
 use crate::{
     Limits, Recorder, channel, landlock, limits, privileges, process, raw_descriptors,
@@ -452,12 +452,15 @@ impl Confined {
     /// Returns whether the first of the orders is there already.
     #[must_use]
     pub fn has_orders(&self) -> bool {
+        while take_alert(process::CHANNEL) {}
         raw_descriptors::has_packet(process::CHANNEL)
     }
 
     /// Waits for the first of the orders. Returns `false` if none comes because the template has
     /// ended: it has been idle for too long, or memory is short. A host that sends them now gets an
     /// error, so that it knows that they were not carried out.
+    ///
+    /// Once it is alerted ([`alert`](crate::alert)), it looks for them for a moment without sleeping.
     pub fn wait(&self) -> bool {
         let watch = |fd| libc::pollfd {
             fd,
@@ -469,12 +472,18 @@ impl Confined {
             raw_descriptors::poll(&mut fds, -1);
             let [channel, life] = fds.map(|fd| fd.revents != 0);
             if channel {
-                return true;
-            }
-            if life {
+                if !take_alert(process::CHANNEL) {
+                    return true;
+                }
+                let until = Instant::now() + ALERTED;
+                while !raw_descriptors::has_packet(process::CHANNEL) && Instant::now() < until {
+                    // Whoever else wants the processor has it first.
+                    std::thread::yield_now();
+                }
+            } else if life {
                 // What came before that can still be received.
                 raw_descriptors::stop_receiving(process::CHANNEL);
-                return raw_descriptors::has_packet(process::CHANNEL);
+                return self.has_orders();
             }
         }
     }
@@ -491,6 +500,46 @@ impl Confined {
     }
 }
 
+/// How long a fork that is alerted looks for its orders without sleeping. A pool needs less to look at
+/// its host.
+const ALERTED: Duration = Duration::from_micros(200);
+
+/// Takes the next packet if it is an alert, and returns whether it was.
+fn take_alert(channel: RawFd) -> bool {
+    raw_descriptors::next_length(channel) == ALERT.len()
+        && raw_descriptors::receive(channel, &mut []).is_ok()
+}
+
 fn words(failure: Failure) -> String {
     format!("{}: {}", failure.step, failure.errno.desc())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{alert, channel_pair};
+
+    #[test]
+    fn alerts_are_taken_and_orders_stay() -> io::Result<()> {
+        let (host, fork) = channel_pair()?;
+        let (host, fork) = (host.as_fd(), fork.as_raw_fd());
+        assert!(!take_alert(fork));
+        alert(host);
+        alert(host);
+        raw_descriptors::send(host.as_raw_fd(), b"orders");
+        assert!(take_alert(fork) && take_alert(fork));
+        assert!(!take_alert(fork) && raw_descriptors::has_packet(fork));
+        let mut orders = [0; 6];
+        assert_eq!(raw_descriptors::receive(fork, &mut orders), Ok(6));
+        assert_eq!(&orders, b"orders");
+        Ok(())
+    }
+
+    #[test]
+    fn the_end_of_a_channel_is_no_alert() -> io::Result<()> {
+        let (host, fork) = channel_pair()?;
+        drop(host);
+        assert!(!take_alert(fork.as_raw_fd()) && !raw_descriptors::has_packet(fork.as_raw_fd()));
+        Ok(())
+    }
 }

@@ -124,7 +124,7 @@ pub use temp_directories::{
     TEMP_PATH, are_first_directories_there, can_be_copied, first_directory, make_first_directory,
     remove_fork_directory, shared_directory,
 };
-pub use template::{ForkError, Model, Pass, Template};
+pub use template::{ForkError, Model, Pass, Template, alert};
 pub use view::{
     ApplyError, Change, ChangeKind, Changes, Contents, Layer, Layered, Listed, Project, Renewal,
     Temp, View, Writes, remove_directory, remove_place,

@@ -205,11 +205,15 @@ pub(crate) fn stop_receiving(socket: RawFd) {
 
 /// Whether a packet that is not empty waits at a socket.
 pub(crate) fn has_packet(socket: RawFd) -> bool {
-    let mut byte = [0_u8; 1];
-    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
-    // SAFETY: pointer and length are of one buffer.
-    let count = unsafe { libc::recv(socket, byte.as_mut_ptr().cast(), byte.len(), flags) };
-    count > 0
+    next_length(socket) > 0
+}
+
+/// The length of the packet that waits at a socket; 0 if there is none.
+pub(crate) fn next_length(socket: RawFd) -> usize {
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+    // SAFETY: nothing is written to a buffer of no length.
+    let count = unsafe { libc::recv(socket, std::ptr::null_mut(), 0, flags) };
+    usize::try_from(count).unwrap_or(0)
 }
 
 /// Waits for a byte on a pipe that does not block, and takes it. Returns whether it has come.

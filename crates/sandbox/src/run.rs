@@ -24,6 +24,7 @@ pub fn run(launch: Launch, timeout: Duration, output_limit: usize) -> Result<End
         idle: None,
         input: None,
         leaves_end: false,
+        awake: Duration::ZERO,
     };
     Ok(child.supervise(supervision, &mut Indifferent))
 }

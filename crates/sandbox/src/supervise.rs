@@ -47,6 +47,10 @@ pub struct Supervision {
     /// left. Its memory is freed, and its descriptors are closed, a moment later. A process with
     /// other threads, and one whose status may not be read, is waited for in any case.
     pub leaves_end: bool,
+    /// How long the supervising thread looks for what comes without sleeping. To sleep and to wake take
+    /// longer than a short run does, and the kernel may wake the thread in front of the process.
+    /// Whoever else wants its processor has it first.
+    pub awake: Duration,
 }
 
 impl Supervision {
@@ -261,6 +265,7 @@ pub(crate) struct SupervisedRun {
     idled: bool,
     interrupted: bool,
     leaves_end: bool,
+    awake_until: Instant,
     /// How the process ends, once it has nothing more to say.
     exiting: Option<Exiting>,
     /// When to check the process's file locks next, and the interval after that.
@@ -298,6 +303,7 @@ impl SupervisedRun {
             idled: false,
             interrupted: false,
             leaves_end: supervision.leaves_end && is_fork,
+            awake_until: Instant::now() + supervision.awake,
             exiting: None,
             look_at: Instant::now() + LOOK_AFTER,
             look_after: LOOK_AFTER,
@@ -491,6 +497,13 @@ impl SupervisedRun {
         }
     }
 
+    /// Whether it looks without sleeping for what comes. What has nothing more to say is looked at in
+    /// its own way.
+    fn is_awake(&self) -> bool {
+        let is_exiting = self.exiting.as_ref().is_some_and(Exiting::has_begun);
+        !is_exiting && Instant::now() < self.awake_until
+    }
+
     /// Waits until a source is ready, a step is due or it is time for a tick.
     fn wait(&self) -> Polled {
         let due = match self.stage {
@@ -545,7 +558,17 @@ impl SupervisedRun {
             verdict_place = Some(fds.len());
             fds.push(PollFd::new(lifeline, PollFlags::POLLIN));
         }
-        match ppoll(&mut fds, Some(TimeSpec::from_duration(timeout)), None) {
+        let until = Instant::now() + timeout;
+        let polled = loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let is_awake = !left.is_zero() && self.is_awake();
+            let timeout = if is_awake { Duration::ZERO } else { left };
+            match ppoll(&mut fds, Some(TimeSpec::from_duration(timeout)), None) {
+                Ok(0) if is_awake => std::thread::yield_now(),
+                polled => break polled,
+            }
+        };
+        match polled {
             // A chance to check what poll does not report.
             Ok(0) => drop(self.child.revive_keeper()),
             Ok(_) | Err(Errno::EINTR) => {}

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -54,6 +54,16 @@ pub(crate) const PASS_BYTES: usize = 8;
 /// Requests a fork; the descriptors of the fork come with it. A packet without descriptors lists
 /// where huge pages may be ([`crate::huge_pages`]).
 pub(crate) const ASK: &[u8] = b"f";
+
+/// What a fork is sent before its orders, to alert it. No packet of orders is as short.
+pub(crate) const ALERT: &[u8] = b"a";
+
+/// Tells a fork of a template, by the host's end of its channel, that its orders are about to come. It
+/// wakes, which may take as long as to prepare them, and looks for them for a moment without sleeping.
+/// It must not have got any orders yet. Failure costs only time.
+pub fn alert(channel: BorrowedFd<'_>) {
+    raw_descriptors::send(channel.as_raw_fd(), ALERT);
+}
 
 /// How long to wait for the keeper's report on a fork that has ended.
 const STATUS_PATIENCE: Duration = Duration::from_secs(2);

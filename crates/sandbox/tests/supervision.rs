@@ -6,9 +6,9 @@ mod common;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Observer, Status, Stream};
+use altair_sandbox::{Observer, Status, Stream, Supervision};
 use common::{
-    Count, LONG, Recorder, fresh_mark, marked, processes_with, run, sh, stdout, supervision,
+    Count, LONG, Recorder, fields, fresh_mark, marked, processes_with, run, sh, stdout, supervision,
 };
 
 #[test]
@@ -40,6 +40,36 @@ fn a_flood_is_counted_to_the_last_byte_and_only_its_head_is_kept() {
     assert_eq!(ended.stderr.total, 3_000_004);
     assert_eq!(ended.stdout.head, vec![0; 1000]);
     assert!(resident_bytes() < before + (64 << 20));
+}
+
+#[test]
+fn who_is_awake_does_not_sleep_and_keeps_the_deadline() {
+    let slept_in = |awake: Duration, script: &str, timeout: Duration| {
+        let child = sh(script).spawn().unwrap();
+        let settings = Supervision {
+            awake,
+            ..supervision(timeout)
+        };
+        let before = times_slept();
+        let ended = child.supervise(settings, &mut Count::default());
+        (times_slept() - before, ended)
+    };
+    let talks = "for i in $(seq 100); do echo $i; sleep 0.002; done; exit 3";
+    let (asleep, _) = slept_in(Duration::ZERO, talks, LONG);
+    let (awake, ended) = slept_in(LONG, talks, LONG);
+    assert!(asleep >= 90 && awake < 30, "{asleep}, {awake}");
+    assert_eq!(ended.status, Status::Exited(3));
+    assert!(ended.stdout.head.ends_with(b"99\n100\n"));
+
+    let (_, ended) = slept_in(LONG, "sleep 60", Duration::from_millis(100));
+    assert!(ended.timed_out && ended.elapsed < LONG / 2);
+}
+
+/// How often this thread has waited for something (proc_pid_status(5)).
+fn times_slept() -> u64 {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let count = &fields(&status)["voluntary_ctxt_switches"];
+    count.parse().unwrap()
 }
 
 /// Memory of this process, with room for other tests that run at the same time.

@@ -312,6 +312,19 @@ impl Pool {
         self.is_own() && self.lock().by_key.contains_key(key)
     }
 
+    /// Tells the fork that the next request of a kind will get, if there is one, that its task is about
+    /// to come.
+    pub(crate) fn alert(&self, key: &Key) {
+        if !self.is_own() {
+            return;
+        }
+        if let Some(slot) = self.lock().by_key.get(key)
+            && let State::Ready(template) = &slot.state
+        {
+            template.spares.alert();
+        }
+    }
+
     /// An empty directory, which lives as long as the pool.
     pub(crate) fn no_project(&self) -> io::Result<PathBuf> {
         let kept = &mut self.lock().no_project;

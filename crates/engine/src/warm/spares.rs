@@ -5,11 +5,13 @@
 //! file below the project until its task comes, so it sees what a fork sees that is made then.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Child, ForkError, Template, channel_pair, thread};
+use altair_sandbox::{Child, ForkError, Template, alert, channel_pair, thread};
+
+use crate::processors::processors;
 
 /// The spares of one template. Those that nobody has taken end with it.
 #[derive(Debug)]
@@ -116,6 +118,16 @@ impl Spares {
         }
     }
 
+    /// Tells the next fork to be taken that its task is about to come, if there is a processor on which
+    /// it can wake meanwhile.
+    pub(crate) fn alert(&self) {
+        if let Some((_, channel)) = self.lock().ready.front()
+            && processors() > 1
+        {
+            alert(channel.as_fd());
+        }
+    }
+
     /// Whether a fork may be made before its turn.
     pub(crate) fn are_possible(&self) -> bool {
         self.possible
@@ -215,10 +227,4 @@ impl Drop for Underway {
     fn drop(&mut self) {
         self.0.run_is_over();
     }
-}
-
-/// How many processes can run at once.
-fn processors() -> usize {
-    static PROCESSORS: OnceLock<usize> = OnceLock::new();
-    *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
