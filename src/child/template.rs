@@ -12,7 +12,7 @@ use altair_engine::channel::{
 use altair_engine::exit_codes::BROKEN;
 use altair_engine::guards::{Guard, GuardState, ToldStates};
 use altair_sandbox::{
-    FinalGuards, FirstGuard, Fork, Forked, Forking, Recorder, TEMP_PATH, has_one_thread,
+    Behind, FinalGuards, FirstGuard, Fork, Forked, Forking, Recorder, TEMP_PATH, has_one_thread,
     landlock_version, make_first_directory,
 };
 
@@ -166,13 +166,11 @@ fn boot_failed(ending: Ending) -> End {
 /// status.
 fn in_fork(fork: Fork, guards: &FinalGuards) -> i32 {
     let confined = fork.confine(guards);
-    if let Ok(confined) = &confined {
-        if !confined.has_orders() {
-            engine::own_data();
-        }
-        if !confined.wait() {
-            return EXIT_IDLE;
-        }
+    if !confined.has_orders() {
+        engine::own_data();
+    }
+    if !confined.wait() {
+        return EXIT_IDLE;
     }
     let Ok(link) = Link::open(CHANNEL) else {
         return BROKEN;
@@ -189,12 +187,8 @@ fn in_fork(fork: Fork, guards: &FinalGuards) -> i32 {
     let voice = link.with_secret(task.secret.clone());
     ending::pass_on(voice);
     deadline::pass_on(voice);
-    let limited = confined.and_then(|confined| {
-        confined.limit(&run.limits)?;
-        Ok((confined.taken, confined.layer))
-    });
-    let (taken, layer) = match limited {
-        Ok(limited) => limited,
+    let Behind { taken, layer } = match confined.limit(&run.limits) {
+        Ok(behind) => behind,
         Err(why) => {
             voice.send(&Message::Unable { why });
             return BROKEN;

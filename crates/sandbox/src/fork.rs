@@ -401,17 +401,19 @@ impl Fork {
     /// Gives the fork its own view, ties its life to the keeper alone, and installs the guards, for
     /// good. Needs no orders, so that it can be done before they come. Names no file below the
     /// project: what an overlay was asked before a file is replaced, it answers afterwards, too.
-    ///
-    /// # Errors
-    /// The failed step, in words for the user. The fork must then end.
-    pub fn confine(self, guards: &FinalGuards) -> Result<Confined, String> {
-        let confined = self.try_confine(guards).map_err(words);
+    /// That a step has failed is told once there are orders ([`Confined::limit`]).
+    #[must_use]
+    pub fn confine(self, guards: &FinalGuards) -> Confined {
+        let outcome = self.try_confine(guards).map_err(words);
         // Useless now, but still a secret.
         system_calls::set_pass(0);
-        confined
+        Confined {
+            outcome,
+            life: self.life,
+        }
     }
 
-    fn try_confine(self, guards: &FinalGuards) -> Result<Confined, Failure> {
+    fn try_confine(&self, guards: &FinalGuards) -> Result<Behind, Failure> {
         // SAFETY: no pointer is passed.
         unsafe { system_calls::with_pass(libc::SYS_setsid, [0; 5]) }
             .map_err(|e| Step::Session.failed(e))?;
@@ -427,24 +429,29 @@ impl Fork {
         self.mask
             .thread_set_mask()
             .map_err(|e| Step::Signals.failed(e))?;
-        Ok(Confined {
+        Ok(Behind {
             taken: Taken {
                 landlock: guards.landlock.as_ref().map(landlock::take),
                 seccomp: guards.seccomp.as_ref().map(|_| self.closing.take()),
                 limits: None,
             },
             layer: layer.map(system_calls::own_descriptor),
-            life: self.life,
         })
     }
 }
 
-/// The fork of a template with its own view, behind its guards.
-pub struct Confined {
+/// What a fork has that is behind its guards.
+pub struct Behind {
     /// The state of the guards.
     pub taken: Taken,
     /// The directory of its layer, if it has one. It goes to the host with the first packet.
     pub layer: Option<OwnedFd>,
+}
+
+/// The fork of a template that has taken its guards, or could not.
+pub struct Confined {
+    /// An error: the step that has failed, in words for the user.
+    outcome: Result<Behind, String>,
     life: OwnedFd,
 }
 
@@ -491,12 +498,15 @@ impl Confined {
     /// Sets the limits, for good, once it has its orders.
     ///
     /// # Errors
-    /// As for [`Fork::confine`].
-    pub fn limit(&self, wanted: &Limits) -> Result<(), String> {
+    /// The step of this or of [`Fork::confine`] that has failed, in words for the user. The fork must
+    /// then end.
+    pub fn limit(self, wanted: &Limits) -> Result<Behind, String> {
+        let behind = self.outcome?;
         limits::PreparedLimits::new(wanted)
             .map_err(|e| Step::CoreLimit.failed(e))
             .and_then(|limits| limits::apply(&limits))
-            .map_err(words)
+            .map_err(words)?;
+        Ok(behind)
     }
 }
 
