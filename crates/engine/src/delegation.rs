@@ -51,7 +51,7 @@ pub struct Delegator {
     pub standing: Option<Standing>,
     /// The permissions that files of its runs do not get (umask(2)).
     pub umask: u32,
-    /// Whoever carries it out does nothing else.
+    /// Whether it is the only request that whoever carries it out has under way.
     pub is_only: bool,
 }
 

@@ -72,8 +72,8 @@ pub struct Evaluation {
 /// The number of forks that are given the task. Each but the last was killed before it began.
 const TRIES_MAX: usize = 4;
 
-/// How long a run for another process is looked at without sleeping: longer than a short one takes. The
-/// processor time of a host is its application's, and not used for this.
+/// How long a run for another process is looked at without sleeping: longer than a short one takes. A
+/// host that evaluates by itself sleeps, as its processor time is its application's.
 const AWAKE: Duration = Duration::from_micros(300);
 
 /// A child that has ended, with its messages.

@@ -456,7 +456,7 @@ pub struct Confined {
 }
 
 impl Confined {
-    /// Returns whether the first of the orders is there already.
+    /// Returns whether the first of the orders is there already. Takes alerts that came before it.
     #[must_use]
     pub fn has_orders(&self) -> bool {
         while take_alert(process::CHANNEL) {}

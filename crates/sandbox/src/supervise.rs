@@ -47,9 +47,9 @@ pub struct Supervision {
     /// left. Its memory is freed, and its descriptors are closed, a moment later. A process with
     /// other threads, and one whose status may not be read, is waited for in any case.
     pub leaves_end: bool,
-    /// How long the supervising thread looks for what comes without sleeping. To sleep and to wake take
-    /// longer than a short run does, and the kernel may wake the thread in front of the process.
-    /// Whoever else wants its processor has it first.
+    /// How long the supervising thread looks for what comes without sleeping, from its start. To sleep
+    /// and to wake would take longer than a short run does, and the kernel may wake the thread on the
+    /// processor of the process, which then waits. Whoever else wants this processor has it first.
     pub awake: Duration,
 }
 
@@ -497,11 +497,23 @@ impl SupervisedRun {
         }
     }
 
-    /// Whether it looks without sleeping for what comes. What has nothing more to say is looked at in
-    /// its own way.
-    fn is_awake(&self) -> bool {
+    /// Polls for at most `timeout`: without sleeping as long as it is to be awake, unless the process
+    /// has nothing more to say, which has looks of its own.
+    fn poll(&self, fds: &mut [PollFd<'_>], timeout: Duration) -> nix::Result<i32> {
+        let until = Instant::now() + timeout;
         let is_exiting = self.exiting.as_ref().is_some_and(Exiting::has_begun);
-        !is_exiting && Instant::now() < self.awake_until
+        loop {
+            let now = Instant::now();
+            let is_awake = now < until.min(self.awake_until) && !is_exiting;
+            let left = match is_awake {
+                true => Duration::ZERO,
+                false => until.saturating_duration_since(now),
+            };
+            match ppoll(fds, Some(TimeSpec::from_duration(left)), None) {
+                Ok(0) if is_awake => std::thread::yield_now(),
+                polled => return polled,
+            }
+        }
     }
 
     /// Waits until a source is ready, a step is due or it is time for a tick.
@@ -558,17 +570,7 @@ impl SupervisedRun {
             verdict_place = Some(fds.len());
             fds.push(PollFd::new(lifeline, PollFlags::POLLIN));
         }
-        let until = Instant::now() + timeout;
-        let polled = loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let is_awake = !left.is_zero() && self.is_awake();
-            let timeout = if is_awake { Duration::ZERO } else { left };
-            match ppoll(&mut fds, Some(TimeSpec::from_duration(timeout)), None) {
-                Ok(0) if is_awake => std::thread::yield_now(),
-                polled => break polled,
-            }
-        };
-        match polled {
+        match self.poll(&mut fds, timeout) {
             // A chance to check what poll does not report.
             Ok(0) => drop(self.child.revive_keeper()),
             Ok(_) | Err(Errno::EINTR) => {}
