@@ -190,6 +190,31 @@ final class ManyTest extends WarmTestCase
         self::assertLessThan(500.0, $results['next']->diagnostics['timings_ms']['total']);
     }
 
+    /** They may all wait for the one fork that is being made, which only one of them gets. */
+    public function testNoneWaitsForAForkUntilAnotherEnds(): void
+    {
+        $locks = $this->locks(['a']);
+        $wait = $this->request($this->wait('a'));
+        $late = 0;
+        for ($i = 0; $i < 30; $i++) {
+            self::assertTrue(flock($locks['a'], LOCK_EX));
+            // After it, a fork is being made.
+            self::assertSame(1, self::returned($this->warmed('return 1;', readablePaths: [$this->outside->root])));
+            $requests = [$wait, $wait, 'next' => $this->request('return 1;')];
+            $seen = [];
+            foreach ($this->evaluator->evaluateMany($requests, 3) as $key => $result) {
+                self::assertSame(1, self::returned($result));
+                $seen[] = $key;
+                $late += (int) ($result->diagnostics['timings_ms']['start'] > 300.0);
+                flock($locks['a'], LOCK_UN);
+            }
+            self::assertSame('next', $seen[0]);
+        }
+        // A busy machine may be late once.
+        self::assertLessThan(3, $late);
+        array_map(fclose(...), $locks);
+    }
+
     public static function concurrencies(): iterable
     {
         yield 'one' => [1];

@@ -35,6 +35,8 @@ struct Kept {
     /// How many there are to be. Those that are missing are made, if there is a thread.
     wanted: usize,
     has_thread: bool,
+    /// How many runs wait for one that is being made.
+    waiting: usize,
     /// How many runs of the template are under way.
     runs: usize,
     /// A run has had to wait, as one that follows another at once does.
@@ -46,7 +48,15 @@ type Fork = (Child, OwnedFd);
 
 impl Kept {
     fn has_work(&self) -> bool {
-        self.template.is_some() && self.ready.len() < self.wanted
+        self.missing() > 0
+    }
+
+    /// How many are to be made.
+    fn missing(&self) -> usize {
+        match self.template {
+            Some(_) => self.wanted.saturating_sub(self.ready.len()),
+            None => 0,
+        }
     }
 }
 
@@ -99,23 +109,31 @@ impl Spares {
         Ok((child, channel, underway))
     }
 
-    /// A spare, or one that is being made: it comes sooner than another one.
+    /// A spare, or one that is being made and that nobody else waits for: it comes sooner than another
+    /// one.
     fn next(&self, until: Instant) -> Option<Fork> {
         let mut kept = self.lock();
-        loop {
+        kept.waiting += 1;
+        let fork = loop {
             if let Some(fork) = kept.ready.pop_front() {
                 // Another one is made after this run, which would compete with it.
                 kept.wanted = kept.wanted.saturating_sub(1);
-                return Some(fork);
+                break Some(fork);
             }
             let left = until.saturating_duration_since(Instant::now());
-            if !kept.has_thread || !kept.has_work() || left.is_zero() {
-                return None;
+            if !kept.has_thread || kept.waiting > kept.missing() || left.is_zero() {
+                break None;
             }
             kept.was_short = true;
             let waited = self.made.wait_timeout(kept, left);
             kept = waited.unwrap_or_else(PoisonError::into_inner).0;
+        };
+        kept.waiting -= 1;
+        if kept.waiting > 0 {
+            // This one may have been what another one waits for.
+            self.made.notify_all();
         }
+        fork
     }
 
     /// Tells the next fork to be taken that its task is about to come, if there is a processor on which
