@@ -13,6 +13,7 @@ mod line;
 mod project_classes;
 mod queries;
 mod refusals;
+mod rehearsal;
 mod run;
 mod runtime;
 mod short_names;

@@ -17,7 +17,7 @@ use altair_sandbox::{
 };
 
 use super::channel_link::{Link, Voice};
-use super::{deadline, ending, finish, guards, receive, run, runtime};
+use super::{deadline, ending, finish, guards, receive, rehearsal, run, runtime};
 use crate::zend::child::{self as engine, memory_peak};
 use crate::zend::{fork_state, startup};
 
@@ -168,6 +168,9 @@ fn in_fork(fork: Fork, guards: &FinalGuards) -> i32 {
     let confined = fork.confine(guards);
     if !confined.has_orders() {
         engine::own_data();
+    }
+    if !confined.has_orders() && rehearsal::rehearse().is_err() {
+        return BROKEN;
     }
     if !confined.wait() {
         return EXIT_IDLE;

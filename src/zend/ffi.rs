@@ -360,6 +360,7 @@ unsafe extern "C" {
     pub fn altair_trim_memory();
     pub fn altair_share_code();
     pub fn altair_own_data();
+    pub fn altair_rehearse();
     pub fn altair_memory_peak() -> usize;
     pub fn altair_memory_usage() -> usize;
     pub fn altair_php_version() -> *const c_char;

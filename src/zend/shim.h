@@ -238,6 +238,8 @@ void altair_trim_memory(void);
  * and gives a fork its own pages of what can be written to. */
 void altair_share_code(void);
 void altair_own_data(void);
+/* Compiles a few lines and forgets them. Nothing that code could see is left of it. Can bail out. */
+void altair_rehearse(void);
 size_t altair_memory_peak(void);
 size_t altair_memory_usage(void);
 

@@ -11,6 +11,7 @@ use ext_php_rs::types::Zval;
 use super::child::{Cut, run, value};
 use super::ffi::{self, OpArray, RawImport};
 use super::json::{make_array, make_string};
+use super::{Bailout, attempt};
 
 /// Short names of classes that are looked for in one snippet; others stay what they are.
 const MISSING_MAX: usize = 16;
@@ -118,6 +119,16 @@ pub fn compile_with(code: &[u8], imports: &[Import]) -> Result<Code, Cut> {
         )
     })
     .map(Code)
+}
+
+/// Compiles a few lines for nothing, so that compiling a snippet takes less time.
+///
+/// # Errors
+///
+/// [`Bailout`]: nothing can be run.
+pub fn rehearse() -> Result<(), Bailout> {
+    // SAFETY: runs no code, and the engine frees what it allocates.
+    attempt(|| unsafe { ffi::altair_rehearse() })
 }
 
 /// Whether there is a class of that name, or one of the application's autoloaders makes one.

@@ -157,6 +157,29 @@ final class SpareTest extends WarmTestCase
         proc_close($killer);
     }
 
+    /** What a fork does for nothing while it waits must not show. */
+    public function testItIsAsOneThatHasNotWaited(): void
+    {
+        $this->booting('$made = new SplObjectStorage(); preg_match("/a/", "a"); $held = array_fill(0, 1000, "held");');
+        $snippet = '$now = [
+                memory_get_usage(), memory_get_usage(true), memory_get_peak_usage(), memory_get_peak_usage(true),
+                error_get_last(), get_included_files(), get_declared_classes(), ob_get_status(true),
+                spl_object_id(new stdClass()), get_resource_id(fopen("php://memory", "r")),
+                array_keys($GLOBALS), headers_list(), spl_autoload_functions() === false, ini_get_all(null, false),
+            ];
+            $collector = gc_status();
+
+            return json_encode([$now, $collector["runs"], $collector["collected"], $collector["roots"]]);';
+
+        $made = self::returned($this->warmed($snippet));
+        self::waitUntil(self::haveSpares(...), 'It waits for its task.');
+        $waited = $this->ask($snippet);
+
+        self::assertStart('warm', $waited);
+        self::assertSame($made, self::returned($waited));
+        self::assertSame(self::returned($this->cold($snippet)), self::returned($waited));
+    }
+
     public function testTheTimeAndTheRandomNumbersAreOfTheRun(): void
     {
         $this->booting('mt_srand(1); mt_rand();');

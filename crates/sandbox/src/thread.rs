@@ -1,4 +1,5 @@
 //! Threads in a host program that is not ours.
+#![allow(unsafe_code)]
 
 use std::io;
 use std::thread::JoinHandle;
@@ -21,4 +22,12 @@ pub fn start(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<Joi
     let thread = std::thread::Builder::new().name(name.into()).spawn(body);
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
     thread
+}
+
+/// Has the calling thread preempt no other one when it wakes (sched(7), `SCHED_BATCH`): whoever wakes it then
+/// need not interrupt another processor for it. Failure costs only time.
+pub fn preempt_nobody() {
+    let parameters = nix::libc::sched_param { sched_priority: 0 };
+    // SAFETY: the kernel reads the parameters.
+    unsafe { nix::libc::sched_setscheduler(0, nix::libc::SCHED_BATCH, &raw const parameters) };
 }

@@ -199,6 +199,7 @@ impl Spares {
 
     /// Makes those that are wanted, as long as there is work now and then.
     fn make(&self) {
+        thread::preempt_nobody();
         let mut kept = self.lock();
         while kept.template.is_some() {
             if let Some(template) = kept.template.clone().filter(|_| kept.has_work()) {
