@@ -165,6 +165,10 @@ impl Evaluator {
         observer: &mut dyn Observer,
     ) -> Result<EvalResult, EvalError> {
         request.check_snippet()?;
+        // It wakes while the request is looked at.
+        if let Some(pool) = self.pool() {
+            pool.alert_latest();
+        }
         let surroundings = Surroundings::here();
         // Whoever carries it out looks at the project, and nobody needs to do so twice.
         if self.pool().is_none_or(Pool::is_empty)

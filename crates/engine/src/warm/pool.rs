@@ -325,6 +325,17 @@ impl Pool {
         }
     }
 
+    /// The same for a request of which nothing is known yet: most are of the kind of the last one.
+    pub(crate) fn alert_latest(&self) {
+        let slots = self.lock();
+        let latest = slots.by_key.values().max_by_key(|slot| slot.used);
+        if let Some(slot) = latest
+            && let State::Ready(template) = &slot.state
+        {
+            template.spares.alert();
+        }
+    }
+
     /// An empty directory, which lives as long as the pool.
     pub(crate) fn no_project(&self) -> io::Result<PathBuf> {
         let kept = &mut self.lock().no_project;
