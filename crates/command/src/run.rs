@@ -129,7 +129,7 @@ impl Running {
             idle: policy.idle_timeout_seconds.map(Duration::from_secs),
             input,
             leaves_end: false,
-            awake: Duration::ZERO,
+            looks: Duration::ZERO,
         };
         let ended = child.supervise(supervision, &mut watch);
         if let Some(cleanup) = cleanup.filter(|_| !has_ended_by_itself(&ended)) {

@@ -102,7 +102,7 @@ impl Command {
             idle: None,
             input: None,
             leaves_end: false,
-            awake: Duration::ZERO,
+            looks: Duration::ZERO,
         };
         let ended = child.supervise(supervision, &mut Asking(goes_on));
         if ended.interrupted {

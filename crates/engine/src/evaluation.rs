@@ -65,16 +65,16 @@ pub struct Evaluation {
     pub(crate) turns: Option<Turns>,
     /// What it gets at most, if another process than this one asks for it.
     pub(crate) standing: Option<Standing>,
-    /// How long it is looked at without sleeping.
-    pub(crate) awake: Duration,
+    /// For how long it is looked at, instead of waking whoever waits for it.
+    pub(crate) looks: Duration,
 }
 
 /// The number of forks that are given the task. Each but the last was killed before it began.
 const TRIES_MAX: usize = 4;
 
-/// How long a run for another process is looked at without sleeping: longer than a short one takes. A
-/// host that evaluates by itself sleeps, as its processor time is its application's.
-const AWAKE: Duration = Duration::from_micros(300);
+/// For how long a run that is the only one is looked at: longer than a short one takes. Several would take
+/// time from each other by that.
+pub(crate) const LOOKS: Duration = Duration::from_micros(300);
 
 /// A child that has ended, with its messages.
 struct Supervised {
@@ -126,6 +126,7 @@ impl Evaluation {
     #[must_use]
     pub fn in_turn(mut self, turns: &Turns) -> Self {
         self.turns = Some(turns.clone());
+        self.looks = Duration::ZERO;
         self
     }
 
@@ -138,8 +139,8 @@ impl Evaluation {
             is_only,
         } = delegator;
         self.standing = standing;
-        if is_only && processors() > 1 {
-            self.awake = AWAKE;
+        if !is_only {
+            self.looks = Duration::ZERO;
         }
         if self.request.allow_writes {
             self.settings.umask = Some(umask);
@@ -548,7 +549,10 @@ impl Evaluation {
                 input: None,
                 // The next run may want a lock or an address that this one still has.
                 leaves_end: !self.request.allow_writes && !self.request.allow_network,
-                awake: self.awake,
+                looks: match origin.is_fork() && processors() > 1 {
+                    true => self.looks,
+                    false => Duration::ZERO,
+                },
             },
             &mut listener,
         );

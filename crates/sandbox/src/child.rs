@@ -13,7 +13,7 @@ use crate::guard_state::Guards;
 use crate::keeper::Verdict;
 use crate::launch::Role;
 use crate::seccomp::{Connector, Listener, Requests};
-use crate::template::ForkedProcess;
+use crate::template::{ALERT, ForkedProcess};
 use crate::view::{self, IdMaps, Layer, Layers, MAP_REQUEST_BYTES, Renewal};
 use crate::{
     Connections, Refusal, RunAs, kill_descendants, procfs, raw_descriptors, system_calls, thread,
@@ -345,10 +345,25 @@ impl Child {
         }
     }
 
-    /// The same process, whose time counts from now: it was made before it was wanted.
+    /// Tells a fork of a template, by the host's end of its channel, that its orders are about to come. It
+    /// wakes on another processor than this thread's, which may take as long as to prepare them, and
+    /// looks for them for a moment without sleeping. It must not have got any orders yet. Failure costs
+    /// only time.
+    pub fn alert(&self, channel: BorrowedFd<'_>) {
+        if let Some(fork) = self.fork() {
+            fork.leave_processor();
+        }
+        raw_descriptors::send(channel.as_raw_fd(), ALERT);
+    }
+
+    /// The same process, whose time counts from now: it was made before it was wanted. One that was alerted
+    /// may use all its processors again.
     #[must_use]
     pub fn begun_now(mut self) -> Self {
         self.started = Instant::now();
+        if let Some(fork) = self.fork() {
+            fork.may_return();
+        }
         self
     }
 

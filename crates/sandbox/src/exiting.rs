@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use nix::sched::sched_getcpu;
-use nix::sys::prctl;
 
 use crate::child::Status;
 use crate::procfs::{Progress, StatFile};
@@ -29,33 +28,8 @@ pub(crate) struct Exiting {
     /// Where it was seen last.
     processor: Option<usize>,
     status: Option<Status>,
-    waits: Option<Waits>,
-}
-
-/// Between two looks.
-struct Waits {
-    look_again: Duration,
-    _timers: Option<PreciseTimers>,
-}
-
-/// The kernel wakes the thread when it asked for, instead of up to 50 µs later (prctl(2),
-/// `PR_SET_TIMERSLACK`).
-struct PreciseTimers(Option<u64>);
-
-impl PreciseTimers {
-    fn begin() -> Self {
-        let before = prctl::get_timerslack().ok();
-        let before = before.and_then(|nanoseconds| u64::try_from(nanoseconds).ok());
-        Self(before.filter(|_| prctl::set_timerslack(1).is_ok()))
-    }
-}
-
-impl Drop for PreciseTimers {
-    fn drop(&mut self) {
-        if let Some(before) = self.0 {
-            let _ = prctl::set_timerslack(before);
-        }
-    }
+    /// When to look again; from its last packet on.
+    look_again: Option<Duration>,
 }
 
 impl Exiting {
@@ -66,7 +40,7 @@ impl Exiting {
             tells: false,
             processor: None,
             status: None,
-            waits: None,
+            look_again: None,
         };
         exiting.see(fork);
         exiting
@@ -75,7 +49,8 @@ impl Exiting {
     /// Looks at it from now on: it has sent its last packet. It is to go on elsewhere than where its
     /// host runs now.
     pub(crate) fn begin(&mut self, fork: &ForkedProcess) {
-        match self.processor {
+        self.see(fork);
+        match self.processor.filter(|_| self.status.is_none()) {
             Some(on) if sched_getcpu() == Ok(on) => fork.leave_processor(),
             Some(_) => {
                 let until = Instant::now() + AT_ONCE;
@@ -85,16 +60,17 @@ impl Exiting {
             }
             None => {}
         }
-        let sleeps = self.status.is_none();
-        self.waits = Some(Waits {
-            look_again: LOOK_AGAIN / 2,
-            _timers: sleeps.then(PreciseTimers::begin),
-        });
+        self.look_again = Some(LOOK_AGAIN / 2);
     }
 
     /// Whether it is looked at.
     pub(crate) fn has_begun(&self) -> bool {
-        self.waits.is_some()
+        self.look_again.is_some()
+    }
+
+    /// Whether it is looked at until its end is known.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.has_begun() && self.status.is_none()
     }
 
     /// Looks at it, unless its end is known.
@@ -102,8 +78,8 @@ impl Exiting {
         if self.status.is_some() {
             return;
         }
-        if let Some(waits) = &mut self.waits {
-            waits.look_again = (waits.look_again * 2).min(LOOK_AGAIN_MAX);
+        if let Some(look_again) = &mut self.look_again {
+            *look_again = (*look_again * 2).min(LOOK_AGAIN_MAX);
         }
         if !self.stat.as_ref().is_some_and(StatFile::may_have_memory) {
             self.see(fork);
@@ -126,7 +102,7 @@ impl Exiting {
 
     /// When to look again.
     pub(crate) fn look_again(&self) -> Option<Duration> {
-        self.waits.as_ref().map(|waits| waits.look_again)
+        self.look_again
     }
 
     /// How it ends, once that is known.

@@ -467,7 +467,7 @@ impl Confined {
     /// ended: it has been idle for too long, or memory is short. A host that sends them now gets an
     /// error, so that it knows that they were not carried out.
     ///
-    /// Once it is alerted ([`alert`](crate::alert)), it looks for them for a moment without sleeping.
+    /// Once it is alerted ([`Child::alert`](crate::Child::alert)), it looks for them for a moment without sleeping.
     pub fn wait(&self) -> bool {
         let watch = |fd| libc::pollfd {
             fd,
@@ -527,15 +527,15 @@ fn words(failure: Failure) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{alert, channel_pair};
+    use crate::channel_pair;
 
     #[test]
     fn alerts_are_taken_and_orders_stay() -> io::Result<()> {
         let (host, fork) = channel_pair()?;
         let (host, fork) = (host.as_fd(), fork.as_raw_fd());
         assert!(!take_alert(fork));
-        alert(host);
-        alert(host);
+        raw_descriptors::send(host.as_raw_fd(), ALERT);
+        raw_descriptors::send(host.as_raw_fd(), ALERT);
         raw_descriptors::send(host.as_raw_fd(), b"orders");
         assert!(take_alert(fork) && take_alert(fork));
         assert!(!take_alert(fork) && raw_descriptors::has_packet(fork));

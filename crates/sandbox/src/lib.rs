@@ -70,6 +70,7 @@ mod output;
 pub mod peer;
 mod place;
 mod policy;
+mod precise_timers;
 mod privileges;
 mod process;
 mod procfs;
@@ -124,7 +125,7 @@ pub use temp_directories::{
     TEMP_PATH, are_first_directories_there, can_be_copied, first_directory, make_first_directory,
     remove_fork_directory, shared_directory,
 };
-pub use template::{ForkError, Model, Pass, Template, alert};
+pub use template::{ForkError, Model, Pass, Template};
 pub use view::{
     ApplyError, Change, ChangeKind, Changes, Contents, Layer, Layered, Listed, Project, Renewal,
     Temp, View, Writes, remove_directory, remove_place,

@@ -24,7 +24,7 @@ pub fn run(launch: Launch, timeout: Duration, output_limit: usize) -> Result<End
         idle: None,
         input: None,
         leaves_end: false,
-        awake: Duration::ZERO,
+        looks: Duration::ZERO,
     };
     Ok(child.supervise(supervision, &mut Indifferent))
 }

@@ -16,6 +16,7 @@ use crate::exiting::Exiting;
 use crate::input::Input;
 use crate::limits::{LOOK_AFTER, LOOK_AFTER_MAX};
 use crate::output::{Captured, Read, Stream, Tap};
+use crate::precise_timers::PreciseTimers;
 use crate::seccomp::{Answerer, Listener, Requests, Shared};
 use crate::template::{ForkedProcess, Template};
 use crate::view::Layer;
@@ -47,10 +48,10 @@ pub struct Supervision {
     /// left. Its memory is freed, and its descriptors are closed, a moment later. A process with
     /// other threads, and one whose status may not be read, is waited for in any case.
     pub leaves_end: bool,
-    /// How long the supervising thread looks for what comes without sleeping, from its start. To sleep
-    /// and to wake would take longer than a short run does, and the kernel may wake the thread on the
-    /// processor of the process, which then waits. Whoever else wants this processor has it first.
-    pub awake: Duration,
+    /// For how long, from its start, the supervising thread looks at intervals for what comes, instead of
+    /// being woken by it. The process need not wake it then, which takes a tenth of a short run, and the
+    /// kernel cannot wake it on the processor of the process, where one of them would have to wait.
+    pub looks: Duration,
 }
 
 impl Supervision {
@@ -119,6 +120,13 @@ pub struct Ended {
     /// Time from its start until it and every process that it started had ended.
     pub elapsed: Duration,
 }
+
+/// When a process is looked at first ([`Supervision::looks`]): the shortest runs take a little longer.
+const FIRST_LOOK: Duration = Duration::from_micros(60);
+
+/// The time between two looks from then on. Timers and processors take as long again where they are
+/// virtual, and of a shorter time so much that the thread would not sleep at all.
+const BETWEEN_LOOKS: Duration = Duration::from_micros(20);
 
 /// The longest time between two calls of [`Observer::tick`].
 const TICK: Duration = Duration::from_millis(100);
@@ -265,9 +273,12 @@ pub(crate) struct SupervisedRun {
     idled: bool,
     interrupted: bool,
     leaves_end: bool,
-    awake_until: Instant,
-    /// How the process ends, once it has nothing more to say.
+    began: Instant,
+    /// Until when it is looked at.
+    looks_until: Instant,
+    /// How a fork that may be left ends.
     exiting: Option<Exiting>,
+    timers: Option<PreciseTimers>,
     /// When to check the process's file locks next, and the interval after that.
     look_at: Instant,
     look_after: Duration,
@@ -303,8 +314,10 @@ impl SupervisedRun {
             idled: false,
             interrupted: false,
             leaves_end: supervision.leaves_end && is_fork,
-            awake_until: Instant::now() + supervision.awake,
+            began: Instant::now(),
+            looks_until: Instant::now() + supervision.looks,
             exiting: None,
+            timers: None,
             look_at: Instant::now() + LOOK_AFTER,
             look_after: LOOK_AFTER,
         }
@@ -349,10 +362,18 @@ impl SupervisedRun {
     /// Waits for the next event and handles it. Returns whether the process has ended.
     pub(crate) fn step(&mut self, observer: &mut dyn Observer) -> bool {
         self.advance(Instant::now());
+        if self.leaves_end
+            && self.exiting.is_none()
+            && let Some(fork) = self.child.fork()
+        {
+            // While it works, and the host waits.
+            self.exiting = Some(Exiting::of(fork));
+        }
         if self.leaves_end && observer.has_heard_all() && self.expect_exit() {
             // What it has left behind is read by whoever collects it.
             return true;
         }
+        self.set_timers();
         let ready = self.wait();
         if ready.ended || ready.verdict && self.child.hear_verdict() {
             return true;
@@ -370,10 +391,9 @@ impl SupervisedRun {
 
     /// Notes that the fork has nothing more to say. Returns whether it is known to exit already.
     fn expect_exit(&mut self) -> bool {
-        let Some(fork) = self.child.fork() else {
+        let Some((exiting, fork)) = self.exiting.as_mut().zip(self.child.fork()) else {
             return false;
         };
-        let exiting = self.exiting.get_or_insert_with(|| Exiting::of(fork));
         if !exiting.has_begun() {
             exiting.begin(fork);
         }
@@ -497,20 +517,37 @@ impl SupervisedRun {
         }
     }
 
-    /// Polls for at most `timeout`: without sleeping as long as it is to be awake, unless the process
-    /// has nothing more to say, which has looks of its own.
+    /// Whether the process is looked at now, at intervals. One that has nothing more to say is looked at
+    /// by [`Exiting`].
+    fn looks(&self, now: Instant) -> bool {
+        now < self.looks_until && !self.exiting.as_ref().is_some_and(Exiting::has_begun)
+    }
+
+    /// Has the thread's timers be as precise as the next wait needs them.
+    fn set_timers(&mut self) {
+        let is_awaited = self.exiting.as_ref().is_some_and(Exiting::is_awaited);
+        match (self.looks(Instant::now()) || is_awaited, &self.timers) {
+            (true, None) => self.timers = Some(PreciseTimers::begin()),
+            (false, Some(_)) => self.timers = None,
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+
+    /// Polls for at most `timeout`. As long as the process is looked at, nothing wakes the thread.
     fn poll(&self, fds: &mut [PollFd<'_>], timeout: Duration) -> nix::Result<i32> {
         let until = Instant::now() + timeout;
-        let is_exiting = self.exiting.as_ref().is_some_and(Exiting::has_begun);
         loop {
             let now = Instant::now();
-            let is_awake = now < until.min(self.awake_until) && !is_exiting;
-            let left = match is_awake {
+            let looks = now < until && self.looks(now);
+            let left = match looks {
                 true => Duration::ZERO,
                 false => until.saturating_duration_since(now),
             };
             match ppoll(fds, Some(TimeSpec::from_duration(left)), None) {
-                Ok(0) if is_awake => std::thread::yield_now(),
+                Ok(0) if looks => {
+                    let first = (self.began + FIRST_LOOK).saturating_duration_since(now);
+                    std::thread::sleep(first.max(BETWEEN_LOOKS));
+                }
                 polled => return polled,
             }
         }
@@ -617,10 +654,8 @@ impl SupervisedRun {
             }
             if let Some(directory) = self.channel.layer() {
                 self.child.has_layer(directory);
-                // While it works, and the host waits.
-                match self.child.fork().filter(|_| self.leaves_end) {
-                    Some(fork) => self.exiting = Some(Exiting::of(fork)),
-                    None => self.child.hold_mounts(),
+                if !self.leaves_end {
+                    self.child.hold_mounts();
                 }
             }
         }

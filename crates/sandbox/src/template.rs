@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sched::{sched_getaffinity, sched_getcpu, sched_setaffinity};
+use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::sys::socket::{ControlMessage, MsgFlags, recvmsg, sendmsg};
 use nix::unistd::{Pid, pipe2};
 
@@ -57,13 +57,6 @@ pub(crate) const ASK: &[u8] = b"f";
 
 /// What a fork is sent before its orders, to alert it. No packet of orders is as short.
 pub(crate) const ALERT: &[u8] = b"a";
-
-/// Tells a fork of a template, by the host's end of its channel, that its orders are about to come. It
-/// wakes, which may take as long as to prepare them, and looks for them for a moment without sleeping.
-/// It must not have got any orders yet. Failure costs only time.
-pub fn alert(channel: BorrowedFd<'_>) {
-    raw_descriptors::send(channel.as_raw_fd(), ALERT);
-}
 
 /// How long to wait for the keeper's report on a fork that has ended.
 const STATUS_PATIENCE: Duration = Duration::from_secs(2);
@@ -268,6 +261,7 @@ impl Template {
                 pid,
                 pidfd,
                 namespace: OnceLock::new(),
+                processors: OnceLock::new(),
                 of: Arc::clone(&self.0),
             },
             Streams {
@@ -425,6 +419,8 @@ pub(crate) struct ForkedProcess {
     pub(crate) pidfd: OwnedFd,
     /// Its mount namespace, once it has its own.
     namespace: OnceLock<Option<OwnedFd>>,
+    /// The processors that it may use, if it was kept from one of them.
+    processors: OnceLock<Option<CpuSet>>,
     of: Arc<Held>,
 }
 
@@ -492,22 +488,33 @@ impl ForkedProcess {
         stat.progress(self.of.child.keeper()?)
     }
 
-    /// Has a fork that has nothing left to do end on another processor than this thread's. The kernel
-    /// wakes the thread where the fork sends its last packet, and would first free the fork's memory
-    /// there, which may take longer than the run. Where there is no other processor, or the host may
-    /// not, it costs only time.
+    /// Keeps a fork from the processor of this thread: one that waits for its orders wakes on another
+    /// one, and one that has nothing left to do ends on another one. The kernel may wake the one where
+    /// the other runs, which then has to wait, if only for its memory to be freed, which takes longer
+    /// than a run. Where there is no other processor, or the host may not, it costs only time.
     pub(crate) fn leave_processor(&self) {
-        let pid = Pid::from_raw(self.pid);
-        let (Ok(before), Ok(own)) = (sched_getaffinity(pid), sched_getcpu()) else {
+        let processors = self
+            .processors
+            .get_or_init(|| sched_getaffinity(self.id()).ok());
+        let (Some(before), Ok(own)) = (processors, sched_getcpu()) else {
             return;
         };
-        let mut others = before;
-        if others.unset(own).is_err() || sched_setaffinity(pid, &others).is_err() {
+        let mut others = *before;
+        if others.unset(own).is_err() || sched_setaffinity(self.id(), &others).is_err() {
             return;
         }
         // While it is not collected, the id was its own. Otherwise it may have become another's.
         if !system_calls::is_there(self.pidfd.as_fd()) {
-            let _ = sched_setaffinity(pid, &before);
+            let _ = sched_setaffinity(self.id(), before);
+        }
+    }
+
+    /// Lets it use all processors that it might use before it was kept from one. It goes on where it is.
+    pub(crate) fn may_return(&self) {
+        if let Some(Some(before)) = self.processors.get()
+            && system_calls::is_there(self.pidfd.as_fd())
+        {
+            let _ = sched_setaffinity(self.id(), before);
         }
     }
 

@@ -170,7 +170,7 @@ impl Evaluation {
             idle: None,
             input: None,
             leaves_end: false,
-            awake: Duration::ZERO,
+            looks: Duration::ZERO,
         });
         let timeout = Duration::from_millis(self.request.timeout_ms().into());
         let served = session.serve(&mut Ear::new(&mut heard, observer));

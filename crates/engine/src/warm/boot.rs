@@ -402,7 +402,7 @@ fn boot(start: TemplateStart, shared: &Shared) -> Result {
         idle: None,
         input: None,
         leaves_end: false,
-        awake: Duration::ZERO,
+        looks: Duration::ZERO,
     };
     let made = child.make_ready(supervision, &mut ear);
     lock(&shared.state).channel = None;

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Child, ForkError, Template, alert, channel_pair, thread};
+use altair_sandbox::{Child, ForkError, Template, channel_pair, thread};
 
 use crate::processors::processors;
 
@@ -139,10 +139,10 @@ impl Spares {
     /// Tells the next fork to be taken that its task is about to come, if there is a processor on which
     /// it can wake meanwhile.
     pub(crate) fn alert(&self) {
-        if let Some((_, channel)) = self.lock().ready.front()
+        if let Some((child, channel)) = self.lock().ready.front()
             && processors() > 1
         {
-            alert(channel.as_fd());
+            child.alert(channel.as_fd());
         }
     }
 

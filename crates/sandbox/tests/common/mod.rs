@@ -77,7 +77,7 @@ pub fn supervision(timeout: Duration) -> Supervision {
         idle: None,
         input: None,
         leaves_end: false,
-        awake: Duration::ZERO,
+        looks: Duration::ZERO,
     }
 }
 
