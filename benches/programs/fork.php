@@ -29,7 +29,7 @@ while (($line = fgets(STDIN)) !== false) {
     [$times, $apart] = [...explode(' ', trim($line)), ''];
     $ms = [];
     for ($tries = TRIES * (int) $times; count($ms) < (int) $times && $tries > 0; --$tries) {
-        $status = FFI::new('int');
+        $status = $libc->new('int');
         $own = $libc->sched_getcpu();
         $began = hrtime(true);
         $pid = $libc->fork();

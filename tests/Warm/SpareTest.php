@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Altair\Eval\Tests\Warm;
 
 use Altair\Eval\EvalRequest;
+use Altair\Eval\Tests\Support\Processes;
 use Altair\Eval\Tests\Support\Spare;
 use Altair\Eval\Tests\Support\Warm\WarmTestCase;
 use Closure;
@@ -178,6 +179,24 @@ final class SpareTest extends WarmTestCase
         self::assertStart('warm', $waited);
         self::assertSame($made, self::returned($waited));
         self::assertSame(self::returned($this->cold($snippet)), self::returned($waited));
+    }
+
+    /** Until it is taken, one that is woken is kept from the processor of its host. */
+    public function testItsRunMayUseAllProcessors(): void
+    {
+        $this->booting('');
+        $this->warmed();
+        self::waitUntil(self::haveSpares(...), 'It waits for its task.');
+        [$spare] = Spare::of((int) getmypid());
+        $look = ['sh', '-c', 'sleep 0.3; exec grep Cpus_allowed_list: "/proc/$1/status"', 'sh', (string) $spare];
+        $looks = proc_open($look, [1 => ['pipe', 'w']], $pipes);
+
+        self::assertSame($spare, self::returned($this->ask('sleep(1); return getmypid();')));
+
+        $seen = stream_get_contents($pipes[1]);
+        proc_close($looks);
+        $own = Processes::status((int) getmypid())['Cpus_allowed_list'];
+        self::assertSame("Cpus_allowed_list:\t$own\n", $seen);
     }
 
     public function testTheTimeAndTheRandomNumbersAreOfTheRun(): void

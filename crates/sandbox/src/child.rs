@@ -351,7 +351,7 @@ impl Child {
     /// only time.
     pub fn alert(&self, channel: BorrowedFd<'_>) {
         if let Some(fork) = self.fork() {
-            fork.leave_processor();
+            fork.wake_elsewhere();
         }
         raw_descriptors::send(channel.as_raw_fd(), ALERT);
     }

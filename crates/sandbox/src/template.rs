@@ -488,19 +488,35 @@ impl ForkedProcess {
         stat.progress(self.of.child.keeper()?)
     }
 
-    /// Keeps a fork from the processor of this thread: one that waits for its orders wakes on another
-    /// one, and one that has nothing left to do ends on another one. The kernel may wake the one where
-    /// the other runs, which then has to wait, if only for its memory to be freed, which takes longer
-    /// than a run. Where there is no other processor, or the host may not, it costs only time.
+    /// Has a fork that waits for its orders wake on another processor than this thread's, until it
+    /// [`may_return`](Self::may_return). The kernel may wake the one where the other runs, which then has
+    /// to wait.
+    pub(crate) fn wake_elsewhere(&self) {
+        let before = self.processors.get_or_init(|| self.own_processors());
+        if let Some(before) = before {
+            self.leave_this_one(before);
+        }
+    }
+
+    /// Has a fork that has nothing left to do end on another processor than this thread's. Its memory
+    /// would be freed first there, which may take longer than the run.
     pub(crate) fn leave_processor(&self) {
-        let processors = self
-            .processors
-            .get_or_init(|| sched_getaffinity(self.id()).ok());
-        let (Some(before), Ok(own)) = (processors, sched_getcpu()) else {
-            return;
-        };
+        if let Some(before) = self.own_processors() {
+            self.leave_this_one(&before);
+        }
+    }
+
+    /// The processors that it may use now.
+    fn own_processors(&self) -> Option<CpuSet> {
+        sched_getaffinity(self.id()).ok()
+    }
+
+    /// Lets it use `before` without this thread's processor. Where there is no other one, or the host may
+    /// not, it costs only time.
+    fn leave_this_one(&self, before: &CpuSet) {
         let mut others = *before;
-        if others.unset(own).is_err() || sched_setaffinity(self.id(), &others).is_err() {
+        let is_off = sched_getcpu().and_then(|own| others.unset(own)).is_ok();
+        if !is_off || sched_setaffinity(self.id(), &others).is_err() {
             return;
         }
         // While it is not collected, the id was its own. Otherwise it may have become another's.
