@@ -126,7 +126,7 @@ const FIRST_LOOK: Duration = Duration::from_micros(60);
 
 /// The time between two looks from then on. Timers and processors take as long again where they are
 /// virtual, and of a shorter time so much that the thread would not sleep at all.
-const BETWEEN_LOOKS: Duration = Duration::from_micros(20);
+const BETWEEN_LOOKS: Duration = Duration::from_micros(15);
 
 /// The longest time between two calls of [`Observer::tick`].
 const TICK: Duration = Duration::from_millis(100);
