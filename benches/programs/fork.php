@@ -43,5 +43,6 @@ while (($line = fgets(STDIN)) !== false) {
             $ms[] = $took;
         }
     }
+    count($ms) === (int) $times || throw new RuntimeException('Too few forks ran on another processor.');
     fwrite(STDOUT, json_encode(['ms' => $ms]) . "\n");
 }

@@ -166,7 +166,7 @@ impl Evaluator {
     ) -> Result<EvalResult, EvalError> {
         request.check_snippet()?;
         // It wakes while the request is looked at.
-        if let Some(pool) = self.pool() {
+        if let Some(pool) = self.pool().filter(|_| !request.unconfined) {
             pool.alert_latest();
         }
         let surroundings = Surroundings::here();

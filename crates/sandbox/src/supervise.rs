@@ -550,6 +550,10 @@ impl SupervisedRun {
                 }
                 polled => return polled,
             }
+            // Time for a tick: a signal may have come while the thread slept.
+            if !self.looks(Instant::now()) {
+                return Ok(0);
+            }
         }
     }
 

@@ -492,17 +492,16 @@ impl ForkedProcess {
     /// [`may_return`](Self::may_return). The kernel may wake the one where the other runs, which then has
     /// to wait.
     pub(crate) fn wake_elsewhere(&self) {
-        let before = self.processors.get_or_init(|| self.own_processors());
-        if let Some(before) = before {
-            self.leave_this_one(before);
+        if let Some(all) = self.processors.get_or_init(|| self.own_processors()) {
+            self.leave_this_one(all);
         }
     }
 
     /// Has a fork that has nothing left to do end on another processor than this thread's. Its memory
     /// would be freed first there, which may take longer than the run.
     pub(crate) fn leave_processor(&self) {
-        if let Some(before) = self.own_processors() {
-            self.leave_this_one(&before);
+        if let Some(all) = self.own_processors() {
+            self.leave_this_one(&all);
         }
     }
 
@@ -511,17 +510,20 @@ impl ForkedProcess {
         sched_getaffinity(self.id()).ok()
     }
 
-    /// Lets it use `before` without this thread's processor. Where there is no other one, or the host may
+    /// Lets it use `all` without this thread's processor. Where there is no other one, or the host may
     /// not, it costs only time.
-    fn leave_this_one(&self, before: &CpuSet) {
-        let mut others = *before;
+    fn leave_this_one(&self, all: &CpuSet) {
+        let Some(before) = self.own_processors() else {
+            return;
+        };
+        let mut others = *all;
         let is_off = sched_getcpu().and_then(|own| others.unset(own)).is_ok();
         if !is_off || sched_setaffinity(self.id(), &others).is_err() {
             return;
         }
         // While it is not collected, the id was its own. Otherwise it may have become another's.
         if !system_calls::is_there(self.pidfd.as_fd()) {
-            let _ = sched_setaffinity(self.id(), before);
+            let _ = sched_setaffinity(self.id(), &before);
         }
     }
 
