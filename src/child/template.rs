@@ -166,10 +166,10 @@ fn boot_failed(ending: Ending) -> End {
 /// status.
 fn in_fork(fork: Fork, guards: &FinalGuards) -> i32 {
     let confined = fork.confine(guards);
-    if !confined.has_orders() {
+    if !confined.is_called() {
         engine::own_data();
     }
-    if !confined.has_orders() && rehearsal::rehearse().is_err() {
+    if !confined.is_called() && rehearsal::rehearse().is_err() {
         return BROKEN;
     }
     if !confined.wait() {

@@ -12,43 +12,43 @@ use Altair\Eval\Tests\Support\PoolTestCase;
  */
 final class CommandLineTest extends PoolTestCase
 {
-    /** Each round is a login of its own; `seen.php` changes when half of them are over. */
+    /** Each round is a login of its own, and names the project in two ways; `seen.php` changes when half are over. */
     private const LOOP = <<<'SH'
-        round=0
+        altair=$1 round=0
+        shift
         while [ $((round += 1)) -le 8 ]; do
             [ $round != 5 ] || echo "<?php return 'new';" >seen.php
-            for directory in . src/Deep/Deeper vendor; do
-                cd "$directory"
+            for place in . 'src/Deep/Deeper --root=../../..' vendor; do
+                cd "${place% *}"
                 export TERM="xterm-$round" COLUMNS=$((80 + round)) LINES=$round SSH_TTY="/dev/pts/$round" \
                     SSH_CONNECTION="10.0.0.$round 1 10.0.0.9 22" WINDOWID=$round TMUX="/tmp/tmux,$round" \
                     XDG_SESSION_ID=$round INVOCATION_ID=$round SHLVL=$round MAKELEVEL=$round
-                "$@"
+                "$altair" eval ${place#"${place% *}"} "$@"
                 cd "$ROOT"
             done
         done
         SH;
 
     /**
-     * @return iterable<string, array{string, list<string>}> a shell, and what it calls
+     * @return iterable<string, array{string, string}> a shell, and what it calls
      */
     public static function shells(): iterable
     {
-        yield 'sh and the native command' => ['sh', [Command::native()]];
-        yield 'bash and the launcher' => ['bash', [dirname(__DIR__, 2) . '/bin/altair']];
+        yield 'sh and the native command' => ['sh', Command::native()];
+        yield 'bash and the launcher' => ['bash', dirname(__DIR__, 2) . '/bin/altair'];
     }
 
     /**
      * @dataProvider shells
-     * @param list<string> $altair
      */
-    public function testALoopFromSeveralDirectoriesAndTerminalsIsOneBootUntilAnEdit(string $shell, array $altair): void
+    public function testALoopFromSeveralDirectoriesAndTerminalsIsOneBootUntilAnEdit(string $shell, string $altair): void
     {
         mkdir($this->shop->path('src/Deep/Deeper'), 0755, true);
         $this->pool->start();
-        $evaluate = [...$altair, 'eval', '--format=compact', '--verbose', '--', self::SEEN];
+        $options = ['--format=compact', '--verbose', '--', self::SEEN];
 
         $loop = Command::of(
-            ['env', '-u', 'CI', $shell, '-ec', self::LOOP, '-', ...$evaluate],
+            ['env', '-u', 'CI', $shell, '-ec', self::LOOP, '-', $altair, ...$options],
             $this->shop->root,
             environment: ['ROOT' => $this->shop->root, 'ALTAIR_NATIVE' => Command::native()] + $this->environment(),
         );

@@ -54,7 +54,7 @@ impl RequestContext<'_> {
             ini_scan_dir: settings.ini_scan_dir.as_deref(),
             known: &settings.known_paths,
             root: &target.root,
-            named_root: &request.project_root,
+            named_root: &target.named_root,
             requested: &target.readable,
             sockets: self.services.paths().collect(),
             home: surroundings::variable(self.environment, "HOME").map(PathBuf::from),

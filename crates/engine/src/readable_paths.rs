@@ -115,7 +115,7 @@ pub(crate) struct Sources<'a> {
     pub known: &'a [PathBuf],
     /// The project.
     pub root: &'a Place,
-    /// The project's path as the request gave it.
+    /// [`Target::named_root`](crate::request::Target::named_root).
     pub named_root: &'a Path,
     /// The paths that the request names.
     pub requested: &'a [Shown],
@@ -155,7 +155,7 @@ impl Sources<'_> {
         let (root, sockets) = (self.root.clone(), self.sockets.clone());
         let home = self.home.clone();
         let (php, scanned) = (self.php.to_owned(), self.ini_scan_dir.map(OsStr::to_owned));
-        let named_root = std::path::absolute(self.named_root).ok();
+        let named_root = self.named_root.to_owned();
         let (there, found) = with_files_of(
             run_as(self.root),
             FILE_PATIENCE.min(self.patience),
@@ -174,7 +174,7 @@ impl Sources<'_> {
                 }));
                 found.extend(packages(&root, home.as_deref()));
                 // Absolute paths recorded under another name of the project resolve through it.
-                found.extend(named_root.map(|named| Shown::found(named, root)));
+                found.push(Shown::found(named_root, root));
                 // Applications check that a socket exists before they connect. Anything at that
                 // path that is not a socket is not shown.
                 found.extend(sockets.into_iter().filter_map(|path| {

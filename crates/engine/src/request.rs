@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use altair_sandbox::{Place, Shown, with_files_of};
+use altair_sandbox::{Inode, Place, Shown, with_files_of};
 use serde::{Deserialize, Serialize};
 
 use crate::EvalError;
@@ -329,6 +329,7 @@ impl EvalRequest {
         };
         let readable = self.readable(&root)?;
         Ok(Target {
+            named_root: named_root(&self.project_root, &root),
             root,
             bootstrap,
             readable,
@@ -364,6 +365,9 @@ pub struct Target {
     /// The project root. It is opened once: this directory is inspected, read and shown, and its
     /// owner is the run's user, even if something else appears at its path meanwhile.
     pub root: Place,
+    /// The absolute path by which the project was requested: paths recorded under it resolve, too.
+    /// It has no `..` if it leads to the root without it.
+    pub named_root: PathBuf,
     /// Where the container comes from.
     pub bootstrap: Bootstrap,
     /// The paths besides it that the request allows to be read.
@@ -431,6 +435,28 @@ fn resolve_root(root: &Path) -> Result<Place, EvalError> {
         )));
     }
     Ok(resolved)
+}
+
+/// [`Target::named_root`]: `sub/..` is left out, unless `sub` is a link to elsewhere.
+fn named_root(named: &Path, root: &Place) -> PathBuf {
+    let Ok(named) = std::path::absolute(named) else {
+        return root.path().to_owned();
+    };
+    let mut plain = PathBuf::new();
+    for part in named.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    let leads_to_root = || {
+        let found = std::fs::metadata(&plain);
+        found.is_ok_and(|found| Inode::of_metadata(&found) == root.inode())
+    };
+    if plain == named || !leads_to_root() {
+        return named;
+    }
+    plain
 }
 
 fn resolve_bootstrap(root: &Path, path: &Path, source: &str) -> Result<PathBuf, EvalError> {
@@ -647,6 +673,30 @@ mod tests {
         symlink(dir.path(), &link).unwrap();
         let target = EvalRequest::new("1", link).resolve(None).unwrap();
         assert_eq!(target.root.path(), dir.path().canonicalize().unwrap());
+    }
+
+    #[test]
+    fn a_project_has_one_name_however_it_is_spelled() {
+        let dir = project();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("sub/deep")).unwrap();
+        let links = tempfile::tempdir().unwrap();
+        let links = links.path().canonicalize().unwrap();
+        symlink(&root, links.join("project")).unwrap();
+        symlink(root.join("sub/deep"), links.join("deep")).unwrap();
+        let named = |path: PathBuf| {
+            let target = EvalRequest::new("1", path).resolve(None).unwrap();
+            assert_eq!(target.root.path(), root);
+            target.named_root
+        };
+        for spelled in ["", ".", "sub/..", "sub/deep/../..", "sub/./../sub/..//"] {
+            assert_eq!(named(root.join(spelled)), root, "{spelled}");
+        }
+        let link = links.join("project");
+        assert_eq!(named(link.join("sub/..")), link);
+        // Without its `..` it leads nowhere, or elsewhere.
+        let through = links.join("deep/../..");
+        assert_eq!(named(through.clone()), through);
     }
 
     #[test]

@@ -456,10 +456,10 @@ pub struct Confined {
 }
 
 impl Confined {
-    /// Returns whether the first of the orders is there already. Takes alerts that came before it.
+    /// Returns whether there is no time for anything else before its orders: the first of them is there,
+    /// or an alert.
     #[must_use]
-    pub fn has_orders(&self) -> bool {
-        while take_alert(process::CHANNEL) {}
+    pub fn is_called(&self) -> bool {
         raw_descriptors::has_packet(process::CHANNEL)
     }
 
@@ -490,7 +490,8 @@ impl Confined {
             } else if life {
                 // What came before that can still be received.
                 raw_descriptors::stop_receiving(process::CHANNEL);
-                return self.has_orders();
+                while take_alert(process::CHANNEL) {}
+                return raw_descriptors::has_packet(process::CHANNEL);
             }
         }
     }

@@ -278,7 +278,6 @@ pub(crate) struct SupervisedRun {
     looks_until: Instant,
     /// How a fork that may be left ends.
     exiting: Option<Exiting>,
-    timers: Option<PreciseTimers>,
     /// When to check the process's file locks next, and the interval after that.
     look_at: Instant,
     look_after: Duration,
@@ -317,7 +316,6 @@ impl SupervisedRun {
             began: Instant::now(),
             looks_until: Instant::now() + supervision.looks,
             exiting: None,
-            timers: None,
             look_at: Instant::now() + LOOK_AFTER,
             look_after: LOOK_AFTER,
         }
@@ -373,7 +371,6 @@ impl SupervisedRun {
             // What it has left behind is read by whoever collects it.
             return true;
         }
-        self.set_timers();
         let ready = self.wait();
         if ready.ended || ready.verdict && self.child.hear_verdict() {
             return true;
@@ -523,19 +520,12 @@ impl SupervisedRun {
         now < self.looks_until && !self.exiting.as_ref().is_some_and(Exiting::has_begun)
     }
 
-    /// Has the thread's timers be as precise as the next wait needs them.
-    fn set_timers(&mut self) {
-        let is_awaited = self.exiting.as_ref().is_some_and(Exiting::is_awaited);
-        match (self.looks(Instant::now()) || is_awaited, &self.timers) {
-            (true, None) => self.timers = Some(PreciseTimers::begin()),
-            (false, Some(_)) => self.timers = None,
-            (true, Some(_)) | (false, None) => {}
-        }
-    }
-
     /// Polls for at most `timeout`. As long as the process is looked at, nothing wakes the thread.
     fn poll(&self, fds: &mut [PollFd<'_>], timeout: Duration) -> nix::Result<i32> {
-        let until = Instant::now() + timeout;
+        let began = Instant::now();
+        let until = began + timeout;
+        let is_awaited = self.exiting.as_ref().is_some_and(Exiting::is_awaited);
+        let _precise = (self.looks(began) || is_awaited).then(PreciseTimers::begin);
         loop {
             let now = Instant::now();
             let looks = now < until && self.looks(now);

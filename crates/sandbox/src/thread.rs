@@ -25,8 +25,13 @@ pub fn start(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<Joi
 }
 
 /// Has the calling thread preempt no other one when it wakes (sched(7), `SCHED_BATCH`): whoever wakes it then
-/// need not interrupt another processor for it. Failure costs only time.
+/// need not interrupt another processor for it. Failure costs only time. A thread of another policy than the usual
+/// one keeps it: its host has chosen it.
 pub fn preempt_nobody() {
+    // SAFETY: no pointer is passed.
+    if unsafe { nix::libc::sched_getscheduler(0) } != nix::libc::SCHED_OTHER {
+        return;
+    }
     let parameters = nix::libc::sched_param { sched_priority: 0 };
     // SAFETY: the kernel reads the parameters.
     unsafe { nix::libc::sched_setscheduler(0, nix::libc::SCHED_BATCH, &raw const parameters) };

@@ -101,7 +101,9 @@ impl Shown {
 }
 
 impl Inode {
-    fn of_metadata(metadata: &Metadata) -> Self {
+    /// That of a file that was looked at.
+    #[must_use]
+    pub fn of_metadata(metadata: &Metadata) -> Self {
         Self {
             dev: metadata.dev(),
             ino: metadata.ino(),

@@ -35,7 +35,7 @@ pub(crate) struct Key {
     readable: Vec<PathBuf>,
     known_paths: Arc<[PathBuf]>,
     services: Services,
-    /// The path by which the project was requested: absolute paths recorded under it resolve, too.
+    /// [`Target::named_root`].
     named_root: PathBuf,
     umask: Option<u32>,
     ini: StartIni,
@@ -83,7 +83,7 @@ impl Key {
         } = settings;
         let EvalRequest {
             snippet: _,
-            project_root,
+            project_root: _, // resolved in the target
             // A template has the maximum of these that any request may ask for.
             timeout: _,
             memory_limit: _,
@@ -106,6 +106,7 @@ impl Key {
         } = request;
         let Target {
             root,
+            named_root,
             bootstrap,
             readable: _, // looked up again by each template
         } = target;
@@ -128,7 +129,7 @@ impl Key {
             readable: readable_paths.clone(),
             known_paths: Arc::clone(known_paths),
             services: services.clone(),
-            named_root: project_root.clone(),
+            named_root: named_root.clone(),
             umask: *umask,
             ini: ini.clone(),
             purpose: *purpose,
