@@ -511,8 +511,8 @@ impl Confined {
     }
 }
 
-/// How long a fork that is alerted looks for its orders without sleeping. A pool needs less to look at
-/// its host.
+/// How long a fork that is alerted looks for its orders without sleeping. A host needs less from the
+/// request to the orders, and so does a pool, which looks at its host meanwhile.
 const ALERTED: Duration = Duration::from_micros(200);
 
 /// Takes the next packet if it is an alert, and returns whether it was.

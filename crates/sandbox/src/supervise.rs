@@ -124,8 +124,8 @@ pub struct Ended {
 /// When a process is looked at first ([`Supervision::looks`]): the shortest runs take a little longer.
 const FIRST_LOOK: Duration = Duration::from_micros(60);
 
-/// The time between two looks from then on. Timers and processors take as long again where they are
-/// virtual, and of a shorter time so much that the thread would not sleep at all.
+/// The time between two looks from then on. A virtual timer adds about as much again. A much shorter one
+/// ends before the thread sleeps.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(15);
 
 /// The longest time between two calls of [`Observer::tick`].
