@@ -19,6 +19,9 @@ final class RollbackTest extends SessionTestCase
 {
     private const INSERT = "INSERT INTO users VALUES (42, 'w@x', 'W')";
 
+    /** A row of mysql.servers. */
+    private const ENTRY = "('s', 'h', 'd', 'u', 'p', 1, '', '', '')";
+
     /** Runs statements on one connection; each with what it said, and whether the client is in a transaction then. */
     private const EACH = <<<'PHP'
         $c = $connect();
@@ -239,7 +242,7 @@ final class RollbackTest extends SessionTestCase
         yield 'a function behind a version' => ['SET @a = /*!100100noting() */'];
         yield 'a function' => ['SELECT noting()'];
         yield 'a function, set' => ['SET @a = noting()'];
-        yield 'a table of the server' => ["INSERT INTO mysql.servers VALUES ('s', 'h', 'd', 'u', 'p', 1, '', '', '')"];
+        yield 'a table of the server' => ['INSERT INTO mysql.servers VALUES ' . self::ENTRY];
     }
 
     /**
@@ -270,6 +273,51 @@ final class RollbackTest extends SessionTestCase
                 self::assertSame(0, (int) $administrator->query("SELECT COUNT(*) FROM $table")->fetchColumn(), $table);
             }
         }
+    }
+
+    /**
+     * @return iterable<string, array{string, 1?: string}> code that connects as `$c`, and a statement that writes to a
+     *                                                    table of the server's own schema
+     */
+    public static function waysToTheServersTables(): iterable
+    {
+        $connects = '$c = new mysqli("127.0.0.1", $user, $password, "shop", $port);';
+        yield 'mysqli connects to it' => ['$c = new mysqli("127.0.0.1", $user, $password, "mysql", $port);'];
+        yield 'PDO connects to it' => ['$c = new PDO("mysql:host=127.0.0.1;port=$port;dbname=mysql", $user, $password);'];
+        yield 'select_db()' => ["$connects \$c->select_db('mysql');"];
+        yield 'USE' => ["$connects \$c->query('USE mysql');"];
+        yield 'a procedure' => [$connects, 'CALL puts()'];
+        yield 'a view' => [$connects, 'INSERT INTO seen VALUES ' . self::ENTRY];
+        yield 'a trigger' => [$connects, 'INSERT INTO puts VALUES (1)'];
+    }
+
+    /**
+     * They are the only ones without transactions.
+     *
+     * @dataProvider waysToTheServersTables
+     */
+    public function testATableOfTheServerIsNotWrittenWithoutItsSchema(
+        string $connects,
+        string $writes = 'INSERT INTO servers VALUES ' . self::ENTRY,
+    ): void {
+        $server = $this->server(MariaDb::class);
+        $administrator = $server->connect();
+        $put = 'INSERT INTO mysql.servers VALUES ' . self::ENTRY;
+        array_map($administrator->exec(...), [
+            'GRANT ALL ON *.* TO shop', 'DELETE FROM mysql.servers', 'CREATE TABLE puts (a INT) ENGINE = InnoDB',
+            str_contains($writes, 'CALL') ? "CREATE PROCEDURE puts() $put" : 'DO 0',
+            str_contains($writes, 'seen') ? 'CREATE VIEW seen AS SELECT * FROM mysql.servers' : 'DO 0',
+            str_contains($writes, 'puts V') ? "CREATE TRIGGER put AFTER INSERT ON puts FOR EACH ROW $put" : 'DO 0',
+        ]);
+        $snippet = "\$port = {$server->port()}; \$user = '{$server->user()}'; \$password = '{$server->password()}';"
+            . " try { $connects \$c->query('INSERT INTO shop.users VALUES (5, \"e@x\", \"E\")'); \$began = true;"
+            . ' $c->query(' . var_export($writes, true) . '); return "written"; }'
+            . ' catch (mysqli_sql_exception | PDOException $e) { return isset($began) ? "refused" : $e->getMessage(); }';
+
+        $said = self::returned($this->ask($snippet, services: [$server->address()], database: 'rollback'));
+
+        self::assertSame(0, (int) $administrator->query('SELECT COUNT(*) FROM mysql.servers')->fetchColumn());
+        self::assertSame('refused', $said);
     }
 
     public function testALargeInsertIsSent(): void

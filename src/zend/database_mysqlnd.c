@@ -63,6 +63,14 @@ static altair_reading reading_of(const MYSQLND_CONN_DATA *conn)
 	return (altair_reading) {(status & SERVER_STATUS_NO_BACKSLASH_ESCAPES) != 0, !shifts && !is(conn, MAY_SHIFT)};
 }
 
+/* A statement may write to the server's own tables once the application has named their schema. */
+static void look_for_own_schema(MYSQLND_CONN_DATA *conn, const char *text, size_t len)
+{
+	if (php_memnistr(text, OWN_SCHEMA, strlen(OWN_SCHEMA), text + len) != NULL) {
+		set(conn, HAS_LASTING, true);
+	}
+}
+
 static uint32_t id_of(const zend_uchar *command)
 {
 	return command[0] | (uint32_t) command[1] << 8 | (uint32_t) command[2] << 16 | (uint32_t) command[3] << 24;
@@ -120,9 +128,7 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 				len = strlen(text);
 				break;
 			}
-			if (php_memnistr(text, OWN_SCHEMA, strlen(OWN_SCHEMA), text + len) != NULL) {
-				set(conn, HAS_LASTING, true);
-			}
+			look_for_own_schema(conn, text, len);
 			if (is_plain && is(conn, HAS_LASTING) && altair_mysqlnd_stays(conn, statement == ALTAIR_WRITES, text, len)) {
 				altair_refuse_database("a statement on a table whose engine has no transactions", message);
 				fail(error, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, SQLSTATE, message);
@@ -149,7 +155,10 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 			}
 			break;
 		}
-		case COM_INIT_DB: case COM_FIELD_LIST: case COM_STATISTICS: case COM_PING:
+		case COM_INIT_DB:
+			look_for_own_schema(conn, text, len);
+			break;
+		case COM_FIELD_LIST: case COM_STATISTICS: case COM_PING:
 		case COM_STMT_SEND_LONG_DATA: case COM_STMT_RESET: case COM_STMT_FETCH:
 			break;
 		case COM_STMT_CLOSE:
@@ -269,10 +278,8 @@ static enum_func_status set_server_option(MYSQLND_CONN_DATA *const conn, enum_my
 static bool open_session(MYSQLND_CONN_DATA *conn)
 {
 	session_of(conn)->state = IS_OPEN | IS_BROKEN;
-	bool is_own = conn->connect_or_select_db.s != NULL && strcmp(conn->connect_or_select_db.s, OWN_SCHEMA) == 0;
 	bool is_open = mend(conn);
-	set(conn, HAS_LASTING,
-		is_open && altair_database_mode == ALTAIR_ROLLBACK && (is_own || altair_mysqlnd_has_lasting(conn)));
+	set(conn, HAS_LASTING, is_open && altair_database_mode == ALTAIR_ROLLBACK && altair_mysqlnd_has_lasting(conn));
 	return is_open;
 }
 

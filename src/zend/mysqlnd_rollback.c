@@ -95,6 +95,14 @@ static bool words_of(const char *text, size_t len, smart_str *list)
 	" AND COALESCE(e.transactions, 'NO') <> 'YES'" \
 	" AND t.table_schema NOT IN ('sys', 'information_schema', 'performance_schema')"
 
+/* Whether a statement may write to the server's own tables without naming their schema: it is the current
+ * database, or a routine, a view or a trigger that the account can see names it. */
+#define BESIDES " NOT IN ('sys', '" OWN_SCHEMA "') AND LOCATE('" OWN_SCHEMA "', "
+#define REACHES_OWN_TABLES "(DATABASE() = '" OWN_SCHEMA "'" \
+	" OR EXISTS (SELECT 1 FROM information_schema.routines WHERE routine_schema" BESIDES "routine_definition) > 0)" \
+	" OR EXISTS (SELECT 1 FROM information_schema.views WHERE table_schema" BESIDES "view_definition) > 0)" \
+	" OR EXISTS (SELECT 1 FROM information_schema.triggers WHERE trigger_schema" BESIDES "action_statement) > 0))"
+
 /* Returns whether a condition holds for any of these tables. If so, the server answers with an
  * error (the subquery has more than one row). */
 static bool has_lasting_tables(MYSQLND_CONN_DATA *conn, const smart_str *condition)
@@ -130,7 +138,7 @@ bool altair_mysqlnd_stays(MYSQLND_CONN_DATA *conn, bool writes, const char *text
 	smart_str condition = {NULL, 0};
 	bool is_whole = words_of(text, len, &words);
 	smart_str_append_printf(&condition, "(t.table_schema <> '" OWN_SCHEMA "' OR '" OWN_SCHEMA "' IN (%s)"
-		" OR DATABASE() = '" OWN_SCHEMA "') AND (%s", ZSTR_VAL(words.s), is_whole ? "FALSE" : "TRUE");
+		" OR " REACHES_OWN_TABLES ") AND (%s", ZSTR_VAL(words.s), is_whole ? "FALSE" : "TRUE");
 	for (size_t i = 0; i < count; i++) {
 		smart_str_append_printf(&condition, " OR %s(%s REGEXP '[^ -~]|[`\"]' OR %s IN (%s))%s", named[i].before,
 			named[i].column, named[i].column, ZSTR_VAL(words.s), named[i].after);
@@ -145,7 +153,7 @@ bool altair_mysqlnd_stays(MYSQLND_CONN_DATA *conn, bool writes, const char *text
 bool altair_mysqlnd_has_lasting(MYSQLND_CONN_DATA *conn)
 {
 	smart_str condition = {NULL, 0};
-	smart_str_appends(&condition, "t.table_schema <> '" OWN_SCHEMA "'");
+	smart_str_appends(&condition, "t.table_schema <> '" OWN_SCHEMA "' OR " REACHES_OWN_TABLES);
 	bool has = has_lasting_tables(conn, &condition);
 	smart_str_free(&condition);
 	return has;

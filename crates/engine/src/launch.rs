@@ -129,9 +129,11 @@ const START_INI: &[&str] = &[
 
 /// ini settings of an evaluation: what PHP has to say goes to standard error. `error_log` discards
 /// what PHP logs during startup (for example, that an extension is configured twice); the child
-/// points it back to standard error.
+/// points it back to standard error. No backtrace of a fatal error, which PHP 8.5 prints: that of an endless
+/// recursion has some 100,000 frames, and takes longer than a deadline.
 const EVALUATION_INI: &[&str] = &[
     "display_errors=stderr",
+    "fatal_error_backtraces=0",
     "display_startup_errors=0",
     "html_errors=0",
     "log_errors=0",
