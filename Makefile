@@ -22,7 +22,7 @@ endif
 # Quick checks first, and one apt-get at a time; Cargo and xargs use every core by themselves.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help try test build bench containers fuzz fuzz-sql pool-load install uninstall valgrind clean setup lint test-rust test-ext test-php test-container test-mcp test-fuzz deny
+.PHONY: help try test build bench containers fuzz fuzz-sql pool-load headers install uninstall valgrind clean setup lint test-rust test-ext test-php test-container test-mcp test-fuzz deny
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -60,6 +60,9 @@ fuzz-sql: build $(SHOP) ## say to databases what may write, behind the guards, f
 
 pool-load: build $(SHOP) ## have eight processes ask one pool at once, and look what it holds then (CALLS=10000)
 	$(WITH_EXTENSION) scripts/pool-load.php $(or $(CALLS),10000)
+
+headers: ## compile the C files with the headers of each PHP that Debian has, which are downloaded
+	@scripts/headers.sh '$(TARGET_DIR)/headers'
 
 valgrind: build $(SHOP) ## run the extension under Valgrind
 	scripts/setup.sh valgrind
