@@ -26,8 +26,8 @@
 #define SAVEPOINT "SAVEPOINT `altair`"
 #define NOTHING "DO 0"
 
-/* The server's own schema. Its tables count only if a statement can reach them (mysqlnd_rollback.c): without
- * it, every session would have to be asked about each of its statements. */
+/* The server's own schema. Its tables count only if a statement can reach them (mysqlnd_rollback.c). If they
+ * always counted, the server would have to be asked before each statement of each session. */
 #define OWN_SCHEMA "mysql"
 
 /* mysqlnd's own methods, which the hooks call. */

@@ -264,10 +264,10 @@ fn parse(name: &[u8]) -> Option<c_int> {
 pub(crate) enum Progress {
     /// It has memory.
     Alive {
-        /// Whether it tells this process its status. It may still change that (prctl(2), `PR_SET_DUMPABLE`).
-        /// It is then asked in the moment in which it loses its memory, or not at all: without memory it
-        /// tells its status again (__ptrace_may_access, kernel/ptrace.c). Its status would be taken for 0,
-        /// with which it may end anyway.
+        /// Whether it tells this process its status. It may change that later (prctl(2),
+        /// `PR_SET_DUMPABLE`). That hides its status only in the moment in which it loses its memory: a
+        /// process without memory tells it again (__ptrace_may_access, kernel/ptrace.c). A hidden status
+        /// reads as 0, and the process may choose 0 anyway.
         tells: bool,
         /// The processor that it ran on last.
         processor: usize,
