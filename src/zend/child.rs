@@ -337,10 +337,10 @@ pub fn trim_memory() {
     unsafe { ffi::altair_trim_memory() };
 }
 
-/// Has the forks of a template begin with all code mapped.
-pub fn share_code() {
-    // SAFETY: changes no contents of memory.
-    unsafe { ffi::altair_share_code() };
+/// Has a template be quick to fork, and its forks begin with all code mapped.
+pub fn settle_memory() {
+    // SAFETY: changes no contents of memory, and takes nothing from what may be done with it.
+    unsafe { ffi::altair_settle_memory() };
 }
 
 /// Gives a fork its own pages of what its run will write to, while it waits for its task.

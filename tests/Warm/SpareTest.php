@@ -182,6 +182,37 @@ final class SpareTest extends WarmTestCase
     }
 
     /** It rehearses by itself, so its run does not wait for that; but never beyond the limit of the memory. */
+    /**
+     * A fork copies each mapping of its template, and its end undoes each: of a library the linker makes five.
+     */
+    public function testALibraryIsTwoMappingsForIt(): void
+    {
+        $this->booting('');
+        $this->warmed('return 1;');
+        self::waitUntil(self::haveSpares(...), 'It waits for its task.');
+
+        $libraries = self::mappings('self');
+        $ofSpare = self::mappings((string) Spare::of(getmypid())[0]);
+
+        $common = array_intersect_key($ofSpare, array_filter($libraries, static fn (int $count): bool => $count === 5));
+        self::assertNotEmpty($common);
+        self::assertSame([2], array_values(array_unique($common)), var_export($common, true));
+    }
+
+    /**
+     * @return array<string, int> how many a process has of each library, but of those whose code its runs share
+     */
+    private static function mappings(string $process): array
+    {
+        preg_match_all('~\S+\.so[.\d]*$~m', (string) file_get_contents("/proc/$process/maps"), $found);
+        $counts = array_count_values($found[0]);
+
+        return array_filter($counts, static fn (string $file): bool => preg_match(
+            '~/(libaltair_eval|altair_eval|libc|libc-[\d.]+)\.so~',
+            $file,
+        ) === 0, ARRAY_FILTER_USE_KEY);
+    }
+
     public function testItRehearsesWhereThereIsRoom(): void
     {
         $faults = function (string $boot): int {

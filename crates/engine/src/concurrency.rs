@@ -28,17 +28,32 @@ struct Shared {
     /// The process whose threads take turns.
     owner: u32,
     state: Mutex<State>,
-    changed: Condvar,
 }
 
 #[derive(Debug)]
 struct State {
     free: usize,
     /// The waiting runs, in the order of their arrival.
-    waiting: VecDeque<u64>,
+    waiting: VecDeque<Waiting>,
     came: u64,
     /// How often all waiting runs were woken.
     woken: u64,
+}
+
+/// A run that waits.
+#[derive(Debug)]
+struct Waiting {
+    number: u64,
+    /// Wakes it, and no other one.
+    turn: Arc<Condvar>,
+}
+
+impl State {
+    /// What wakes the run whose turn it is, if there is a free one.
+    fn next(&self) -> Option<Arc<Condvar>> {
+        let next = self.waiting.front().filter(|_| self.free > 0)?;
+        Some(Arc::clone(&next.turn))
+    }
 }
 
 /// A turn. Dropping it returns it.
@@ -46,6 +61,17 @@ struct State {
 pub(crate) struct Turn(Arc<Shared>);
 
 impl Shared {
+    /// Changes the state, and wakes the run whose turn it is then.
+    fn change(&self, mut state: MutexGuard<'_, State>, how: impl FnOnce(&mut State)) {
+        how(&mut state);
+        let next = state.next();
+        // What it wakes takes the lock first.
+        drop(state);
+        if let Some(turn) = next {
+            turn.notify_one();
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -63,7 +89,6 @@ impl Turns {
                 came: 0,
                 woken: 0,
             }),
-            changed: Condvar::new(),
         }))
     }
 
@@ -87,7 +112,11 @@ impl Turns {
         }
         let own = state.came;
         state.came += 1;
-        state.waiting.push_back(own);
+        let turn = Arc::new(Condvar::new());
+        state.waiting.push_back(Waiting {
+            number: own,
+            turn: Arc::clone(&turn),
+        });
         loop {
             let woken = state.woken;
             drop(state);
@@ -95,19 +124,22 @@ impl Turns {
             let has_had_enough = observer.tick().is_break();
             state = self.0.lock();
             if has_had_enough {
-                state.waiting.retain(|waiting| *waiting != own);
-                self.0.changed.notify_all();
+                // It may have been woken for its turn.
+                self.0.change(state, |state| {
+                    state.waiting.retain(|waiting| waiting.number != own);
+                });
                 return Err(EvalError::Interrupted);
             }
-            if state.free > 0 && state.waiting.front() == Some(&own) {
-                state.waiting.pop_front();
-                state.free -= 1;
-                // The next one may have checked before this one was removed.
-                self.0.changed.notify_all();
+            let is_next = (state.waiting.front()).is_some_and(|waiting| waiting.number == own);
+            if state.free > 0 && is_next {
+                self.0.change(state, |state| {
+                    state.waiting.pop_front();
+                    state.free -= 1;
+                });
                 return Ok((Turn(Arc::clone(&self.0)), true));
             }
             if state.woken == woken {
-                state = match self.0.changed.wait_timeout(state, LOOK_UP) {
+                state = match turn.wait_timeout(state, LOOK_UP) {
                     Ok((state, _)) => state,
                     Err(poisoned) => poisoned.into_inner().0,
                 };
@@ -121,14 +153,83 @@ impl Turns {
         if self.0.owner != std::process::id() {
             return;
         }
-        self.0.lock().woken += 1;
-        self.0.changed.notify_all();
+        let mut state = self.0.lock();
+        state.woken += 1;
+        for waiting in &state.waiting {
+            waiting.turn.notify_one();
+        }
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.lock().free += 1;
-        self.0.changed.notify_all();
+        self.0.change(self.0.lock(), |state| state.free += 1);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Instant;
+
+    use altair_sandbox::Stream;
+
+    use super::*;
+
+    /// Ends its wait at once, or never.
+    struct Waits(ControlFlow<()>);
+
+    impl Observer for Waits {
+        fn output(&mut self, _stream: Stream, _chunk: &[u8]) -> ControlFlow<()> {
+            self.0
+        }
+
+        fn tick(&mut self) -> ControlFlow<()> {
+            self.0
+        }
+    }
+
+    const AT_ONCE: usize = 2;
+    const RUNS: usize = 8;
+    const EACH: usize = 50;
+
+    #[test]
+    fn a_turn_that_is_returned_wakes_the_run_that_has_waited_longest() {
+        let turns = Turns::new(AT_ONCE);
+        let began = Instant::now();
+        let under_way = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..RUNS {
+                scope.spawn(|| {
+                    for _ in 0..EACH {
+                        let (turn, _) = turns.take(&mut Waits(ControlFlow::Continue(()))).unwrap();
+                        assert!(under_way.fetch_add(1, Ordering::SeqCst) < AT_ONCE);
+                        std::thread::yield_now();
+                        under_way.fetch_sub(1, Ordering::SeqCst);
+                        drop(turn);
+                    }
+                });
+            }
+        });
+        // Nobody had to look up for it.
+        let looked_up = began.elapsed().as_millis() / LOOK_UP.as_millis();
+        assert!(
+            looked_up < (RUNS * EACH / AT_ONCE / 4) as u128,
+            "{looked_up}"
+        );
+        assert_eq!(turns.0.lock().free, AT_ONCE);
+    }
+
+    #[test]
+    fn a_run_that_gives_up_keeps_no_turn_from_the_next() {
+        let turns = Turns::new(1);
+        let (turn, _) = turns.take(&mut Waits(ControlFlow::Continue(()))).unwrap();
+        let gave_up = turns.take(&mut Waits(ControlFlow::Break(())));
+        assert!(matches!(gave_up, Err(EvalError::Interrupted)));
+        drop(turn);
+        let (_turn, waited) = turns.take(&mut Waits(ControlFlow::Continue(()))).unwrap();
+        assert!(!waited);
     }
 }

@@ -65,8 +65,8 @@ pub struct Evaluation {
     pub(crate) turns: Option<Turns>,
     /// What it gets at most, if another process than this one asks for it.
     pub(crate) standing: Option<Standing>,
-    /// For how long it is looked at, instead of waking whoever waits for it.
-    pub(crate) looks: Duration,
+    /// Whether whoever carries it out has another one under way, or may have.
+    pub(crate) has_company: bool,
 }
 
 /// The number of forks that are given the task. Each but the last was killed before it began.
@@ -74,7 +74,7 @@ const TRIES_MAX: usize = 4;
 
 /// For how long a run that is the only one is looked at: longer than a short one takes. Several would take
 /// time from each other by that.
-pub(crate) const LOOKS: Duration = Duration::from_micros(300);
+const LOOKS: Duration = Duration::from_micros(300);
 
 /// A child that has ended, with its messages.
 struct Supervised {
@@ -126,7 +126,7 @@ impl Evaluation {
     #[must_use]
     pub fn in_turn(mut self, turns: &Turns) -> Self {
         self.turns = Some(turns.clone());
-        self.looks = Duration::ZERO;
+        self.has_company = true;
         self
     }
 
@@ -139,9 +139,7 @@ impl Evaluation {
             is_only,
         } = delegator;
         self.standing = standing;
-        if !is_only {
-            self.looks = Duration::ZERO;
-        }
+        self.has_company = !is_only;
         if self.request.allow_writes {
             self.settings.umask = Some(umask);
             self.key = self.key.map(|key| key.with_umask(umask));
@@ -303,11 +301,15 @@ impl Evaluation {
                 break (supervised, origin, boot);
             }
         };
+        let is_one_of_many = turn.is_some();
         // Only now: what runs after the report is still part of the run.
         drop(turn);
         self.check(&mut supervised, &origin)?;
         let left = std::mem::take(&mut supervised.heard.variables);
-        let underway = supervised.underway.take();
+        let underway = match supervised.underway.take() {
+            Some(underway) if is_one_of_many => Some(underway.of_many()),
+            underway => underway,
+        };
         let result = self.evidence(supervised, origin, &boot).into_result();
         let result = redactor.finish(&left, result, self.redacted_by());
         // What cannot boot is mended before it is asked again.
@@ -549,8 +551,8 @@ impl Evaluation {
                 input: None,
                 // The next run may want a lock or an address that this one still has.
                 leaves_end: !self.request.allow_writes && !self.request.allow_network,
-                looks: match origin.is_fork() && processors() > 1 {
-                    true => self.looks,
+                looks: match !self.has_company && origin.is_fork() && processors() > 1 {
+                    true => LOOKS,
                     false => Duration::ZERO,
                 },
             },

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::audit::Actor;
 use crate::delegation::{Delegation, Elsewhere};
 use crate::error::reason;
-use crate::evaluation::{Evaluation, LOOKS};
+use crate::evaluation::Evaluation;
 use crate::guards::Selection;
 use crate::launch::StartIni;
 use crate::observer::Observer;
@@ -261,7 +261,7 @@ impl Evaluator {
             elsewhere: self.elsewhere.clone(),
             named_services: self.services.clone(),
             standing: None,
-            looks: LOOKS,
+            has_company: false,
             request: request.clone().with_root_from_here(),
             target,
             php,

@@ -16,6 +16,9 @@ const AT_ONCE: Duration = Duration::from_micros(30);
 /// the process. It doubles each time: where that is slow, processors are scarce.
 const LOOK_AGAIN: Duration = Duration::from_micros(20);
 
+/// The same for one of several runs under way: it has to share the processors, so it takes longer.
+const LOOK_AGAIN_OF_SEVERAL: Duration = Duration::from_micros(60);
+
 /// The longest time between two looks: what follows the last packet may take as long as the deadline
 /// lets it, such as a destructor.
 const LOOK_AGAIN_MAX: Duration = Duration::from_millis(20);
@@ -23,6 +26,8 @@ const LOOK_AGAIN_MAX: Duration = Duration::from_millis(20);
 /// Looks at a fork until nothing is left of it but the kernel's work.
 pub(crate) struct Exiting {
     stat: Option<StatFile>,
+    /// Whether it is the only run under way.
+    is_alone: bool,
     /// Whether the fork's status may be read before it is collected.
     tells: bool,
     /// Where it was seen last.
@@ -33,10 +38,11 @@ pub(crate) struct Exiting {
 }
 
 impl Exiting {
-    /// A first look at a fork that still does something.
-    pub(crate) fn of(fork: &ForkedProcess) -> Self {
+    /// A first look at a fork that still does something. `is_alone`: no other run is under way.
+    pub(crate) fn of(fork: &ForkedProcess, is_alone: bool) -> Self {
         let mut exiting = Self {
             stat: fork.stat(),
+            is_alone,
             tells: false,
             processor: None,
             status: None,
@@ -47,9 +53,13 @@ impl Exiting {
     }
 
     /// Looks at it from now on: it has sent its last packet. It is to go on elsewhere than where its
-    /// host runs now.
+    /// host runs now, if it is alone: what that gains, other runs would lose.
     pub(crate) fn begin(&mut self, fork: &ForkedProcess) {
         self.see(fork);
+        if !self.is_alone {
+            self.look_again = Some(LOOK_AGAIN_OF_SEVERAL / 2);
+            return;
+        }
         match self.processor.filter(|_| self.status.is_none()) {
             Some(on) if sched_getcpu() == Ok(on) => fork.leave_processor(),
             Some(_) => {

@@ -50,7 +50,8 @@ pub struct Supervision {
     pub leaves_end: bool,
     /// For how long, from its start, the supervising thread looks at intervals for what comes, instead of
     /// being woken by it. The process need not wake it then, which takes a tenth of a short run, and the
-    /// kernel cannot wake it on the processor of the process, where one of them would have to wait.
+    /// kernel cannot wake it on the processor of the process, where one of them would have to wait. Not at all
+    /// where others run beside it: it would take time from them.
     pub looks: Duration,
 }
 
@@ -274,7 +275,9 @@ pub(crate) struct SupervisedRun {
     interrupted: bool,
     leaves_end: bool,
     began: Instant,
-    /// Until when it is looked at.
+    /// Whether it is looked at in the beginning, as the only run under way is.
+    is_alone: bool,
+    /// Until when it is.
     looks_until: Instant,
     /// How a fork that may be left ends.
     exiting: Option<Exiting>,
@@ -314,6 +317,7 @@ impl SupervisedRun {
             interrupted: false,
             leaves_end: supervision.leaves_end && is_fork,
             began: Instant::now(),
+            is_alone: !supervision.looks.is_zero(),
             looks_until: Instant::now() + supervision.looks,
             exiting: None,
             look_at: Instant::now() + LOOK_AFTER,
@@ -365,7 +369,7 @@ impl SupervisedRun {
             && let Some(fork) = self.child.fork()
         {
             // While it works, and the host waits.
-            self.exiting = Some(Exiting::of(fork));
+            self.exiting = Some(Exiting::of(fork, self.is_alone));
         }
         if self.leaves_end && observer.has_heard_all() && self.expect_exit() {
             // What it has left behind is read by whoever collects it.

@@ -51,6 +51,11 @@ impl Kept {
         self.missing() > 0
     }
 
+    /// Whether a run that waits gets none of those that are there or are being made.
+    fn has_too_few(&self) -> bool {
+        self.waiting > self.ready.len() + self.missing()
+    }
+
     /// How many are to be made.
     fn missing(&self) -> usize {
         match self.template {
@@ -62,7 +67,19 @@ impl Kept {
 
 /// A run of a template that is under way. When it is over, a spare for the next one is made.
 #[derive(Debug)]
-pub(crate) struct Underway(Arc<Spares>);
+pub(crate) struct Underway {
+    of: Arc<Spares>,
+    is_one_of_many: bool,
+}
+
+impl Underway {
+    /// Others of the same host follow it, each of which has a fork made before its turn: that one need not
+    /// come over another thread.
+    pub(crate) fn of_many(mut self) -> Self {
+        self.is_one_of_many = true;
+        self
+    }
+}
 
 /// How long to wait for a fork, which takes a millisecond: a stopped template does not answer, and
 /// another one can be made.
@@ -98,7 +115,10 @@ impl Spares {
         until: Instant,
     ) -> Result<(Child, OwnedFd, Underway), ForkError> {
         self.lock().runs += 1;
-        let underway = Underway(Arc::clone(self));
+        let underway = Underway {
+            of: Arc::clone(self),
+            is_one_of_many: false,
+        };
         while let Some((child, channel)) = self.next(until) {
             // It may have been ended, as for want of memory.
             if child.is_running() {
@@ -121,7 +141,7 @@ impl Spares {
                 break Some(fork);
             }
             let left = until.saturating_duration_since(Instant::now());
-            if !kept.has_thread || kept.waiting > kept.missing() || left.is_zero() {
+            if !kept.has_thread || kept.has_too_few() || left.is_zero() {
                 break None;
             }
             kept.was_short = true;
@@ -129,8 +149,8 @@ impl Spares {
             kept = waited.unwrap_or_else(PoisonError::into_inner).0;
         };
         kept.waiting -= 1;
-        if kept.waiting > 0 {
-            // This one may have been what another one waits for.
+        if kept.has_too_few() {
+            // This one was what another one waits for.
             self.made.notify_all();
         }
         fork
@@ -179,12 +199,18 @@ impl Spares {
 
     /// Notes that a run is over, and has spares made for the next ones: one, another if runs follow
     /// each other faster than they are made, or as many as there were runs at once. No more than there
-    /// are processors for them.
-    fn run_is_over(self: &Arc<Self>) {
+    /// are processors for them. Of many, after the last one.
+    fn run_is_over(self: &Arc<Self>, is_one_of_many: bool) {
         let mut kept = self.lock();
         let in_demand = kept.runs.max(1 + usize::from(kept.was_short));
         kept.runs -= 1;
+        if is_one_of_many && kept.runs > 0 {
+            return;
+        }
         kept.wanted = in_demand.min(processors());
+        if kept.has_too_few() {
+            self.made.notify_all();
+        }
         if !self.possible || !kept.has_work() {
             return;
         }
@@ -244,6 +270,6 @@ fn fork(template: &Template) -> Result<Fork, ForkError> {
 
 impl Drop for Underway {
     fn drop(&mut self) {
-        self.0.run_is_over();
+        self.of.run_is_over(self.is_one_of_many);
     }
 }

@@ -51,6 +51,13 @@ struct AddFd {
     newfd_flags: u32,
 }
 
+/// `SECCOMP_IOCTL_NOTIF_SET_FLAGS`: `SECCOMP_IOW(4, __u64)` (linux/seccomp.h).
+const SET_FLAGS: libc::Ioctl = 0x4008_2104;
+
+/// `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP` (linux/seccomp.h): a caller and who answers it wake one another on the
+/// processor that the other one leaves, instead of one that must be told to wake (since kernel 6.6).
+const SYNC_WAKE_UP: u64 = 1;
+
 /// `SECCOMP_IOCTL_NOTIF_ADDFD`: `SECCOMP_IOW(3, struct seccomp_notif_addfd)`.
 const ADD_FD: libc::Ioctl = 0x4018_2103;
 
@@ -226,6 +233,8 @@ impl Listener {
             )
         };
         Errno::result(result).ok()?;
+        // SAFETY: the flags are the argument itself. An older kernel refuses it, which costs only time.
+        unsafe { libc::ioctl(socket.as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) };
         let call = usize::from(sizes.seccomp_notif);
         let answer = usize::from(sizes.seccomp_notif_resp);
         let words = |bytes: usize| bytes.div_ceil(size_of::<u64>());
@@ -370,7 +379,7 @@ impl Listener {
         }
         let pid = Pid::from_raw(call.pid.cast_signed());
         if let Some(forks) = &self.forks
-            && (is_about_itself(line, self.process(call), &call.data) || forks.may(call))
+            && (forks.may(call) || is_about_itself(line, || self.process(call), &call.data))
         {
             return (Some(Reply::Continue), None);
         }
@@ -460,7 +469,7 @@ impl Forks {
 
 /// Whether a call is one that a process may make only about itself, and the caller does. The id is
 /// in a register, which cannot change while the thread waits.
-fn is_about_itself(line: &Call, own: Pid, data: &seccomp_data) -> bool {
+fn is_about_itself(line: &Call, own: impl FnOnce() -> Pid, data: &seccomp_data) -> bool {
     let Answer::AllowIf(when, _) = &line.answer else {
         return false;
     };
@@ -471,7 +480,7 @@ fn is_about_itself(line: &Call, own: Pid, data: &seccomp_data) -> bool {
     };
     let id = data.args.get(usize::from(*index)).copied().unwrap_or(0);
     // The lower half: ids are `int`s.
-    i32::try_from(id & u64::from(u32::MAX)) == Ok(own.as_raw())
+    i32::try_from(id & u64::from(u32::MAX)) == Ok(own().as_raw())
 }
 
 /// The listener of a template's filter, which all its forks share. Each thread that waits for a
