@@ -21,22 +21,26 @@ pub(super) const QUERY: &[(&str, &str)] = &[
     ("max_results", "maxResults"),
 ];
 
-/// What is shown of a query builder of the DBAL; version 4 has a property for each part.
+/// What is shown of a query builder of the DBAL.
 pub(super) const DBAL_BUILDER: &[(&str, &str)] = &[
     ("sql", "sql"),
+    ("table", "table"),
+    ("values", "values"),
+    ("first_result", "firstResult"),
+    ("max_results", "maxResults"),
+    ("params", "params"),
+];
+
+/// The parts of a query of DBAL 4, which has a property for each of them.
+const DBAL_PARTS: [(&str, &str); 8] = [
     ("select", "select"),
     ("from", "from"),
-    ("table", "table"),
     ("join", "join"),
     ("set", "set"),
-    ("values", "values"),
     ("where", "where"),
     ("group_by", "groupBy"),
     ("having", "having"),
     ("order_by", "orderBy"),
-    ("first_result", "firstResult"),
-    ("max_results", "maxResults"),
-    ("params", "params"),
 ];
 
 /// What proxies of ORM 2 have besides their entity's properties.
@@ -119,7 +123,14 @@ pub(super) fn builder<N: Node>(
     reach: Reach,
 ) -> View<N> {
     let of = |name: &&str| entries(node, name, reach.entries);
-    let (parts, _) = parts.iter().find_map(of).unwrap_or_default();
+    let parts = match parts.iter().find_map(of) {
+        Some((parts, _)) => parts,
+        None => {
+            let own =
+                |(shown, name): (&str, &str)| Some((Key::from(shown), node.property("", name)?));
+            DBAL_PARTS.into_iter().filter_map(own).collect()
+        }
+    };
     let parts = parts.into_iter().filter_map(|(name, part)| {
         let words = words(&part, DEPTH);
         (!words.is_empty()).then_some((name, Item::Text(words)))
@@ -129,6 +140,17 @@ pub(super) fn builder<N: Node>(
     View::of(Content::Fields(shown))
 }
 
+/// Whether what stands between two expressions makes a condition of them.
+fn is_logical(between: &str) -> bool {
+    let between = between.trim();
+    between.eq_ignore_ascii_case("and") || between.eq_ignore_ascii_case("or")
+}
+
+/// Whether an expression is of several, which belong together where others stand beside it.
+fn is_compound(words: &str) -> bool {
+    words.split_whitespace().any(is_logical)
+}
+
 /// An expression of a query as it would be written, or nearly.
 fn words<N: Node>(node: &N, depth: usize) -> String {
     if depth == 0 {
@@ -136,10 +158,15 @@ fn words<N: Node>(node: &N, depth: usize) -> String {
     }
     let below = |nodes: Vec<N>, between: &str| {
         let mut all = String::new();
+        let is_one_of_several = nodes.len() > 1;
         for words in nodes.iter().map(|node| words(node, depth - 1)) {
             if words.is_empty() || all.len() > LENGTH {
                 continue;
             }
+            let words = match is_one_of_several && is_logical(between) && is_compound(&words) {
+                true => format!("({words})"),
+                false => words,
+            };
             if !all.is_empty() {
                 all.push_str(between);
             }
@@ -162,14 +189,36 @@ fn words<N: Node>(node: &N, depth: usize) -> String {
                 let found = names.iter().filter_map(|name| node.property("", name));
                 found.collect()
             };
+            // A join is a word between its kind and its table, and perhaps one before its condition.
+            let join = |kind: &str, table: &[&str], word: &str, condition: Option<N>| {
+                let kind = text(node, "", kind).unwrap_or_default();
+                let table = below(properties(table), " ");
+                let condition = condition.map(|condition| words(&condition, depth - 1));
+                let condition = condition.filter(|condition| !condition.is_empty());
+                let condition = condition.map(|condition| format!(" {word} {condition}"));
+                format!("{kind} JOIN {table}{}", condition.unwrap_or_default())
+            };
             if let Some(parts) = node.property("", "parts") {
                 let between = text(node, "", "separator");
                 let between = between.or_else(|| Some(format!(" {} ", text(node, "", "type")?)));
                 below(values(&parts), &between.unwrap_or_else(|| ", ".into()))
             } else if node.declares("operator") {
                 below(properties(&["leftExpr", "operator", "rightExpr"]), " ")
+            } else if node.declares("arguments") {
+                let arguments = below(properties(&["arguments"]), ", ");
+                format!(
+                    "{}({arguments})",
+                    text(node, "", "name").unwrap_or_default()
+                )
+            } else if node.declares("joinType") {
+                let word = text(node, "", "conditionType").unwrap_or_default();
+                let condition = node.property("", "condition");
+                join("joinType", &["join", "alias"], &word, condition)
+            } else if node.declares("condition") {
+                let condition = node.property("", "condition");
+                join("type", &["table", "alias"], "ON", condition)
             } else {
-                below(properties(&["joinType", "from", "join", "alias"]), " ")
+                below(properties(&["from", "table", "alias"]), " ")
             }
         }
         _ => String::new(),
