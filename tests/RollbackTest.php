@@ -320,6 +320,27 @@ final class RollbackTest extends SessionTestCase
         self::assertSame('refused', $said);
     }
 
+    /** The server resets the session then, and with it what keeps it from writing. */
+    public function testAChangeOfUserRollsBackAndTheSessionGoesOn(): void
+    {
+        $server = $this->server(MariaDb::class);
+        $snippet = "\$port = {$server->port()}; \$user = '{$server->user()}'; \$key = '{$server->password()}';"
+            . ' $c = new mysqli("127.0.0.1", $user, $key, "shop", $port);'
+            . ' $count = fn () => (int) $c->query("SELECT COUNT(*) FROM users")->fetch_row()[0];'
+            . ' $write = fn () => $c->query(' . var_export(self::INSERT, true) . ');'
+            . ' $write(); $seen[] = $count(); $seen[] = $c->change_user($user, $key, "shop"); $seen[] = $count();'
+            . ' $write(); $c->query("COMMIT"); $seen[] = $count();'
+            . ' try { $seen[] = $c->change_user($user, "wrong", "shop"); } catch (mysqli_sql_exception) { $seen[] = false; }'
+            . ' try { $write(); } catch (mysqli_sql_exception) { } return $seen;';
+        $rows = count(SqlServer::ROWS);
+        foreach (['cold', 'ask'] as $way) {
+            $seen = self::returned($this->$way($snippet, services: [$server->address()], database: 'rollback'));
+
+            self::assertSame([$rows + 1, true, $rows, $rows + 1, false], $seen);
+            self::assertSame(SqlServer::ROWS, $server->rows());
+        }
+    }
+
     public function testALargeInsertIsSent(): void
     {
         $server = $this->server(MariaDb::class);

@@ -158,7 +158,7 @@ static enum_func_status send_command(MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *p
 		case COM_INIT_DB:
 			look_for_own_schema(conn, text, len);
 			break;
-		case COM_FIELD_LIST: case COM_STATISTICS: case COM_PING:
+		case COM_FIELD_LIST: case COM_STATISTICS: case COM_PING: case COM_CHANGE_USER:
 		case COM_STMT_SEND_LONG_DATA: case COM_STMT_RESET: case COM_STMT_FETCH:
 			break;
 		case COM_STMT_CLOSE:
@@ -296,9 +296,9 @@ static enum_func_status change_user(MYSQLND_CONN_DATA *const conn, const char *u
 	if (!altair_mysqlnd_settle(conn)) {
 		return FAIL;
 	}
+	enum_func_status result = altair_mysqlnd_next.conn.change_user(conn, user, password, database, silent, password_len);
 	/* Also if it fails: MariaDB has reset the session by then, and keeps it open. */
 	set(conn, IS_BROKEN, true);
-	enum_func_status result = altair_mysqlnd_next.conn.change_user(conn, user, password, database, silent, password_len);
 	return result == PASS && !open_session(conn) ? FAIL : result;
 }
 
