@@ -152,8 +152,13 @@ php_prefix() {
     fi
 }
 
+# Debian 13 has Docker's client in a package of its own.
+docker_client() {
+    if apt-cache show docker-cli >/dev/null 2>&1; then echo ' docker-cli'; fi
+}
+
 packages_for() {
-    printf '%s\n' "$1" | sed -e 's/.*: //' -e "s/@/$(php_prefix)/g" | paste -s -d ' ' -
+    printf '%s\n' "$1" | sed -e 's/.*: //' -e "s/@/$(php_prefix)/g" -e "s/docker\.io/&$(docker_client)/" | paste -s -d ' ' -
 }
 
 # --- Installing ----------------------------------------------------------------------------
