@@ -330,7 +330,7 @@ final class RollbackTest extends SessionTestCase
             . ' $write = fn () => $c->query(' . var_export(self::INSERT, true) . ');'
             . ' $write(); $seen[] = $count(); $seen[] = $c->change_user($user, $key, "shop"); $seen[] = $count();'
             . ' $write(); $c->query("COMMIT"); $seen[] = $count();'
-            . ' try { $seen[] = $c->change_user($user, "wrong", "shop"); } catch (mysqli_sql_exception) { $seen[] = false; }'
+            . ' try { $c->change_user($user, "wrong", "shop"); } catch (mysqli_sql_exception) { $seen[] = false; }'
             . ' try { $write(); } catch (mysqli_sql_exception) { } return $seen;';
         $rows = count(SqlServer::ROWS);
         foreach (['cold', 'ask'] as $way) {

@@ -87,7 +87,8 @@ final class EntityTest extends EvaluationTestCase
     {
         $builder = $this->shown('$b = em()->createQueryBuilder(); return $b->select("a", $b->expr()->count("b.id"))
             ->from(App\Author::class, "a")->leftJoin("a.books", "b", "WITH", "b.title <> \'\'")
-            ->where("a.id = :id OR a.id = 8")->andWhere("a.age > 3")->setParameter("id", 7)->setMaxResults(5);', 0)['properties'];
+            ->where("a.id = :id OR a.id = 8")->andWhere("a.age > 3")->setParameter("id", 7)->setMaxResults(5);', 0);
+        $builder = $builder['properties'];
 
         self::assertSame('a, COUNT(b.id)', $builder['select']['value']);
         self::assertSame('App\Author a', $builder['from']['value']);
