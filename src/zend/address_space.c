@@ -12,6 +12,7 @@
 #include "shim.h"
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -38,7 +39,8 @@ static executed executed_by_every_run(void)
 
 static bool is_executed(const struct dl_phdr_info *object, const executed *by_every_run)
 {
-	bool is_program = object->dlpi_name == NULL || object->dlpi_name[0] == '\0';
+	/* By its headers: musl names it, and glibc does not. */
+	bool is_program = object->dlpi_phdr == (const void *) getauxval(AT_PHDR);
 	return is_program || object->dlpi_addr == by_every_run->library || object->dlpi_addr == by_every_run->libc;
 }
 
@@ -112,7 +114,9 @@ static void join_code(const struct dl_phdr_info *object)
 		bool is_next = segment != NULL && !(segment->p_flags & PF_W) && last != NULL
 			&& pages_of(object, segment).begin == joined.end
 			&& segment->p_vaddr - segment->p_offset == last->p_vaddr - last->p_offset;
-		if (!is_next && has_code && has_other) {
+		/* No linker is known to have writable data begin in the last page, from which this would take it. */
+		bool is_whole = segment == NULL || pages_of(object, segment).begin >= joined.end;
+		if (!is_next && has_code && has_other && is_whole) {
 			protect(joined, PROT_READ | PROT_EXEC);
 		}
 		if (!is_next) {

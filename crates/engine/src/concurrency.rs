@@ -161,6 +161,13 @@ impl Turns {
     }
 }
 
+impl Turn {
+    /// Whether another run waits for one.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.0.lock().waiting.is_empty()
+    }
+}
+
 impl Drop for Turn {
     fn drop(&mut self) {
         self.0.change(self.0.lock(), |state| state.free += 1);
@@ -215,10 +222,7 @@ mod tests {
         });
         // Nobody had to look up for it.
         let looked_up = began.elapsed().as_millis() / LOOK_UP.as_millis();
-        assert!(
-            looked_up < (RUNS * EACH / AT_ONCE / 4) as u128,
-            "{looked_up}"
-        );
+        assert!(looked_up < 10, "{looked_up}");
         assert_eq!(turns.0.lock().free, AT_ONCE);
     }
 

@@ -301,13 +301,13 @@ impl Evaluation {
                 break (supervised, origin, boot);
             }
         };
-        let is_one_of_many = turn.is_some();
+        let is_followed = turn.as_ref().is_some_and(Turn::is_awaited);
         // Only now: what runs after the report is still part of the run.
         drop(turn);
         self.check(&mut supervised, &origin)?;
         let left = std::mem::take(&mut supervised.heard.variables);
         let underway = match supervised.underway.take() {
-            Some(underway) if is_one_of_many => Some(underway.of_many()),
+            Some(underway) if is_followed => Some(underway.followed()),
             underway => underway,
         };
         let result = self.evidence(supervised, origin, &boot).into_result();

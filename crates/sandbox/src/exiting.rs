@@ -26,7 +26,7 @@ const LOOK_AGAIN_MAX: Duration = Duration::from_millis(20);
 /// Looks at a fork until nothing is left of it but the kernel's work.
 pub(crate) struct Exiting {
     stat: Option<StatFile>,
-    /// Whether it is the only run under way.
+    /// Whether it is the only run under way, and its host has another processor.
     is_alone: bool,
     /// Whether the fork's status may be read before it is collected.
     tells: bool,
@@ -38,7 +38,8 @@ pub(crate) struct Exiting {
 }
 
 impl Exiting {
-    /// A first look at a fork that still does something. `is_alone`: no other run is under way.
+    /// A first look at a fork that still does something. `is_alone`: no other run is under way, and there are
+    /// processors for both.
     pub(crate) fn of(fork: &ForkedProcess, is_alone: bool) -> Self {
         let mut exiting = Self {
             stat: fork.stat(),

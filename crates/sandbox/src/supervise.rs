@@ -275,7 +275,7 @@ pub(crate) struct SupervisedRun {
     interrupted: bool,
     leaves_end: bool,
     began: Instant,
-    /// Whether it is looked at in the beginning, as the only run under way is.
+    /// Whether it is looked at in the beginning, as the only run under way is where there is more than one processor.
     is_alone: bool,
     /// Until when it is.
     looks_until: Instant,

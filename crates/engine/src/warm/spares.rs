@@ -69,14 +69,14 @@ impl Kept {
 #[derive(Debug)]
 pub(crate) struct Underway {
     of: Arc<Spares>,
-    is_one_of_many: bool,
+    is_followed: bool,
 }
 
 impl Underway {
-    /// Others of the same host follow it, each of which has a fork made before its turn: that one need not
-    /// come over another thread.
-    pub(crate) fn of_many(mut self) -> Self {
-        self.is_one_of_many = true;
+    /// Others of the same host wait for its turn. Each has a fork made before its own, which need not come over
+    /// another thread.
+    pub(crate) fn followed(mut self) -> Self {
+        self.is_followed = true;
         self
     }
 }
@@ -117,7 +117,7 @@ impl Spares {
         self.lock().runs += 1;
         let underway = Underway {
             of: Arc::clone(self),
-            is_one_of_many: false,
+            is_followed: false,
         };
         while let Some((child, channel)) = self.next(until) {
             // It may have been ended, as for want of memory.
@@ -199,12 +199,12 @@ impl Spares {
 
     /// Notes that a run is over, and has spares made for the next ones: one, another if runs follow
     /// each other faster than they are made, or as many as there were runs at once. No more than there
-    /// are processors for them. Of many, after the last one.
-    fn run_is_over(self: &Arc<Self>, is_one_of_many: bool) {
+    /// are processors for them. None while others are under way that follow it.
+    fn run_is_over(self: &Arc<Self>, is_followed: bool) {
         let mut kept = self.lock();
         let in_demand = kept.runs.max(1 + usize::from(kept.was_short));
         kept.runs -= 1;
-        if is_one_of_many && kept.runs > 0 {
+        if is_followed && kept.runs > 0 {
             return;
         }
         kept.wanted = in_demand.min(processors());
@@ -270,6 +270,6 @@ fn fork(template: &Template) -> Result<Fork, ForkError> {
 
 impl Drop for Underway {
     fn drop(&mut self) {
-        self.of.run_is_over(self.is_one_of_many);
+        self.of.run_is_over(self.is_followed);
     }
 }

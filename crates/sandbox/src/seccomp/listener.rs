@@ -233,8 +233,6 @@ impl Listener {
             )
         };
         Errno::result(result).ok()?;
-        // SAFETY: the flags are the argument itself. An older kernel refuses it, which costs only time.
-        unsafe { libc::ioctl(socket.as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) };
         let call = usize::from(sizes.seccomp_notif);
         let answer = usize::from(sizes.seccomp_notif_resp);
         let words = |bytes: usize| bytes.div_ceil(size_of::<u64>());
@@ -270,6 +268,9 @@ impl Listener {
         connector: Connector,
         template: Option<i32>,
     ) -> Option<Self> {
+        // It waits for the host at each fork, and the host for it.
+        // SAFETY: the flags are the argument itself. An older kernel refuses it, which costs only time.
+        unsafe { libc::ioctl(socket.as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) };
         let forks = Forks {
             template: Pid::from_raw(template?),
             wanted: AtomicBool::new(false),
