@@ -751,7 +751,9 @@ fn look(pid: u32, descriptor: i32) -> std::io::Result<String> {
     let name = shown
         .strip_prefix("/memfd:")
         .and_then(|rest| rest.strip_suffix(" (deleted)"));
-    Ok(name.expect("a memfd").to_owned())
+    // A pool that has refused the caller has closed it, and its number may be another one's by now.
+    name.map(str::to_owned)
+        .ok_or_else(|| std::io::ErrorKind::NotFound.into())
 }
 
 fn reach(path: &Path) -> OwnedFd {
