@@ -3,13 +3,15 @@
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-use altair_engine::channel::{Message, PACKET_BYTES, Secret, Task, TaskReader, encode_message};
+use altair_engine::channel::{Code, Message, PACKET_BYTES, Secret, TaskReader, encode_message};
+use altair_sandbox::look_for_packet;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{ControlMessage, MsgFlags, recv, send, sendmsg};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, getpid};
+use serde::de::DeserializeOwned;
 
 use crate::zend::child::Build;
 use crate::zend::process::take_descriptor;
@@ -37,26 +39,9 @@ impl Link {
         self.opened_ns
     }
 
-    /// Waits for the task.
-    pub fn receive(&self) -> io::Result<Task> {
-        let mut reader = TaskReader::default();
-        let mut packet = Vec::new();
-        loop {
-            // Exactly as long as the packet, since each page that a fork writes to is copied.
-            let ask = MsgFlags::MSG_PEEK | MsgFlags::MSG_TRUNC;
-            let length = recv(self.socket.as_raw_fd(), &mut [], ask).unwrap_or(PACKET_BYTES + 1);
-            packet.resize(length, 0);
-            match recv(self.socket.as_raw_fd(), &mut packet, MsgFlags::empty()) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(len) => match reader.push(&packet[..len]) {
-                    Ok(Some(task)) => return Ok(task),
-                    Ok(None) => {}
-                    Err(error) => return Err(io::Error::other(error)),
-                },
-                Err(Errno::EINTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+    /// Waits for the task, or for its code.
+    pub fn receive<M: DeserializeOwned>(&self) -> io::Result<M> {
+        receive(&self.socket)
     }
 
     /// Tells a host of another version what it has started, in the format of a PHP without the
@@ -135,6 +120,13 @@ impl Voice {
         }
     }
 
+    /// Waits for the code of the task: for a moment without sleeping, as it is about to come. `None` if
+    /// the host is gone, or wants nothing of this child any more.
+    pub fn receive_code(&self) -> Option<Code> {
+        look_for_packet(self.socket.as_fd());
+        receive(&self.socket).ok()
+    }
+
     /// Waits for the host's next packet that `read` makes something of. `None` once the host has
     /// closed the channel.
     pub fn receive<R>(&self, mut read: impl FnMut(&[u8]) -> Option<R>) -> Option<R> {
@@ -162,6 +154,28 @@ impl Voice {
     pub fn send_packet(&self, packet: &[u8]) {
         if getpid() == self.owner {
             send_packet(&self.socket, packet);
+        }
+    }
+}
+
+/// Waits for what a host gives before anything of the application runs.
+fn receive<M: DeserializeOwned>(socket: &OwnedFd) -> io::Result<M> {
+    let mut reader = TaskReader::default();
+    let mut packet = Vec::new();
+    loop {
+        // Exactly as long as the packet, since each page that a fork writes to is copied.
+        let ask = MsgFlags::MSG_PEEK | MsgFlags::MSG_TRUNC;
+        let length = recv(socket.as_raw_fd(), &mut [], ask).unwrap_or(PACKET_BYTES + 1);
+        packet.resize(length, 0);
+        match recv(socket.as_raw_fd(), &mut packet, MsgFlags::empty()) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(len) => match reader.push(&packet[..len]) {
+                Ok(Some(given)) => return Ok(given),
+                Ok(None) => {}
+                Err(error) => return Err(io::Error::other(error)),
+            },
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
 }

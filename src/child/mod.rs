@@ -23,13 +23,14 @@ use std::ffi::CStr;
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use altair_engine::channel::{Message, PROTOCOL, Report, SnippetTask, Task, Work};
+use altair_engine::channel::{Code, Message, PROTOCOL, Report, SnippetTask, Task, Work};
 use altair_engine::exit_codes::BROKEN;
 
 use crate::zend::child as engine;
 use crate::zend::params::ini;
 use crate::zend::process::leave;
 use channel_link::{Link, Voice};
+use run::Start;
 
 /// The ini setting by which a host makes a process a child. Its value is the channel's descriptor.
 pub const CHANNEL_INI: &CStr = c"altair_eval.channel";
@@ -58,19 +59,26 @@ extern "C" fn entry() {
 /// Runs a child from its task to its end. Returns the exit status.
 fn main() -> i32 {
     let descriptor = ini(CHANNEL_INI).parse().unwrap_or(-1);
-    match Link::open(descriptor).ok().and_then(receive) {
-        Some((link, task)) => match task.work.clone() {
-            Work::Snippet(run) => cold(&task, &run, link),
-            Work::Template(model) => template::serve(&task, &model, link),
-            Work::Runtime(runtime) => runtime::cold(&task, &runtime, link),
-        },
-        None => BROKEN,
+    let Some((link, task)) = Link::open(descriptor).ok().and_then(receive) else {
+        return BROKEN;
+    };
+    if let Work::Template(model) = &task.work {
+        return template::serve(&task, model, link);
+    }
+    // Before boot, whose code has the channel, too.
+    let Ok(code) = link.receive() else {
+        return BROKEN;
+    };
+    match &task.work {
+        Work::Snippet(run) => cold(&task, run, code, link),
+        Work::Runtime(runtime) => runtime::cold(&task, runtime, code, link),
+        Work::Template(_) => BROKEN,
     }
 }
 
 /// Waits for the task.
 fn receive(link: Link) -> Option<(Link, Task)> {
-    match link.receive() {
+    match link.receive::<Task>() {
         Ok(task) if task.protocol == PROTOCOL => Some((link, task)),
         _ => {
             link.say_who_we_are();
@@ -80,12 +88,12 @@ fn receive(link: Link) -> Option<(Link, Task)> {
 }
 
 /// One evaluation in a process of its own.
-fn cold(task: &Task, run: &SnippetTask, link: Link) -> i32 {
+fn cold(task: &Task, run: &SnippetTask, code: Code, link: Link) -> i32 {
     let voice = begin(task, link);
     if !guards::take_final(task, run, voice) {
         return BROKEN;
     }
-    finish(run::run(task, run, voice, None), voice)
+    finish(run::run(task, run, voice, Start::Cold(code)), voice)
 }
 
 /// Reports that the child's own code has begun, and sets up what the last guards forbid.

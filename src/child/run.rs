@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use altair_engine::Phase;
 use altair_engine::channel::{
-    Ending, Message, Report, SnippetTask, Task, VARIABLES_MAX, VARIABLES_MAX_BYTES,
+    Code, Ending, Message, Report, SnippetTask, Task, VARIABLES_MAX, VARIABLES_MAX_BYTES,
 };
 use altair_engine::encode::{Options, OwnCasters, encode_value};
 use altair_engine::exit_codes::BROKEN;
@@ -126,12 +126,7 @@ fn tell_variables(voice: &Voice) {
 }
 
 /// Runs a task to its end, in an application that may already be booted.
-pub fn run(
-    task: &Task,
-    run: &SnippetTask,
-    voice: &'static Voice,
-    booted: Option<Booted>,
-) -> Report {
+pub fn run(task: &Task, run: &SnippetTask, voice: &'static Voice, start: Start) -> Report {
     let mut going = Going {
         report: Report {
             ending: Ending::Exited(0),
@@ -142,7 +137,7 @@ pub fn run(
             hints: Vec::new(),
         },
     };
-    going.report.ending = match going.complete(task, run, voice, booted) {
+    going.report.ending = match going.complete(task, run, voice, start) {
         Ok(ending) | Err(ending) => ending,
     };
     going.report.memory_peak_bytes = memory_peak();
@@ -151,7 +146,7 @@ pub fn run(
 }
 
 /// Boots, unless the template of this fork has booted, takes the guards that come after boot, and
-/// says that the child is ready.
+/// says that the child is ready. Gives its code.
 ///
 /// # Errors
 ///
@@ -160,13 +155,17 @@ pub fn get_ready(
     task: &Task,
     run: &SnippetTask,
     voice: &'static Voice,
-    booted: Option<Booted>,
+    start: Start,
     boots: bool,
-) -> Result<(), Ending> {
+) -> Result<Code, Ending> {
     let began = Instant::now();
-    if booted.is_none() {
-        boot(task, voice, boots)?;
-    }
+    let (booted, code) = match start {
+        Start::Cold(code) => {
+            boot(task, voice, boots)?;
+            (None, Some(code))
+        }
+        Start::Fork(booted) => (Some(booted), None),
+    };
     // Boot may have changed the directory; relative paths must mean the same in each run.
     let root = Path::new(OsStr::from_bytes(&task.root));
     let fresh = fork_state::enter(root).and_then(|()| match booted {
@@ -181,6 +180,10 @@ pub fn get_ready(
     };
     let guards: ToldStates = guards.into_iter().chain(ini).collect();
     let boot_us = micros(began);
+    // A host hears that a child is ready only once it has its code: one that ends before has run none.
+    let Some(code) = code.or_else(|| voice.receive_code()) else {
+        leave(BROKEN);
+    };
     // The boot of a template has a layer of its own.
     let boot_ended = match entered_ns {
         Some(_) => Duration::ZERO,
@@ -211,7 +214,7 @@ pub fn get_ready(
         leave(BROKEN);
     }
     queries::report_to(voice, task, run);
-    Ok(())
+    Ok(code)
 }
 
 /// Runs what an isolated PHP runs first. Its value is not kept.
@@ -219,14 +222,22 @@ pub fn get_ready(
 /// # Errors
 ///
 /// How it was cut short.
-pub fn run_first(task: &Task, run: &SnippetTask, voice: &Voice) -> Result<(), Ending> {
+pub fn run_first(task: &Task, code: &Code, voice: &Voice) -> Result<(), Ending> {
     let root = Path::new(OsStr::from_bytes(&task.root));
-    let source = snippet_source(&run.snippet);
+    let source = snippet_source(&code.snippet);
     short_names::compile(&source, root, voice)
-        .and_then(|code| snippet::run_with(code, &run.arguments))
+        .and_then(|compiled| snippet::run_with(compiled, &code.arguments))
         .and_then(|returned| engine::release_value(returned.value))
         .and_then(|()| engine::flush_output())
         .map_err(ending::of)
+}
+
+/// How a child comes to its code.
+pub enum Start {
+    /// It has it, and is to boot.
+    Cold(Code),
+    /// It gets it when it is ready.
+    Fork(Booted),
 }
 
 /// An application that the template of this fork has booted.
@@ -250,14 +261,14 @@ impl Going {
         task: &Task,
         run: &SnippetTask,
         voice: &'static Voice,
-        booted: Option<Booted>,
+        start: Start,
     ) -> Result<Ending, Ending> {
-        get_ready(task, run, voice, booted, true)?;
+        let code = get_ready(task, run, voice, start, true)?;
         hints::begin();
         self.enter(Phase::Snippet);
         let root = Path::new(OsStr::from_bytes(&task.root));
-        let ending = self.snippet(root, run, voice);
-        Ok(self.shut_down(ending, run))
+        let ending = self.snippet(root, run, &code, voice);
+        Ok(self.shut_down(ending, &code))
     }
 
     fn enter(&mut self, phase: Phase) {
@@ -265,18 +276,18 @@ impl Going {
         deadline::note_phase(phase);
     }
 
-    fn snippet(&mut self, root: &Path, run: &SnippetTask, voice: &Voice) -> Ending {
+    fn snippet(&mut self, root: &Path, run: &SnippetTask, code: &Code, voice: &Voice) -> Ending {
         let began = Instant::now();
-        let source = snippet_source(&run.snippet);
+        let source = snippet_source(&code.snippet);
         let returned = short_names::compile(&source, root, voice)
-            .and_then(|code| snippet::run_with(code, &run.arguments));
+            .and_then(|compiled| snippet::run_with(compiled, &code.arguments));
         self.report.snippet_us = Some(micros(began));
         let Returned {
             value,
             is_asked_for,
         } = match returned {
             Ok(returned) => returned,
-            Err(cut) => return cut_short(cut, run),
+            Err(cut) => return cut_short(cut, code),
         };
         self.enter(Phase::Encode);
         let began = Instant::now();
@@ -284,7 +295,7 @@ impl Going {
         self.report.encode_us = Some(micros(began));
         let ending = match encoded {
             Some(json) => Ending::Returned(json),
-            None => cut_short(engine::pending_cut(), run),
+            None => cut_short(engine::pending_cut(), code),
         };
         if !matches!(ending, Ending::Returned(_)) {
             std::mem::forget(value);
@@ -293,19 +304,19 @@ impl Going {
         self.enter(Phase::Snippet);
         match engine::release(value) {
             Ok(()) => ending,
-            Err(cut) => cut_short(cut, run),
+            Err(cut) => cut_short(cut, code),
         }
     }
 
     /// Shutdown functions and destructors of what the snippet made. One of them can still turn a
     /// snippet that returned into one that ended otherwise; it does not make good one that failed.
-    fn shut_down(&mut self, ending: Ending, run: &SnippetTask) -> Ending {
+    fn shut_down(&mut self, ending: Ending, code: &Code) -> Ending {
         let ended = engine::shut_down();
         if !matches!(ending, Ending::Returned(_)) {
             return ending;
         }
         match ended {
-            Err(cut) => cut_short(cut, run),
+            Err(cut) => cut_short(cut, code),
             // PHP's own loop over shutdown functions ends at a fatal error and does not pass it on.
             Ok(()) => ending::fatal().unwrap_or(ending),
         }
@@ -338,9 +349,9 @@ pub fn encoded(value: &Zval, run: &SnippetTask, root: &Path, advances: bool) -> 
 }
 
 /// The ending that a cut means, and hints at what may have been meant instead.
-fn cut_short(cut: Cut, run: &SnippetTask) -> Ending {
+fn cut_short(cut: Cut, code: &Code) -> Ending {
     if let Cut::Threw(thrown) = &cut {
-        hints::of_exception(thrown.object(), &run.snippet);
+        hints::of_exception(thrown.object(), &code.snippet);
     }
     ending::of(cut)
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use altair_engine::Phase;
 use altair_engine::channel::{
-    Ending, EntryOrder, Given, Left, Message, Order, Report, RuntimeTask, SourceFile, Task,
+    Code, Ending, EntryOrder, Given, Left, Message, Order, Report, RuntimeTask, SourceFile, Task,
     encode_value, read_given,
 };
 use altair_engine::exit_codes::BROKEN;
@@ -12,7 +12,7 @@ use altair_engine::shell::Judgement;
 
 use super::channel_link::{Link, Voice};
 use super::line::Lines;
-use super::run::{self, Booted};
+use super::run::{self, Start};
 use super::{begin, completion, deadline, ending, finish, guards, refusals};
 use crate::zend::by_value::{self, Objects, Undecodable, Unencodable};
 use crate::zend::child::{self as engine, Cut, memory_peak};
@@ -24,33 +24,29 @@ use crate::zend::runtime::{enter, print_uncaught};
 const EXIT_CLOSED: i32 = 0;
 
 /// An isolated PHP in a process of its own. Returns the exit status.
-pub fn cold(task: &Task, runtime: &RuntimeTask, link: Link) -> i32 {
+pub fn cold(task: &Task, runtime: &RuntimeTask, code: Code, link: Link) -> i32 {
     let voice = begin(task, link);
     if !guards::take_final(task, &runtime.first, voice) {
         return BROKEN;
     }
-    serve(task, runtime, voice, None)
+    serve(task, runtime, voice, Start::Cold(code))
 }
 
 /// Gets ready, and serves orders until the host ends it or code has ended it. Returns the exit
 /// status.
-pub fn serve(
-    task: &Task,
-    runtime: &RuntimeTask,
-    voice: &'static Voice,
-    booted: Option<Booted>,
-) -> i32 {
+pub fn serve(task: &Task, runtime: &RuntimeTask, voice: &'static Voice, start: Start) -> i32 {
     let first = &runtime.first;
     refusals::speak_to(runtime.caller);
-    if let Err(ending) = run::get_ready(task, first, voice, booted, runtime.caller.boots()) {
-        finish(report(ending, Phase::Boot), voice);
-    }
+    let code = match run::get_ready(task, first, voice, start, runtime.caller.boots()) {
+        Ok(code) => code,
+        Err(ending) => finish(report(ending, Phase::Boot), voice),
+    };
     deadline::note_phase(Phase::Snippet);
     if runtime.caller.boots() {
         engine::know_container();
     }
-    if !first.snippet.is_empty() {
-        let left = match run::run_first(task, first, voice) {
+    if !code.snippet.is_empty() {
+        let left = match run::run_first(task, &code, voice) {
             Ok(()) => Left::Returned,
             Err(ending) => Left::CutShort(ending),
         };

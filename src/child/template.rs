@@ -17,6 +17,7 @@ use altair_sandbox::{
 };
 
 use super::channel_link::{Link, Voice};
+use super::run::Start;
 use super::{deadline, ending, finish, guards, receive, rehearsal, run, runtime};
 use crate::zend::child::{self as engine, memory_peak};
 use crate::zend::{fork_state, startup};
@@ -202,13 +203,13 @@ fn in_fork(fork: Fork, guards: &FinalGuards) -> i32 {
         voice.send(&Message::Guarded { guards });
         return BROKEN;
     }
-    let booted = run::Booted {
+    let start = Start::Fork(run::Booted {
         entered_ns,
         guards,
         layer,
-    };
+    });
     match &task.work {
-        Work::Runtime(runtime) => runtime::serve(&task, runtime, voice, Some(booted)),
-        _ => finish(run::run(&task, run, voice, Some(booted)), voice),
+        Work::Runtime(runtime) => runtime::serve(&task, runtime, voice, start),
+        _ => finish(run::run(&task, run, voice, start), voice),
     }
 }

@@ -15,8 +15,8 @@ use Altair\Eval\Tests\Support\Without;
 final class StayingHostsTest extends PoolTestCase
 {
     /**
-     * Answers each line that it is given: `ask`, `fork` to ask as two processes at the same time, `leave` to leave a
-     * child behind, and `wait` for a run that takes long.
+     * Answers each line that it is given: `ask`, `confine` to ask once it may gain no privileges any more, `fork` to
+     * ask as two processes at the same time, `leave` to leave a child behind, and `wait` for a run that takes long.
      */
     private const HOST = <<<'PHP'
         $links = fn (): array => array_map(fn ($fd) => (string) @readlink($fd), glob('/proc/self/fd/*'));
@@ -40,6 +40,10 @@ final class StayingHostsTest extends PoolTestCase
             if ($line === "wait\n") {
                 $request = new Altair\Eval\EvalRequest('sleep(60);', $_SERVER['argv'][1], 60000);
                 (new Altair\Eval\Evaluator())->evaluate($request);
+            }
+            if ($line === "confine\n") {
+                // PR_SET_NO_NEW_PRIVS
+                FFI::cdef('int prctl(int, long, long, long, long);')->prctl(38, 1, 0, 0, 0);
             }
             $child = $line === "fork\n" ? pcntl_fork() : -1;
             $told = json_encode($ask($child === 0 ? 'child' : 'host'));
@@ -159,6 +163,24 @@ final class StayingHostsTest extends PoolTestCase
         [$value, , $pool, $sockets] = $this->ask($host);
         self::assertSame(['host old', true], [$value, $pool]);
         self::assertCount(1, $sockets);
+    }
+
+    public function testAHostThatHasEnteredASandboxGetsNoForkOfThePool(): void
+    {
+        $this->pool->start();
+        $host = $this->host();
+        foreach ([1, 2, 3] as $call) {
+            $this->ask($host);
+        }
+        $ready = fn (): bool => $this->pool->told()['templates'][0]['spares'] > 0;
+        $this->pool->await($ready);
+        $before = count($this->processes());
+        [$value, $start, $pool, $sockets] = $this->ask($host, 'confine');
+        self::assertSame(['host old', 'cold', false, []], [$value, $start, $pool, $sockets]);
+        // The fork that got ready for it has ended, and there is another one.
+        $this->pool->await($ready);
+        $this->pool->await(fn (): bool => count($this->processes()) === $before);
+        self::assertSame(0, $this->pool->told()['running']);
     }
 
     public function testAForkOfAHostHasAConnectionOfItsOwn(): void

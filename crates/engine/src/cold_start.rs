@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use altair_sandbox::{Child, FinalGuards, Limits, Place, SpawnError, channel_pair, why_unseen};
 
+use crate::channel::Secret;
 use crate::confinement::Process;
 use crate::context::RequestContext;
 use crate::directories::Directories;
@@ -29,6 +30,8 @@ pub(crate) struct NewChild {
     pub limits: Limits,
     /// The guards that it requires.
     pub insist: Vec<Insisted>,
+    /// What it has got.
+    pub given: Given,
     /// The state of each guard so far.
     pub guards: GuardStates,
     /// Whether it is in a private root.
@@ -43,6 +46,15 @@ pub(crate) struct NewChild {
     pub unsealed: Option<Unsealed>,
     /// That it is a run of its template.
     pub underway: Option<Underway>,
+}
+
+/// What a child has got from its host, and the secret that authenticates its messages.
+pub(crate) enum Given {
+    Nothing,
+    /// Its task.
+    Task(Secret),
+    /// Its task, and the code.
+    Code(Secret),
 }
 
 impl NewChild {
@@ -67,6 +79,7 @@ impl NewChild {
                 .settings
                 .selection
                 .insisted_final(context.request, private_root),
+            given: Given::Nothing,
             guards,
             private_root,
             caches: confinement.caches(),
@@ -128,6 +141,7 @@ pub(crate) fn start_cold(context: &RequestContext<'_>) -> Result<NewChild, EvalE
             final_guards: confinement.final_guards(),
             limits: Limits::default(),
             insist: selection.insisted_final(context.request, private_root),
+            given: Given::Nothing,
             guards,
             private_root,
             caches: confinement.caches(),

@@ -207,12 +207,13 @@ impl Delegation {
         self
     }
 
-    /// Checks it as a request of this process, and prepares it with the templates of `pool`.
+    /// Checks it as a request of this process, and prepares it with the templates of `pool`. `takes_spare`:
+    /// one of them gives it a spare, if it has one. That gets ready, and has no code.
     ///
     /// # Errors
     ///
     /// As for [`Evaluator::prepare`].
-    pub fn prepare(self, pool: Arc<Pool>) -> Result<Delegated, EvalError> {
+    pub fn prepare(self, pool: Arc<Pool>, takes_spare: bool) -> Result<Delegated, EvalError> {
         let Self {
             began_ns,
             environment,
@@ -256,7 +257,7 @@ impl Delegation {
             environment,
         };
         let mut evaluation = evaluator.prepare_in(&request.into_request()?, surroundings)?;
-        evaluation.get_ready()?;
+        evaluation.get_ready(takes_spare)?;
         Ok(Delegated { evaluation })
     }
 }
@@ -268,7 +269,7 @@ pub struct Delegated {
 }
 
 impl Delegated {
-    /// The same, of the process that has asked for it.
+    /// The same, of the process that has asked for it. A fork that is ready for it begins.
     #[must_use]
     pub fn of(self, delegator: Delegator) -> Evaluation {
         self.evaluation.of(delegator)

@@ -2,19 +2,21 @@
 //! reads its messages, judges how it ended, and keeps secrets out of the answer.
 
 use std::ffi::OsString;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use altair_sandbox::{Ended, Standing, Status, Supervision};
+use nix::sys::socket::{MsgFlags, send};
 
 use crate::audit::{self, AuditError};
 use crate::began::Began;
 use crate::blocked::Context;
 use crate::bounds::{AFTERWARDS, GRACE, OUTPUT_LIMIT, stop_signal};
-use crate::channel::{self, MessageReader, RuntimeTask, Secret, SnippetTask, Work};
+use crate::channel::{self, Code, MessageReader, RuntimeTask, Secret, SnippetTask, Work};
 use crate::child_messages::ChildMessages;
-use crate::cold_start::{NewChild, start_cold};
+use crate::cold_start::{Given, NewChild, start_cold};
 use crate::concurrency::{Turn, Turns};
 use crate::context::RequestContext;
 use crate::delegation::{Delegation, Delegator, Elsewhere};
@@ -65,6 +67,8 @@ pub struct Evaluation {
     pub(crate) turns: Option<Turns>,
     /// What it gets at most, if another process than this one asks for it.
     pub(crate) standing: Option<Standing>,
+    /// A fork that gets ready for it ([`Evaluation::get_ready`]).
+    pub(crate) ahead: Option<Acquired>,
     /// Whether whoever carries it out has another one under way, or may have.
     pub(crate) has_company: bool,
 }
@@ -98,11 +102,11 @@ struct Supervised {
 impl Supervised {
     /// Whether the child was ended from outside before any part of the snippet ran.
     fn never_began(&self) -> bool {
-        let ended = &self.ended;
-        let was_killed = ended.status == Status::Signalled(nix::libc::SIGKILL)
-            && !ended.timed_out
-            && !ended.interrupted;
-        self.heard.ready.is_none() && (ended.undelivered || was_killed)
+        let (ended, heard) = (&self.ended, &self.heard);
+        let was_killed = ended.status == Status::Signalled(nix::libc::SIGKILL);
+        let was_ended = (ended.undelivered || was_killed) && !ended.timed_out && !ended.interrupted;
+        // One that has its task may say that it cannot go on, before it has its code.
+        was_ended && heard.ready.is_none() && heard.report.is_none() && heard.unable.is_none()
     }
 }
 
@@ -130,7 +134,7 @@ impl Evaluation {
         self
     }
 
-    /// Sets on whose behalf it is carried out.
+    /// Sets on whose behalf it is carried out. A fork that is ready for it begins.
     #[must_use]
     pub(crate) fn of(mut self, delegator: Delegator) -> Self {
         let Delegator {
@@ -138,13 +142,29 @@ impl Evaluation {
             umask,
             is_only,
         } = delegator;
+        if standing.is_some() {
+            // What a fork sets itself once it has its task must not undo what it is lowered to.
+            self.ahead = None;
+        }
         self.standing = standing;
         self.has_company = !is_only;
         if self.request.allow_writes {
             self.settings.umask = Some(umask);
             self.key = self.key.map(|key| key.with_umask(umask));
         }
+        self.give_code();
         self
+    }
+
+    /// Gives its code to the fork that has its task: what is left to prepare can be done meanwhile.
+    fn give_code(&mut self) {
+        let Ok(code) = self.code() else { return };
+        if let Some(Acquired::Child(child, ..)) = &mut self.ahead {
+            child.given = match std::mem::replace(&mut child.given, Given::Nothing) {
+                Given::Task(secret) if gives(child, &code) => Given::Code(secret),
+                given => given,
+            };
+        }
     }
 
     /// Adds a variable to the environment from which the child's is made.
@@ -205,15 +225,29 @@ impl Evaluation {
     }
 
     /// Does what [`Evaluation::run`] would do first, unless addresses are to be found for it, which may
-    /// take long. A fork that waits for its task wakes from now on.
-    pub(crate) fn get_ready(&mut self) -> Result<(), EvalError> {
+    /// take long. A spare wakes from now on. `takes_spare`: it gets the task, too, but not the code. Nothing is
+    /// forked or booted.
+    pub(crate) fn get_ready(&mut self, takes_spare: bool) -> Result<(), EvalError> {
         if !self.declared.is_empty() {
             return Ok(());
         }
         self.find_key()?;
-        if let Some((pool, key)) = self.pool.as_deref().zip(self.key.as_ref()) {
-            pool.alert(key);
+        let Some((pool, key)) = self.pool.as_deref().zip(self.key.as_ref()) else {
+            return Ok(());
+        };
+        pool.alert(key);
+        // Whose writes are kept, decides about the umask, too.
+        if !takes_spare || self.request.allow_writes {
+            return Ok(());
         }
+        let mut ahead = pool.spare(key, &self.context());
+        if let Some(Acquired::Child(child, origin, _)) = &mut ahead {
+            let (secret, task) = self.task(child, origin)?;
+            if gives(child, &task) {
+                child.given = Given::Task(secret);
+            }
+        }
+        self.ahead = ahead;
         Ok(())
     }
 
@@ -399,7 +433,7 @@ impl Evaluation {
         observer: &mut dyn Observer,
     ) -> Result<(Option<Turn>, Option<Acquired>), EvalError> {
         let Some(turns) = self.turns.take() else {
-            return Ok((None, None));
+            return Ok((None, self.ahead.take()));
         };
         // Earlier time does not count as the run's.
         self.began = Began::now();
@@ -451,13 +485,13 @@ impl Evaluation {
         own.unwrap_or_else(|| u64::from(self.request.memory_limit_mb()) << 20)
     }
 
-    /// The task of a child, in packets.
+    /// The task of a child, in packets, and its secret.
     pub(crate) fn task(
         &self,
         child: &NewChild,
         origin: &Origin,
-        secret: &Secret,
-    ) -> Result<Vec<Vec<u8>>, EvalError> {
+    ) -> Result<(Secret, Vec<Vec<u8>>), EvalError> {
+        let secret = Secret::generate().map_err(|e| not_started(&e))?;
         let context = self.context();
         // For a fork, its template has done both.
         let (restrictions, watched) = match origin.is_fork() {
@@ -471,48 +505,61 @@ impl Evaluation {
             }
         };
         let first = SnippetTask {
-            snippet: self.request.snippet.clone(),
             guards: child.final_guards.clone(),
             insist: child.insist.clone(),
             limits: child.limits.clone(),
             memory_limit_bytes: context.takes_ini().then(|| self.memory_limit_bytes()),
             queries: self.request.tells_queries(),
-            arguments: self.request.arguments.clone(),
             shown: self.request.value_limits(),
             redact: self.request.redact,
             casters: self.known.services.casters.clone(),
         };
         let work = match self.settings.purpose {
             Purpose::Evaluation => Work::Snippet(first),
-            Purpose::Runtime(caller) => {
-                let mut first = first;
-                if !self.request.has_snippet() {
-                    first.snippet = Vec::new();
-                }
-                Work::Runtime(RuntimeTask { first, caller })
-            }
+            Purpose::Runtime(caller) => Work::Runtime(RuntimeTask { first, caller }),
         };
         let task = context.task(
-            secret,
+            &secret,
             child.private_root,
             child.caches.as_deref(),
             restrictions,
             watched,
             work,
         );
-        channel::encode_task(&task).map_err(|e| not_started(&e))
+        let packets = channel::encode_task(&task).map_err(|e| not_started(&e))?;
+        Ok((secret, packets))
     }
 
-    /// Gives a child its task and supervises it until it ends.
+    /// The code that follows the task, in packets.
+    pub(crate) fn code(&self) -> Result<Vec<Vec<u8>>, EvalError> {
+        let is_blank =
+            matches!(self.settings.purpose, Purpose::Runtime(_)) && !self.request.has_snippet();
+        let code = Code {
+            snippet: match is_blank {
+                true => Vec::new(),
+                false => self.request.snippet.clone(),
+            },
+            arguments: self.request.arguments.clone(),
+        };
+        channel::encode_code(&code).map_err(|e| not_started(&e))
+    }
+
+    /// Gives a child its task, unless it has that, and its code, and supervises it until it ends.
     fn supervise(
         &self,
-        child: NewChild,
+        mut child: NewChild,
         origin: &Origin,
         boot: &Boot,
         redactor: &mut Redactor<'_>,
     ) -> Result<Supervised, EvalError> {
-        let secret = Secret::generate().map_err(|e| not_started(&e))?;
-        let outbox = self.task(&child, origin, &secret)?;
+        let (secret, outbox) = match std::mem::replace(&mut child.given, Given::Nothing) {
+            Given::Code(secret) => (secret, Vec::new()),
+            Given::Task(secret) => (secret, self.code()?),
+            Given::Nothing => {
+                let (secret, task) = self.task(&child, origin)?;
+                (secret, [task, self.code()?].concat())
+            }
+        };
         let NewChild {
             child,
             channel,
@@ -524,6 +571,7 @@ impl Evaluation {
             unsealed,
             underway,
             final_guards: _,
+            given: _,
             limits: _,
             readable: _,
         } = child;
@@ -678,6 +726,12 @@ impl Evaluation {
     pub(crate) fn redacted_by(&self) -> Instant {
         self.deadline().max(Instant::now()) + AFTERWARDS
     }
+}
+
+/// Gives a child what is one packet, at once. `false`: it has got nothing.
+fn gives(child: &NewChild, packets: &[Vec<u8>]) -> bool {
+    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+    matches!(packets, [packet] if send(child.channel.as_raw_fd(), packet, flags).is_ok())
 }
 
 pub(crate) fn not_started(error: &dyn std::fmt::Display) -> EvalError {

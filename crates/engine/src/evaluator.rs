@@ -261,6 +261,7 @@ impl Evaluator {
             elsewhere: self.elsewhere.clone(),
             named_services: self.services.clone(),
             standing: None,
+            ahead: None,
             has_company: false,
             request: request.clone().with_root_from_here(),
             target,

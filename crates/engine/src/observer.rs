@@ -9,7 +9,8 @@ use crate::EvalResult;
 /// Observes an evaluation while it runs.
 pub trait Observer {
     /// Called once by the process that makes the run, before it may have effects. `Break` ends it before
-    /// it has any. Not called where the run is made [elsewhere](crate::Elsewhere).
+    /// it has any. Where a fork was ready for it ([`Delegated::of`](crate::Delegated::of)), it has begun
+    /// just before. Not called where the run is made [elsewhere](crate::Elsewhere).
     fn begins(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

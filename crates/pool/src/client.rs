@@ -21,6 +21,7 @@ use crate::known::{Kept, Known};
 use crate::message::{
     ANSWER_MAX_BYTES, Again, Answer, Intent, Next, Order, Proof, Salted, State, Work, digest,
 };
+use crate::permit::Permit;
 use crate::start;
 
 /// How long a pool may take to answer before a host evaluates by itself.
@@ -28,6 +29,8 @@ const ANSWER_PATIENCE: Duration = Duration::from_millis(500);
 /// How long a pool may take to look at a host that asks again and to prepare its run. It refuses after a
 /// second.
 const TAKING: Duration = Duration::from_millis(1500);
+/// When a host looks whether the pool has done so; then after twice as long, and so on.
+const LOOK: Duration = Duration::from_millis(1);
 /// How long a pool may take to answer someone who can do nothing without it.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a pool that has begun to work may be silent.
@@ -140,11 +143,14 @@ impl Client {
     /// # Errors
     /// [`NoAnswer`].
     pub fn stop(&self) -> Result<(), NoAnswer> {
-        let (mut asked, pool) = self.reach(|_| ())?.ask(&Work::Stop)?;
+        let mut asked = self.reach(|_| ())?.ask(&Work::Stop)?;
         match asked.answer()? {
             Answer::Stopping => {}
             _ => return Err(unexpected().into()),
         }
+        let Asks::First(pool) = asked.pool else {
+            return Err(unexpected().into());
+        };
         let until = Instant::now() + ANSWERED;
         while !pool.has_ended()? {
             if Instant::now() >= until {
@@ -187,10 +193,10 @@ impl Client {
                 return Ok(asked.of(known));
             }
             if let Some(reached) = Reached::again(known) {
-                return Ok(reached.ask(work)?.0);
+                return reached.ask(work);
             }
         }
-        Ok(self.reach(if_none)?.ask(work)?.0)
+        self.reach(if_none)?.ask(work)
     }
 
     /// Asks for a run. An error: nothing was run.
@@ -206,13 +212,16 @@ impl Client {
         let mut tries = 0;
         loop {
             let asked = self.ask(&work, |address| self.maybe_start(address))?;
-            // One that was looked at has been heard.
-            let began = asked.shown.is_none();
+            let is_kept = matches!(asked.pool, Asks::Again { .. });
             let mut run = Run {
                 deadline: delegation.deadline() + GRACE + ANSWERED,
                 heard: Instant::now(),
-                began,
+                began: match is_kept {
+                    true => Began::Open,
+                    false => Began::Yes,
+                },
                 patience: TAKING,
+                look: LOOK,
                 asked,
                 next: None,
             };
@@ -220,7 +229,7 @@ impl Client {
             match run.answer(observer) {
                 // The pool had no more use for the connection, and there may be another one.
                 Err(NoAnswer::System(error))
-                    if !began && tries == 1 && error.kind() == ErrorKind::UnexpectedEof => {}
+                    if is_kept && tries == 1 && error.kind() == ErrorKind::UnexpectedEof => {}
                 answer => {
                     let answer = answer?;
                     run.asked.end(run.next);
@@ -306,7 +315,7 @@ impl Reached {
     /// Asks for something, and shows that this process may look into the pool. A pool that it does
     /// not know is told of it once it has shown that it may look into this process: one that poses as
     /// the pool may be confined in a way that `/proc` does not tell of.
-    fn ask(mut self, work: &Work<'_>) -> Result<(Asked, peer::Sender), NoAnswer> {
+    fn ask(mut self, work: &Work<'_>) -> Result<Asked, NoAnswer> {
         let until = Instant::now() + patience(work);
         let mut salt = [0; 16];
         getrandom::fill(&mut salt).map_err(|error| io::Error::other(error.to_string()))?;
@@ -352,13 +361,12 @@ impl Reached {
         // Without a proof the pool says why it refuses.
         let name = challenge::look(self.pool.pid, descriptor).unwrap_or_default();
         self.tell(&Proof { name }, until)?;
-        let asked = Asked {
+        Ok(Asked {
             connection: self.connection,
-            pool: self.pool.pid,
+            pool: Asks::First(self.pool),
             known: self.known,
             shown: None,
-        };
-        Ok((asked, self.pool))
+        })
     }
 
     /// Sends a message. Where the pool takes none any more, it has said why.
@@ -379,13 +387,20 @@ impl Reached {
 /// A pool that was asked for something.
 struct Asked {
     connection: Connection,
-    /// Its process id.
-    pool: i32,
+    pool: Asks,
     /// What is remembered once the pool has answered: whatever goes wrong, its rights or this
     /// process's may have changed.
     known: Option<Known>,
     /// Lets the pool look into this process until the pool is heard. `None`: it has looked.
     shown: Option<Inspectable>,
+}
+
+/// How it was asked.
+enum Asks {
+    /// Over a new connection.
+    First(peer::Sender),
+    /// Over one that was kept: its process id, and the [`Permit`].
+    Again(i32, Permit),
 }
 
 impl Asked {
@@ -394,11 +409,13 @@ impl Asked {
         let Kept {
             connection,
             pool,
-            next,
+            proof,
+            permit,
             ..
         } = kept;
         // Without a proof the pool says why it refuses.
-        let name = challenge::look(pool, next).unwrap_or_default();
+        let name = challenge::look(pool, proof).unwrap_or_default();
+        permit.lay()?;
         let shown = Inspectable::now();
         let again = Again {
             name,
@@ -407,7 +424,7 @@ impl Asked {
         connection.send(&again, Instant::now() + ANSWER_PATIENCE)?;
         Ok(Self {
             connection,
-            pool,
+            pool: Asks::Again(pool, permit),
             known: None,
             shown: Some(shown),
         })
@@ -421,24 +438,60 @@ impl Asked {
     /// The answer, to what is answered at once.
     fn answer(&mut self) -> Result<Answer, NoAnswer> {
         let until = Instant::now() + PATIENCE;
-        loop {
-            match self.connection.message(ANSWER_MAX_BYTES, until)? {
-                Answer::Seen => self.shown = None,
-                Answer::Refused(why) => return Err(NoAnswer::Refused(why)),
-                answer => return Ok(answer),
-            }
+        match self.connection.message(ANSWER_MAX_BYTES, until)? {
+            Answer::Refused(why) => Err(NoAnswer::Refused(why)),
+            answer => Ok(answer),
         }
     }
 
     /// Remembers the pool, and keeps the connection if the pool does.
-    fn end(self, next: Next) {
+    fn end(self, next: Option<Next>) {
         let Some(mut known) = self.known else {
             return;
         };
-        if let Some(next) = next {
-            known.keep(self.connection, self.pool, next);
+        if let Some(next) = next
+            && let Some((pool, permit)) = self.pool.permit(next.permit, &self.connection)
+        {
+            known.keep(Kept {
+                by: std::process::id(),
+                connection: self.connection,
+                pool,
+                proof: next.proof,
+                permit,
+            });
         }
         known.remember();
+    }
+
+    /// Whether the pool makes the run, and nobody else.
+    fn is_taken(&self) -> bool {
+        match &self.pool {
+            Asks::First(_) => true,
+            Asks::Again(_, permit) => permit.is_taken(),
+        }
+    }
+
+    /// Takes the run from a pool that has not begun it. `false`: the pool may have.
+    fn take_back(&self) -> bool {
+        match &self.pool {
+            Asks::First(_) => false,
+            Asks::Again(_, permit) => permit.take(),
+        }
+    }
+}
+
+impl Asks {
+    /// The pool's process id, and the permit of the next request.
+    fn permit(self, descriptor: i32, connection: &Connection) -> Option<(i32, Permit)> {
+        match self {
+            Self::First(pool) => {
+                let permit = Permit::of(pool.pid, descriptor).ok()?;
+                // Another process may have had the pool's id when it was opened, or another connection
+                // that descriptor: not as long as this one is open.
+                (!connection.is_over(pool.pidfd.as_fd())).then_some((pool.pid, permit))
+            }
+            Self::Again(pool, permit) => Some((pool, permit)),
+        }
     }
 }
 
@@ -483,12 +536,23 @@ struct Run {
     deadline: Instant,
     /// When the pool was last heard.
     heard: Instant,
-    /// Whether the run may have had effects: as soon as the pool has taken the request, until it says that
-    /// the run is yet to begin.
-    began: bool,
+    began: Began,
     /// How long it may be silent before the run begins.
     patience: Duration,
-    next: Next,
+    /// When it looks next whether the pool has taken it.
+    look: Duration,
+    next: Option<Next>,
+}
+
+/// Whether a run may have had effects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Began {
+    /// The pool has taken it.
+    Yes,
+    /// The pool has said that it is yet to begin.
+    No,
+    /// If the pool has taken the permit.
+    Open,
 }
 
 impl Run {
@@ -496,29 +560,53 @@ impl Run {
         &mut self,
         observer: &mut dyn Observer,
     ) -> Result<Result<EvalResult, EvalError>, NoAnswer> {
+        let mut ticked = Instant::now();
         loop {
             let received = self
                 .asked
                 .connection
-                .receive::<Answer>(ANSWER_MAX_BYTES, Instant::now() + TICK);
+                .receive::<Answer>(ANSWER_MAX_BYTES, Instant::now() + self.tick());
             match received {
                 Ok(Some(Received::Message(answer, _))) => {
                     if let Some(end) = self.heard(answer, observer) {
                         return end;
                     }
                 }
-                Ok(Some(Received::Part(_))) => self.heard = Instant::now(),
+                Ok(Some(Received::Part(_))) => {
+                    self.heard = Instant::now();
+                    self.asked.shown = None;
+                }
                 Ok(Some(Received::Closed)) => return self.lost(ErrorKind::UnexpectedEof.into()),
                 Ok(None) => {
+                    self.look_for_permit();
                     if self.is_overdue() {
                         return self.lost(ErrorKind::TimedOut.into());
                     }
                 }
                 Err(error) => return self.lost(error),
             }
-            if observer.tick().is_break() {
-                return Ok(Err(EvalError::Interrupted));
+            if ticked.elapsed() >= TICK || self.began != Began::Open {
+                ticked = Instant::now();
+                if observer.tick().is_break() {
+                    return Ok(Err(EvalError::Interrupted));
+                }
             }
+        }
+    }
+
+    /// Finds out whether the pool has taken the run. A host that has waited for too long takes it back, if
+    /// it is there still.
+    fn look_for_permit(&mut self) {
+        if self.began != Began::Open {
+            return;
+        }
+        if self.is_overdue() && self.asked.take_back() {
+            self.began = Began::No;
+        } else if self.asked.is_taken() {
+            self.began = Began::Yes;
+            self.asked.shown = None;
+        } else {
+            self.look = (self.look * 2).min(TICK);
         }
     }
 
@@ -532,12 +620,12 @@ impl Run {
         self.asked.shown = None;
         match answer {
             Answer::Working => {
-                self.began = false;
+                self.began = Began::No;
                 self.patience = SILENCE;
                 None
             }
-            Answer::Seen | Answer::Begins => {
-                self.began = true;
+            Answer::Begins => {
+                self.began = Began::Yes;
                 None
             }
             Answer::Output { is_error, chunk } => {
@@ -577,8 +665,16 @@ impl Run {
 
     fn is_overdue(&self) -> bool {
         match self.began {
-            true => Instant::now() >= self.deadline,
-            false => self.heard.elapsed() >= self.patience,
+            Began::Yes => Instant::now() >= self.deadline,
+            Began::No | Began::Open => self.heard.elapsed() >= self.patience,
+        }
+    }
+
+    /// How long it waits at once.
+    fn tick(&self) -> Duration {
+        match self.began {
+            Began::Open => self.look,
+            Began::Yes | Began::No => TICK,
         }
     }
 
@@ -591,22 +687,25 @@ impl Run {
             let now = Instant::now();
             let connection = &mut self.asked.connection;
             match connection.receive::<Answer>(ANSWER_MAX_BYTES, now) {
-                Ok(Some(Received::Message(Answer::Working, _))) => self.began = false,
+                Ok(Some(Received::Message(Answer::Working, _))) => self.began = Began::No,
                 Ok(Some(Received::Message(Answer::Refused(why), _))) => {
                     return Err(NoAnswer::Refused(why));
                 }
-                Ok(Some(Received::Message(..))) => self.began = true,
+                Ok(Some(Received::Message(..))) => self.began = Began::Yes,
                 Ok(Some(Received::Part(_))) => {}
                 Ok(Some(Received::Closed) | None) | Err(_) => break,
             }
         }
+        if self.began == Began::Open && self.asked.take_back() {
+            self.began = Began::No;
+        }
         match self.began {
-            true => Ok(Err(EvalError::Launch(
+            Began::Yes | Began::Open => Ok(Err(EvalError::Launch(
                 "The pool ended or did not answer while the run was under way. The run may have had effects, so it was \
                  not made again."
                     .into(),
             ))),
-            false => Err(NoAnswer::System(why)),
+            Began::No => Err(NoAnswer::System(why)),
         }
     }
 }

@@ -16,6 +16,7 @@ use altair_sandbox::peer::Sender;
 
 use crate::address::Address;
 use crate::connection::Connection;
+use crate::permit::Permit;
 
 /// What a process remembers of a pool.
 #[derive(Debug)]
@@ -36,12 +37,13 @@ pub(crate) struct Known {
 #[derive(Debug)]
 pub(crate) struct Kept {
     /// The process that has connected: what is forked from it has the connection, too.
-    by: u32,
+    pub by: u32,
     pub connection: Connection,
     /// The pool's process id.
     pub pool: i32,
-    /// [`Next`](crate::message::Next).
-    pub next: i32,
+    /// [`Next::proof`](crate::message::Next::proof).
+    pub proof: i32,
+    pub permit: Permit,
 }
 
 static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
@@ -75,13 +77,8 @@ impl Known {
     }
 
     /// Keeps a connection to it.
-    pub(crate) fn keep(&mut self, connection: Connection, pool: i32, next: i32) {
-        self.kept = Some(Kept {
-            by: std::process::id(),
-            connection,
-            pool,
-            next,
-        });
+    pub(crate) fn keep(&mut self, kept: Kept) {
+        self.kept = Some(kept);
     }
 
     /// Where it is.

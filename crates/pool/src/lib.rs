@@ -13,6 +13,7 @@ mod connection;
 mod known;
 mod log;
 mod message;
+mod permit;
 mod server;
 mod serving;
 mod start;

@@ -83,9 +83,14 @@ pub(crate) enum Work<'w> {
     Stop,
 }
 
-/// The number of a descriptor of the pool, whose name is the host's proof at its next request over the
-/// same connection. `None`: the pool does not keep it.
-pub(crate) type Next = Option<i32>;
+/// What a host needs for its next request over the same connection: numbers of descriptors of the pool.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Next {
+    /// The one whose name is the host's proof.
+    pub proof: i32,
+    /// The [`Permit`](crate::permit::Permit) of each request.
+    pub permit: i32,
+}
 
 /// What a pool answers.
 #[derive(Debug, Serialize, Deserialize)]
@@ -101,8 +106,8 @@ pub(crate) enum Answer {
     /// Nothing was done, and the host must do it; why.
     Refused(String),
     /// The run has not begun: a boot is under way, or was. That it begins will be told. A host that is
-    /// not told of a boot takes it that its run has begun: to tell it would wake it while its run
-    /// needs the processors.
+    /// not told of a boot takes it that its run has begun, or looks for its
+    /// [`Permit`](crate::permit::Permit): to tell it would wake it while its run needs the processors.
     Working,
     /// The run begins, after [`Answer::Working`].
     Begins,
@@ -116,7 +121,8 @@ pub(crate) enum Answer {
     Result {
         #[serde(with = "bytes")]
         json: Vec<u8>,
-        next: Next,
+        /// `None`: the pool does not keep the connection.
+        next: Option<Next>,
     },
     /// There is none.
     Failed { is_request: bool, message: String },
@@ -124,14 +130,10 @@ pub(crate) enum Answer {
     State {
         #[serde(with = "bytes")]
         json: Vec<u8>,
-        next: Next,
+        next: Option<Next>,
     },
     /// The pool ends.
     Stopping,
-    /// The first one to a host that asks again: the pool has looked at it, and the run is prepared. From
-    /// now on the host takes it that it has begun. One that is not told so for long closes the
-    /// connection and does without the pool.
-    Seen,
 }
 
 /// Byte strings as such: `serde` takes a vector for a sequence of numbers.

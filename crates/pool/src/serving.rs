@@ -19,6 +19,7 @@ use crate::message::{
     Again, Answer, Intent, Next, ORDER_MAX_BYTES, Order, Proof, SHORT_MAX_BYTES, Salted, Work,
     digest,
 };
+use crate::permit::Permit;
 use crate::server::{Held, Place};
 
 /// How long a host may take to ask once it is connected. What it shows of its rights is of this
@@ -52,7 +53,8 @@ pub(crate) enum Served {
     Stop,
 }
 
-/// One connection, as long as its host asks over it.
+/// One connection, as long as its host asks over it. It is closed before what is kept for it: as long as
+/// it is open, the descriptors that the host was told of are the connection's.
 #[derive(Debug)]
 pub(crate) struct Conversation<'h> {
     connection: Connection,
@@ -62,6 +64,8 @@ pub(crate) struct Conversation<'h> {
     host: Option<Sender>,
     /// What `/proc` shows of that process.
     inspected: Option<Inspected>,
+    /// Whether it was last granted what the pool is, so that a fork need not be lowered.
+    is_equal: bool,
     held: &'h Held,
     kept: Option<Kept<'h>>,
 }
@@ -74,6 +78,8 @@ struct Kept<'h> {
     next: Challenge,
     /// The one after it, made while nobody waits.
     spare: Option<Challenge>,
+    /// Who makes the run of a request.
+    permit: Permit,
 }
 
 impl Kept<'_> {
@@ -81,6 +87,14 @@ impl Kept<'_> {
     fn take(&mut self) -> io::Result<Challenge> {
         let next = self.spare.take().map_or_else(Challenge::new, Ok)?;
         Ok(std::mem::replace(&mut self.next, next))
+    }
+
+    /// What the host needs for its next request.
+    fn next(&self) -> Next {
+        Next {
+            proof: self.next.descriptor(),
+            permit: self.permit.descriptor(),
+        }
     }
 }
 
@@ -93,6 +107,7 @@ impl<'h> Conversation<'h> {
             connection: Connection::asking(socket)?,
             host: None,
             inspected: None,
+            is_equal: false,
             held,
             kept: None,
         })
@@ -108,6 +123,7 @@ impl<'h> Conversation<'h> {
             connection,
             connector,
             inspected,
+            is_equal,
             ..
         } = self;
         let until = Instant::now() + ASK_PATIENCE;
@@ -155,7 +171,8 @@ impl<'h> Conversation<'h> {
             return refuse(connection, TOO_MANY.into());
         };
         // While the host looks for its proof.
-        let prepared = prepare(work, Arc::clone(&held.pool));
+        *is_equal = delegator.standing.is_none();
+        let prepared = prepare(work, Arc::clone(&held.pool), *is_equal);
         let (Proof { name }, by) = message(connection, SHORT_MAX_BYTES, until)?;
         if !is_of_sender(&by)? {
             return Err(ErrorKind::InvalidData.into());
@@ -205,22 +222,34 @@ impl<'h> Conversation<'h> {
         if !challenge.is_met_by(&name) {
             return self.refuse(MAY_NOT_LOOK.into());
         }
+        if self.is_given_up() {
+            return Err(ErrorKind::TimedOut.into());
+        }
         let held = self.held;
         let Ok(_running) = held.running_if(&work, sender.pid) else {
             return self.refuse(TOO_MANY.into());
         };
-        // Of this nothing is told before the host is known to be served. First, as a fork wakes then
-        // while the pool looks.
-        let prepared = prepare(work, Arc::clone(&held.pool));
+        // Of this nothing is told before the host is known to be served. First, as a fork wakes and gets
+        // ready then while the pool looks. It has no code yet.
+        let prepared = prepare(work, Arc::clone(&held.pool), self.is_equal);
         let delegator = match look(&sender, &mut self.inspected, held) {
             Ok(seen) => seen,
             Err(why) => return self.refuse(why),
         };
+        self.is_equal = delegator.standing.is_none();
         if Instant::now() >= until {
             return self.refuse(TOO_LONG.into());
         }
-        self.connection.send(&Answer::Seen, until)?;
+        // From here on the host does not.
+        if !self.kept.as_ref().is_some_and(|kept| kept.permit.take()) {
+            return Err(ErrorKind::TimedOut.into());
+        }
         self.carry_out(prepared, delegator, true)
+    }
+
+    /// Whether the host has waited for too long and makes the run by itself.
+    fn is_given_up(&self) -> bool {
+        (self.kept.as_ref()).is_none_or(|kept| kept.permit.is_taken())
     }
 
     fn refuse(&mut self, why: String) -> io::Result<Served> {
@@ -234,16 +263,19 @@ impl<'h> Conversation<'h> {
             self.kept = None;
         } else if self.kept.is_none()
             && let Some(place) = self.held.place()
+            // Without descriptors the connection is not kept.
+            && let (Ok(next), Ok(permit)) = (Challenge::new(), Permit::new())
         {
             self.kept = Some(Kept {
                 _place: place,
-                next: Challenge::new()?,
+                next,
                 spare: None,
+                permit,
             });
         }
         let connection = &self.connection;
         let host = self.host.as_ref().ok_or(ErrorKind::InvalidData)?;
-        let next: Next = self.kept.as_ref().map(|kept| kept.next.descriptor());
+        let next = self.kept.as_ref().map(Kept::next);
         let last = || Instant::now() + LAST_PATIENCE;
         let is_answered = match prepared {
             Prepared::Run {
@@ -269,7 +301,7 @@ impl<'h> Conversation<'h> {
             }
         };
         match &mut self.kept {
-            Some(kept) if is_answered => kept.spare = Some(Challenge::new()?),
+            Some(kept) if is_answered => kept.spare = Challenge::new().ok(),
             kept => *kept = None,
         }
         Ok(Served::Done)
@@ -314,7 +346,8 @@ enum Prepared {
     Stop,
 }
 
-fn prepare(work: Work<'_>, pool: Arc<Pool>) -> Prepared {
+/// `takes_spare`: as for [`Delegation::prepare`](altair_engine::Delegation::prepare).
+fn prepare(work: Work<'_>, pool: Arc<Pool>, takes_spare: bool) -> Prepared {
     match work {
         Work::Run {
             delegation,
@@ -322,7 +355,7 @@ fn prepare(work: Work<'_>, pool: Arc<Pool>) -> Prepared {
         } => {
             let delegation = delegation.into_owned();
             Prepared::Run {
-                evaluation: delegation.prepare(pool).map(Box::new),
+                evaluation: delegation.prepare(pool, takes_spare).map(Box::new),
                 listens,
             }
         }
@@ -373,7 +406,7 @@ fn run(
     evaluation: Evaluation,
     (connection, process): (&Connection, &Sender),
     listens: bool,
-    next: Next,
+    next: Option<Next>,
 ) -> io::Result<bool> {
     let mut host = Host {
         connection,
@@ -412,7 +445,7 @@ struct Host<'c> {
     /// Its process. What is forked from it has the connection, too.
     process: &'c Sender,
     listens: bool,
-    next: Next,
+    next: Option<Next>,
     /// The run may have effects.
     began: bool,
     /// When it was last told anything.

@@ -482,11 +482,7 @@ impl Confined {
                 if !take_alert(process::CHANNEL) {
                     return true;
                 }
-                let until = Instant::now() + ALERTED;
-                while !raw_descriptors::has_packet(process::CHANNEL) && Instant::now() < until {
-                    // Whoever else wants the processor has it first.
-                    std::thread::yield_now();
-                }
+                look_for(process::CHANNEL);
             } else if life {
                 // What came before that can still be received.
                 raw_descriptors::stop_receiving(process::CHANNEL);
@@ -508,6 +504,19 @@ impl Confined {
             .and_then(|limits| limits::apply(&limits))
             .map_err(words)?;
         Ok(behind)
+    }
+}
+
+/// Waits for a packet that is about to come, for a moment and without sleeping.
+pub fn look_for_packet(channel: BorrowedFd<'_>) {
+    look_for(channel.as_raw_fd());
+}
+
+fn look_for(channel: RawFd) {
+    let until = Instant::now() + ALERTED;
+    while !raw_descriptors::has_packet(channel) && Instant::now() < until {
+        // Whoever else wants the processor has it first.
+        std::thread::yield_now();
     }
 }
 

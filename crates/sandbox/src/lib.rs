@@ -100,7 +100,7 @@ pub use child::{Child, Status};
 pub use connections::{Connections, LocalSocket};
 pub use error::{SpawnError, Step};
 pub use final_guards::{FinalGuards, Taken};
-pub use fork::{Behind, Confined, FirstGuard, Fork, Forked, Forking, OwnFiles};
+pub use fork::{Behind, Confined, FirstGuard, Fork, Forked, Forking, OwnFiles, look_for_packet};
 pub use guard_state::{GuardState, Guards};
 pub use input::{Input, input_pipe, write_quietly};
 pub use landlock::{Granted, Landlock, landlock_version};

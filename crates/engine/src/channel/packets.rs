@@ -1,10 +1,11 @@
 //! Encodes messages and tasks as packets, and decodes them.
 
 use altair_sandbox::{Outgoing, Parts};
+use serde::de::DeserializeOwned;
 
 use super::message::{KIND_MAX_BYTES, Message, MessageRef, StoppedRef};
 use super::secret::{SECRET_BYTES, Secret};
-use super::task::{Order, Task};
+use super::task::{Code, Order, Task};
 
 /// Bytes of a packet's content. Several packets must fit into a socket buffer of the system's
 /// default size (`net.core.wmem_default`, 212992 bytes).
@@ -28,6 +29,15 @@ const PART: u8 = 3;
 /// Never for a task of this module's types; the error is `postcard`'s.
 pub fn encode_task(task: &Task) -> postcard::Result<Vec<Vec<u8>>> {
     Ok(packets(&[], &postcard::to_allocvec(task)?))
+}
+
+/// Splits code into packets, which follow those of its task.
+///
+/// # Errors
+///
+/// Never for code of this module's types; the error is `postcard`'s.
+pub fn encode_code(code: &Code) -> postcard::Result<Vec<Vec<u8>>> {
+    Ok(packets(&[], &postcard::to_allocvec(code)?))
 }
 
 /// Splits a message into authenticated packets.
@@ -177,7 +187,7 @@ impl Assembly {
     }
 }
 
-/// Assembles a task from the packets that the child reads.
+/// Assembles a task, or its code, from the packets that the child reads.
 #[derive(Debug, Default)]
 pub struct TaskReader(Assembly);
 
@@ -187,12 +197,15 @@ pub struct TaskReader(Assembly);
 pub struct UnreadableTask;
 
 impl TaskReader {
-    /// Takes the next packet; returns the task once it is complete.
+    /// Takes the next packet; returns the task, or the code, once it is complete.
     ///
     /// # Errors
     ///
-    /// [`UnreadableTask`] for packets that [`encode_task`] does not produce.
-    pub fn push(&mut self, packet: &[u8]) -> Result<Option<Task>, UnreadableTask> {
+    /// [`UnreadableTask`] for packets that [`encode_task`] and [`encode_code`] do not produce.
+    pub fn push<M: DeserializeOwned>(
+        &mut self,
+        packet: &[u8],
+    ) -> Result<Option<M>, UnreadableTask> {
         match self.0.push(packet, |_| usize::MAX) {
             Ok(Some(content)) => postcard::from_bytes(&content)
                 .map(Some)

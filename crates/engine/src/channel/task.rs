@@ -60,7 +60,7 @@ pub enum Work {
 /// The task of an isolated PHP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RuntimeTask {
-    /// What runs first, and under which guards; blank where nothing does.
+    /// Under which guards it runs.
     pub first: SnippetTask,
     /// Who has started it.
     pub caller: Caller,
@@ -111,11 +111,9 @@ pub struct EntryOrder {
     pub value_max_bytes: u64,
 }
 
-/// One snippet.
+/// One snippet, whose [`Code`] follows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SnippetTask {
-    /// The code.
-    pub snippet: Vec<u8>,
     /// The guards to apply before boot. A fork of a template has them already
     /// ([`TemplateTask::forks`]).
     pub guards: FinalGuards,
@@ -127,8 +125,6 @@ pub struct SnippetTask {
     pub memory_limit_bytes: Option<u64>,
     /// Whether database statements are reported.
     pub queries: bool,
-    /// Variables of the snippet.
-    pub arguments: Arguments,
     /// How much of its value is shown.
     pub shown: ValueLimits,
     /// Whether values under secret names, and those that a model hides, are hidden.
@@ -136,6 +132,16 @@ pub struct SnippetTask {
     /// The file by which the application shows its objects, relative to the root; `Err` says why it
     /// cannot be used.
     pub casters: Option<Result<String, String>>,
+}
+
+/// What a child runs. It follows the task, so that a fork gets ready for code that the host may still
+/// decide against.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Code {
+    /// The snippet; of an isolated PHP, what it runs first, which may be nothing.
+    pub snippet: Vec<u8>,
+    /// Its variables.
+    pub arguments: Arguments,
 }
 
 /// The task of a template.

@@ -10,11 +10,11 @@ use super::ear::{Awaited, Ear, Heard};
 use super::{Runtime, Started, cause};
 use crate::Caller;
 use crate::bounds::{GRACE, OUTPUT_LIMIT, stop_signal};
-use crate::channel::{Left, MessageReader, Secret};
+use crate::channel::{Left, MessageReader};
 use crate::cold_start::{NewChild, start_cold};
 use crate::context::RequestContext;
 use crate::directories::Directories;
-use crate::evaluation::{Evaluation, not_started};
+use crate::evaluation::Evaluation;
 use crate::guards::Guard;
 use crate::launch::{OwnIni, StartIni};
 use crate::observer::Observer;
@@ -144,8 +144,8 @@ impl Evaluation {
         };
         directories.take_over(std::mem::take(&mut child.directories));
         let private_root = child.private_root;
-        let secret = Secret::generate().map_err(|error| not_started(&error))?;
-        let outbox = self.task(&child, &origin, &secret)?;
+        let (secret, mut outbox) = self.task(&child, &origin)?;
+        outbox.extend(self.code()?);
         let NewChild {
             underway,
             child,

@@ -100,6 +100,12 @@ pub(crate) enum Acquired {
     Nothing(Origin),
 }
 
+impl std::fmt::Debug for Acquired {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Acquired").finish_non_exhaustive()
+    }
+}
+
 /// A boot that produced no template.
 #[derive(Debug)]
 pub(crate) struct Failed {

@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 use std::io;
 use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{ForkError, Template, thread};
+use altair_sandbox::{Child, ForkError, Template, thread};
 
 use super::boot::{Booting, Result as BootResult};
 use super::booted_template::BootedTemplate;
 use super::key::Key;
-use super::spares::Spares;
+use super::spares::{Spares, Underway};
 use super::template_start::TemplateStart;
 use super::{Acquired, Boot, Failed, TEMPLATES_MAX};
 use crate::EvalError;
@@ -356,15 +357,26 @@ impl Pool {
         context: &RequestContext<'_>,
         deadline: Instant,
     ) -> Option<Acquired> {
+        self.fresh(key, context)?.of(context, deadline).ok()
+    }
+
+    /// The same at once, if a spare is there.
+    pub(crate) fn spare(&self, key: &Key, context: &RequestContext<'_>) -> Option<Acquired> {
+        let spare = self.fresh(key, context)?;
+        let (child, channel, underway) = spare.spares.take_ready()?;
+        Some(spare.acquired(context, child, channel, underway))
+    }
+
+    /// A template that is fresh and whose forks may wait.
+    fn fresh(&self, key: &Key, context: &RequestContext<'_>) -> Option<Fork> {
         if !self.is_own() || context.cannot_be_warm().is_some() {
             return None;
         }
-        let fork = match &mut self.lock().of(key)?.state {
+        match &mut self.lock().of(key)?.state {
             State::Ready(template) => (template.spares.are_possible() && template.is_fresh())
-                .then(|| template.fork_as(Origin::Warm))?,
-            _ => return None,
-        };
-        fork.of(context, deadline).ok()
+                .then(|| template.fork_as(Origin::Warm)),
+            _ => None,
+        }
     }
 
     /// Returns whether a fork handed out with this boot could still be handed out now.
@@ -674,7 +686,17 @@ impl Fork {
     /// Forks a child for a request.
     fn of(self, context: &RequestContext<'_>, deadline: Instant) -> Result<Acquired, ForkError> {
         let (child, channel, underway) = self.spares.take(&self.template, deadline)?;
+        Ok(self.acquired(context, child, channel, underway))
+    }
+
+    fn acquired(
+        self,
+        context: &RequestContext<'_>,
+        child: Child,
+        channel: OwnedFd,
+        underway: Underway,
+    ) -> Acquired {
         let child = NewChild::forked(context, child, channel, self.guards, &self.files, underway);
-        Ok(Acquired::Child(Box::new(child), self.origin, self.boot))
+        Acquired::Child(Box::new(child), self.origin, self.boot)
     }
 }

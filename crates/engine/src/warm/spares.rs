@@ -114,19 +114,40 @@ impl Spares {
         template: &Template,
         until: Instant,
     ) -> Result<(Child, OwnedFd, Underway), ForkError> {
+        let underway = self.begin();
+        let (child, channel) = match self.next_running(until) {
+            Some(spare) => spare,
+            None => fork(template)?,
+        };
+        Ok((child, channel, underway))
+    }
+
+    /// Returns a spare for a run, if there is one now.
+    pub(crate) fn take_ready(self: &Arc<Self>) -> Option<(Child, OwnedFd, Underway)> {
+        if self.count() == 0 {
+            return None;
+        }
+        let underway = self.begin();
+        let (child, channel) = self.next_running(Instant::now())?;
+        Some((child, channel, underway))
+    }
+
+    fn begin(self: &Arc<Self>) -> Underway {
         self.lock().runs += 1;
-        let underway = Underway {
+        Underway {
             of: Arc::clone(self),
             is_followed: false,
-        };
-        while let Some((child, channel)) = self.next(until) {
+        }
+    }
+
+    fn next_running(&self, until: Instant) -> Option<Fork> {
+        loop {
+            let (child, channel) = self.next(until)?;
             // It may have been ended, as for want of memory.
             if child.is_running() {
-                return Ok((child.begun_now(), channel, underway));
+                return Some((child.begun_now(), channel));
             }
         }
-        let (child, channel) = fork(template)?;
-        Ok((child, channel, underway))
     }
 
     /// A spare, or one that is being made and that nobody else waits for: it comes sooner than another

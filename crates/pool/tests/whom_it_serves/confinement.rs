@@ -130,6 +130,12 @@ pub fn enter(confinement: &str) {
         "filter" => filter(),
         "landlock" => landlock(),
         "nobody" => become_nobody(),
+        "powerless" => set(Capabilities {
+            inheritable: 0,
+            permitted: 0,
+            effective: 0,
+            bounding: 0,
+        }),
         "landlock nobody" => {
             landlock();
             become_nobody();
@@ -314,6 +320,6 @@ fn landlock() {
     Errno::result(result).unwrap();
 }
 
-fn done(result: libc::c_int) {
+pub fn done(result: libc::c_int) {
     Errno::result(result).unwrap();
 }

@@ -5,7 +5,7 @@
 //! This program is the test, the pools, and the callers.
 #![allow(clippy::unwrap_used, clippy::expect_used, unsafe_code)]
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, IoSlice, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
@@ -31,7 +31,7 @@ use sha2::{Digest, Sha256};
 
 mod confinement;
 
-use confinement::{NOBODY, SERVICE, confinements, enter, go_on_as_a_child, group};
+use confinement::{NOBODY, SERVICE, confinements, done, enter, go_on_as_a_child, group};
 
 /// The first answers of a pool; one that it gives only to callers that it serves is not read.
 #[derive(Debug, Deserialize)]
@@ -71,6 +71,13 @@ struct Again<'a> {
     work: Work,
 }
 
+/// Descriptors of the pool.
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct Next {
+    proof: i32,
+    permit: i32,
+}
+
 #[derive(Serialize)]
 #[allow(dead_code)] // Their order matters.
 enum Work {
@@ -83,17 +90,13 @@ enum Work {
 #[derive(Debug)]
 enum Received {
     Answer(Answer),
-    /// What is there, and the descriptor of the next proof over the same connection.
-    Served(Option<i32>),
-    /// The pool has looked at a caller that asks again.
-    Seen,
+    /// What is there, and what the next request over the same connection needs.
+    Served(Option<Next>),
     Closed,
 }
 
 /// The number of `Answer::State`.
 const OF_STATE: u8 = 7;
-/// The number of `Answer::Seen`.
-const OF_SEEN: u8 = 9;
 /// The number of `Answer::Looked`.
 const OF_LOOKED: u8 = 0;
 /// More packets follow.
@@ -138,6 +141,10 @@ fn main() {
         ["caller", socket, confinement, way] => {
             let said = call(Path::new(socket), confinement, way);
             println!("{said}");
+        }
+        ["executed", confinement, fd, permit, proof] => {
+            let numbers = [fd, permit, proof].map(|number| number.parse().unwrap());
+            println!("{}", executed(confinement, numbers));
         }
         ["rogue", socket, confinement] => listen_at(Path::new(socket), confinement),
         ["host"] => println!("{}", ask()),
@@ -201,6 +208,9 @@ fn test() {
     for way in ["inherited", "kept inherited"] {
         check(way.into(), pool.called("none", way), BY_ANOTHER);
     }
+    // Nobody has permitted the run, or the caller has thought better of it.
+    let said = pool.called("none", "kept without a permit");
+    check("kept without a permit".into(), said, CLOSED);
     // Each proof is one of one request.
     let said = pool.called("none", "kept twice");
     check("kept twice".into(), said, REFUSED_LOOK);
@@ -270,6 +280,20 @@ fn test() {
             said,
             &format!("{UNEQUAL}namespaces"),
         );
+        // What a caller without capabilities can enter, and what one that executes a program that has some.
+        let powerless = Pool::start("powerless");
+        let namespaces = format!("{UNEQUAL}namespaces");
+        for (confinement, way, wanted) in [
+            ("none", "kept powerless", SERVED),
+            ("none", "kept powerless twice", REFUSED_LOOK),
+            ("user", "kept powerless", &namespaces),
+            ("none", "kept powerless executed", SERVED),
+            ("uts", "kept powerless executed", &namespaces),
+            ("net", "kept powerless executed", &namespaces),
+        ] {
+            let said = powerless.called(confinement, way);
+            check(format!("{confinement}, {way}"), said, wanted);
+        }
         let inner = Pool::start("container");
         let said = inner.called("none", "helped");
         check("outside".into(), said, "it is in another pid namespace");
@@ -651,6 +675,9 @@ fn call(path: &Path, confinement: &str, way: &str) -> String {
 
 /// Calls twice over the same connection.
 fn call_again(path: &Path, confinement: &str, way: &str) -> String {
+    if way.contains("powerless") {
+        enter("powerless");
+    }
     let connection = reach(path);
     let fd = connection.as_raw_fd();
     let (shown, _) = show();
@@ -662,11 +689,20 @@ fn call_again(path: &Path, confinement: &str, way: &str) -> String {
     let name = look(pool, descriptor).unwrap();
     send_message(fd, &Order { work: &STATE });
     send_message(fd, &Proof { name: &name });
-    let next = match receive(fd) {
+    let Next { proof, permit } = match receive(fd) {
         Received::Served(next) => next.expect("the connection is kept"),
         other => return format!("not at first: {}", end(other)),
     };
-    let learned = way.ends_with("learned").then(|| look(pool, next).unwrap());
+    let learned = way.ends_with("learned").then(|| look(pool, proof).unwrap());
+    let permit = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(format!("/proc/{pool}/fd/{permit}"))
+        .unwrap();
+    if way.ends_with("executed") {
+        // By the program it gets all capabilities again, as it is root's.
+        return execute(&[fd, permit.as_raw_fd(), proof], confinement);
+    }
     enter(confinement);
     if way.ends_with("inherited") {
         go_on_as_a_child();
@@ -674,10 +710,13 @@ fn call_again(path: &Path, confinement: &str, way: &str) -> String {
     let name = match learned {
         Some(name) => name,
         None if way.ends_with("alone") => {
-            look(pool, next).unwrap_or_else(|_| format!("altair-{}", "0".repeat(32)))
+            look(pool, proof).unwrap_or_else(|_| format!("altair-{}", "0".repeat(32)))
         }
-        None => helped(next),
+        None => helped(proof),
     };
+    if !way.ends_with("without a permit") {
+        permits(&permit);
+    }
     let again = Again {
         name: &name,
         work: Work::State,
@@ -691,18 +730,47 @@ fn call_again(path: &Path, confinement: &str, way: &str) -> String {
     }
     send_message(fd, &again);
     if way.ends_with("twice") {
-        assert!(matches!(receive_past_look(fd), Received::Served(Some(_))));
+        assert!(matches!(receive(fd), Received::Served(Some(_))));
+        permits(&permit);
         send_message(fd, &again);
     }
-    end(receive_past_look(fd))
+    end(receive(fd))
 }
 
-/// The answer to a caller that asks again.
-fn receive_past_look(fd: RawFd) -> Received {
-    match receive(fd) {
-        Received::Seen => receive(fd),
-        other => other,
+/// Lays down what the pool takes before it begins.
+fn permits(mut permit: &File) {
+    permit.write_all(&[0]).unwrap();
+}
+
+/// Goes on as another program in the same process, with the connection, the permit, and the descriptor
+/// of the next proof.
+fn execute([fd, permit, proof]: &[RawFd; 3], confinement: &str) -> String {
+    for inherited in [fd, permit] {
+        // SAFETY: no pointer is passed.
+        done(unsafe { libc::fcntl(*inherited, libc::F_SETFD, 0) });
     }
+    let numbers = [fd, permit, proof].map(ToString::to_string);
+    let error = Command::new(std::env::current_exe().unwrap())
+        .args(["executed", confinement])
+        .args(numbers)
+        .exec();
+    panic!("{error}");
+}
+
+/// What [`execute`] goes on as: confines itself, gives up its capabilities, and asks again.
+fn executed(confinement: &str, [fd, permit, proof]: [RawFd; 3]) -> String {
+    enter(confinement);
+    enter("powerless");
+    // Not so after a program that has given it capabilities.
+    nix::sys::prctl::set_dumpable(true).unwrap();
+    // SAFETY: it was left open for this, and nothing else has it.
+    permits(&unsafe { File::from_raw_fd(permit) });
+    let again = Again {
+        name: &helped(proof),
+        work: Work::State,
+    };
+    send_message(fd, &again);
+    end(receive(fd))
 }
 
 /// A file for the pool to look at, and its name.
@@ -732,7 +800,6 @@ fn intent(shown: Option<&OwnedFd>) -> Vec<u8> {
 fn end(received: Received) -> String {
     match received {
         Received::Served(_) => SERVED.into(),
-        Received::Seen => "seen".into(),
         Received::Answer(Answer::Refused(why)) => why,
         Received::Closed => CLOSED.into(),
         other @ Received::Answer(_) => format!("{other:?}"),
@@ -807,7 +874,6 @@ fn receive(fd: RawFd) -> Received {
             let (_, next): (&[u8], _) = postcard::from_bytes(content).unwrap();
             Received::Served(next)
         }
-        Some([OF_SEEN, ..]) => Received::Seen,
         Some(content) => Received::Answer(postcard::from_bytes(content).unwrap()),
     }
 }
