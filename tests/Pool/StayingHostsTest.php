@@ -22,8 +22,10 @@ final class StayingHostsTest extends PoolTestCase
         $links = fn (): array => array_map(fn ($fd) => (string) @readlink($fd), glob('/proc/self/fd/*'));
         $inherited = $links();
         $ask = function (string $by) use ($links, $inherited): array {
-            $snippet = "usleep(2000); return '$by ' . \$GLOBALS['seen'];";
-            $request = new Altair\Eval\EvalRequest($snippet, $_SERVER['argv'][1], 60000);
+            [, $root, $port] = $_SERVER['argv'] + [2 => null];
+            $connects = $port === null ? 'usleep(2000);' : "fclose(stream_socket_client('tcp://127.0.0.1:$port'));";
+            $snippet = "$connects return '$by ' . \$GLOBALS['seen'];";
+            $request = new Altair\Eval\EvalRequest($snippet, $root, 60000, allowNetwork: $port !== null);
             $answer = (new Altair\Eval\Evaluator())->evaluate($request);
             $sockets = preg_grep('~^socket:~', array_diff($links(), $inherited));
             $told = $answer->diagnostics;
@@ -183,6 +185,31 @@ final class StayingHostsTest extends PoolTestCase
         self::assertSame(0, $this->pool->told()['running']);
     }
 
+    public function testCodeOfAHostThatHasEnteredASandboxRunsThereAlone(): void
+    {
+        $this->pool->start();
+        $listener = stream_socket_server('tcp://127.0.0.1:0');
+        $port = explode(':', stream_socket_get_name($listener, false))[1];
+        stream_set_blocking($listener, false);
+        $connections = static function () use ($listener): int {
+            usleep(20_000);
+            for ($count = 0; @stream_socket_accept($listener, 0) !== false; $count++) {
+            }
+
+            return $count;
+        };
+        // The fork that gets ready for it is ended soon: not each time would it connect first if it had the code.
+        for ($i = 0; $i < 20; $i++) {
+            $host = $this->host($port);
+            $this->ask($host);
+            self::assertTrue($this->ask($host)[2]);
+            $this->pool->await(fn (): bool => $this->pool->told()['templates'][0]['spares'] > 0);
+            self::assertSame(2, $connections());
+            self::assertFalse($this->ask($host, 'confine')[2]);
+            self::assertSame(1, $connections());
+        }
+    }
+
     public function testAForkOfAHostHasAConnectionOfItsOwn(): void
     {
         $this->pool->start();
@@ -234,13 +261,13 @@ final class StayingHostsTest extends PoolTestCase
         self::assertSame(['warm', true], [$told['start'], $told['pool']]);
     }
 
-    /** Starts a host, and returns its number. */
-    private function host(): int
+    /** Starts a host, and returns its number. `$port`: what it evaluates connects to that one. */
+    private function host(string ...$port): int
     {
         $process = proc_open(
             [
                 ...$this->unable, PHP_BINARY, '-d', 'extension=' . Without::extension(), '-r', self::HOST, '--',
-                $this->shop->root,
+                $this->shop->root, ...$port,
             ],
             [['pipe', 'r'], ['pipe', 'w']],
             $pipes,
