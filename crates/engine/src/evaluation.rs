@@ -158,6 +158,9 @@ impl Evaluation {
 
     /// Gives its code to the fork that has its task: what is left to prepare can be done meanwhile.
     fn give_code(&mut self) {
+        if self.ahead.is_none() {
+            return;
+        }
         let Ok(code) = self.code() else { return };
         if let Some(Acquired::Child(child, ..)) = &mut self.ahead {
             child.given = match std::mem::replace(&mut child.given, Given::Nothing) {
@@ -236,7 +239,7 @@ impl Evaluation {
             return Ok(());
         };
         pool.alert(key);
-        // Whose writes are kept, decides about the umask, too.
+        // The umask of real writes is part of the key, and is seen when the host is looked at.
         if !takes_spare || self.request.allow_writes {
             return Ok(());
         }

@@ -362,7 +362,12 @@ impl Pool {
 
     /// The same at once, if a spare is there.
     pub(crate) fn spare(&self, key: &Key, context: &RequestContext<'_>) -> Option<Acquired> {
-        let spare = self.fresh(key, context)?;
+        // A look that finds none is no use of the template.
+        let has_spare = match self.lock().by_key.get(key).map(|slot| &slot.state) {
+            Some(State::Ready(template)) => template.spares.count() > 0,
+            _ => false,
+        };
+        let spare = has_spare.then(|| self.fresh(key, context)).flatten()?;
         let (child, channel, underway) = spare.spares.take_ready()?;
         Some(spare.acquired(context, child, channel, underway))
     }

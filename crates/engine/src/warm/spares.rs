@@ -124,9 +124,6 @@ impl Spares {
 
     /// Returns a spare for a run, if there is one now.
     pub(crate) fn take_ready(self: &Arc<Self>) -> Option<(Child, OwnedFd, Underway)> {
-        if self.count() == 0 {
-            return None;
-        }
         let underway = self.begin();
         let (child, channel) = self.next_running(Instant::now())?;
         Some((child, channel, underway))
