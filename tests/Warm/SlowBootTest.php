@@ -24,7 +24,7 @@ final class SlowBootTest extends WarmTestCase
         $application = $this->waiting();
         $unlock = $this->lock();
 
-        $late = $this->slow();
+        $late = $this->slowUntilItWaits();
         $booting = self::template();
 
         self::assertOutcome('timed_out', $late, 124, timedOut: true);
@@ -48,17 +48,14 @@ final class SlowBootTest extends WarmTestCase
     {
         $this->waiting();
         $unlock = $this->lock();
-        $first = $this->slow();
+        $first = $this->slowUntilItWaits();
         $booting = self::template();
 
         $second = $this->slow();
 
         self::assertOutcome('timed_out', $second, 124, timedOut: true);
         self::assertSame('boot', $second->diagnostics['phase']);
-        self::assertSame(
-            $first->diagnostics['location']['line'] ?? 'none',
-            $second->diagnostics['location']['line'] ?? 'none, the second time',
-        );
+        self::assertSame($first->diagnostics['location'], $second->diagnostics['location']);
         self::assertSame($booting, self::template());
         $unlock();
         $next = $this->ask('return $GLOBALS["booted"];', readablePaths: [$this->outside->root]);
@@ -173,6 +170,18 @@ final class SlowBootTest extends WarmTestCase
             fclose($lock);
             $lock = null;
         };
+    }
+
+    /** The answer of a call whose deadline came when the boot waited; on a busy machine that may not be the first. */
+    private function slowUntilItWaits(): EvalResult
+    {
+        for ($tries = 0; $tries < 20; $tries++) {
+            $slow = $this->slow();
+            if ($slow->stdout === 'boot waits') {
+                return $slow;
+            }
+        }
+        self::fail('It does not come to the lock: ' . var_export($slow->toArray(), true));
     }
 
     private function slow(): EvalResult
