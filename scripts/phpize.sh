@@ -12,6 +12,8 @@ directory=$(cd -P -- "$1" && pwd)
 php=${PHP:-php}
 php_config=${PHP_CONFIG:-php-config}
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$here/target}"
+# As `make build` does: what it has built is not built again.
+export ALTAIR_EVAL_PACKAGES=--workspace
 
 # The copy is where ext/ is in a project: what lies beside it is the project's.
 rm -rf -- "$directory"
