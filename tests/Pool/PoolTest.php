@@ -224,6 +224,8 @@ final class PoolTest extends EvaluationTestCase
             self::assertSame(range($caller + 1, $caller + 8), $values);
         }
         self::assertSame(65, $this->pool->told()['served']);
+        // Those who found no fork that waits have looked for one.
+        self::assertSame([65], array_column($this->pool->told()['templates'], 'uses'));
         $this->pool->await(static fn (): bool => ($besidesSpares() ?? PHP_INT_MAX) <= $descriptors);
     }
 

@@ -3,42 +3,26 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
-use std::ops::ControlFlow;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use altair_engine::{Delegation, Elsewhere, EvalError, EvalResult, GRACE, Observer};
-use altair_sandbox::{Rights, Stream, peer};
-use nix::sys::prctl;
+use altair_engine::{Delegation, Elsewhere, EvalError, EvalResult, Observer};
+use altair_sandbox::{Rights, peer};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use serde::Serialize;
 
 use crate::address::Address;
+use crate::asked::{Asked, Asks, Inspectable, NoAnswer, patience, unexpected};
 use crate::challenge::{self, Challenge};
-use crate::connection::{Connection, Received};
-use crate::known::{Kept, Known};
-use crate::message::{
-    ANSWER_MAX_BYTES, Again, Answer, Intent, Next, Order, Proof, Salted, State, Work, digest,
-};
-use crate::permit::Permit;
+use crate::connection::Connection;
+use crate::known::Known;
+use crate::message::{ANSWER_MAX_BYTES, Answer, Intent, Order, Proof, Salted, State, Work, digest};
+use crate::run::Run;
 use crate::start;
 
-/// How long a pool may take to answer before a host evaluates by itself.
-const ANSWER_PATIENCE: Duration = Duration::from_millis(500);
-/// How long a pool may take to look at a host that asks again and to prepare its run. It refuses after a
-/// second.
-const TAKING: Duration = Duration::from_millis(1500);
-/// When a host looks whether the pool has done so; then after twice as long, and so on.
-const LOOK: Duration = Duration::from_millis(1);
-/// How long a pool may take to answer someone who can do nothing without it.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a pool that has begun to work may be silent.
-const SILENCE: Duration = Duration::from_secs(2);
-/// How often the observer is asked.
-const TICK: Duration = Duration::from_millis(100);
-/// How long a pool may take, after a run's deadline, to end it and to answer.
-const ANSWERED: Duration = Duration::from_secs(10);
+/// How long a pool that was stopped may take to end.
+const STOPPED: Duration = Duration::from_secs(10);
 
 /// The variable that says which pool is asked where no ini setting does: `auto`, `off`, or the path
 /// of the program that starts one.
@@ -88,23 +72,6 @@ pub struct Client {
     once: bool,
 }
 
-/// Why a pool has not answered.
-#[derive(Debug, thiserror::Error)]
-pub enum NoAnswer {
-    /// None is asked.
-    #[error("altair_eval.pool is off")]
-    Off,
-    /// There is none.
-    #[error("no pool is running")]
-    None,
-    /// It does not serve this process.
-    #[error("{0}")]
-    Refused(String),
-    /// It could not be reached, or does not answer.
-    #[error("{0}")]
-    System(#[from] io::Error),
-}
-
 impl Client {
     /// Asks as `setting` says. `beside`: the host's own file.
     #[must_use]
@@ -151,7 +118,7 @@ impl Client {
         let Asks::First(pool) = asked.pool else {
             return Err(unexpected().into());
         };
-        let until = Instant::now() + ANSWERED;
+        let until = Instant::now() + STOPPED;
         while !pool.has_ended()? {
             if Instant::now() >= until {
                 return Err(io::Error::from(ErrorKind::TimedOut).into());
@@ -213,18 +180,7 @@ impl Client {
         loop {
             let asked = self.ask(&work, |address| self.maybe_start(address))?;
             let is_kept = matches!(asked.pool, Asks::Again { .. });
-            let mut run = Run {
-                deadline: delegation.deadline() + GRACE + ANSWERED,
-                heard: Instant::now(),
-                began: match is_kept {
-                    true => Began::Open,
-                    false => Began::Yes,
-                },
-                patience: TAKING,
-                look: LOOK,
-                asked,
-                next: None,
-            };
+            let mut run = Run::new(asked, delegation.deadline());
             tries += 1;
             match run.answer(observer) {
                 // The pool had no more use for the connection, and there may be another one.
@@ -232,7 +188,7 @@ impl Client {
                     if is_kept && tries == 1 && error.kind() == ErrorKind::UnexpectedEof => {}
                 answer => {
                     let answer = answer?;
-                    run.asked.end(run.next);
+                    run.end();
                     return Ok(answer);
                 }
             }
@@ -384,125 +340,6 @@ impl Reached {
     }
 }
 
-/// A pool that was asked for something.
-struct Asked {
-    connection: Connection,
-    pool: Asks,
-    /// What is remembered once the pool has answered: whatever goes wrong, its rights or this
-    /// process's may have changed.
-    known: Option<Known>,
-    /// Lets the pool look into this process until the pool is heard. `None`: it has looked.
-    shown: Option<Inspectable>,
-}
-
-/// How it was asked.
-enum Asks {
-    /// Over a new connection.
-    First(peer::Sender),
-    /// Over one that was kept: its process id, and the [`Permit`].
-    Again(i32, Permit),
-}
-
-impl Asked {
-    /// Asks over a connection that was kept. An error: the pool has not got to know of it.
-    fn again(kept: Kept, work: &Work<'_>) -> io::Result<Self> {
-        let Kept {
-            connection,
-            pool,
-            proof,
-            permit,
-            ..
-        } = kept;
-        // Without a proof the pool says why it refuses.
-        let name = challenge::look(pool, proof).unwrap_or_default();
-        permit.lay()?;
-        let shown = Inspectable::now();
-        let again = Again {
-            name,
-            work: work.clone(),
-        };
-        connection.send(&again, Instant::now() + ANSWER_PATIENCE)?;
-        Ok(Self {
-            connection,
-            pool: Asks::Again(pool, permit),
-            known: None,
-            shown: Some(shown),
-        })
-    }
-
-    fn of(mut self, known: Known) -> Self {
-        self.known = Some(known);
-        self
-    }
-
-    /// The answer, to what is answered at once.
-    fn answer(&mut self) -> Result<Answer, NoAnswer> {
-        let until = Instant::now() + PATIENCE;
-        match self.connection.message(ANSWER_MAX_BYTES, until)? {
-            Answer::Refused(why) => Err(NoAnswer::Refused(why)),
-            answer => Ok(answer),
-        }
-    }
-
-    /// Remembers the pool, and keeps the connection if the pool does.
-    fn end(self, next: Option<Next>) {
-        let Some(mut known) = self.known else {
-            return;
-        };
-        if let Some(next) = next
-            && let Some((pool, permit)) = self.pool.permit(next.permit, &self.connection)
-        {
-            known.keep(Kept {
-                by: std::process::id(),
-                connection: self.connection,
-                pool,
-                proof: next.proof,
-                permit,
-            });
-        }
-        known.remember();
-    }
-
-    /// Whether the pool makes the run, and nobody else.
-    fn is_taken(&self) -> bool {
-        match &self.pool {
-            Asks::First(_) => true,
-            Asks::Again(_, permit) => permit.is_taken(),
-        }
-    }
-
-    /// Takes the run from a pool that has not begun it. `false`: the pool may have.
-    fn take_back(&self) -> bool {
-        match &self.pool {
-            Asks::First(_) => false,
-            Asks::Again(_, permit) => permit.take(),
-        }
-    }
-}
-
-impl Asks {
-    /// The pool's process id, and the permit of the next request.
-    fn permit(self, descriptor: i32, connection: &Connection) -> Option<(i32, Permit)> {
-        match self {
-            Self::First(pool) => {
-                let permit = Permit::of(pool.pid, descriptor).ok()?;
-                // Another process may have had the pool's id when it was opened, or another connection
-                // that descriptor: not as long as this one is open.
-                (!connection.is_over(pool.pidfd.as_fd())).then_some((pool.pid, permit))
-            }
-            Self::Again(pool, permit) => Some((pool, permit)),
-        }
-    }
-}
-
-/// How long a pool may take until it is known whether it does something.
-fn patience(work: &Work<'_>) -> Duration {
-    match work {
-        Work::Run { .. } => ANSWER_PATIENCE,
-        Work::State | Work::Stop => PATIENCE,
-    }
-}
-
 /// Connects to whoever listens at an address.
 fn connected(address: &Address) -> Result<(Connection, peer::Sender), NoAnswer> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
@@ -526,215 +363,5 @@ impl Elsewhere for Client {
         observer: &mut dyn Observer,
     ) -> Option<Result<EvalResult, EvalError>> {
         self.run(delegation, observer).ok()
-    }
-}
-
-/// A run that the pool was asked for.
-struct Run {
-    asked: Asked,
-    /// When there must be an answer.
-    deadline: Instant,
-    /// When the pool was last heard.
-    heard: Instant,
-    began: Began,
-    /// How long it may be silent before the run begins.
-    patience: Duration,
-    /// When it looks next whether the pool has taken it.
-    look: Duration,
-    next: Option<Next>,
-}
-
-/// Whether a run may have had effects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Began {
-    /// The pool has taken it.
-    Yes,
-    /// The pool has said that it is yet to begin.
-    No,
-    /// If the pool has taken the permit.
-    Open,
-}
-
-impl Run {
-    fn answer(
-        &mut self,
-        observer: &mut dyn Observer,
-    ) -> Result<Result<EvalResult, EvalError>, NoAnswer> {
-        let mut ticked = Instant::now();
-        loop {
-            let received = self
-                .asked
-                .connection
-                .receive::<Answer>(ANSWER_MAX_BYTES, Instant::now() + self.tick());
-            match received {
-                Ok(Some(Received::Message(answer, _))) => {
-                    if let Some(end) = self.heard(answer, observer) {
-                        return end;
-                    }
-                }
-                Ok(Some(Received::Part(_))) => {
-                    self.heard = Instant::now();
-                    self.asked.shown = None;
-                }
-                Ok(Some(Received::Closed)) => return self.lost(ErrorKind::UnexpectedEof.into()),
-                Ok(None) => {
-                    self.look_for_permit();
-                    if self.is_overdue() {
-                        return self.lost(ErrorKind::TimedOut.into());
-                    }
-                }
-                Err(error) => return self.lost(error),
-            }
-            if ticked.elapsed() >= TICK || self.began != Began::Open {
-                ticked = Instant::now();
-                if observer.tick().is_break() {
-                    return Ok(Err(EvalError::Interrupted));
-                }
-            }
-        }
-    }
-
-    /// Finds out whether the pool has taken the run. A host that has waited for too long takes it back, if
-    /// it is there still.
-    fn look_for_permit(&mut self) {
-        if self.began != Began::Open {
-            return;
-        }
-        if self.is_overdue() && self.asked.take_back() {
-            self.began = Began::No;
-        } else if self.asked.is_taken() {
-            self.began = Began::Yes;
-            self.asked.shown = None;
-        } else {
-            self.look = (self.look * 2).min(TICK);
-        }
-    }
-
-    /// Takes an answer; returns the end of the run, if it is one.
-    fn heard(
-        &mut self,
-        answer: Answer,
-        observer: &mut dyn Observer,
-    ) -> Option<Result<Result<EvalResult, EvalError>, NoAnswer>> {
-        self.heard = Instant::now();
-        self.asked.shown = None;
-        match answer {
-            Answer::Working => {
-                self.began = Began::No;
-                self.patience = SILENCE;
-                None
-            }
-            Answer::Begins => {
-                self.began = Began::Yes;
-                None
-            }
-            Answer::Output { is_error, chunk } => {
-                let stream = if is_error {
-                    Stream::Stderr
-                } else {
-                    Stream::Stdout
-                };
-                match observer.output(stream, &chunk) {
-                    ControlFlow::Continue(()) => None,
-                    ControlFlow::Break(()) => Some(Ok(Err(EvalError::Interrupted))),
-                }
-            }
-            Answer::Result { json, next } => Some(match serde_json::from_slice(&json) {
-                Ok(result) => {
-                    self.next = next;
-                    let mut result: EvalResult = result;
-                    result.diagnostics.pool = true;
-                    Ok(Ok(result))
-                }
-                Err(error) => self.lost(error.into()),
-            }),
-            Answer::Failed {
-                is_request,
-                message,
-            } => Some(Ok(Err(match is_request {
-                true => EvalError::InvalidRequest(message),
-                false => EvalError::Launch(message),
-            }))),
-            // It says so only if nothing has begun.
-            Answer::Refused(why) => Some(Err(NoAnswer::Refused(why))),
-            Answer::Looked { .. } | Answer::State { .. } | Answer::Stopping => {
-                Some(self.lost(unexpected()))
-            }
-        }
-    }
-
-    fn is_overdue(&self) -> bool {
-        match self.began {
-            Began::Yes => Instant::now() >= self.deadline,
-            Began::No | Began::Open => self.heard.elapsed() >= self.patience,
-        }
-    }
-
-    /// How long it waits at once.
-    fn tick(&self) -> Duration {
-        match self.began {
-            Began::Open => self.look,
-            Began::Yes | Began::No => TICK,
-        }
-    }
-
-    /// No answer will come. The run may have had effects if the pool's last word is not that it is still
-    /// to begin, and it is not made again then.
-    fn lost(&mut self, why: io::Error) -> Result<Result<EvalResult, EvalError>, NoAnswer> {
-        // From now on the pool can say nothing any more; what it has said is there.
-        self.asked.connection.close_for_reading();
-        loop {
-            let now = Instant::now();
-            let connection = &mut self.asked.connection;
-            match connection.receive::<Answer>(ANSWER_MAX_BYTES, now) {
-                Ok(Some(Received::Message(Answer::Working, _))) => self.began = Began::No,
-                Ok(Some(Received::Message(Answer::Refused(why), _))) => {
-                    return Err(NoAnswer::Refused(why));
-                }
-                Ok(Some(Received::Message(..))) => self.began = Began::Yes,
-                Ok(Some(Received::Part(_))) => {}
-                Ok(Some(Received::Closed) | None) | Err(_) => break,
-            }
-        }
-        if self.began == Began::Open && self.asked.take_back() {
-            self.began = Began::No;
-        }
-        match self.began {
-            Began::Yes | Began::Open => Ok(Err(EvalError::Launch(
-                "The pool ended or did not answer while the run was under way. The run may have had effects, so it was \
-                 not made again."
-                    .into(),
-            ))),
-            Began::No => Err(NoAnswer::System(why)),
-        }
-    }
-}
-
-fn unexpected() -> io::Error {
-    ErrorKind::InvalidData.into()
-}
-
-/// Lets processes of its own user look into this one as long as it lives (prctl(2),
-/// `PR_SET_DUMPABLE`): workers of php-fpm, which have changed their user, let nobody look, and the
-/// pool must see that they are not confined.
-struct Inspectable {
-    was_not: bool,
-}
-
-impl Inspectable {
-    fn now() -> Self {
-        let was_not = prctl::get_dumpable().is_ok_and(|dumpable| !dumpable);
-        if was_not {
-            let _ = prctl::set_dumpable(true);
-        }
-        Self { was_not }
-    }
-}
-
-impl Drop for Inspectable {
-    fn drop(&mut self) {
-        if self.was_not {
-            let _ = prctl::set_dumpable(false);
-        }
     }
 }

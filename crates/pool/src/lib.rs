@@ -7,6 +7,7 @@
 //! by itself.
 
 mod address;
+mod asked;
 mod challenge;
 mod client;
 mod connection;
@@ -14,12 +15,14 @@ mod known;
 mod log;
 mod message;
 mod permit;
+mod run;
 mod server;
 mod serving;
 mod start;
 mod title;
 
-pub use client::{Client, NoAnswer, Setting, VARIABLE};
+pub use asked::NoAnswer;
+pub use client::{Client, Setting, VARIABLE};
 pub use message::{State, TemplateState};
 pub use server::{ServeError, serve};
 pub use start::{SERVE, START, spawn};

@@ -190,9 +190,10 @@ fn words<N: Node>(node: &N, depth: usize) -> String {
                 found.collect()
             };
             // A join is a word between its kind and its table, and perhaps one before its condition.
-            let join = |kind: &str, table: &[&str], word: &str, condition: Option<N>| {
+            let join = |kind: &str, table: &[&str], word: &str| {
                 let kind = text(node, "", kind).unwrap_or_default();
                 let table = below(properties(table), " ");
+                let condition = node.property("", "condition");
                 let condition = condition.map(|condition| words(&condition, depth - 1));
                 let condition = condition.filter(|condition| !condition.is_empty());
                 let condition = condition.map(|condition| format!(" {word} {condition}"));
@@ -212,11 +213,9 @@ fn words<N: Node>(node: &N, depth: usize) -> String {
                 )
             } else if node.declares("joinType") {
                 let word = text(node, "", "conditionType").unwrap_or_default();
-                let condition = node.property("", "condition");
-                join("joinType", &["join", "alias"], &word, condition)
+                join("joinType", &["join", "alias"], &word)
             } else if node.declares("condition") {
-                let condition = node.property("", "condition");
-                join("type", &["table", "alias"], "ON", condition)
+                join("type", &["table", "alias"], "ON")
             } else {
                 below(properties(&["from", "table", "alias"]), " ")
             }
