@@ -317,16 +317,9 @@ final class FreshRunTest extends EvaluationTestCase
     {
         $evaluator = new Evaluator(warm: true);
         $start = 'first';
-        // On a busy machine, once in some thousand tests. That templates stay is shown by tests/Warm.
-        $mayBeLost = true;
 
-        return function (string $snippet) use ($evaluator, $boot, $whole, &$start, &$mayBeLost): mixed {
-            $result = $this->ask($evaluator, $boot, $snippet, $start, $mayBeLost);
-            // Whatever made the template stale, or ended it: from then on there is another one.
-            if ($start === 'warm' && $result->diagnostics['start'] === 'first') {
-                $mayBeLost = false;
-                $result = $this->ask($evaluator, $boot, $snippet, $start);
-            }
+        return function (string $snippet) use ($evaluator, $boot, $whole, &$start): mixed {
+            $result = $this->ask($evaluator, $boot, $snippet, $start);
             $start = 'warm';
 
             return $whole ? $result : self::returned($result);
@@ -338,21 +331,15 @@ final class FreshRunTest extends EvaluationTestCase
         return self::returned($this->ask(new Evaluator(warm: false), $boot, $snippet, 'cold'));
     }
 
-    private function ask(
-        Evaluator $evaluator,
-        string $boot,
-        string $snippet,
-        string $start,
-        bool $mayBeLost = false,
-    ): EvalResult {
+    private function ask(Evaluator $evaluator, string $boot, string $snippet, string $start): EvalResult
+    {
         $application = $this->booting($boot);
         if ($start === 'first') {
             Asked::before($evaluator, ['projectRoot' => $application->root]);
         }
         $before = $application->tree();
         $result = $evaluator->evaluate(new EvalRequest($snippet, $application->root, self::LONG_MS));
-        $starts = $mayBeLost && $start === 'warm' ? ['warm', 'first'] : [$start];
-        self::assertContains($result->diagnostics['start'], $starts, var_export($result->toArray(), true));
+        self::assertSame($start, $result->diagnostics['start'], var_export($result->toArray(), true));
         self::assertSame($before, $application->tree(), 'Nothing was written into the application.');
 
         return $result;
