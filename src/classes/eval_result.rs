@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use altair_engine::{EvalResult, answer};
+use altair_engine::{EvalResult, ToldResult, answer};
 use ext_php_rs::types::{ZendHashTable, ZendObject, Zval};
 use ext_php_rs::zend::{ClassEntry, ExecuteData};
 use serde_json::{Map, Value};
 
 use super::eval_request::{boolean, int};
-use super::exceptions::throw_error;
+use super::exceptions::{throw, throw_error};
 use crate::zend::class::{Class, Param, Slot, Type};
 use crate::zend::object::{self, init, new_object, property, string_bytes, this};
 use crate::zend::params::{Arg, parse};
@@ -124,6 +124,27 @@ fn fill(object: &mut ZendObject, values: [Zval; 9]) {
     }
 }
 
+/// What another process has told as an object of the class; `None`, with an exception pending, for
+/// what is no result.
+pub fn write_told(told: &ToldResult) -> Result<Option<Zval>, Bailout> {
+    let told: Map<String, Value> = match serde_json::from_slice(&told.0) {
+        Ok(told) => told,
+        Err(error) => {
+            throw(&ToldResult::unreadable(&error));
+            return Ok(None);
+        }
+    };
+    let mut values = [const { Zval::new() }; 9];
+    for ((_, key), value) in PROPERTIES.iter().zip(&mut values) {
+        let told = told.get(*key).unwrap_or(&Value::Null);
+        *value = match *key {
+            "result" | "exception" => json::encoded_to_zval(told)?,
+            _ => json::to_zval(told)?,
+        };
+    }
+    Ok(Some(object(values)))
+}
+
 /// The result as an object of the class.
 pub fn write(result: &EvalResult) -> Result<Zval, Bailout> {
     let optional =
@@ -140,11 +161,15 @@ pub fn write(result: &EvalResult) -> Result<Zval, Bailout> {
         boolean(result.timed_out),
         json::to_zval(&result.diagnostics_json())?,
     ];
+    Ok(object(values))
+}
+
+fn object(values: [Zval; 9]) -> Zval {
     let mut zval = new_object(&CLASS);
     if let Some(object) = zval.object_mut() {
         fill(object, values);
     }
-    Ok(zval)
+    zval
 }
 
 fn is_ok(result: &ZendObject) -> bool {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use altair_engine::audit::Actor;
 use altair_engine::guards::{Guard, Selection};
 use altair_engine::{
-    EvalError, EvalRequest, EvalResult, Evaluator, IDLE, Observer, Pool, beyond_system, php_binary,
+    Answered, EvalError, EvalRequest, Evaluator, IDLE, Observer, Pool, beyond_system, php_binary,
 };
 use altair_pool::{Client, Setting};
 use altair_sandbox::Stream;
@@ -252,12 +252,17 @@ extern "C" fn evaluate(ex: &mut ExecuteData, returned: &mut Zval) {
 }
 
 /// The outcome of a call that waits for a run.
-pub type Waited = Result<Result<EvalResult, EvalError>, Wants>;
+pub type Waited = Result<Result<Answered, EvalError>, Wants>;
 
 /// Returns the result of a run to PHP, or throws.
 pub fn finish(waited: Waited, returned: &mut Zval) -> Result<(), Bailout> {
     match waited {
-        Ok(Ok(result)) => *returned = eval_result::write(&result)?,
+        Ok(Ok(Answered::Here(result))) => *returned = eval_result::write(&result)?,
+        Ok(Ok(Answered::Elsewhere(told))) => {
+            if let Some(result) = eval_result::write_told(&told)? {
+                *returned = result;
+            }
+        }
         Ok(Err(error)) => throw(&error),
         Err(Wants::Throw) => {}
         Err(Wants::Bailout) => return Err(Bailout),
@@ -289,7 +294,7 @@ impl Observer for Interruptible {
 
 fn run(evaluator: &Evaluator, request: &EvalRequest) -> Waited {
     let mut observer = Interruptible(Ok(()));
-    let result = evaluator.evaluate(request, &mut observer);
+    let result = evaluator.answer(request, &mut observer);
     observer.0.map(|()| result)
 }
 
@@ -322,7 +327,9 @@ fn run_watched(evaluator: &Evaluator, request: &EvalRequest, on_output: &Zval) -
                 };
                 host::call(on_output, kind, &chunk)?;
             }
-            Some((_, Event::Done(result))) => return Ok(*result),
+            Some((_, Event::Done(result))) => {
+                return Ok(result.map(|result| Answered::Here(Box::new(result))));
+            }
             None => return Ok(Err(lost())),
         }
     }

@@ -63,6 +63,56 @@ final class PhpHostsTest extends PoolTestCase
     }
 
     /**
+     * A host fills its objects from what the pool has told it, without a look at that.
+     */
+    public function testWhatThePoolHasToldIsTheObjectThatAHostMakesOfItsOwnRun(): void
+    {
+        $this->pool->start();
+        $snippets = [
+            'return ["a" => 1.0, "b" => [null, true, "\u{1F600}\n\"\\\\"], "7" => [],'
+                . ' "k\"\n" => new ArrayObject(["x"])];',
+            'return [0.1 + 0.2, 1e308, -0.0, NAN, INF, PHP_INT_MAX, PHP_INT_MIN, "\xFF", new stdClass()];',
+            'echo "out \u{e9}"; fwrite(STDERR, "err\0"); exit(3);',
+            'throw new LogicException("no", 7, new Exception("before"));',
+            'return 1 +;',
+            '@file_put_contents("/etc/altair-outside", "x"); file_put_contents("new.txt", "n"); return null;',
+            // A map that a PHP array would show as a list.
+            '$db = new PDO("sqlite:" . __DIR__ . "/db"); $db->exec("CREATE TABLE \"0\" (a)");'
+                . ' return $db->exec("INSERT INTO \"0\" VALUES (1)");',
+        ];
+        $code = <<<'PHP'
+            $evaluator = new Altair\Eval\Evaluator();
+            foreach (%s as $snippet) {
+                $request = new Altair\Eval\EvalRequest($snippet, %s, 60000, queries: true, database: "rollback");
+                $result = $evaluator->evaluate($request);
+                if (!in_array($result->diagnostics['pool'] ?? null, %s, true)) {
+                    throw new LogicException(json_encode($result->diagnostics));
+                }
+                $told = get_object_vars($result);
+                foreach (['start', 'pool', 'timings_ms', 'queries'] as $varies) {
+                    unset($told['diagnostics'][$varies]);
+                }
+                unset($told['durationMs'], $told['memoryPeakBytes']);
+                var_dump($told, $result->ok(), array_keys($result->toArray(true)));
+            }
+            PHP;
+        $ask = fn (string $from, array $options): string => $this->php(
+            sprintf($code, var_export($snippets, true), var_export($this->shop->root, true), $from),
+            $options,
+        );
+        $own = self::withoutIds($ask('[null]', ['-d', 'altair_eval.warm=0', '-d', 'altair_eval.pool=off']));
+        self::assertStringContainsString('object(stdClass)# (', $own);
+        self::assertSame([7, 7], [substr_count($own, 'array(10)'), substr_count($own, '["stdout"]=>')], $own);
+        self::assertSame($own, self::withoutIds($ask('[true]', [])));
+    }
+
+    /** Without the ids of objects (`spl_object_id()`), which depend on what was there before. */
+    private static function withoutIds(string $dump): string
+    {
+        return addcslashes(preg_replace('~#\d+~', '#', $dump), "\0..\x8");
+    }
+
+    /**
      * What a script in a process of its own is told.
      *
      * @param list<string> $options

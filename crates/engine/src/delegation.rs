@@ -19,7 +19,7 @@ use crate::services::Service;
 use crate::settings::{Purpose, Settings};
 use crate::surroundings::Surroundings;
 use crate::warm::Pool;
-use crate::{EvalError, EvalResult, Evaluation, Evaluator, Observer};
+use crate::{EvalError, Evaluation, Evaluator, Observer, ToldResult};
 
 /// Carries out evaluations for this process elsewhere.
 pub trait Elsewhere: std::fmt::Debug + Send + Sync {
@@ -29,7 +29,7 @@ pub trait Elsewhere: std::fmt::Debug + Send + Sync {
         &self,
         delegation: &Delegation,
         observer: &mut dyn Observer,
-    ) -> Option<Result<EvalResult, EvalError>>;
+    ) -> Option<Result<ToldResult, EvalError>>;
 }
 
 /// One evaluation, as another process of equal rights can carry it out.
@@ -257,6 +257,7 @@ impl Delegation {
             environment,
         };
         let mut evaluation = evaluator.prepare_in(&request.into_request()?, surroundings)?;
+        evaluation.is_delegated = true;
         evaluation.get_ready(takes_spare)?;
         Ok(Delegated { evaluation })
     }

@@ -67,6 +67,8 @@ pub struct Evaluation {
     pub(crate) turns: Option<Turns>,
     /// What it gets at most, if another process than this one asks for it.
     pub(crate) standing: Option<Standing>,
+    /// Whether another process has asked this one for it.
+    pub(crate) is_delegated: bool,
     /// A fork that gets ready for it ([`Evaluation::get_ready`]).
     pub(crate) ahead: Option<Acquired>,
     /// Whether whoever carries it out has another one under way, or may have.
@@ -264,14 +266,14 @@ impl Evaluation {
         let Some(turns) = self.turns.take() else {
             let carried_out = elsewhere.carry_out(&delegation, observer);
             return match carried_out {
-                Some(answer) => answer,
+                Some(answer) => answer?.read(),
                 None => self.run_here(observer),
             };
         };
         let (turn, _) = turns.take(observer)?;
         self.began = Began::now();
         if let Some(answer) = elsewhere.carry_out(&delegation.begun_at(self.began), observer) {
-            return answer;
+            return answer?.read();
         }
         drop(turn);
         self.turns = Some(turns);
@@ -282,11 +284,13 @@ impl Evaluation {
     pub(crate) fn run_here(mut self, observer: &mut dyn Observer) -> Result<EvalResult, EvalError> {
         self.find_key()?;
         let (turn, ahead) = self.wait_for_turn(observer)?;
-        let (result, underway) = if self.request.unconfined {
+        let is_delegated = self.is_delegated;
+        let (mut result, underway) = if self.request.unconfined {
             (self.run_audited(turn, observer)?, None)
         } else {
             self.complete(turn, ahead, observer)?
         };
+        result.diagnostics.pool = is_delegated;
         observer.answered(&result);
         drop(underway);
         Ok(result)

@@ -18,7 +18,7 @@ use crate::services::{self, Service, Services};
 use crate::settings::{IDLE, Purpose, Settings};
 use crate::surroundings::Surroundings;
 use crate::warm::Pool;
-use crate::{EvalError, EvalResult, php_binary};
+use crate::{Answered, EvalError, EvalResult, php_binary};
 
 /// Starts evaluations: in which PHP, with which extension, on whose behalf.
 #[derive(Debug, Clone)]
@@ -164,6 +164,20 @@ impl Evaluator {
         request: &EvalRequest,
         observer: &mut dyn Observer,
     ) -> Result<EvalResult, EvalError> {
+        self.answer(request, observer)?.into_result()
+    }
+
+    /// The same for whoever need not read what another process has told.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn answer(
+        &self,
+        request: &EvalRequest,
+        observer: &mut dyn Observer,
+    ) -> Result<Answered, EvalError> {
+        let here = |result| Answered::Here(Box::new(result));
         request.check_snippet()?;
         // It wakes while the request is looked at.
         if let Some(pool) = self.pool().filter(|_| !request.unconfined) {
@@ -176,11 +190,15 @@ impl Evaluator {
             && let Some(delegation) = self.delegation(request, &surroundings)
         {
             return match elsewhere.carry_out(&delegation, observer) {
-                Some(answer) => answer,
-                None => self.located_in(request, surroundings)?.run_here(observer),
+                Some(answer) => answer.map(Answered::Elsewhere),
+                None => (self.located_in(request, surroundings)?)
+                    .run_here(observer)
+                    .map(here),
             };
         }
-        self.located_in(request, surroundings)?.run(observer)
+        (self.located_in(request, surroundings)?)
+            .run(observer)
+            .map(here)
     }
 
     fn delegation(&self, request: &EvalRequest, of: &Surroundings) -> Option<Delegation> {
@@ -261,6 +279,7 @@ impl Evaluator {
             elsewhere: self.elsewhere.clone(),
             named_services: self.services.clone(),
             standing: None,
+            is_delegated: false,
             ahead: None,
             has_company: false,
             request: request.clone().with_root_from_here(),

@@ -80,8 +80,8 @@ pub use request::{
     Target, Timeout,
 };
 pub use result::{
-    Blocked, BootChanges, Diagnostics, EvalResult, FileChange, FileChanges, Location, Outcome,
-    OutputTruncated, Phase, Timings,
+    Answered, Blocked, BootChanges, Diagnostics, EvalResult, FileChange, FileChanges, Location,
+    Outcome, OutputTruncated, Phase, Timings, ToldResult,
 };
 pub use settings::IDLE;
 pub use warm::{Listed, Pool};

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::EvalError;
 use crate::encode::MAX_TRACE_FRAMES;
 use crate::guards::{Guard, GuardState, GuardStates};
 use crate::queries::{MoreQueries, Query, RowChanges};
@@ -366,11 +367,59 @@ impl EvalResult {
         }
     }
 
+    /// For another process of this build.
+    #[must_use]
+    pub fn told(&self) -> ToldResult {
+        // As for the diagnostics below.
+        ToldResult(serde_json::to_vec(self).unwrap_or_default())
+    }
+
     /// `diagnostics` as a JSON object.
     #[must_use]
     pub fn diagnostics_json(&self) -> Value {
         // Plain structs of strings and finite numbers: JSON can represent all of them.
         serde_json::to_value(&self.diagnostics).unwrap_or_else(|_| Value::Object(Map::new()))
+    }
+}
+
+/// A result as another process of this build has told it: a JSON object with the keys of
+/// [`EvalResult::to_json`], without `ok`. Whoever only hands it on need not read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToldResult(pub Vec<u8>);
+
+impl ToldResult {
+    /// # Errors
+    /// [`EvalError::Launch`] if it is none.
+    pub fn read(&self) -> Result<EvalResult, EvalError> {
+        serde_json::from_slice(&self.0).map_err(|error| Self::unreadable(&error))
+    }
+
+    /// The error of one that cannot be read.
+    #[must_use]
+    pub fn unreadable(why: &serde_json::Error) -> EvalError {
+        EvalError::Launch(format!(
+            "The answer of the pool cannot be read: {why}. The run may have had effects, so it was not made again."
+        ))
+    }
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub enum Answered {
+    /// This process has made the run.
+    Here(Box<EvalResult>),
+    /// Another one has.
+    Elsewhere(ToldResult),
+}
+
+impl Answered {
+    /// # Errors
+    /// As for [`ToldResult::read`].
+    pub fn into_result(self) -> Result<EvalResult, EvalError> {
+        match self {
+            Self::Here(result) => Ok(*result),
+            Self::Elsewhere(told) => told.read(),
+        }
     }
 }
 
@@ -490,9 +539,17 @@ mod tests {
         };
 
         assert_eq!(EvalResult::from_json(result.to_json()), result);
-        let told = serde_json::to_vec(&result).unwrap_or_default();
-        let read = serde_json::from_slice::<EvalResult>(&told);
-        assert_eq!(read.ok(), Some(result));
+        assert_eq!(result.told().read().ok(), Some(result));
+    }
+
+    #[test]
+    fn what_is_no_result_is_an_error_that_says_that_it_ran() {
+        for odd in ["", "[]", "{}", r#"{"result": null}"#] {
+            let error = ToldResult(odd.into())
+                .read()
+                .map_err(|error| error.to_string());
+            assert!(error.is_err_and(|error| error.contains("may have had effects")));
+        }
     }
 
     #[test]

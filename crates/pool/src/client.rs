@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use altair_engine::{Delegation, Elsewhere, EvalError, EvalResult, Observer};
+use altair_engine::{Delegation, Elsewhere, EvalError, Observer, ToldResult};
 use altair_sandbox::{Rights, peer};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use serde::Serialize;
@@ -171,7 +171,7 @@ impl Client {
         &self,
         delegation: &Delegation,
         observer: &mut dyn Observer,
-    ) -> Result<Result<EvalResult, EvalError>, NoAnswer> {
+    ) -> Result<Result<ToldResult, EvalError>, NoAnswer> {
         let work = Work::Run {
             delegation: Cow::Borrowed(delegation),
             listens: observer.listens(),
@@ -361,7 +361,7 @@ impl Elsewhere for Client {
         &self,
         delegation: &Delegation,
         observer: &mut dyn Observer,
-    ) -> Option<Result<EvalResult, EvalError>> {
+    ) -> Option<Result<ToldResult, EvalError>> {
         self.run(delegation, observer).ok()
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use altair_engine::{EvalError, EvalResult, GRACE, Observer};
+use altair_engine::{EvalError, GRACE, Observer, ToldResult};
 use altair_sandbox::Stream;
 
 use crate::asked::{Asked, Asks, NoAnswer, unexpected};
@@ -71,7 +71,7 @@ impl Run {
     pub(crate) fn answer(
         &mut self,
         observer: &mut dyn Observer,
-    ) -> Result<Result<EvalResult, EvalError>, NoAnswer> {
+    ) -> Result<Result<ToldResult, EvalError>, NoAnswer> {
         let mut ticked = Instant::now();
         loop {
             let received = self
@@ -132,7 +132,7 @@ impl Run {
         &mut self,
         answer: Answer,
         observer: &mut dyn Observer,
-    ) -> Option<Result<Result<EvalResult, EvalError>, NoAnswer>> {
+    ) -> Option<Result<Result<ToldResult, EvalError>, NoAnswer>> {
         self.heard = Instant::now();
         self.asked.shown = None;
         match answer {
@@ -156,15 +156,10 @@ impl Run {
                     ControlFlow::Break(()) => Some(Ok(Err(EvalError::Interrupted))),
                 }
             }
-            Answer::Result { json, next } => Some(match serde_json::from_slice(&json) {
-                Ok(result) => {
-                    self.next = next;
-                    let mut result: EvalResult = result;
-                    result.diagnostics.pool = true;
-                    Ok(Ok(result))
-                }
-                Err(error) => self.lost(error.into()),
-            }),
+            Answer::Result { json, next } => {
+                self.next = next;
+                Some(Ok(Ok(ToldResult(json))))
+            }
             Answer::Failed {
                 is_request,
                 message,
@@ -197,7 +192,7 @@ impl Run {
 
     /// No answer will come. The run may have had effects if the pool's last word is not that it is still
     /// to begin, and it is not made again then.
-    fn lost(&mut self, why: io::Error) -> Result<Result<EvalResult, EvalError>, NoAnswer> {
+    fn lost(&mut self, why: io::Error) -> Result<Result<ToldResult, EvalError>, NoAnswer> {
         // From now on the pool can say nothing any more; what it has said is there.
         self.asked.connection.close_for_reading();
         loop {

@@ -510,13 +510,12 @@ impl Observer for Host<'_> {
     }
 
     fn answered(&mut self, result: &EvalResult) {
-        let json = serde_json::to_vec(result).map_err(io::Error::other);
-        self.answered = json.and_then(|json| {
-            let next = self.next;
-            let answer = Answer::Result { json, next };
-            self.connection
-                .send(&answer, Instant::now() + LAST_PATIENCE)
-        });
+        let answer = Answer::Result {
+            json: result.told().0,
+            next: self.next,
+        };
+        let until = Instant::now() + LAST_PATIENCE;
+        self.answered = self.connection.send(&answer, until);
         // The next fork is made when the host is done: it could have to wait for a processor.
         match self.next {
             Some(_) => {
