@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::peer::{self, Sender};
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll, ppoll};
 use nix::sys::socket::{MsgFlags, recv, send};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -176,7 +176,9 @@ impl Connection {
     pub(crate) fn await_more(&self, process: BorrowedFd<'_>, until: Instant) -> bool {
         let mut fds = [self.socket.as_fd(), process].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
         loop {
-            match poll(&mut fds, left(until)) {
+            // To the microsecond.
+            let left = until.saturating_duration_since(Instant::now());
+            match ppoll(&mut fds, Some(left.into()), None) {
                 Ok(0) | Err(Errno::EINTR) if Instant::now() < until => {}
                 Ok(ready) => return ready > 0,
                 Err(Errno::EINTR) => return false,

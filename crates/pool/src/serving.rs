@@ -29,8 +29,6 @@ const ASK_PATIENCE: Duration = Duration::from_secs(1);
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a host takes to read its result and to do something with it, as a rule.
 const TAKEN: Duration = Duration::from_micros(400);
-/// The same for one that keeps its connection, which is seen to ask again.
-const TAKEN_BY_KEPT: Duration = Duration::from_millis(1);
 /// How often a host is told that its boot is under way.
 const BEAT: Duration = Duration::from_millis(100);
 
@@ -519,7 +517,7 @@ impl Observer for Host<'_> {
         // The next fork is made when the host is done: it could have to wait for a processor.
         match self.next {
             Some(_) => {
-                let until = Instant::now() + TAKEN_BY_KEPT;
+                let until = Instant::now() + TAKEN;
                 self.connection
                     .await_more(self.process.pidfd.as_fd(), until);
             }
