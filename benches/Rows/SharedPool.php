@@ -24,7 +24,7 @@ final class SharedPool
 
     /**
      * Microseconds before each request, and before each call of the process that it is compared with. The pool makes
-     * the next fork a millisecond after its answer, and that takes two: a request that comes sooner meets it. And of
+     * the next fork 0.4 ms after its answer, and that takes two: a request that comes sooner meets it. And of
      * four workers each has waited four times as long, with its caches, while the process inside has hardly waited.
      */
     private const PAUSE = 10_000;

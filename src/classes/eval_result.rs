@@ -124,29 +124,27 @@ fn fill(object: &mut ZendObject, values: [Zval; 9]) {
     }
 }
 
-/// What another process has told as an object of the class; `None`, with an exception pending, for
-/// what is no result.
-pub fn write_told(told: &ToldResult) -> Result<Option<Zval>, Bailout> {
-    let told: Map<String, Value> = match serde_json::from_slice(&told.0) {
-        Ok(told) => told,
-        Err(error) => {
-            throw(&ToldResult::unreadable(&error));
-            return Ok(None);
-        }
-    };
-    let mut values = [const { Zval::new() }; 9];
-    for ((_, key), value) in PROPERTIES.iter().zip(&mut values) {
-        let told = told.get(*key).unwrap_or(&Value::Null);
-        *value = match *key {
-            "result" | "exception" => json::encoded_to_zval(told)?,
-            _ => json::to_zval(told)?,
-        };
-    }
-    Ok(Some(object(values)))
-}
-
 /// The result as an object of the class.
 pub fn write(result: &EvalResult) -> Result<Zval, Bailout> {
+    write_with(result, &result.diagnostics_json())
+}
+
+/// What another process has told as an object of the class; `None`, with an exception pending, for
+/// what is no result. Its diagnostics are handed on as they are.
+pub fn write_told(told: &ToldResult) -> Result<Option<Zval>, Bailout> {
+    match told.read::<Map<String, Value>>() {
+        Ok(mut result) => {
+            let diagnostics = Value::Object(std::mem::take(&mut result.diagnostics));
+            write_with(&result, &diagnostics).map(Some)
+        }
+        Err(error) => {
+            throw(&error);
+            Ok(None)
+        }
+    }
+}
+
+fn write_with<D>(result: &EvalResult<D>, diagnostics: &Value) -> Result<Zval, Bailout> {
     let optional =
         |value: &Option<Value>| json::encoded_to_zval(value.as_ref().unwrap_or(&Value::Null));
     let number = |n: u64| int(i64::try_from(n).unwrap_or(i64::MAX));
@@ -159,17 +157,13 @@ pub fn write(result: &EvalResult) -> Result<Zval, Bailout> {
         number(result.memory_peak_bytes),
         int(result.exit_code),
         boolean(result.timed_out),
-        json::to_zval(&result.diagnostics_json())?,
+        json::to_zval(diagnostics)?,
     ];
-    Ok(object(values))
-}
-
-fn object(values: [Zval; 9]) -> Zval {
     let mut zval = new_object(&CLASS);
     if let Some(object) = zval.object_mut() {
         fill(object, values);
     }
-    zval
+    Ok(zval)
 }
 
 fn is_ok(result: &ZendObject) -> bool {

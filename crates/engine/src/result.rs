@@ -262,9 +262,9 @@ impl Diagnostics {
 }
 
 /// The answer. [`EvalResult::to_json`] is its public shape; what it serialises to is for processes of
-/// the same build.
+/// the same build. `D`: how its diagnostics are held.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EvalResult {
+pub struct EvalResult<D = Diagnostics> {
     /// The encoded value; `None` unless the snippet returned.
     pub result: Option<Value>,
     /// The head of standard output, valid UTF-8.
@@ -282,7 +282,7 @@ pub struct EvalResult {
     /// Whether the deadline ended the run.
     pub timed_out: bool,
     /// Further facts.
-    pub diagnostics: Diagnostics,
+    pub diagnostics: D,
 }
 
 impl EvalResult {
@@ -383,23 +383,21 @@ impl EvalResult {
 }
 
 /// A result as another process of this build has told it: a JSON object with the keys of
-/// [`EvalResult::to_json`], without `ok`. Whoever only hands it on need not read it.
+/// [`EvalResult::to_json`], without `ok`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToldResult(pub Vec<u8>);
 
 impl ToldResult {
+    /// The result, with its diagnostics as [`Diagnostics`], or as JSON for whoever only hands them on.
+    ///
     /// # Errors
     /// [`EvalError::Launch`] if it is none.
-    pub fn read(&self) -> Result<EvalResult, EvalError> {
-        serde_json::from_slice(&self.0).map_err(|error| Self::unreadable(&error))
-    }
-
-    /// The error of one that cannot be read.
-    #[must_use]
-    pub fn unreadable(why: &serde_json::Error) -> EvalError {
-        EvalError::Launch(format!(
-            "The answer of the pool cannot be read: {why}. The run may have had effects, so it was not made again."
-        ))
+    pub fn read<D: DeserializeOwned>(&self) -> Result<EvalResult<D>, EvalError> {
+        serde_json::from_slice(&self.0).map_err(|why| {
+            EvalError::Launch(format!(
+                "The answer of the pool cannot be read: {why}. The run may have had effects, so it was not made again."
+            ))
+        })
     }
 }
 
@@ -539,6 +537,11 @@ mod tests {
         };
 
         assert_eq!(EvalResult::from_json(result.to_json()), result);
+        let read = result.told().read::<Map<String, Value>>();
+        assert_eq!(
+            read.map(|read| Value::Object(read.diagnostics)).ok(),
+            Some(result.diagnostics_json())
+        );
         assert_eq!(result.told().read().ok(), Some(result));
     }
 
@@ -546,7 +549,7 @@ mod tests {
     fn what_is_no_result_is_an_error_that_says_that_it_ran() {
         for odd in ["", "[]", "{}", r#"{"result": null}"#] {
             let error = ToldResult(odd.into())
-                .read()
+                .read::<Map<String, Value>>()
                 .map_err(|error| error.to_string());
             assert!(error.is_err_and(|error| error.contains("may have had effects")));
         }

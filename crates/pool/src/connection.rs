@@ -176,7 +176,7 @@ impl Connection {
     pub(crate) fn await_more(&self, process: BorrowedFd<'_>, until: Instant) -> bool {
         let mut fds = [self.socket.as_fd(), process].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
         loop {
-            // To the microsecond.
+            // poll(2) counts whole milliseconds.
             let left = until.saturating_duration_since(Instant::now());
             match ppoll(&mut fds, Some(left.into()), None) {
                 Ok(0) | Err(Errno::EINTR) if Instant::now() < until => {}

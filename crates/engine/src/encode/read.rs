@@ -20,6 +20,10 @@ const CONTAINER_BYTES: usize = 480;
 /// The memory for any other value and for each key; a text's length is added.
 const SCALAR_BYTES: usize = 64;
 
+/// Levels of arrays and objects in an encoded value; the encoder makes no more than a third of them. An
+/// answer has the value some levels deeper, and whoever reads that with `serde_json` goes down 127.
+const LEVELS_MAX: usize = 100;
+
 /// Reads an encoded value; `None` for a text that no encoder produces.
 #[must_use]
 pub fn read_value(text: &str) -> Option<Value> {
@@ -39,28 +43,46 @@ fn read(text: &str, most: usize) -> Option<Value> {
     read_bounded(text.as_bytes()).ok()
 }
 
-/// Reads any untrusted JSON that takes no more memory than an encoded value may.
+/// Reads any untrusted JSON that takes no more memory than an encoded value may, and is no deeper.
 ///
 /// # Errors
-/// If it is not JSON, or takes more.
+/// If it is not JSON, takes more or is deeper.
 pub(crate) fn read_bounded(text: &[u8]) -> serde_json::Result<Value> {
     let left = Cell::new(MEMORY_MAX);
     let mut from = serde_json::Deserializer::from_slice(text);
-    let value = Bounded(&left).deserialize(&mut from)?;
+    let bounded = Bounded {
+        left: &left,
+        levels: LEVELS_MAX,
+    };
+    let value = bounded.deserialize(&mut from)?;
     from.end()?;
     Ok(value)
 }
 
-/// Reads a value as long as memory is left for it.
+/// Reads a value as long as memory and levels are left for it.
 #[derive(Clone, Copy)]
-struct Bounded<'a>(&'a Cell<usize>);
+struct Bounded<'a> {
+    /// Bytes.
+    left: &'a Cell<usize>,
+    levels: usize,
+}
 
 impl Bounded<'_> {
     fn take<E: Error>(self, bytes: usize) -> Result<(), E> {
-        let left = self.0.get().checked_sub(bytes);
-        self.0
+        let left = self.left.get().checked_sub(bytes);
+        self.left
             .set(left.ok_or_else(|| E::custom("it is too large"))?);
         Ok(())
+    }
+
+    /// What is in an array or an object.
+    fn inner<E: Error>(self) -> Result<Self, E> {
+        self.take(CONTAINER_BYTES)?;
+        let levels = self.levels.checked_sub(1);
+        Ok(Self {
+            levels: levels.ok_or_else(|| E::custom("it is nested too deep"))?,
+            ..self
+        })
     }
 
     fn scalar<E: Error>(self, value: impl Into<Value>) -> Result<Value, E> {
@@ -110,20 +132,20 @@ impl<'de> Visitor<'de> for Bounded<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        self.take(CONTAINER_BYTES)?;
+        let inner = self.inner()?;
         let mut read = Vec::new();
-        while let Some(item) = items.next_element_seed(self)? {
+        while let Some(item) = items.next_element_seed(inner)? {
             read.push(item);
         }
         Ok(Value::Array(read))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        self.take(CONTAINER_BYTES)?;
+        let inner = self.inner()?;
         let mut read = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             self.take(SCALAR_BYTES + key.len())?;
-            read.insert(key, entries.next_value_seed(self)?);
+            read.insert(key, entries.next_value_seed(inner)?);
         }
         Ok(Value::Object(read))
     }
@@ -171,6 +193,9 @@ mod tests {
             None
         );
         assert_eq!(read_value(&"[".repeat(100_000)), None);
+        let nested = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(read_value(&nested(LEVELS_MAX)).is_some());
+        assert_eq!(read_value(&nested(LEVELS_MAX + 1)), None);
         for broken in ["", "[1,]", "{\"a\"}", "1 2", "nul"] {
             assert_eq!(read_value(broken), None, "{broken}");
         }
