@@ -117,6 +117,7 @@ final class SharedPool
             return Comparison::ofBlocks($requests, $in, intdiv($setting->rounds, 4), self::EACH);
         };
         $table->ratio($name, $seen(self::PAUSE), 1.3);
+        $table->ratio('the same, one after the other', $seen(0), 1.3);
         $table->shown('the same, each after 3 ms', $seen(self::SHORT_PAUSE));
 
         $booted = [];
