@@ -23,11 +23,12 @@ final class SharedPool
     private const EACH = 10;
 
     /**
-     * Microseconds before each request, and before each call of the process that it is compared with. The pool makes
-     * the next fork 0.4 ms after its answer, and that takes two: a request that comes sooner meets it. And of
-     * four workers each has waited four times as long, with its caches, while the process inside has hardly waited.
+     * Microseconds before each request, and before each call of the process that it is compared with: long enough for
+     * the next fork, which takes the pool up to 3 ms, and for the caches to be cold on both sides.
      */
     private const PAUSE = 10_000;
+
+    /** Microseconds after which the process by itself still has its code in the caches (decision 17). */
     private const SHORT_PAUSE = 3000;
 
     /** Requests of which only the first boots, over four workers that end after 50 each. */

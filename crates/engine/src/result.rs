@@ -367,10 +367,10 @@ impl EvalResult {
         }
     }
 
-    /// For another process of this build.
+    /// The result as JSON, for another process of this build.
     #[must_use]
     pub fn told(&self) -> ToldResult {
-        // As for the diagnostics below.
+        // Strings, finite numbers and JSON's own values: JSON can represent all of them.
         ToldResult(serde_json::to_vec(self).unwrap_or_default())
     }
 
