@@ -4,6 +4,7 @@
 //! PHP: the child is a `php` process that loads the extension. This crate starts it, talks to it
 //! over the [`channel`] and turns its ending into a result.
 
+pub mod allowed;
 pub mod answer;
 pub mod arguments;
 pub mod audit;
