@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Altair\Eval\Tests\Support\Sandbox;
 
 use Altair\Eval\Tests\Support\Processes;
+use Altair\Eval\Tests\Support\Without;
 use Closure;
 use PHPUnit\Framework\TestCase;
 
@@ -49,12 +50,27 @@ abstract class CommandEscapeTestCase extends TestCase
     }
 
     /**
+     * What a machine may lack: nothing, mounts, Landlock, or what a container's default profile refuses.
+     *
+     * @return iterable<string, array{Caller, list<string>}>
+     */
+    public static function levels(): iterable
+    {
+        foreach (Caller::everyone() as $name => [$caller]) {
+            foreach ([[], ['landlock'], ['mounts'], ['mounts', 'copies']] as $lacking) {
+                yield $name . ($lacking === [] ? '' : ', without ' . implode(' and ', $lacking)) => [$caller, $lacking];
+            }
+        }
+    }
+
+    /**
      * An attack that runs to its end.
      *
      * @param Closure(Ground): list<string> $attack
      * @param list<string> $options of `altair run`
      * @param Closure(Ground, string): list<string>|null $harm what it has done, other than to what everyone has
      * @param Closure(Ground): mixed|null $input its standard input
+     * @param list<string> $lacking what is taken from the host ({@see Without})
      */
     protected static function assertHeld(
         Caller $caller,
@@ -62,6 +78,7 @@ abstract class CommandEscapeTestCase extends TestCase
         array $options = [],
         ?Closure $harm = null,
         ?Closure $input = null,
+        array $lacking = [],
     ): void {
         foreach ([null, $options] as $held) {
             // An attack that is a race may need more than one.
@@ -69,7 +86,8 @@ abstract class CommandEscapeTestCase extends TestCase
             do {
                 $ground = new Ground($caller);
                 $stdin = $input ? $input($ground) : ['pipe', 'r'];
-                $attempt = new Attempt($ground, $attack($ground), $held, $stdin, static::elsewhere($ground));
+                $elsewhere = $held === null ? static::elsewhere($ground) : static::where($ground, $lacking);
+                $attempt = new Attempt($ground, $attack($ground), $held, $stdin, $elsewhere);
                 $output = $attempt->end();
                 $done = [...$ground->harm($output), ...($harm ? $harm($ground, $output) : [])];
             } while ($done === [] && --$tries > 0);
@@ -85,16 +103,19 @@ abstract class CommandEscapeTestCase extends TestCase
      * @param Closure(Ground): list<string> $attack
      * @param Closure(Ground, Attempt): list<string> $harm
      * @param list<string> $options of `altair run`
+     * @param list<string> $lacking what is taken from the host ({@see Without})
      */
     protected static function assertHeldWhileItRuns(
         Caller $caller,
         Closure $attack,
         Closure $harm,
         array $options = [],
+        array $lacking = [],
     ): void {
         foreach ([null, $options] as $held) {
             $ground = new Ground($caller);
-            $attempt = new Attempt($ground, $attack($ground), $held, elsewhere: static::elsewhere($ground));
+            $elsewhere = $held === null ? static::elsewhere($ground) : static::where($ground, $lacking);
+            $attempt = new Attempt($ground, $attack($ground), $held, elsewhere: $elsewhere);
             $done = $harm($ground, $attempt->awaitReady());
             if ($held === null) {
                 $ground->endAttack();
@@ -104,6 +125,18 @@ abstract class CommandEscapeTestCase extends TestCase
                 ? self::assertNotSame([], $done, "It does no harm even if nothing holds it.\n{$attempt->story()}")
                 : self::assertSame([], $done, $attempt->story());
         }
+    }
+
+    /**
+     * @param list<string> $lacking
+     * @return list<string> the command that starts a host which lacks this
+     */
+    protected static function where(Ground $ground, array $lacking): array
+    {
+        return match ($lacking) {
+            [] => static::elsewhere($ground),
+            default => $ground->caller->setting()->hostCommand(Without::under($lacking)),
+        };
     }
 
     /** Waits until something holds, and fails where it does not. */

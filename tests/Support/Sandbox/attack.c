@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
+#include <linux/fscrypt.h>
 #include <linux/seccomp.h>
 #include <linux/vm_sockets.h>
 #include <netinet/in.h>
@@ -498,6 +500,54 @@ static int harm(char **argv) {
     return 0;
 }
 
+/* Changes a file, and the file system that it is on, by a descriptor that may only be read. */
+static int request(char **argv) {
+    long flags = 0;
+    struct fsxattr attributes = {0};
+    struct fscrypt_remove_key_arg key = {.key_spec = {.type = FSCRYPT_KEY_SPEC_TYPE_IDENTIFIER}};
+    int fd = open(argv[0], O_RDONLY);
+    said("FS_IOC_GETFLAGS", ioctl(fd, FS_IOC_GETFLAGS, &flags));
+    flags |= FS_NODUMP_FL;
+    said("FS_IOC_SETFLAGS", ioctl(fd, FS_IOC_SETFLAGS, &flags));
+    said("FS_IOC_SETFLAGS, upper half set", syscall(SYS_ioctl, fd, 0x100000000UL | FS_IOC_SETFLAGS, &flags));
+    said("FS_IOC_FSGETXATTR", ioctl(fd, FS_IOC_FSGETXATTR, &attributes));
+    attributes.fsx_xflags |= FS_XFLAG_NODUMP;
+    said("FS_IOC_FSSETXATTR", ioctl(fd, FS_IOC_FSSETXATTR, &attributes));
+    if (!argv[1])
+        return 0;
+    for (int i = 0; i < FSCRYPT_KEY_IDENTIFIER_SIZE; i++)
+        sscanf(argv[1] + 2 * i, "%2hhx", &key.key_spec.u.identifier[i]);
+    said("FS_IOC_REMOVE_ENCRYPTION_KEY", ioctl(fd, FS_IOC_REMOVE_ENCRYPTION_KEY, &key));
+    said("FS_IOC_REMOVE_ENCRYPTION_KEY, upper half set",
+        syscall(SYS_ioctl, fd, 0x100000000UL | FS_IOC_REMOVE_ENCRYPTION_KEY, &key));
+    return 0;
+}
+
+/* Adds a key for encrypted files to a file system, and prints its name. */
+static int add_key(char **argv) {
+    struct {
+        struct fscrypt_add_key_arg head;
+        unsigned char raw[64];
+    } key = {.head = {.key_spec = {.type = FSCRYPT_KEY_SPEC_TYPE_IDENTIFIER}, .raw_size = sizeof key.raw}};
+    memset(key.raw, 7, sizeof key.raw);
+    if (ioctl(open(argv[0], O_RDONLY), FS_IOC_ADD_ENCRYPTION_KEY, &key) != 0)
+        return 1;
+    for (int i = 0; i < FSCRYPT_KEY_IDENTIFIER_SIZE; i++)
+        printf("%02x", key.head.key_spec.u.identifier[i]);
+    puts("");
+    return 0;
+}
+
+/* Says whether a file system has a key. */
+static int has_key(char **argv) {
+    struct fscrypt_get_key_status_arg key = {.key_spec = {.type = FSCRYPT_KEY_SPEC_TYPE_IDENTIFIER}};
+    for (int i = 0; i < FSCRYPT_KEY_IDENTIFIER_SIZE; i++)
+        sscanf(argv[1] + 2 * i, "%2hhx", &key.key_spec.u.identifier[i]);
+    ioctl(open(argv[0], O_RDONLY), FS_IOC_GET_ENCRYPTION_KEY_STATUS, &key);
+    puts(key.status == FSCRYPT_KEY_STATUS_PRESENT ? "present" : "absent");
+    return 0;
+}
+
 /* What its standard input allows besides reading. */
 static int input(char **argv) {
     (void) argv;
@@ -749,6 +799,7 @@ static const struct {
     {"hide", hide}, {"run-away", run_away}, {"multiply", multiply}, {"shuffle", shuffle}, {"threads", threads},
     {"signals", signals}, {"owner", owner}, {"lease", lease}, {"type", type}, {"internet", internet},
     {"unix", unix_socket}, {"race", race}, {"serve", serve}, {"steal", steal}, {"harm", harm}, {"input", input},
+    {"request", request}, {"add-key", add_key}, {"has-key", has_key},
     {"set-id", set_id}, {"mess", mess}, {"mounts", mounts}, {"kernel", kernel_surface},
     {"permit-oneself", permit_oneself}, {"take-memory", take_memory}, {"fill", fill}, {"spin", spin},
     {"stay", wait_here},

@@ -55,6 +55,13 @@ pub(super) enum When {
     /// One of the rules holds: of `with` if a command may send signals to any process, otherwise of
     /// `without`.
     BySignals { with: Rules, without: Rules },
+    /// One of the rules holds: of `always`, of `signals` if a command may send signals to any process,
+    /// of `network` if the policy has the network on.
+    Requests {
+        always: Rules,
+        signals: Rules,
+        network: Rules,
+    },
     /// A command may use IPC.
     Ipc,
     /// A command may have memory that is not counted.
@@ -163,6 +170,8 @@ pub(super) enum Refuse {
     Quietly,
     /// `ENOSYS`: libraries probe for the call and do without it. `EPERM` would be an error to them.
     AsAbsent,
+    /// `ENOTTY`: as of something that does not know the request (ioctl(2)), without which programs do.
+    AsUnknown,
     /// `EPERM`, and the host learns of it.
     Told(Kind),
     /// `ENOSYS`, and the host learns of it.
@@ -175,13 +184,14 @@ impl Refuse {
         match self {
             Self::Quietly | Self::Told(_) => Errno::EPERM,
             Self::AsAbsent | Self::ToldAsAbsent(_) => Errno::ENOSYS,
+            Self::AsUnknown => Errno::ENOTTY,
         }
     }
 
     /// What the host learns, if anything.
     pub(super) fn told(self) -> Option<Kind> {
         match self {
-            Self::Quietly | Self::AsAbsent => None,
+            Self::Quietly | Self::AsAbsent | Self::AsUnknown => None,
             Self::Told(kind) | Self::ToldAsAbsent(kind) => Some(kind),
         }
     }

@@ -234,6 +234,23 @@ impl Compiler<'_> {
                     false => without,
                 })?)
             }
+            When::Requests {
+                always,
+                signals,
+                network,
+            } => {
+                let mut rules = compiled(always)?;
+                for (more, _) in [
+                    (signals, self.command().signals),
+                    (network, self.policy.network),
+                ]
+                .into_iter()
+                .filter(|(_, is)| *is)
+                {
+                    rules.extend(compiled(more)?);
+                }
+                Resolved::If(rules)
+            }
             When::Ipc => switch(self.command().ipc),
             When::UncountedMemory => switch(self.command().uncounted_memory),
             When::UncountedMemoryOr(_) if self.command().uncounted_memory => Resolved::Always,

@@ -3,12 +3,13 @@
 
 use nix::libc::*;
 
+use super::requests;
 use crate::seccomp::call::Answer::{Allow, AllowIf, Refuse};
 use crate::seccomp::call::Kind::{Bind, Listen, Process, Signal};
-use crate::seccomp::call::Refuse::{AsAbsent, Quietly, Told};
+use crate::seccomp::call::Refuse::{AsAbsent, AsUnknown, Quietly, Told};
 use crate::seccomp::call::When::{
-    Args, BySignals, Counted, Ipc, Metadata, Network, NetworkOr, Signals, UncountedMemory,
-    UncountedMemoryOr,
+    Args, BySignals, Counted, Ipc, Metadata, Network, NetworkOr, Requests, Signals,
+    UncountedMemory, UncountedMemoryOr,
 };
 use crate::seccomp::call::{Call, Rules, at_least, at_most, calls, is, without};
 
@@ -23,16 +24,6 @@ const CLONE: Rules = &[&[without(
         | CLONE_NEWPID
         | CLONE_NEWNET) as u32,
 )]];
-
-/// All but two that type for the user: `TIOCSTI`, and `TIOCLINUX`, which pastes (tty_ioctl(4)).
-const IOCTL: Rules = &[
-    &[at_most(1, TIOCSTI as u32 - 1)],
-    &[
-        at_least(1, TIOCSTI as u32 + 1),
-        at_most(1, TIOCLINUX as u32 - 1),
-    ],
-    &[at_least(1, TIOCLINUX as u32 + 1)],
-];
 
 /// `prctl`: what programs set for themselves and their children. Not who may inspect the process
 /// (`PR_SET_PTRACER`), nor its memory's layout (`PR_SET_MM`).
@@ -73,12 +64,12 @@ const PRIORITY: Rules = &[&[is(0, PRIO_PROCESS as u32), is(1, 0)]];
 const SECCOMP: Rules = &[&[without(1, SECCOMP_FILTER_FLAG_NEW_LISTENER as u32)]];
 
 /// `fcntl`: not `F_SETLEASE`, `F_NOTIFY` and `F_SETDELEG`, which watch and hold up others' use of a
-/// file that may only be read.
+/// file that may only be read; and not `F_SET_RW_HINT`, which changes where data of such a file go.
 const FCNTL: Rules = &[
     &[at_most(1, F_SETLEASE as u32 - 1)],
     &[is(1, F_GETLEASE as u32)],
-    // F_DUPFD_QUERY 1027 to F_SET_FILE_RW_HINT 1038.
-    &[at_least(1, F_NOTIFY as u32 + 1), at_most(1, 1038)],
+    // F_DUPFD_QUERY 1027 to F_GET_RW_HINT 1035.
+    &[at_least(1, F_NOTIFY as u32 + 1), at_most(1, 1035)],
 ];
 /// The same without those that have signals sent to any process: `F_SETOWN` 8, `F_SETSIG` 10,
 /// `F_SETOWN_EX` 15 and `O_ASYNC`.
@@ -89,23 +80,7 @@ const FCNTL_WITHOUT_SIGNALS: Rules = &[
     &[is(1, F_GETOWN as u32)],
     &[at_least(1, 16), at_most(1, F_SETLEASE as u32 - 1)],
     &[is(1, F_GETLEASE as u32)],
-    &[at_least(1, F_NOTIFY as u32 + 1), at_most(1, 1038)],
-];
-
-/// As [`IOCTL`], without those that do the same as `F_SETOWN` and `O_ASYNC`: `FIOASYNC`, and
-/// `FIOSETOWN` and `SIOCSPGRP` (asm-generic/sockios.h).
-const IOCTL_WITHOUT_SIGNALS: Rules = &[
-    &[at_most(1, TIOCSTI as u32 - 1)],
-    &[
-        at_least(1, TIOCSTI as u32 + 1),
-        at_most(1, TIOCLINUX as u32 - 1),
-    ],
-    &[
-        at_least(1, TIOCLINUX as u32 + 1),
-        at_most(1, FIOASYNC as u32 - 1),
-    ],
-    &[at_least(1, FIOASYNC as u32 + 1), at_most(1, 0x8900)],
-    &[at_least(1, 0x8903)],
+    &[at_least(1, F_NOTIFY as u32 + 1), at_most(1, 1035)],
 ];
 
 /// On every architecture.
@@ -145,7 +120,7 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_rt_tgsigqueueinfo: AllowIf(Signals, Told(Signal(0, 2))), "as kill";
     SYS_pidfd_open: AllowIf(Signals, AsAbsent), "waiting for a process; only the command's own are there";
     SYS_pidfd_send_signal: AllowIf(Signals, AsAbsent), "as kill";
-    SYS_ioctl: AllowIf(BySignals { with: IOCTL, without: IOCTL_WITHOUT_SIGNALS }, Quietly), "terminals; nothing is typed for the user";
+    SYS_ioctl: AllowIf(Requests { always: requests::OF_COMMANDS, signals: requests::WITH_SIGNALS, network: requests::WITH_NETWORK }, AsUnknown), "terminals, pipes, sockets, facts about files";
     SYS_fcntl: AllowIf(BySignals { with: FCNTL, without: FCNTL_WITHOUT_SIGNALS }, Quietly), "locks, owners of descriptors, sizes of pipes; signals reach only the command";
     SYS_close_range: Allow, "programs that tidy up";
     SYS_linkat: Allow, "ln, cp, package managers: in what the command may write";

@@ -56,20 +56,6 @@ const OPENAT: call::Opening = call::Opening {
     flags: 2,
 };
 
-/// `ioctl`: other requests can insert input into a terminal, have signals sent, clone files or
-/// reach a driver.
-const IOCTL: Rules = &[
-    &[is(1, TCGETS as u32)],
-    // TCGETS2, with which newer C libraries recognize a terminal. The same on both architectures
-    // (asm-generic/ioctls.h).
-    &[is(1, 0x802C_542A)],
-    &[is(1, TIOCGWINSZ as u32)],
-    &[is(1, FIONREAD as u32)],
-    &[is(1, FIONBIO as u32)],
-    &[is(1, FIOCLEX as u32)],
-    &[is(1, FIONCLEX as u32)],
-];
-
 /// `fcntl`: other commands have signals sent to a process (`F_SETOWN`, `F_SETSIG`, `O_ASYNC`),
 /// watch others' use of a file (`F_NOTIFY`, `F_SETLEASE`) or take kernel memory (`F_SETPIPE_SZ`;
 /// `F_OFD_SETLK`, whose locks have no known owner and so cannot be counted).
@@ -112,7 +98,7 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_dup3: Allow, "streams";
     SYS_fcntl: AllowIf(Args(FCNTL), Quietly), "flags, locks and copies of descriptors";
     SYS_flock: Allow, "flock(), LOCK_EX of file_put_contents()";
-    SYS_ioctl: AllowIf(Args(IOCTL), Quietly), "whether a stream is a terminal, how much can be read, non-blocking mode";
+    SYS_ioctl: AllowIf(Args(super::requests::OF_EVALUATIONS), Quietly), "whether a stream is a terminal, how much can be read, non-blocking mode";
     SYS_fstat: Allow, "every program";
     SYS_newfstatat: Allow, "stat() of newer C libraries";
     SYS_statx: Allow, "stat() of some libraries";

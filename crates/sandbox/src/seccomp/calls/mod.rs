@@ -5,6 +5,7 @@ mod files;
 mod memory;
 mod network;
 mod processes;
+mod requests;
 mod signals;
 mod system;
 

@@ -173,14 +173,13 @@ fn where_signals_are_not_kept_in_no_descriptor_sends_them() {
             assert_eq!(fcntl(which, 0), signals, "{which}");
         }
         assert_eq!(fcntl(libc::F_SETFL, libc::O_ASYNC), signals);
-        for which in [libc::FIOASYNC, 0x8901, 0x8902] {
-            assert_eq!(ioctl(which), signals, "{which:#x}");
+        assert_eq!(ioctl(libc::FIOASYNC), signals);
+        // FIOSETOWN, SIOCSPGRP.
+        for which in [0x8901, 0x8902] {
+            assert!(!ioctl(which), "{which:#x}");
         }
-        for which in [libc::TIOCSTI, libc::TIOCLINUX] {
-            assert!(!ioctl(which) && !ioctl(which | 1 << 32), "{which:#x}");
-        }
-        // With F_SETDELEG.
-        for which in [libc::F_SETLEASE, libc::F_NOTIFY, 1040] {
+        // With F_SET_RW_HINT, F_SET_FILE_RW_HINT and F_SETDELEG.
+        for which in [libc::F_SETLEASE, libc::F_NOTIFY, 1036, 1038, 1040] {
             assert!(!fcntl(which, 0), "{which}");
         }
         for which in [
@@ -201,6 +200,84 @@ fn where_signals_are_not_kept_in_no_descriptor_sends_them() {
             libc::FIONREAD,
         ] {
             assert!(ioctl(which), "{which:#x}");
+        }
+    }
+}
+
+#[test]
+fn a_command_makes_the_requests_that_programs_need_and_no_other() {
+    let answer = |network, request: u64| {
+        let policy = Seccomp {
+            network,
+            command: Some(Command::default()),
+            ..Seccomp::default()
+        };
+        let program = compile(&policy, For::Command, Ask::Listener).unwrap();
+        call(libc::SYS_ioctl, &[0, request]).verdict(&program)
+    };
+    for request in [
+        libc::TCSETSW,
+        libc::TIOCSWINSZ,
+        libc::TIOCSCTTY,
+        libc::TIOCOUTQ,
+        libc::FIONBIO,
+        libc::FIOCLEX,
+        // FICLONE, FS_IOC_GETFLAGS.
+        0x4004_9409,
+        0x8008_6601,
+    ] {
+        assert_eq!(answer(false, request), ALLOW, "{request:#x}");
+        assert_eq!(answer(false, request | 1 << 32), ALLOW, "{request:#x}");
+    }
+    // SIOCGIFCONF, SIOCGIFINDEX.
+    for request in [0x8912, 0x8933] {
+        assert_eq!(answer(false, request), errno(Errno::ENOTTY));
+        assert_eq!(answer(true, request), ALLOW);
+    }
+    for (name, request) in [
+        ("TIOCSTI", 0x5412),
+        ("TIOCLINUX", 0x541C),
+        ("TIOCCONS", 0x541D),
+        ("TIOCSETD", 0x5423),
+        ("TIOCGPTPEER", 0x5441),
+        ("TIOCVHANGUP", 0x5437),
+        ("KDSETMODE", 0x4B3A),
+        ("VT_ACTIVATE", 0x5606),
+        ("FS_IOC_SETFLAGS", 0x4008_6602),
+        ("FS_IOC_SETVERSION", 0x4008_7602),
+        ("FS_IOC_FSSETXATTR", 0x401C_5820),
+        ("FS_IOC_SETFSLABEL", 0x4100_9432),
+        ("FS_IOC_SET_ENCRYPTION_POLICY", 0x800C_6613),
+        ("FS_IOC_ADD_ENCRYPTION_KEY", 0xC050_6617),
+        ("FS_IOC_REMOVE_ENCRYPTION_KEY", 0xC040_6618),
+        ("FS_IOC_REMOVE_ENCRYPTION_KEY_ALL_USERS", 0xC040_6619),
+        ("FS_IOC_ENABLE_VERITY", 0x4080_6685),
+        ("FS_IOC_FIEMAP", 0xC020_660B),
+        ("FIDEDUPERANGE", 0xC018_9436),
+        ("FITRIM", 0xC018_5879),
+        ("FIFREEZE", 0xC004_5877),
+        ("FITHAW", 0xC004_5878),
+        ("FS_IOC_SHUTDOWN", 0x8004_587D),
+        ("EXT4_IOC_MOVE_EXT", 0xC028_660F),
+        ("EXT4_IOC_RESIZE_FS", 0x4008_6610),
+        ("EXT4_IOC_SWAP_BOOT", 0x6611),
+        ("BTRFS_IOC_SNAP_CREATE_V2", 0x5000_9417),
+        ("BTRFS_IOC_SUBVOL_SETFLAGS", 0x4008_941A),
+        ("BTRFS_IOC_DEFRAG", 0x5000_9402),
+        ("BLKDISCARD", 0x1277),
+        ("SECCOMP_IOCTL_NOTIF_SEND", 0xC018_2101),
+        ("NS_GET_USERNS", 0xB701),
+        ("PIDFD_GET_MNT_NAMESPACE", 0xFF03),
+        ("UFFDIO_API", 0xC018_AA3F),
+        ("SIOCSIFFLAGS", 0x8914),
+        ("SIOCGIFHWADDR", 0x8927),
+        ("SIOCETHTOOL", 0x8946),
+        ("F2FS_IOC_START_ATOMIC_WRITE", 0xF501),
+    ] {
+        for network in [false, true] {
+            assert_eq!(answer(network, request), errno(Errno::ENOTTY), "{name}");
+            let upper = request | 1 << 32;
+            assert_eq!(answer(network, upper), errno(Errno::ENOTTY), "{name}");
         }
     }
 }
