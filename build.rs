@@ -13,7 +13,7 @@ const SOURCES: [&str; 48] = [
     "src/zend/by_value.c",
     "src/zend/objects.c",
     "src/zend/memory.c",
-    "src/zend/address_space.c",
+    "src/zend/own_data.c",
     "src/zend/rehearsal.c",
     "src/zend/older_patches.c",
     "src/zend/calls.c",

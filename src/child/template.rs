@@ -108,7 +108,6 @@ fn get_ready(task: &Task, model: &TemplateTask, voice: &'static Voice) -> Result
     fork_state::settle();
     // Everything for the record is freed by now. Free pages need no copy in the forks.
     engine::trim_memory();
-    engine::settle_memory();
     // The host checks what boot has left, and may decide against forks.
     guard
         .settle(&model.ground.own_files(), voice.channel())

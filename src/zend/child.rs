@@ -337,12 +337,6 @@ pub fn trim_memory() {
     unsafe { ffi::altair_trim_memory() };
 }
 
-/// Has a template be quick to fork, and its forks begin with all code mapped.
-pub fn settle_memory() {
-    // SAFETY: changes no contents of memory, and takes nothing from what may be done with it.
-    unsafe { ffi::altair_settle_memory() };
-}
-
 /// Gives a fork its own pages of what its run will write to, while it waits for its task.
 pub fn own_data() {
     // SAFETY: changes no contents of memory.

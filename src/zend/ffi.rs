@@ -358,7 +358,6 @@ unsafe extern "C" {
     pub fn altair_ini_directory() -> *const c_char;
     pub fn altair_programs_directory() -> *const c_char;
     pub fn altair_trim_memory();
-    pub fn altair_settle_memory();
     pub fn altair_own_data();
     pub fn altair_rehearse();
     pub fn altair_memory_peak() -> usize;

@@ -32,18 +32,38 @@ static const void *at(const struct dl_phdr_info *object, ElfW(Addr) place)
 	return (const void *) (place < object->dlpi_addr ? place + object->dlpi_addr : place);
 }
 
-static void replace(work *work, const char *name, void **slot)
+/* Whether the linker has made a slot read-only once it had bound it (PT_GNU_RELRO). Of the last page that has other data,
+ * too, it leaves all writable. */
+static bool is_relocated(const struct dl_phdr_info *object, const void *slot)
+{
+	uintptr_t page = (uintptr_t) sysconf(_SC_PAGESIZE);
+	for (size_t i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+		uintptr_t begin = (object->dlpi_addr + segment->p_vaddr) & ~(page - 1);
+		uintptr_t end = (object->dlpi_addr + segment->p_vaddr + segment->p_memsz) & ~(page - 1);
+		if (segment->p_type == PT_GNU_RELRO && (uintptr_t) slot >= begin && (uintptr_t) slot < end) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void replace(work *work, const struct dl_phdr_info *object, const char *name, void **slot)
 {
 	for (size_t i = 0; i < work->count; i++) {
 		if (strcmp(name, work->functions[i].name) != 0) {
 			continue;
 		}
-		/* Slots that were bound at load time are read-only (RELRO). */
 		uintptr_t page = (uintptr_t) slot & ~((uintptr_t) sysconf(_SC_PAGESIZE) - 1);
 		size_t length = (uintptr_t) (slot + 1) - page;
-		if (mprotect((void *) page, length, PROT_READ | PROT_WRITE) == 0) {
-			*slot = work->functions[i].with;
-			work->found++;
+		bool is_protected = is_relocated(object, slot);
+		if (is_protected && mprotect((void *) page, length, PROT_READ | PROT_WRITE) != 0) {
+			return;
+		}
+		*slot = work->functions[i].with;
+		work->found++;
+		if (is_protected) {
+			mprotect((void *) page, length, PROT_READ);
 		}
 		return;
 	}
@@ -84,7 +104,7 @@ static int each_object(struct dl_phdr_info *object, size_t size, void *data)
 		for (size_t left = one == NULL ? 0 : tables[i].bytes / sizeof *one; left > 0; left--, one++) {
 			if (IS_ADDRESS(ELF64_R_TYPE(one->r_info)) && ELF64_R_SYM(one->r_info) != 0) {
 				const char *name = strings + symbols[ELF64_R_SYM(one->r_info)].st_name;
-				replace(mine, name, (void **) (object->dlpi_addr + one->r_offset));
+				replace(mine, object, name, (void **) (object->dlpi_addr + one->r_offset));
 			}
 		}
 	}

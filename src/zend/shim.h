@@ -234,10 +234,7 @@ typedef struct {
 } altair_ini_options_found;
 void altair_ini_options(altair_ini_options_found *options);
 void altair_trim_memory(void);
-/* Has a process be quick to fork: all objects have fewer mappings, and its forks begin with all code mapped of the
- * program, this extension and the C library. */
-void altair_settle_memory(void);
-/* Gives a fork its own pages of what can be written to of these. */
+/* Gives a fork its own pages of what can be written to of the program, this extension and the C library. */
 void altair_own_data(void);
 /* Compiles a few lines and forgets them. Nothing that code could see is left of it. Can bail out. */
 void altair_rehearse(void);

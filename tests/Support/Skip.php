@@ -29,9 +29,6 @@ enum Skip
     /** It is about what a later PHP has. */
     case OlderPhp;
 
-    /** It is about what the linker of Debian's packages makes on x86_64. */
-    case OtherLinker;
-
     /** It does something that a container's profile refuses to everybody, guards or not. */
     case RefusedToAll;
 
@@ -50,7 +47,6 @@ enum Skip
             self::NeedsRoot => posix_geteuid() !== 0 || !is_writable('/proc/sys/kernel/core_pattern'),
             self::NeedsUser => posix_geteuid() === 0,
             self::LacksKernel => true,
-            self::OtherLinker => php_uname('m') !== 'x86_64' || !file_exists('/etc/debian_version'),
             self::OlderPhp => PHP_VERSION_ID < 80400,
             self::RefusedToAll => (Processes::status(getmypid())['Seccomp'] ?? '0') !== '0',
             self::ChangesMachine => getenv('ALTAIR_TEST_MACHINE') !== '1',

@@ -6,7 +6,6 @@ namespace Altair\Eval\Tests\Warm;
 
 use Altair\Eval\EvalRequest;
 use Altair\Eval\Tests\Support\Processes;
-use Altair\Eval\Tests\Support\Skip;
 use Altair\Eval\Tests\Support\Spare;
 use Altair\Eval\Tests\Support\Warm\WarmTestCase;
 use Closure;
@@ -180,41 +179,6 @@ final class SpareTest extends WarmTestCase
         self::assertStart('warm', $waited);
         self::assertSame($made, self::returned($waited));
         self::assertSame(self::returned($this->cold($snippet)), self::returned($waited));
-    }
-
-    /**
-     * A fork copies each mapping of its template, and its end undoes each: of a library the linker makes five.
-     */
-    public function testALibraryIsTwoMappingsForIt(): void
-    {
-        $libraries = array_keys(self::mappings('self'), ['r--p', 'r-xp', 'r--p', 'r--p', 'rw-p'], true);
-        $libraries !== [] || Skip::OtherLinker->because('No library has the mappings that are joined.');
-        $this->booting('');
-        $this->warmed('return 1;');
-        self::waitUntil(static fn (): bool => Spare::of(getmypid()) !== [], 'It waits for its task.');
-
-        $ofSpare = self::mappings((string) Spare::of(getmypid())[0]);
-
-        $common = array_intersect_key($ofSpare, array_flip($libraries));
-        self::assertNotEmpty($common);
-        self::assertSame([['r-xp', 'rw-p']], array_unique(array_values($common), SORT_REGULAR));
-    }
-
-    /**
-     * @return array<string, list<string>> those that a process has of each library, but of those whose code its runs
-     *     share: what may be done with each
-     */
-    private static function mappings(string $process): array
-    {
-        $mappings = [];
-        foreach (file("/proc/$process/maps", FILE_IGNORE_NEW_LINES) as $mapping) {
-            [, $may, , , , $file] = [...preg_split('/\s+/', $mapping, 6), '', ''];
-            if (preg_match('~\.so[.\d]*\z~', $file) && !preg_match('~/(lib)?(altair_eval|c|ld-musl)[-.]~', $file)) {
-                $mappings[$file][] = $may;
-            }
-        }
-
-        return $mappings;
     }
 
     /** It rehearses by itself, so its run does not wait for that; but never beyond the limit of the memory. */

@@ -211,7 +211,7 @@ abstract class WarmTestCase extends EvaluationTestCase
     /**
      * @return list<int>
      */
-    private static function childrenOf(int $keeper): array
+    protected static function childrenOf(int $keeper): array
     {
         $isOne = static fn (string $pid): bool => (int) (Processes::stat($pid)[1] ?? 0) === $keeper;
 
