@@ -41,7 +41,8 @@ if (array_diff(array_slice($argv, 1), ['--quick']) !== [] || getenv('EXTENSION')
 $began = hrtime(true);
 $setting = new Setting(quick: $argc > 1);
 putenv('TMPDIR=' . $setting->application->path('tmp'));
-// What is measured has its own templates. Rows of the pool ask one of theirs.
+// What is measured has its own templates (scripts/php.sh), also in what this process starts. Rows of the pool ask one
+// of theirs.
 putenv('ALTAIR_EVAL_POOL=off');
 chdir($setting->shop);
 $table = new Table();

@@ -51,7 +51,7 @@ $command = [
     '--network=host', "--volume=$scratch:/var/tmp",
     "--security-opt=seccomp=$file", '--cap-add=SYS_PTRACE', '--env=ALTAIR_TEST_WATCHES=1',
     ...array_map(static fn (string $path): string => "--volume=$path:$path:ro", array_unique($mounted)),
-    "--workdir=$top", '--env=CI=1', '--env=ALTAIR_TEST_INCOMPLETE=1', '--env=PHP=php',
+    "--workdir=$top", '--env=CI=1', '--env=ALTAIR_EVAL_POOL=off', '--env=ALTAIR_TEST_INCOMPLETE=1', '--env=PHP=php',
     '--env=EXTENSION=' . PhpImage::extension(), '--env=ALTAIR_NATIVE=' . PhpImage::native(),
     // Signals of tests that run elsewhere on this machine reach whoever runs as the same user, in containers, too.
     '--env=ALTAIR_TEST_USER=54399',

@@ -25,4 +25,7 @@ if "$php" -d display_startup_errors=0 -r 'exit(str_contains((string) php_ini_sca
     export PHP_INI_SCAN_DIR="$scan_dir"
 fi
 
+# What a test or a bench is about starts by itself; those of the pool have one of their own.
+export ALTAIR_EVAL_POOL="${ALTAIR_EVAL_POOL:-off}"
+
 exec "$php" -d extension="$EXTENSION" "$@"

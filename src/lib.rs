@@ -4,37 +4,24 @@
 
 mod child;
 mod classes;
+mod settings;
+mod started_with;
 mod zend;
 
 use ext_php_rs::builders::ModuleBuilder;
-use ext_php_rs::flags::IniEntryPermission;
 use ext_php_rs::php_module;
-use ext_php_rs::zend::{IniEntryDef, IniEntryDefs};
-
-/// The extension's ini settings.
-static INI: IniEntryDefs<8> = IniEntryDefs::new([
-    // Whether an `Evaluator` keeps booted templates, unless its constructor decides.
-    IniEntryDef::new(c"altair_eval.warm", c"1", IniEntryPermission::All),
-    // Seconds without a request after which a template ends.
-    IniEntryDef::new(c"altair_eval.idle", c"300", IniEntryPermission::All),
-    // Which pool is asked first: `auto`, `off`, or the path of the program that starts one.
-    IniEntryDef::new(c"altair_eval.pool", c"auto", IniEntryPermission::All),
-    // Guards that a run requires, by name, separated by commas.
-    IniEntryDef::new(c"altair_eval.require", c"", IniEntryPermission::All),
-    // Guards that are omitted, by name, separated by commas: to test one guard at a time.
-    IniEntryDef::new(c"altair_eval.omit", c"", IniEntryPermission::System),
-    // Whether runs may be unsafe.
-    IniEntryDef::new(c"altair_eval.unsafe", c"1", IniEntryPermission::System),
-    // Set by a host that starts this process as a child: the descriptor of the channel.
-    IniEntryDef::new(child::CHANNEL_INI, c"", IniEntryPermission::System),
-    IniEntryDef::end(),
-]);
 
 extern "C" fn startup(_type: i32, module: i32) -> i32 {
-    IniEntryDef::register(INI.as_slice(), module);
+    settings::register(module);
+    started_with::remember();
     classes::register();
     child::install();
     zend::closure::startup();
+    0
+}
+
+extern "C" fn request_start(_type: i32, _module: i32) -> i32 {
+    started_with::remember();
     0
 }
 
@@ -49,5 +36,6 @@ extern "C" fn request_end(_type: i32, _module: i32) -> i32 {
 #[allow(unsafe_code)] // the macro's export
 pub fn get_module(module: ModuleBuilder) -> ModuleBuilder {
     let module = module.name("altair_eval");
+    let module = module.request_startup_function(request_start);
     classes::add_stateful(module.request_shutdown_function(request_end))
 }

@@ -11,6 +11,7 @@ use Altair\Eval\Exception\EvalException;
 use Altair\Eval\Exception\InvalidRequestException;
 use Altair\Eval\Exception\LaunchException;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
+use Altair\Eval\Tests\Support\Without;
 
 /**
  * Which PHP the child is, and what is said of one that cannot be it.
@@ -26,15 +27,22 @@ final class PhpBinaryTest extends EvaluationTestCase
         self::assertSame([realpath(PHP_BINARY), PHP_VERSION], [realpath($binary), $version]);
     }
 
-    public function testAnotherNameIsLookedUpOnThePath(): void
+    public function testAnotherNameIsLookedUpOnThePathThatTheHostWasStartedWith(): void
     {
         $script = "#!/bin/sh\nexec '" . PHP_BINARY . "' -d user_agent=mine \"\$@\"\n";
-        $this->application()->write('bin/my-php', $script, 0755);
-        $this->setVariable('PATH', $this->application()->path('bin') . ':' . getenv('PATH'));
+        $path = $this->application()->write('bin/my-php', $script, 0755);
+        $directory = dirname($path);
 
-        self::assertSame('mine', $this->evaluateWith('my-php', 'ini_get("user_agent")')->result['value']);
-        $path = $this->application()->path('bin/my-php');
+        $code = 'echo (new Altair\Eval\Evaluator(phpBinary: "my-php"))->evaluate(new Altair\Eval\EvalRequest('
+            . '"ini_get(\'user_agent\')", $argv[1], 60000))->result["value"];';
+        $command = [PHP_BINARY, '-d', 'extension=' . Without::extension(), '-r', $code, '--'];
+        $command[] = $this->application()->root;
+        $ran = Without::command([], $command, ['PATH' => "$directory:" . getenv('PATH')]);
+        self::assertSame([0, 'mine', ''], $ran);
         self::assertSame('mine', $this->evaluateWith($path, 'ini_get("user_agent")')->result['value']);
+
+        $this->setVariable('PATH', "$directory:" . getenv('PATH'));
+        $this->assertNotLaunched(['no executable `my-php` on PATH'], 'my-php');
     }
 
     public function testARelativePathIsRelativeToTheHost(): void

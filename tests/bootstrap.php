@@ -23,7 +23,8 @@ if (!is_file($root . '/examples/shop/vendor/autoload.php')) {
     $fail('examples/shop has no autoloader. Run `make test`, or `composer dump-autoload` in examples/shop.');
 }
 
-// What a test is about starts by itself; tests of the pool have one of their own.
+// What a test is about starts by itself; tests of the pool have one of their own. For what this process starts: its own
+// pool is what the variable said when it was started (scripts/php.sh).
 putenv('ALTAIR_EVAL_POOL=off');
 
 $package = json_decode(file_get_contents($root . '/composer.json'), true, flags: JSON_THROW_ON_ERROR);

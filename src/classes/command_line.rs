@@ -5,12 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use altair_cli::Host;
 use altair_engine::EvalError;
+use altair_engine::programs::Unconfined;
 use ext_php_rs::types::Zval;
 use ext_php_rs::zend::ExecuteData;
 
 use super::eval_request::int;
-use super::evaluator::ini_flag;
-use super::exceptions::throw;
+use super::exceptions::{throw, throw_runtime};
+use crate::settings;
 use crate::zend::class::{Class, Param, Slot, Type};
 use crate::zend::host;
 use crate::zend::object::string_bytes;
@@ -38,6 +39,10 @@ extern "C" fn run(ex: &mut ExecuteData, returned: &mut Zval) {
             throw(&EvalError::Launch(message.into()));
             return Ok(());
         }
+        if let Err(forbidden) = settings::programs().permit(Unconfined::CommandLine) {
+            throw_runtime(&forbidden);
+            return Ok(());
+        }
         let Some(arguments) = arguments.and_then(strings) else {
             host::throw_type_error_message(
                 "Altair\\Eval\\Support\\CommandLine::run(): Argument #1 ($arguments) must be a list of strings",
@@ -47,7 +52,7 @@ extern "C" fn run(ex: &mut ExecuteData, returned: &mut Zval) {
         let host = Host {
             php: host::running_binary(),
             extension: host::own_file(),
-            never_unsafe: !ini_flag(c"altair_eval.unsafe"),
+            unsafe_runs: settings::unsafe_runs(),
             is_program: false,
             serve: None,
         };

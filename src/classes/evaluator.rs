@@ -2,19 +2,19 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::{CStr, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use altair_engine::audit::Actor;
-use altair_engine::guards::{Guard, Selection};
+use altair_engine::programs::{Programs, Unconfined};
 use altair_engine::{
-    Answered, EvalError, EvalRequest, Evaluator, IDLE, Observer, Pool, beyond_system, php_binary,
+    Answered, EvalError, EvalRequest, Evaluator, Observer, Pool, beyond_system, php_binary,
 };
-use altair_pool::{Client, Setting};
+use altair_pool::Client;
 use altair_sandbox::Stream;
 use ext_php_rs::types::Zval;
 use ext_php_rs::zend::ExecuteData;
@@ -27,8 +27,9 @@ use super::run_threads::{Crew, Event, lost};
 use crate::zend::class::{Class, Param, Slot, Type};
 use crate::zend::host::{self, Wants};
 use crate::zend::object::{self, init, property, this};
-use crate::zend::params::{Arg, ini, parse};
+use crate::zend::params::{Arg, parse};
 use crate::zend::{Bailout, json, startup};
+use crate::{settings, started_with};
 
 static CLASS: Slot = Slot::new();
 
@@ -100,46 +101,9 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
             return Ok(());
         }
         init(object, "phpBinary", binary);
-        init(
-            object,
-            "warm",
-            boolean(warm.unwrap_or_else(|| ini_flag(c"altair_eval.warm"))),
-        );
+        init(object, "warm", boolean(warm.unwrap_or_else(settings::warm)));
         Ok(())
     });
-}
-
-/// The guards named by an ini setting.
-fn ini_guards(name: &CStr) -> Result<Vec<Guard>, EvalError> {
-    let list = ini(name);
-    let names = list.split([',', ' ']).filter(|name| !name.is_empty());
-    names.map(str::parse).collect()
-}
-
-/// What the ini settings say of guards: which they require and omit, and whether runs may lift them
-/// all.
-fn selection() -> Result<Selection, EvalError> {
-    let required = ini_guards(c"altair_eval.require")?;
-    let selection = Selection::new(required, ini_guards(c"altair_eval.omit")?);
-    Ok(selection.with_unsafe_runs(ini_flag(c"altair_eval.unsafe")))
-}
-
-/// A whole number of seconds, at least one.
-fn ini_seconds(name: &CStr) -> Option<Duration> {
-    let seconds = ini(name)
-        .trim()
-        .parse()
-        .ok()
-        .filter(|seconds| *seconds > 0)?;
-    Some(Duration::from_secs(seconds))
-}
-
-/// Whether an ini setting is on.
-pub fn ini_flag(name: &CStr) -> bool {
-    !matches!(
-        ini(name).to_ascii_lowercase().as_str(),
-        "" | "0" | "off" | "no" | "false"
-    )
 }
 
 thread_local! {
@@ -167,7 +131,7 @@ fn pool(handle: u32) -> Arc<Pool> {
 }
 
 /// The engine's evaluator for an object. `None` with a pending exception if the object was never
-/// constructed, or if an ini setting names an unknown guard.
+/// constructed, if an ini setting names an unknown guard, or if its PHP may not be started.
 fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
     let object = this(ex);
     if property(object, "phpBinary").is_none() {
@@ -184,10 +148,11 @@ fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
     if property(object, "warm").is_some_and(Zval::is_true) {
         evaluator = evaluator
             .with_pool(pool(object.handle))
-            .with_idle(ini_seconds(c"altair_eval.idle").unwrap_or(IDLE))
+            .with_idle(settings::idle())
             .with_elsewhere(Arc::new(Client::new(
-                Setting::named(OsStr::new(&ini(c"altair_eval.pool"))),
+                settings::pool(),
                 extension_path().cloned(),
+                started_with::environment(),
             )));
     }
     Some(evaluator)
@@ -197,18 +162,49 @@ fn engine(ex: &mut ExecuteData) -> Option<Evaluator> {
 ///
 /// # Errors
 ///
-/// An ini setting names an unknown guard.
+/// An ini setting names an unknown guard, or `php` another PHP than may be started.
 pub fn host_evaluator(php: &[u8]) -> Result<Evaluator, EvalError> {
-    let evaluator = Evaluator::new(OsStr::from_bytes(php), Actor::Script)
+    let programs = settings::programs();
+    let evaluator = Evaluator::new(permitted(OsStr::from_bytes(php), programs)?, Actor::Script)
+        .with_programs(programs)
+        .with_started_with(started_with::environment())
         .with_running(host::running_binary())
         .with_own_programs(startup::own_programs())
         .with_ini_scan_dir(INI_SCAN_DIR.get().cloned().flatten())
         .with_known_paths(known_paths())
-        .with_guards(selection()?);
+        .with_guards(settings::selection()?);
     Ok(match extension_path() {
         Some(path) => evaluator.with_extension(path.clone()),
         None => evaluator,
     })
+}
+
+/// The name of the PHP that a child is. A host that may start only confined programs has its own alone,
+/// under whatever name: a child takes the last of its guards itself.
+///
+/// # Errors
+///
+/// It names another one, or none.
+fn permitted(php: &OsStr, programs: Programs) -> Result<&OsStr, EvalError> {
+    let own = OsStr::new(php_binary::DEFAULT);
+    let (Err(forbidden), true) = (programs.permit(Unconfined::OtherPhp), php != own) else {
+        return Ok(php);
+    };
+    let file = |name| -> Result<_, EvalError> {
+        let found = php_binary::resolve(
+            name,
+            host::running_binary().as_deref(),
+            started_with::value("PATH").as_deref(),
+            startup::own_programs().as_deref(),
+        )?;
+        let file = found.metadata().ok();
+        Ok(file.map(|file| (file.dev(), file.ino())))
+    };
+    match (file(own)?, file(php)?) {
+        // By its own name: another path may lead elsewhere by now.
+        (Some(own_file), Some(file)) if own_file == file => Ok(own),
+        _ => Err(forbidden.into()),
+    }
 }
 
 /// What a child must be shown of this PHP, beside the extension.

@@ -40,9 +40,14 @@ pub fn throw(error: &EvalError) {
         EvalError::InvalidRequest(_) => &INVALID_REQUEST,
         // The interruption has already thrown its own exception.
         EvalError::Interrupted if crate::zend::host::has_exception() => return,
-        EvalError::Launch(_) | EvalError::Interrupted => &LAUNCH,
+        EvalError::Launch(_) | EvalError::Forbidden(_) | EvalError::Interrupted => &LAUNCH,
     };
     PhpException::new(error.to_string(), 0, class.get()).throw();
+}
+
+/// Throws a `RuntimeException`.
+pub fn throw_runtime(error: &dyn std::fmt::Display) {
+    PhpException::new(error.to_string(), 0, runtime_exception()).throw();
 }
 
 /// Throws a plain `Error`, like the engine for wrong use of a class.

@@ -6,18 +6,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use altair_engine::encode::Key;
+use altair_engine::programs::Unconfined;
 use altair_engine::{OUTPUT_LIMIT, command};
 use ext_php_rs::types::Zval;
 use ext_php_rs::zend::ExecuteData;
 
 use super::eval_request::{boolean, int};
-use super::exceptions::throw_error;
+use super::exceptions::{throw_error, throw_runtime};
 use crate::zend::class::{Class, Param, Slot, Type};
 use crate::zend::host::{self, Wants};
 use crate::zend::node::entries;
 use crate::zend::object::{init, new_object, property, string_bytes, this};
 use crate::zend::params::{Arg, parse};
 use crate::zend::{Bailout, json};
+use crate::{settings, started_with};
 
 const RESULT: &str = "Altair\\Eval\\Runner\\SubprocessResult";
 
@@ -123,7 +125,12 @@ extern "C" fn run(ex: &mut ExecuteData, returned: &mut Zval) {
             );
             return Ok(());
         };
+        if let Err(forbidden) = settings::programs().permit(Unconfined::Subprocess) {
+            throw_runtime(&forbidden);
+            return Ok(());
+        }
         let command = command::Command {
+            search_path: started_with::value("PATH"),
             program: program.clone(),
             args: args.to_vec(),
             cwd: cwd.map(|cwd| PathBuf::from(OsStr::from_bytes(cwd))),

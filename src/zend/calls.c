@@ -41,6 +41,14 @@ bool altair_interrupts(void)
 	return true;
 }
 
+bool altair_starts_programs(void)
+{
+	/* A function that is disabled is removed from the table, and the application may then declare one of
+	 * that name (zend_disable_functions). */
+	const zend_function *function = zend_hash_str_find_ptr(CG(function_table), ZEND_STRL("proc_open"));
+	return function != NULL && function->type == ZEND_INTERNAL_FUNCTION;
+}
+
 void altair_wrong_type(uint32_t number, const char *expected, zval *given)
 {
 	zend_argument_type_error(number, "must be of type %s, %s given", expected, zend_zval_type_name(given));

@@ -375,6 +375,7 @@ unsafe extern "C" {
     pub fn altair_stream_read(stream: *mut c_void, to: *mut c_char, most: usize) -> isize;
     pub fn altair_stream_is_over(stream: *mut c_void) -> bool;
     pub fn altair_interrupts() -> bool;
+    pub fn altair_starts_programs() -> bool;
     pub fn altair_call(
         callable: *mut zval,
         count: u32,

@@ -35,6 +35,13 @@ pub fn interrupts() -> Result<(), Wants> {
     }
 }
 
+/// Whether PHP's own `proc_open()` can be called, and is not disabled.
+#[must_use]
+pub fn starts_programs() -> bool {
+    // SAFETY: looks a function up in a table of this thread's.
+    unsafe { ffi::altair_starts_programs() }
+}
+
 /// Calls a callable with two strings.
 ///
 /// # Errors

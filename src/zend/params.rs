@@ -261,9 +261,20 @@ unsafe fn one(number: u32, value: *mut Zval, spec: &CStr, target: *mut c_void) -
 /// The value of an ini setting, as text.
 #[must_use]
 pub fn ini(name: &CStr) -> String {
+    value(name, false)
+}
+
+/// The value of an ini setting as text, as it was before the application changed it.
+#[must_use]
+pub fn configured(name: &CStr) -> String {
+    value(name, true)
+}
+
+fn value(name: &CStr, original: bool) -> String {
     // SAFETY: the name is a string; the result is null or a string of the engine's.
     unsafe {
-        let value: *const c_char = ffi::zend_ini_string(name.as_ptr(), name.to_bytes().len(), 0);
+        let value: *const c_char =
+            ffi::zend_ini_string(name.as_ptr(), name.to_bytes().len(), original.into());
         if value.is_null() {
             String::new()
         } else {

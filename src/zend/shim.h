@@ -252,6 +252,8 @@ bool altair_php_is_debug(void);
 /* Handles a pending interrupt of the virtual machine: max_execution_time, signal handlers of pcntl.
  * Can bail out. An exception stays in EG(exception). False if nothing was pending. */
 bool altair_interrupts(void);
+/* Whether PHP's own proc_open() is there. */
+bool altair_starts_programs(void);
 /* Throws the engine's error for an argument of a wrong type. */
 void altair_wrong_type(uint32_t number, const char *expected, zval *given);
 /* What was passed by name to a function with a variadic parameter, beyond its other parameters; NULL if nothing was. */

@@ -7,6 +7,7 @@ namespace Altair\Eval\Tests\Sandbox;
 use Altair\Eval\Tests\Support\DockerEngine;
 use Altair\Eval\Tests\Support\SandboxTestCase;
 use Altair\Eval\Tests\Support\TemporaryApplication;
+use Altair\Eval\Tests\Support\Without;
 use Altair\Sandbox\Config\ExecutionPolicy;
 use Altair\Sandbox\Sandbox;
 use InvalidArgumentException;
@@ -411,11 +412,7 @@ final class DriversTest extends SandboxTestCase
             self::assertInstanceOf(RuntimeException::class, $thrown);
             self::assertSame("Failed to start $program", $thrown->getMessage());
         }
-        $this->setVariable($variable, '/nowhere/else');
-        $sandbox = Sandbox::fromPolicy($this->policy())->using($driver);
-        $thrown = self::thrownBy(static fn () => $sandbox->execute(['true']));
-        self::assertInstanceOf(RuntimeException::class, $thrown);
-        self::assertSame("Failed to start $program", $thrown->getMessage());
+        self::assertSame("Failed to start $program", $this->startedWith([$variable => '/nowhere/else'], $driver));
     }
 
     /**
@@ -431,16 +428,31 @@ final class DriversTest extends SandboxTestCase
         $ofVariable = $this->base->write('variable', $say('variable'), 0755);
         $this->base->write("path/$program", $say('path'), 0755);
         $this->base->write('path/other-name', $say('name'), 0755);
-        $this->setVariable('PATH', $this->base->path('path') . ':' . getenv('PATH'));
-        $run = fn (?string $bin): string => Sandbox::$driver($this->policy(), ...[$driver . 'Bin' => $bin])
-            ->execute(['true'])->stdout();
+        $path = ['PATH' => $this->base->path('path') . ':' . getenv('PATH')];
+        $both = $path + [$variable => $ofVariable];
 
-        self::assertSame('path', $run(null));
-        self::assertSame('name', $run('other-name'));
-        self::assertSame('argument', $run($argument));
-        $this->setVariable($variable, $ofVariable);
-        self::assertSame('variable', $run(null));
-        self::assertSame('argument', $run($argument));
+        self::assertSame('path', $this->startedWith($path, $driver));
+        self::assertSame('name', $this->startedWith($path, $driver, 'other-name'));
+        self::assertSame('argument', $this->startedWith($path, $driver, $argument));
+        self::assertSame('variable', $this->startedWith($both, $driver));
+        self::assertSame('argument', $this->startedWith($both, $driver, $argument));
+    }
+
+    /**
+     * @param array<string, string> $environment that PHP is started with
+     * @return string what a driver's program prints there, or why it was not started
+     */
+    private function startedWith(array $environment, string $driver, ?string $binary = null): string
+    {
+        $code = '[, $driver, $base, $binary] = $argv;'
+            . ' $sandbox = Altair\Sandbox\Sandbox::$driver(Altair\Sandbox\Config\ExecutionPolicy::in($base),'
+            . ' ...["{$driver}Bin" => $binary ?: null]);'
+            . ' try { echo $sandbox->execute(["true"])->stdout(); }'
+            . ' catch (RuntimeException $thrown) { echo $thrown->getMessage(); }';
+        $command = [PHP_BINARY, '-d', 'extension=' . Without::extension(), '-r', $code, '--'];
+        [, $output] = Without::command([], [...$command, $driver, $this->base->root, (string) $binary], $environment);
+
+        return $output;
     }
 
     /**

@@ -21,7 +21,7 @@ use crate::root::Root;
 pub fn evaluator(application: &Application, host: &Host) -> Result<Evaluator, Failure> {
     let selection = Selection::new(application.require.clone(), Vec::new());
     let evaluator = Evaluator::new(host.php(&application.php), Actor::Cli)
-        .with_guards(selection.with_unsafe_runs(!host.never_unsafe));
+        .with_guards(selection.with_unsafe_runs(host.unsafe_runs));
     Ok(match extension::find(host)? {
         Some(path) => evaluator.with_extension(path),
         None => evaluator,

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use altair_engine::guards::UnsafeRuns;
 use altair_engine::{Evaluator, php_binary};
 
 /// What the process that runs the command line already knows. The program `altair` knows nothing;
@@ -13,8 +14,8 @@ pub struct Host {
     pub php: Option<PathBuf>,
     /// The file of the extension, used if `ALTAIR_EVAL_EXTENSION` names none.
     pub extension: Option<PathBuf>,
-    /// Whether this process makes no unsafe runs.
-    pub never_unsafe: bool,
+    /// Whether this process makes unsafe runs.
+    pub unsafe_runs: UnsafeRuns,
     /// Whether this process is the program `altair`, which can be the pool.
     pub is_program: bool,
     /// The Model Context Protocol server, if this process has one.

@@ -43,6 +43,7 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
     // Reported now, and not by each call.
     let prepared = evaluator.prepare(&request).map_err(|error| match error {
         EvalError::InvalidRequest(why) | EvalError::Launch(why) => Failure::new(why),
+        EvalError::Forbidden(why) => Failure::new(why.to_string()),
         EvalError::Interrupted => Failure::new("the start was interrupted"),
     })?;
     serve(Server {

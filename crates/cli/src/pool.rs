@@ -12,12 +12,15 @@ use crate::failure::{Failure, say};
 use crate::host::Host;
 use crate::human::Theme;
 use crate::{json, output};
+use altair_engine::Environment;
 use altair_pool::{Client, NoAnswer, Setting, State};
 
 /// What asks the pool of this user.
 pub fn client() -> Client {
     let own = std::env::current_exe().and_then(std::fs::canonicalize);
-    Client::new(Setting::named(OsStr::new("auto")), own.ok())
+    let started_with: Environment = std::env::vars_os().collect();
+    let setting = Setting::named(OsStr::new("auto"), &started_with);
+    Client::new(setting, own.ok(), started_with)
 }
 
 /// Shows the pool, ends it, or is it.

@@ -15,7 +15,8 @@ const MORE_DIRECTORIES: &[&str] = &[
     "/snap/bin",
 ];
 
-/// Finds the program of a driver: what the caller names, otherwise what the driver's variable names
+/// Finds the program of a driver in the environment that the caller was started with: what the caller
+/// names, otherwise what the driver's variable names
 /// ([`Driver::program`]), otherwise the first of its name in `PATH` and then in some directories.
 /// A name without a slash is looked for in these, too. `None`: the driver needs no program.
 ///

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
+use altair_engine::Environment;
+use altair_engine::programs::{Programs, Unconfined};
 use altair_sandbox::Pseudoterminal;
 
 use crate::{CommandError, Driver, ExecutionPolicy, work_dir};
@@ -57,6 +59,10 @@ pub struct Command {
     pub terminal: Option<Pseudoterminal>,
     /// The caller's environment.
     pub environment: Vec<(OsString, OsString)>,
+    /// The environment that the caller was started with, which says where the driver's program is.
+    pub started_with: Environment,
+    /// Which programs the caller may start.
+    pub programs: Programs,
     /// Whether the changes in a layer are listed with diffs.
     pub diff: bool,
 }
@@ -73,6 +79,7 @@ impl Command {
     ///
     /// # Errors
     /// [`CommandError::Invalid`]: what is wrong with the command or the policy, in a sentence.
+    /// [`CommandError::Forbidden`]: the caller may not start the driver's program.
     pub fn prepare(self) -> Result<Prepared, CommandError> {
         let invalid = |what: &str| Err(CommandError::Invalid(what.to_owned()));
         if self.argv.is_empty() {
@@ -91,6 +98,15 @@ impl Command {
             ));
         }
         let driver = self.sandbox.driver;
+        match driver {
+            // Confined before it is executed.
+            Driver::Native => {}
+            Driver::Host
+            | Driver::Docker
+            | Driver::Podman
+            | Driver::Firejail
+            | Driver::Bubblewrap => self.programs.permit(Unconfined::Driver(driver.name()))?,
+        }
         if driver != Driver::Native
             && !(self.policy.layers.is_empty() && self.policy.services.is_empty())
         {

@@ -1,5 +1,7 @@
 //! Why a command was not run.
 
+use altair_engine::programs::Forbidden;
+
 /// Why a command was not run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
@@ -9,6 +11,9 @@ pub enum CommandError {
     /// The command could not be started: a sentence for the user.
     #[error("{0}")]
     Start(String),
+    /// The caller may not start the driver's program.
+    #[error(transparent)]
+    Forbidden(#[from] Forbidden),
     /// The caller ended it.
     #[error("The command was interrupted.")]
     Interrupted,

@@ -8,6 +8,7 @@ use altair_command::{
     Command, Driver, ExecutionPolicy, Outcome, Sandbox, Stdin, TimeoutReason, WorksIn,
 };
 use altair_engine::Silent;
+use altair_engine::programs::Programs;
 
 fn run(policy: ExecutionPolicy, script: &str) -> Outcome {
     let command = Command {
@@ -22,6 +23,8 @@ fn run(policy: ExecutionPolicy, script: &str) -> Outcome {
         stdin: Stdin::Empty,
         terminal: None,
         environment: Vec::new(),
+        started_with: [].into(),
+        programs: Programs::All,
         diff: true,
     };
     command.prepare().unwrap().run(&mut Silent, None).unwrap()

@@ -18,8 +18,10 @@ pub const EXIT_NOT_STARTED: i32 = 127;
 /// A command to run.
 #[derive(Debug, Clone)]
 pub struct Command {
-    /// The program, looked up on `PATH` if it has no slash.
+    /// The program, looked up on `search_path` if it has no slash.
     pub program: OsString,
+    /// The `PATH`.
+    pub search_path: Option<OsString>,
     /// Its arguments.
     pub args: Vec<OsString>,
     /// Its working directory; by default the host's.
@@ -69,8 +71,7 @@ impl Command {
         {
             return not_started("The command contains a NUL byte, which no command can.".into());
         }
-        let path = std::env::var_os("PATH");
-        let program = match php_binary::find(&self.program, path.as_deref()) {
+        let program = match php_binary::find(&self.program, self.search_path.as_deref()) {
             Ok(program) => program,
             Err(why) => return not_started(why),
         };

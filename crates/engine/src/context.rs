@@ -125,7 +125,7 @@ impl RequestContext<'_> {
             },
             capped: self.takes(Guard::Limits),
             private_root,
-            unsafe_runs: self.settings.selection.has_unsafe_runs(),
+            unsafe_runs: self.settings.selection.unsafe_runs().may(),
             caches: caches.map(bytes),
             restrictions,
             watched,

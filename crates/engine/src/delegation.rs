@@ -82,6 +82,7 @@ struct Asked {
 struct Host {
     php: OsString,
     running: Option<OsString>,
+    search_path: Option<OsString>,
     own_programs: Option<OsString>,
     extension: Option<OsString>,
     ini_scan_dir: Option<OsString>,
@@ -108,6 +109,7 @@ impl Delegation {
         let Settings {
             php,
             running,
+            search_path,
             own_programs,
             extension,
             ini_scan_dir,
@@ -179,6 +181,7 @@ impl Delegation {
             host: Host {
                 php: php.clone(),
                 running: running.as_ref().map(os),
+                search_path: search_path.clone(),
                 own_programs: own_programs.as_ref().map(os),
                 extension: match extension {
                     Some(path) => Some(absolute(path)?),
@@ -223,6 +226,7 @@ impl Delegation {
         let Host {
             php,
             running,
+            search_path,
             own_programs,
             extension,
             ini_scan_dir,
@@ -235,6 +239,7 @@ impl Delegation {
         } = host;
         let mut evaluator = Evaluator::new(php, actor)
             .with_running(running.map(PathBuf::from))
+            .with_search_path(search_path)
             .with_own_programs(own_programs.map(PathBuf::from))
             .with_ini_scan_dir(ini_scan_dir)
             .with_guards(selection)

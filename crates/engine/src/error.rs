@@ -1,5 +1,7 @@
 //! Why an evaluation could not be started.
 
+use crate::programs::Forbidden;
+
 /// An error that stops an evaluation before a child can report.
 ///
 /// A failure *inside* the child is never an error: it is an [`EvalResult`](crate::EvalResult).
@@ -11,6 +13,9 @@ pub enum EvalError {
     /// The child could not be started, or a required guard is unavailable.
     #[error("{0}")]
     Launch(String),
+    /// The host may start only confined programs.
+    #[error("{0}")]
+    Forbidden(Forbidden),
     /// The [`Observer`](crate::Observer) ended the evaluation; the child is gone.
     #[error("the evaluation was interrupted")]
     Interrupted,

@@ -723,7 +723,7 @@ impl Evaluation {
             root: self.target.root.path().to_owned(),
             writable,
             private_root,
-            unsafe_runs: self.settings.selection.has_unsafe_runs(),
+            unsafe_runs: self.settings.selection.unsafe_runs().may(),
             caller: self.settings.purpose.caller(),
             caches_of_boot: None,
         }

@@ -10,13 +10,14 @@ use crate::delegation::{Delegation, Elsewhere};
 use crate::error::reason;
 use crate::evaluation::Evaluation;
 use crate::guards::Selection;
-use crate::launch::StartIni;
+use crate::launch::{StartIni, restore_loading_variables};
 use crate::observer::Observer;
+use crate::programs::{Programs, Unconfined};
 use crate::project_environment::ProjectEnvironment;
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest};
 use crate::services::{self, Service, Services};
 use crate::settings::{IDLE, Purpose, Settings};
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Environment, Surroundings, variable};
 use crate::warm::Pool;
 use crate::{Answered, EvalError, EvalResult, php_binary};
 
@@ -28,6 +29,8 @@ pub struct Evaluator {
     elsewhere: Option<Arc<dyn Elsewhere>>,
     services: Option<Vec<Service>>,
     sockets_of_project_only: bool,
+    programs: Programs,
+    started_with: Option<Environment>,
 }
 
 impl Evaluator {
@@ -38,6 +41,7 @@ impl Evaluator {
             settings: Settings {
                 php: php.as_ref().to_owned(),
                 running: None,
+                search_path: std::env::var_os("PATH"),
                 own_programs: None,
                 extension: None,
                 ini_scan_dir: std::env::var_os("PHP_INI_SCAN_DIR"),
@@ -55,6 +59,8 @@ impl Evaluator {
             elsewhere: None,
             services: None,
             sockets_of_project_only: false,
+            programs: Programs::All,
+            started_with: None,
         }
     }
 
@@ -62,6 +68,30 @@ impl Evaluator {
     #[must_use]
     pub fn with_running(mut self, running: Option<PathBuf>) -> Self {
         self.settings.running = running;
+        self
+    }
+
+    /// Sets the environment that this process was started with, by default the one that it has: where
+    /// `php` is looked up, and the variables by which libraries load code
+    /// ([`LOADING_VARIABLES`](crate::launch::LOADING_VARIABLES)) are those of the start.
+    #[must_use]
+    pub fn with_started_with(mut self, environment: Environment) -> Self {
+        self.settings.search_path = variable(&environment, "PATH").map(OsStr::to_owned);
+        self.started_with = Some(environment);
+        self
+    }
+
+    /// Sets where `php` is looked up, by default `PATH`.
+    #[must_use]
+    pub(crate) fn with_search_path(mut self, path: Option<OsString>) -> Self {
+        self.settings.search_path = path;
+        self
+    }
+
+    /// Sets which programs this process may start, by default all.
+    #[must_use]
+    pub fn with_programs(mut self, programs: Programs) -> Self {
+        self.programs = programs;
         self
     }
 
@@ -147,6 +177,11 @@ impl Evaluator {
         self
     }
 
+    /// Whether a program may be started in this way.
+    pub(crate) fn permit(&self, way: Unconfined) -> Result<(), EvalError> {
+        Ok(self.programs.permit(way)?)
+    }
+
     /// Its templates, if this process made them.
     pub(crate) fn pool(&self) -> Option<&Pool> {
         self.pool.as_deref().filter(|pool| pool.is_own())
@@ -183,7 +218,7 @@ impl Evaluator {
         if let Some(pool) = self.pool().filter(|_| !request.unconfined) {
             pool.alert_latest();
         }
-        let surroundings = Surroundings::here();
+        let surroundings = self.surroundings(request);
         // Whoever carries it out looks at the project, and nobody needs to do so twice.
         if self.pool().is_none_or(Pool::is_empty)
             && let Some(elsewhere) = &self.elsewhere
@@ -219,7 +254,7 @@ impl Evaluator {
     ///
     /// [`EvalError::InvalidRequest`] and [`EvalError::Launch`], as for [`Evaluator::evaluate`].
     pub fn prepare(&self, request: &EvalRequest) -> Result<Evaluation, EvalError> {
-        self.prepare_in(request, Surroundings::here())
+        self.prepare_in(request, self.surroundings(request))
     }
 
     /// The same in other surroundings than this process's.
@@ -234,7 +269,18 @@ impl Evaluator {
 
     /// Prepares a request whose snippet may be blank.
     pub(crate) fn located(&self, request: &EvalRequest) -> Result<Evaluation, EvalError> {
-        self.located_in(request, Surroundings::here())
+        self.located_in(request, self.surroundings(request))
+    }
+
+    /// Those of this process, for a request.
+    fn surroundings(&self, request: &EvalRequest) -> Surroundings {
+        let mut here = Surroundings::here();
+        if let Some(started_with) = &self.started_with
+            && !request.unconfined
+        {
+            restore_loading_variables(&mut here.environment, started_with);
+        }
+        here
     }
 
     fn located_in(
@@ -245,11 +291,14 @@ impl Evaluator {
         let settings = &self.settings;
         let named = surroundings.variable(BOOTSTRAP_VARIABLE);
         let target = request.resolve(named.map(OsStr::to_owned))?;
+        if request.unconfined {
+            self.permit(Unconfined::Run)?;
+        }
         settings.selection.check(request)?;
         let php = php_binary::resolve(
             &settings.php,
             settings.running.as_deref(),
-            surroundings.variable("PATH"),
+            settings.search_path.as_deref(),
             settings.own_programs.as_deref(),
         )?;
         let known = ProjectEnvironment::of(

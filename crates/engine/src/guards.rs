@@ -170,37 +170,69 @@ fn not_taken() -> GuardState {
     }
 }
 
+/// Whether a host makes unsafe runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum UnsafeRuns {
+    /// It does.
+    #[default]
+    May,
+    /// It refuses them now.
+    Refused,
+    /// It never does: whoever administers it says so, and it cannot change that.
+    Never,
+}
+
+impl UnsafeRuns {
+    /// Returns whether a run may be unsafe.
+    pub(crate) fn may(self) -> bool {
+        self == Self::May
+    }
+}
+
 /// Which guards a run takes, and which it requires.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Selection {
     required: Vec<Guard>,
     omitted: Vec<Guard>,
-    /// No run lifts them all.
-    never_unsafe: bool,
+    /// PHP's own switches are enough where the kernel has no guard.
+    accepts_ini: bool,
+    /// Whether a run may lift them all.
+    unsafe_runs: UnsafeRuns,
 }
 
 impl Selection {
-    /// Nothing runs without the guards in `required`. Those in `omitted` are left out, for tests of
-    /// one guard at a time.
+    /// Nothing runs without the guards in `required`; if [`Guard::Ini`] is among them, PHP's own switches
+    /// are enough where the kernel has no guard. Those in `omitted` are left out, for tests of one guard
+    /// at a time.
     #[must_use]
     pub fn new(required: Vec<Guard>, omitted: Vec<Guard>) -> Self {
         Self {
+            accepts_ini: required.contains(&Guard::Ini),
             required,
             omitted,
-            never_unsafe: false,
+            unsafe_runs: UnsafeRuns::May,
         }
+    }
+
+    /// Requires more guards, and accepts nothing less for it.
+    #[must_use]
+    pub fn with_more_required(mut self, guards: Vec<Guard>) -> Self {
+        self.required.extend(guards);
+        self.required.sort_unstable();
+        self.required.dedup();
+        self
     }
 
     /// Whether runs may be unsafe, as they may by default.
     #[must_use]
-    pub fn with_unsafe_runs(mut self, may: bool) -> Self {
-        self.never_unsafe = !may;
+    pub fn with_unsafe_runs(mut self, unsafe_runs: UnsafeRuns) -> Self {
+        self.unsafe_runs = unsafe_runs;
         self
     }
 
     /// Returns whether runs may be unsafe.
-    pub(crate) fn has_unsafe_runs(&self) -> bool {
-        !self.never_unsafe
+    pub(crate) fn unsafe_runs(&self) -> UnsafeRuns {
+        self.unsafe_runs
     }
 
     /// Returns whether a guard is to be taken.
@@ -236,7 +268,7 @@ impl Selection {
     ///
     /// [`EvalError::Launch`], naming the guard.
     pub(crate) fn check(&self, request: &EvalRequest) -> Result<(), EvalError> {
-        if request.unconfined && self.never_unsafe {
+        if request.unconfined && !self.unsafe_runs.may() {
             return Err(EvalError::Launch(
                 "No run may be unsafe here (altair_eval.unsafe=0).".into(),
             ));
@@ -266,8 +298,7 @@ impl Selection {
         if request.unconfined {
             return Vec::new();
         }
-        // A run that requires `ini` by name accepts PHP's own switches as enough.
-        let kernel = !self.required.contains(&Guard::Ini);
+        let kernel = !self.accepts_ini;
         // Without a private root real writes need all of both: Landlock governs truncate() only in
         // full, and only seccomp keeps modes and owners as they are.
         let fully = !has_view && request.allow_writes;

@@ -43,6 +43,21 @@ pub const STRIPPED_VARIABLES: &[&str] = &[
     "PIP_*",
 ];
 
+/// Environment variables that name code which libraries load while PHP starts, before its guards, or
+/// the files that name such code. A run gets them as its host was started with them, so that nothing
+/// can be named at run time (`putenv()`). A trailing `*` matches any rest.
+///
+/// Sources: `openssl-env(7)`, `config(5ossl)`, libsasl2's and ImageMagick's documentation of their
+/// variables, GIO's and libvips' documentation of running programs, and that of LLVM's OpenMP.
+pub const LOADING_VARIABLES: &[&str] = &[
+    "OPENSSL_*",
+    "SASL_*",
+    "MAGICK_*",
+    "GIO_*",
+    "VIPSHOME",
+    "OMP_TOOL*",
+];
+
 /// Environment variables of a shell, a terminal, a session or a service manager. They differ between
 /// two terminals, directories and starts of one user, and no application means them: a confined run
 /// does not get them, so that they make no difference to it and to what a template is made from. A
@@ -326,6 +341,20 @@ fn environment(
     }
     env.extend(own.map(|(name, value)| (name.into(), value.into())));
     env
+}
+
+/// Puts the [`LOADING_VARIABLES`] of an environment back to what they were at the start.
+pub(crate) fn restore_loading_variables(
+    environment: &mut Vec<(OsString, OsString)>,
+    start: &[(OsString, OsString)],
+) {
+    environment.retain(|(name, _)| !is_one_of(LOADING_VARIABLES, name));
+    let of_start = start.iter();
+    environment.extend(
+        of_start
+            .filter(|(name, _)| is_one_of(LOADING_VARIABLES, name))
+            .cloned(),
+    );
 }
 
 fn strips(selection: &Selection, request: &EvalRequest) -> bool {

@@ -45,6 +45,7 @@ pub mod php_binary;
 pub mod php_versions;
 mod processors;
 pub mod profile;
+pub mod programs;
 mod project_environment;
 pub mod queries;
 mod readable_paths;
@@ -85,6 +86,7 @@ pub use result::{
     Outcome, OutputTruncated, Phase, Timings, ToldResult,
 };
 pub use settings::IDLE;
+pub use surroundings::{Environment, variable};
 pub use warm::{Listed, Pool};
 
 /// The name of this build. Processes that trust each other's messages are of the same one.

@@ -19,7 +19,7 @@ use crate::EvalError;
 use crate::confinement::AUDIT_DIR;
 use crate::context::RequestContext;
 use crate::error::reason;
-use crate::guards::Guard;
+use crate::guards::{Guard, UnsafeRuns};
 use crate::owner::{FILE_PATIENCE, run_as};
 
 /// The first version of Landlock that governs truncate(2).
@@ -47,7 +47,7 @@ impl Unsealed {
                 "Writes cannot be allowed here: only a private root protects the audit log from them, and it is unavailable ({why}). `altair doctor` says how to get it. {landlock}"
             ))
         };
-        if context.settings.selection.has_unsafe_runs() {
+        if context.settings.selection.unsafe_runs() != UnsafeRuns::Never {
             return Err(refused(
                 "Where no run is unsafe (in PHP, the ini setting altair_eval.unsafe=0), Landlock can grant them in a project without .altair.".into(),
             ));

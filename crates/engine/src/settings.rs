@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     pub php: OsString,
     /// The host's own PHP binary.
     pub running: Option<PathBuf>,
+    /// Where `php` is looked up: the `PATH` that the host was started with.
+    pub search_path: Option<OsString>,
     /// Where the host's own PHP has its programs.
     pub own_programs: Option<PathBuf>,
     /// The extension that children are told to load, in case their own ini files do not.

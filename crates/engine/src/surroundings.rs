@@ -2,8 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::began::Began;
+
+/// The environment of a process: name and value of each variable.
+pub type Environment = Arc<[(OsString, OsString)]>;
 
 /// What an evaluation takes from the process that asks for it, as it is at this moment. A process
 /// that evaluates for another one is told of the other's.
@@ -31,10 +35,8 @@ impl Surroundings {
 }
 
 /// The value of a variable in an environment; the first, as in getenv(3).
-pub(crate) fn variable<'e>(
-    environment: &'e [(OsString, OsString)],
-    name: &str,
-) -> Option<&'e OsStr> {
+#[must_use]
+pub fn variable<'e>(environment: &'e [(OsString, OsString)], name: &str) -> Option<&'e OsStr> {
     let found = environment.iter().find(|(known, _)| known == name);
     found.map(|(_, value)| value.as_os_str())
 }

@@ -1,13 +1,15 @@
 //! The host's side: asks the pool, and starts one if it is asked often.
 
 use std::borrow::Cow;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use altair_engine::{Delegation, Elsewhere, EvalError, Observer, ToldResult};
+use altair_engine::{
+    Delegation, Elsewhere, Environment, EvalError, Observer, ToldResult, variable,
+};
 use altair_sandbox::{Rights, peer};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use serde::Serialize;
@@ -43,12 +45,12 @@ pub enum Setting {
 
 impl Setting {
     /// The setting that a text names: `off`, which PHP makes an empty text of, a path, or `auto`,
-    /// which is what the variable [`VARIABLE`] says.
+    /// which is what the variable [`VARIABLE`] said when the host was started.
     #[must_use]
-    pub fn named(text: &OsStr) -> Self {
-        let of_variable = || std::env::var_os(VARIABLE).filter(|text| !text.is_empty());
+    pub fn named(text: &OsStr, started_with: &[(OsString, OsString)]) -> Self {
+        let of_variable = variable(started_with, VARIABLE).filter(|text| !text.is_empty());
         match Self::of(text) {
-            Self::Auto => of_variable().map_or(Self::Auto, |text| Self::of(&text)),
+            Self::Auto => of_variable.map_or(Self::Auto, Self::of),
             named => named,
         }
     }
@@ -68,17 +70,23 @@ pub struct Client {
     setting: Setting,
     /// The host's own file.
     beside: Option<PathBuf>,
+    /// The environment that the host was started with: it says where the program is, and the program is
+    /// started with it. The host may have changed its own since, and be no more than a guest of whoever
+    /// has started it.
+    started_with: Environment,
     /// Whether the host ends after a request.
     once: bool,
 }
 
 impl Client {
-    /// Asks as `setting` says. `beside`: the host's own file.
+    /// Asks as `setting` says. `beside`: the host's own file. `started_with`: the environment that the host
+    /// was started with.
     #[must_use]
-    pub fn new(setting: Setting, beside: Option<PathBuf>) -> Self {
+    pub fn new(setting: Setting, beside: Option<PathBuf>, started_with: Environment) -> Self {
         Self {
             setting,
             beside,
+            started_with,
             once: false,
         }
     }
@@ -197,19 +205,17 @@ impl Client {
 
     /// Starts a pool if it was asked for before, not long ago.
     fn maybe_start(&self, address: &Address) {
-        if std::env::var_os("CI").is_some() || !address.stamp() {
+        let started_with = &self.started_with;
+        if variable(started_with, "CI").is_some() || !address.stamp() {
             return;
         }
         let program = match &self.setting {
             Setting::Off => None,
             Setting::Program(path) => Some(path.clone()).filter(|path| path.is_absolute()),
-            Setting::Auto => {
-                let path = std::env::var_os("PATH");
-                start::program(self.beside.as_deref(), path.as_deref())
-            }
+            Setting::Auto => start::program(self.beside.as_deref(), variable(started_with, "PATH")),
         };
         if let Some(program) = program {
-            start::start(&program, address);
+            start::start(&program, address, started_with);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Starts a pool, or finds out that none may be started.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -14,12 +14,15 @@ pub const START: &str = "--start";
 /// The variable that names a log for a pool.
 const LOG: &str = "ALTAIR_POOL_LOG";
 
-/// Has `program` start a pool at an address, and waits until it has: some milliseconds.
-pub(crate) fn start(program: &Path, address: &Address) {
+/// Has `program` start a pool at an address, and waits until it has: some milliseconds. It gets the
+/// environment that the host was started with, and none that names code for its loader or a log since.
+pub(crate) fn start(program: &Path, address: &Address, environment: &[(OsString, OsString)]) {
     // What goes wrong is not this host's affair: it evaluates by itself.
     let _ = Command::new(program)
         .args([OsStr::new("pool"), OsStr::new(START)])
         .arg(address.path())
+        .env_clear()
+        .envs(environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -23,6 +23,7 @@ use crate::zend::Bailout;
 use crate::zend::host::{self, Wants};
 use crate::zend::object::string_bytes;
 use crate::zend::streams::{Read, Stream};
+use crate::{settings, started_with};
 
 /// Bytes read from a stream at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -71,6 +72,8 @@ pub fn execute(
         stdin,
         terminal: None,
         environment: std::env::vars_os().collect(),
+        started_with: started_with::environment(),
+        programs: settings::programs(),
         diff: false,
     };
     let prepared = match command.prepare() {

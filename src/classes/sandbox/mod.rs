@@ -36,9 +36,10 @@ fn throw(error: &CommandError) {
     let class = match error {
         CommandError::Invalid(_) => invalid_argument_exception(),
         CommandError::Interrupted if crate::zend::host::has_exception() => return,
-        CommandError::Start(_) | CommandError::Interrupted | CommandError::Apply(_) => {
-            runtime_exception()
-        }
+        CommandError::Start(_)
+        | CommandError::Forbidden(_)
+        | CommandError::Interrupted
+        | CommandError::Apply(_) => runtime_exception(),
     };
     // A message cannot hold a NUL byte, and may show what a caller gave.
     let message = error.to_string().replace('\0', "\\0");

@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
 use altair_command::{Command, CommandError, Driver, Outcome, Sandbox, Stdin, WorksIn};
+use altair_engine::programs::Programs;
 
 use crate::args::{Format, RunArgs};
 use crate::exit::Exit;
@@ -63,6 +64,8 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         },
         terminal,
         environment: std::env::vars_os().collect(),
+        started_with: std::env::vars_os().collect(),
+        programs: Programs::All,
         diff: args.diff,
     };
     let signals = Signals::catch(relay.as_ref().map(Relay::resizer).transpose()?)?;

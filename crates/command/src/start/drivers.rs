@@ -17,7 +17,7 @@ impl Command {
     pub(super) fn start_driver(self) -> Result<Started, CommandError> {
         let started = Instant::now();
         let driver = self.sandbox.driver;
-        let program = binary::find(driver, self.sandbox.binary.as_deref(), &self.environment)?;
+        let program = binary::find(driver, self.sandbox.binary.as_deref(), &self.started_with)?;
         let name = driver.program().map_or("driver", |(name, _)| name);
         let failed = || CommandError::Start(format!("Failed to start {name}"));
         let program = program.ok_or_else(failed)?;

@@ -213,6 +213,7 @@ mod tests {
     use super::*;
     use crate::{Sandbox, Stdin};
     use altair_engine::Silent;
+    use altair_engine::programs::Programs;
 
     #[test]
     fn a_layer_on_disk_can_be_applied_and_is_gone_afterwards() {
@@ -232,6 +233,8 @@ mod tests {
             stdin: Stdin::Empty,
             terminal: None,
             environment: Vec::new(),
+            started_with: [].into(),
+            programs: Programs::All,
             diff: false,
         };
         let Started::Running(running) = command.start_native(true).unwrap() else {

@@ -81,6 +81,7 @@ fn answer(path: &Path, extension: Option<&Path>) -> Result<Answer, String> {
     args.extend(["-r".into(), QUESTION.into()]);
     let command = Command {
         program: path.into(),
+        search_path: None, // it is a path
         args,
         cwd: Some("/".into()),
         env: std::env::vars_os().collect(),

@@ -20,6 +20,7 @@ use crate::launch::{OwnIni, StartIni};
 use crate::observer::Observer;
 use crate::observer::Silent;
 use crate::origin::Origin;
+use crate::programs::Unconfined;
 use crate::redaction::output::{KnownSecrets, Redactor};
 use crate::request::MAX_MEMORY_MB;
 use crate::settings::Purpose;
@@ -62,6 +63,12 @@ impl Evaluator {
     ) -> Result<Runtime, EvalError> {
         let mut directories = Directories::default();
         let mut request = request.clone();
+        if request.unconfined {
+            self.permit(match start {
+                RuntimeStart::Application => Unconfined::Run,
+                RuntimeStart::Plain { .. } => Unconfined::Runtime,
+            })?;
+        }
         let (ini, caller, memory_limit_bytes) = match start {
             RuntimeStart::Application => (StartIni::OfEvaluation, Caller::Request, None),
             RuntimeStart::Plain {

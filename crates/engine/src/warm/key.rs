@@ -68,6 +68,7 @@ impl Key {
         let Settings {
             php: _, // resolved in the context
             running: _,
+            search_path: _,
             own_programs: _,
             extension,
             ini_scan_dir,

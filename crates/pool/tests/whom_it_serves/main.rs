@@ -323,7 +323,7 @@ fn test() {
 
 /// Asks as a host does.
 fn ask() -> String {
-    let client = altair_pool::Client::new(altair_pool::Setting::Auto, None);
+    let client = altair_pool::Client::new(altair_pool::Setting::Auto, None, [].into());
     match client.state() {
         Ok(_) => SERVED.into(),
         Err(why) => why.to_string(),

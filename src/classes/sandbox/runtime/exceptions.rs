@@ -45,7 +45,7 @@ pub(super) fn throw_rule(message: &str) {
 pub(super) fn throw_start(is_other: bool, error: &EvalError) {
     match error {
         EvalError::Launch(why) => throw(is_other, &format!("sandbox unusable: {why}")),
-        EvalError::InvalidRequest(_) => throw_evaluation(error),
+        EvalError::InvalidRequest(_) | EvalError::Forbidden(_) => throw_evaluation(error),
         EvalError::Interrupted if host::has_exception() => {}
         EvalError::Interrupted => throw(is_other, "sandbox unusable: its start was interrupted"),
     }

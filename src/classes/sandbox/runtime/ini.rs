@@ -13,8 +13,17 @@ use crate::zend::startup::{self, IniOptions};
 /// Settings that take a list.
 const LISTS: [&str; 2] = ["disable_functions", "disable_classes"];
 
-/// Settings that are ignored: extensions are the host's affair, and the channel is ours.
-const IGNORED: [&str; 3] = ["extension", "zend_extension", "altair_eval.channel"];
+/// Settings that are ignored. What is loaded while PHP starts, before its guards, is the affair of
+/// whoever administers this PHP: extensions, where they are, and what is preloaded. The channel is
+/// ours.
+const IGNORED: [&str; 6] = [
+    "extension",
+    "zend_extension",
+    "extension_dir",
+    "opcache.preload",
+    "ffi.preload",
+    "altair_eval.channel",
+];
 
 /// Settings, name and value.
 pub type Settings = Vec<(String, Vec<u8>)>;

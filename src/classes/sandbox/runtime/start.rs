@@ -9,7 +9,8 @@ use altair_engine::{EvalError, EvalRequest, Pool};
 
 use super::caller::Caller;
 use super::ini;
-use crate::classes::evaluator::{host_evaluator, ini_flag};
+use crate::classes::evaluator::host_evaluator;
+use crate::settings;
 use crate::zend::host::Wants;
 
 thread_local! {
@@ -64,7 +65,7 @@ pub(super) fn start_runtime(
     if scan_dir.is_some() {
         evaluator = evaluator.with_ini_scan_dir(scan_dir);
     }
-    if ini_flag(c"altair_eval.warm") {
+    if settings::warm() {
         evaluator = evaluator.with_pool(pool());
     }
     let mut observer = Caller(Ok(()));
