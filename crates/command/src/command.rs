@@ -38,7 +38,9 @@ pub enum WorksIn {
     /// A fresh directory below the policy's base directory, which is gone afterwards; with the
     /// driver `host`, the base directory itself.
     Own,
-    /// The policy's base directory itself. Only for the drivers `host` and `native`.
+    /// The policy's base directory itself, as from a shell: under `native` the command is shown the
+    /// repository around it, too, and a home without keys that is gone afterwards. Only for the
+    /// drivers `host` and `native`.
     Base,
 }
 
@@ -133,7 +135,10 @@ impl Command {
                 "A variable's name is empty or has an equals sign or a NUL byte, or its value has a NUL byte.",
             );
         }
-        work_dir::base_directory(&self.policy.base_dir)?;
+        match self.works_in {
+            WorksIn::Own => work_dir::base_directory(&self.policy.base_dir)?,
+            WorksIn::Base => work_dir::working_directory(&self.policy.base_dir)?,
+        };
         Ok(Prepared(self))
     }
 }

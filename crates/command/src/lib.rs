@@ -11,14 +11,18 @@ mod driver;
 pub mod drivers;
 mod environment;
 mod error;
+mod hidden;
 mod layer;
+mod level;
 mod memory;
 mod native;
 mod outcome;
 mod paths;
 mod policy;
 mod run;
+mod sight;
 mod start;
+mod surroundings;
 pub mod work_dir;
 
 pub use command::{Command, Prepared, Sandbox, Signals, Stdin, WorksIn};

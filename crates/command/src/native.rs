@@ -1,21 +1,25 @@
 //! The driver `native`: the command in a private root, in namespaces of its own, behind Landlock and
 //! a filter of system calls.
 
+mod rules;
+
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use altair_engine::ladder;
 use altair_engine::launch::is_stripped;
 use altair_engine::services::{self, Services};
 use altair_sandbox::{
-    Command as CommandCalls, FinalGuards, Granted, GuardState, Landlock, Layered, Limits, Made,
-    Place, Policy, Privileges, Project, RunAs, Seccomp, Shown, Spaces, SpawnError, Step, Temp,
-    View, Writes, landlock_version, may_become_another_user, may_copy_descriptors,
+    Command as CommandCalls, FinalGuards, Home as OwnHome, Layered, Limits, Made, Place, Policy,
+    Privileges, Project, RunAs, Seccomp, Shown, Spaces, Temp, View, Writes, landlock_version,
+    links_on, may_become_another_user, may_copy_descriptors,
 };
-use nix::unistd::geteuid;
+use nix::unistd::{getegid, geteuid, symlinkat};
 
+use crate::hidden::{but_named, collect_secrets, facts_for_root, nothing_for};
+use crate::level::{Layers, Level};
+use crate::sight::Sight;
+use crate::surroundings::{self, Home, Surroundings, Toolchain};
 use crate::work_dir::NOBODY;
 use crate::{CommandError, ExecutionPolicy, Memory};
 
@@ -69,8 +73,10 @@ const TEMP_ELSEWHERE: &str = "/var/tmp";
 
 /// Bytes of temporary files.
 pub const TEMP_BYTES: u64 = 64 << 20;
-/// Bytes that a command may write into its layer: room for the packages of an application.
+/// Bytes that a command may write into its layers: room for the packages of an application.
 pub const LAYER_BYTES: u64 = 1 << 30;
+/// Bytes that a command may write into a home of its own: room for the caches of package managers.
+pub const HOME_BYTES: u64 = 1 << 30;
 /// The largest file that a command with a memory limit may write, in bytes.
 pub const FILE_SIZE_BYTES: u64 = 1 << 30;
 /// Processes and threads that a command may have at a time.
@@ -128,17 +134,19 @@ pub(crate) struct Native<'a> {
     pub services: Services,
     pub user: Option<RunAs>,
     pub has_terminal: bool,
+    /// What is shown besides what the policy names, where the caller works.
+    pub surroundings: Option<Surroundings>,
+    /// What is not shown, wherever it would be.
+    pub hidden: Vec<PathBuf>,
 }
 
-/// How much the kernel supports.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Level {
-    /// A private root and namespaces, the layer in memory.
-    Full,
-    /// The same, the layer in this directory on disk.
-    LayerOnDisk(Place),
-    /// Neither: Landlock and the filter.
-    NoRoot,
+/// What is hidden from a command without surroundings: from root's, what only root may read.
+pub(crate) fn secrets(user: Option<RunAs>, named: &[&Path]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    if user.map_or_else(|| geteuid().as_raw(), |user| user.uid) == 0 {
+        collect_secrets(Path::new(SETTINGS), &mut found);
+    }
+    but_named(found, named)
 }
 
 /// The user that a command of a root host runs as: the owner of the first directory that it may
@@ -174,7 +182,100 @@ impl Native<'_> {
     }
 
     fn has_root(level: &Level) -> bool {
-        *level != Level::NoRoot
+        level.has_root()
+    }
+
+    /// The layers that it has at best.
+    pub(crate) fn layers(&self) -> Layers {
+        match (self.layered.is_empty(), self.toolchains().is_empty()) {
+            (false, _) => Layers::Needed,
+            (true, false) => Layers::Thrown,
+            (true, true) => Layers::None,
+        }
+    }
+
+    /// What is shown besides what the policy names.
+    fn beside(&self) -> impl Iterator<Item = &Place> {
+        self.surroundings.iter().flat_map(|around| &around.readable)
+    }
+
+    /// The toolchains in its home.
+    fn toolchains(&self) -> &[Toolchain] {
+        let around = self.surroundings.as_ref();
+        around.map_or(&[], |around| around.home.toolchains())
+    }
+
+    /// Those that it may write, and nothing of it stays.
+    fn thrown(&self, level: &Level) -> impl Iterator<Item = &Place> {
+        let has_layers = matches!(level, Level::Full | Level::LayerOnDisk(_));
+        let layered = self
+            .toolchains()
+            .iter()
+            .filter(move |one| has_layers && one.has_layer);
+        layered.map(|one| &one.place)
+    }
+
+    /// Its own home in a private root.
+    fn own_home(&self) -> Option<OwnHome> {
+        match &self.surroundings.as_ref()?.home {
+            Home::Temp | Home::AsItIs(_) => None,
+            Home::Own { path, .. } => Some(OwnHome {
+                path: path.clone(),
+                bytes: HOME_BYTES,
+                owner: self.user.unwrap_or(RunAs {
+                    uid: geteuid().as_raw(),
+                    gid: getegid().as_raw(),
+                }),
+            }),
+        }
+    }
+
+    /// What it sees of its caller's files, if what it misses is to be told.
+    pub(crate) fn sight(&self, argv: &[OsString]) -> Option<Sight> {
+        let around = self.surroundings.as_ref()?;
+        let system = SYSTEM.iter().chain(surroundings::SYSTEM).map(PathBuf::from);
+        let places = self
+            .readable
+            .iter()
+            .chain(&self.writable)
+            .chain(&self.layered);
+        let places = places
+            .chain(self.beside())
+            .chain(self.toolchains().iter().map(|one| &one.place))
+            .chain([&self.workplace.place]);
+        Some(Sight {
+            user: self.user,
+            cwd: self.workplace.cwd.clone(),
+            shown: system
+                .chain(places.map(|place| place.path().to_owned()))
+                .collect(),
+            hidden: self.hidden.clone(),
+            argv: argv.to_vec(),
+            told: around.told.clone(),
+        })
+    }
+
+    /// What its variable `HOME` is to be; `None`: as its caller's environment and its policy say.
+    pub(crate) fn home(&self, level: &Level) -> Option<PathBuf> {
+        let around = self.surroundings.as_ref()?;
+        let is_given = self.policy.env.iter().any(|(name, _)| name == "HOME");
+        if is_given || !self.policy.inherit_env {
+            return None;
+        }
+        Some(match &around.home {
+            Home::Temp => self.temp(level),
+            Home::AsItIs(path) => path.clone(),
+            Home::Own { named, .. } => level.own().unwrap_or(named).to_owned(),
+        })
+    }
+
+    /// Puts links to toolchains that may only be read into the directory that is the command's home
+    /// where nothing can be mounted.
+    pub(crate) fn link_toolchains(&self, own: &Place) {
+        for toolchain in self.toolchains().iter().filter(|one| one.is_linked()) {
+            // Nothing depends on it but the toolchain itself.
+            let _ = symlinkat(toolchain.place.path(), own.descriptor(), toolchain.name);
+        }
     }
 
     /// The paths that the policy names.
@@ -189,8 +290,8 @@ impl Native<'_> {
 
     /// The directory for temporary files.
     pub(crate) fn temp(&self, level: &Level) -> PathBuf {
-        if !Self::has_root(level) {
-            return self.workplace.place.path().to_owned();
+        if let Some(own) = level.own() {
+            return own.to_owned();
         }
         match self.named().any(|path| path == Path::new(TEMP)) {
             true => TEMP_ELSEWHERE.into(),
@@ -206,17 +307,10 @@ impl Native<'_> {
         }
     }
 
-    /// The command's own directory.
-    fn works_at(&self, level: &Level) -> PathBuf {
-        match Self::has_root(level) {
-            true => self.workplace.at.clone(),
-            false => self.workplace.place.path().to_owned(),
-        }
-    }
-
-    /// What the kernel enforces.
-    pub(crate) fn policy(&self, level: &Level) -> Policy {
-        Policy {
+    /// What the kernel enforces, and the directories that Landlock cannot grant as a whole.
+    pub(crate) fn policy(&self, level: &Level) -> (Policy, Vec<PathBuf>) {
+        let (landlock, divided) = self.landlock(level);
+        let policy = Policy {
             limits: self.limits(level),
             privileges: Privileges::Drop { run_as: self.user },
             view: Self::has_root(level).then(|| self.view(level)),
@@ -230,11 +324,12 @@ impl Native<'_> {
                 network: self.has_own_network(),
             }),
             before_exec: Some(FinalGuards {
-                landlock: Some(self.landlock(level)),
+                landlock: Some(landlock),
                 seccomp: Some(self.seccomp(level)),
                 descriptors: Some(DESCRIPTORS),
             }),
-        }
+        };
+        (policy, divided)
     }
 
     fn is_root(&self) -> bool {
@@ -242,16 +337,6 @@ impl Native<'_> {
             .user
             .map_or_else(|| geteuid().as_raw(), |user| user.uid);
         uid == 0
-    }
-
-    /// What only root may read, and the policy does not name.
-    fn secrets(&self) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        if self.is_root() {
-            collect_secrets(Path::new(SETTINGS), &mut found);
-        }
-        found.retain(|secret| !self.named().any(|named| named.starts_with(secret)));
-        found
     }
 
     fn limits(&self, level: &Level) -> Limits {
@@ -295,57 +380,6 @@ impl Native<'_> {
         }
     }
 
-    fn landlock(&self, level: &Level) -> Landlock {
-        let has_root = Self::has_root(level);
-        let mut writable: Vec<Granted> = self
-            .writable
-            .iter()
-            .chain(&self.layered)
-            .map(|place| Granted::from(place.path()))
-            .chain([self.temp(level).into()])
-            .collect();
-        if self.workplace.is_own {
-            writable.push(self.works_at(level).into());
-        }
-        let devices = || DEVICES.iter().map(PathBuf::from);
-        let mut listed = Vec::new();
-        let readable = match has_root {
-            true => vec![Granted::from("/")],
-            false => {
-                let secrets = self.secrets();
-                let mut rest = Vec::new();
-                for place in &self.readable {
-                    match has_below(place.path(), &secrets) {
-                        true => all_but(place.path(), &secrets, &mut rest, &mut listed),
-                        false => rest.push(Granted::place(place)),
-                    }
-                }
-                for path in SYSTEM {
-                    all_but(Path::new(path), &secrets, &mut rest, &mut listed);
-                }
-                rest.push(Granted::place(&self.workplace.place));
-                rest.extend(devices().map(Granted::from));
-                rest
-            }
-        };
-        let own_network = has_root && self.has_own_network();
-        Landlock {
-            readable,
-            readable_but: None,
-            listed,
-            writable,
-            devices: WRITABLE_DEVICES
-                .iter()
-                .copied()
-                .chain(self.has_terminal.then_some(TERMINAL))
-                .map(PathBuf::from)
-                .collect(),
-            network: self.policy.network || own_network,
-            ports: self.services.ports(),
-            command: true,
-        }
-    }
-
     /// The files by which the command looks up names: with the network on, those of the host.
     fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         match self.services.is_empty() || self.policy.network {
@@ -365,17 +399,18 @@ impl Native<'_> {
 
     fn view(&self, level: &Level) -> View {
         let devices = DEVICES.iter().copied();
-        let links = LINKS.iter();
         let files = self.files();
-        let secrets = self.secrets();
+        let thrown: Vec<Place> = self.thrown(level).cloned().collect();
+        let hidden = self.hidden.iter().cloned();
+        let facts = self.is_root().then(facts_for_root).into_iter().flatten();
         View {
-            readable: self.shown(),
+            readable: self.shown(level),
             devices: devices
                 .chain(self.has_terminal.then_some(TERMINAL))
                 .map(PathBuf::from)
                 .collect(),
             files: Vec::new(),
-            links: links.map(|(at, to)| (at.into(), to.into())).collect(),
+            links: self.links(),
             project: Project {
                 root: self.workplace.place.clone(),
                 at: self.workplace.at.clone(),
@@ -386,18 +421,21 @@ impl Native<'_> {
                 sealed: None,
             },
             writable: self.writable.clone(),
-            layered: (!self.layered.is_empty()).then(|| Layered {
+            layered: (!(self.layered.is_empty() && thrown.is_empty())).then(|| Layered {
                 directories: self.layered.clone(),
+                thrown,
                 bytes: LAYER_BYTES,
                 on_disk: match level {
                     Level::LayerOnDisk(place) => Some(place.clone()),
-                    Level::Full | Level::NoRoot => None,
+                    Level::Full | Level::NoLayer | Level::NoRoot(_) => None,
                 },
             }),
-            covered: secrets
-                .into_iter()
-                .chain(self.is_root().then(facts_for_root).into_iter().flatten())
-                .map(|path| (path, Vec::new()))
+            covered: hidden
+                .chain(facts)
+                .map(|path| {
+                    let nothing = nothing_for(&path);
+                    (path, nothing)
+                })
                 .chain(files)
                 .collect(),
             processes: true,
@@ -405,171 +443,90 @@ impl Native<'_> {
                 path: self.temp(level),
                 bytes: TEMP_BYTES,
             },
+            home: self.own_home(),
         }
     }
 
+    /// The links in a private root: those of devices, and those on the way to what is shown.
+    fn links(&self) -> Vec<(PathBuf, PathBuf)> {
+        let mut links: Vec<(PathBuf, PathBuf)> = LINKS
+            .iter()
+            .map(|(at, to)| (at.into(), to.into()))
+            .collect();
+        let named = self.policy.readable_paths.iter();
+        let named = named
+            .chain(&self.policy.writable_paths)
+            .chain(&self.policy.layers);
+        links.extend(
+            named
+                .filter_map(|path| std::path::absolute(path).ok())
+                .flat_map(|path| links_on(&path)),
+        );
+        if let Some(around) = &self.surroundings
+            && let Home::Own { links: home, .. } = &around.home
+        {
+            links.extend(home.iter().cloned());
+        }
+        links.extend(
+            self.toolchains()
+                .iter()
+                .flat_map(|one| one.links.iter().cloned()),
+        );
+        links
+    }
+
     /// What may be read.
-    fn shown(&self) -> Vec<Shown> {
+    fn shown(&self, level: &Level) -> Vec<Shown> {
         let mut shown: Vec<Shown> = SYSTEM.iter().map(Shown::of_system).collect();
+        if self.surroundings.is_some() {
+            shown.extend(surroundings::SYSTEM.iter().map(Shown::of_system));
+        }
         if self.policy.network {
             // A link to a file elsewhere on many systems.
             shown.push(Shown::of_system("/etc/resolv.conf"));
         }
         for place in &self.readable {
             if place.path() == Path::new("/") {
-                shown.extend(top_level());
-            } else {
+                shown.extend(top_level().map(Shown::of_system));
+            } else if !rules::is_own(place.path()) {
                 shown.push(Shown::found(place.path(), place.clone()));
             }
         }
+        let thrown: Vec<&Place> = self.thrown(level).collect();
+        let toolchains = self.toolchains().iter().map(|one| &one.place);
+        let beside = self
+            .beside()
+            .chain(toolchains.filter(|place| !thrown.contains(place)));
+        shown.extend(beside.map(|place| Shown::found(place.path(), place.clone())));
         shown
     }
 }
 
-/// Adds what is below a directory and may not be read by everybody.
-fn collect_secrets(directory: &Path, found: &mut Vec<PathBuf>) {
-    const ALL_READ: u32 = 0o004;
-    const ALL_ENTER: u32 = 0o005;
-    let Ok(entries) = std::fs::read_dir(directory) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        // Of the entry itself, not of what a link leads to.
-        let Ok(metadata) = entry.metadata() else {
-            continue;
-        };
-        let needed = match metadata.is_dir() {
-            true => ALL_ENTER,
-            false => ALL_READ,
-        };
-        if metadata.mode() & needed != needed {
-            found.push(entry.path());
-        } else if metadata.is_dir() {
-            collect_secrets(&entry.path(), found);
-        }
-    }
-}
-
-/// Files of `/proc` that only root may read: facts about the machine's memory and its processes.
-fn facts_for_root() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let only_roots = entries.filter(|entry| {
-        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        is_file && entry.metadata().is_ok_and(|of| of.mode() & 0o004 == 0)
-    });
-    only_roots.map(|entry| entry.path()).collect()
-}
-
-fn has_below(directory: &Path, secrets: &[PathBuf]) -> bool {
-    secrets.iter().any(|secret| secret.starts_with(directory))
-}
-
-/// Adds a path without the secrets below it. Directories that hold some can only be listed; links
-/// in them lead to what has a rule of its own.
-fn all_but(
-    path: &Path,
-    secrets: &[PathBuf],
-    readable: &mut Vec<Granted>,
-    listed: &mut Vec<PathBuf>,
-) {
-    if !has_below(path, secrets) {
-        return readable.push(path.into());
-    }
-    if secrets.iter().any(|secret| secret == path) {
-        return;
-    }
-    listed.push(path.to_owned());
-    let Ok(entries) = std::fs::read_dir(path) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-            all_but(&entry.path(), secrets, readable, listed);
-        }
-    }
+/// Whether a working directory is shown at its place: not where the command has something of its own.
+pub(crate) fn can_be_shown(directory: &Path) -> bool {
+    let own = ["/proc", "/dev"];
+    directory != Path::new("/") && !own.iter().any(|own| directory.starts_with(own))
 }
 
 /// Everything in the root directory but what the command has of its own.
-fn top_level() -> Vec<Shown> {
-    let Ok(entries) = std::fs::read_dir("/") else {
-        return Vec::new();
-    };
+fn top_level() -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir("/").into_iter().flatten().flatten();
     entries
-        .flatten()
         .map(|entry| entry.path())
         .filter(|path| !OWN.iter().any(|own| path == Path::new(own)))
-        .map(Shown::of_system)
-        .collect()
 }
 
-/// The next level after a failed start; `Err` if there is none. `on_disk` makes a directory for the
-/// layer.
-pub(crate) fn step_down(
-    level: &Level,
-    error: &SpawnError,
-    needs_layer: bool,
-    on_disk: impl FnOnce() -> Result<Place, CommandError>,
-) -> Result<(Level, String), CommandError> {
-    let Some((step, why)) = ladder::why_unsupported(error) else {
-        return Err(CommandError::Start(error.to_string()));
-    };
-    match level {
-        Level::Full if needs_layer && step == Step::ProjectLayer => {
-            Ok((Level::LayerOnDisk(on_disk()?), why))
-        }
-        Level::Full | Level::LayerOnDisk(_) if needs_layer => Err(CommandError::Start(format!(
-            "No layer can be made here ({why}). `altair doctor` says how to get a private root."
-        ))),
-        Level::Full | Level::LayerOnDisk(_) => match landlock_version() {
-            Ok(_) => Ok((Level::NoRoot, why)),
-            Err(landlock) => Err(CommandError::Start(format!(
-                "The driver native cannot confine files here: {why}; {landlock}. `altair doctor` says what is missing."
-            ))),
-        },
-        Level::NoRoot => Err(CommandError::Start(error.to_string())),
-    }
-}
-
-/// The guards that are not fully in force.
-pub(crate) fn lacking(
-    guards: &altair_sandbox::Guards,
-    level: &Level,
-    why: &str,
-) -> Vec<(&'static str, GuardState)> {
-    let mut lacking = Vec::new();
-    let filesystem = match level {
-        Level::Full => GuardState::InForce,
-        Level::LayerOnDisk(_) => GuardState::Degraded {
-            to: format!("a layer on disk, whose size is not bounded: {why}"),
-        },
-        Level::NoRoot => GuardState::Missing {
-            because: format!("no private root and no namespaces: {why}"),
-        },
-    };
-    let in_force = || GuardState::InForce;
-    let taken = &guards.before_exec;
-    for (name, state) in [
-        ("process", guards.process.clone()),
-        ("limits", guards.limits.clone()),
-        ("privileges", guards.privileges.clone()),
-        ("filesystem", filesystem),
-        ("landlock", taken.landlock.clone().unwrap_or_else(in_force)),
-        ("seccomp", taken.seccomp.clone().unwrap_or_else(in_force)),
-        ("deadline", guards.deadline.clone()),
-    ] {
-        if state != GuardState::InForce {
-            lacking.push((name, state));
-        }
-    }
-    lacking
-}
-
-/// The command's environment: its variables, and where its temporary files go if not at the usual
-/// place.
-pub(crate) fn with_temp(
+/// The command's environment: its variables, where its home is, and where its temporary files go if
+/// not at the usual place.
+pub(crate) fn with_directories(
     mut environment: Vec<(OsString, OsString)>,
     temp: &Path,
+    home: Option<PathBuf>,
 ) -> Vec<(OsString, OsString)> {
+    if let Some(home) = home {
+        environment.retain(|(known, _)| known != "HOME");
+        environment.push(("HOME".into(), home.into()));
+    }
     let name = OsStr::new("TMPDIR");
     debug_assert!(!is_stripped(name));
     environment.retain(|(known, _)| known != name);

@@ -15,6 +15,7 @@ use nix::sys::signal::Signal;
 use crate::capture::Tail;
 use crate::layer::PendingLayer;
 use crate::outcome::exit_codes;
+use crate::sight::Sight;
 use crate::start::Started;
 use crate::{CommandError, ExecutionPolicy, Outcome, Prepared, Signals, TimeoutReason, WorkDir};
 
@@ -39,6 +40,10 @@ pub(crate) struct Running {
     pub(crate) cleanup: Option<Cleanup>,
     /// Holds the layer, if that is on disk.
     pub(crate) store: Option<WorkDir>,
+    /// What it may have missed.
+    pub(crate) sight: Option<Sight>,
+    /// Whether its output and its errors are one.
+    pub(crate) has_terminal: bool,
     /// Removed last.
     pub(crate) _work_dir: Option<WorkDir>,
 }
@@ -89,6 +94,8 @@ impl Running {
             guards: Vec::new(),
             cleanup: None,
             store: None,
+            sight: None,
+            has_terminal: false,
             _work_dir: None,
         }
     }
@@ -110,6 +117,8 @@ impl Running {
             guards,
             cleanup,
             store,
+            sight,
+            has_terminal,
             _work_dir,
         } = self;
         let mut watch = Watch {
@@ -154,16 +163,27 @@ impl Running {
         let (stderr, truncated_stderr) = stderr.into_bytes();
         let layer = ended.layer.zip(since);
         let layer = layer.map(|(layer, since)| PendingLayer::new(layer, since, store));
+        let exit_code = exit_code(ended.status, timeout);
+        let mut blocked = blocked::of_command(&refused);
+        if let Some(sight) = sight {
+            let failed = exit_code != 0;
+            let errors: &[&[u8]] = match (has_terminal, failed) {
+                (true, true) => &[&stdout, &stderr],
+                (true, false) => &[],
+                (false, _) => &[&stderr],
+            };
+            blocked.extend(sight.told(failed, errors));
+        }
         Ok(Outcome {
             stdout,
             stderr,
             truncated_stdout,
             truncated_stderr,
-            exit_code: exit_code(ended.status, timeout),
+            exit_code,
             started: true,
             duration,
             timeout,
-            blocked: blocked::of_command(&refused),
+            blocked,
             guards,
             changes: layer.as_ref().map(|layer| layer.changes(&layered, diff)),
             layer,

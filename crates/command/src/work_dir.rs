@@ -37,6 +37,22 @@ pub fn base_directory(base: &Path) -> Result<PathBuf, CommandError> {
         .ok_or_else(|| invalid(base))
 }
 
+/// Checks the base directory of a command that works in it and need not make files there.
+///
+/// # Errors
+/// [`CommandError::Invalid`] if it is no directory that this process can enter.
+pub fn working_directory(base: &Path) -> Result<PathBuf, CommandError> {
+    base.canonicalize()
+        .ok()
+        .filter(|path| path.is_dir() && access(path, AccessFlags::X_OK).is_ok())
+        .ok_or_else(|| {
+            CommandError::Invalid(format!(
+                "The working directory cannot be entered: {}",
+                base.display()
+            ))
+        })
+}
+
 fn invalid(base: &Path) -> CommandError {
     CommandError::Invalid(format!(
         "Base directory is invalid or not writable: {}",

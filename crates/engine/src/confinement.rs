@@ -229,6 +229,7 @@ impl Confinement<'_> {
                 path: self.temp().to_owned(),
                 bytes: TEMP_BYTES,
             },
+            home: None,
         }
     }
 

@@ -127,7 +127,7 @@ pub use temp_directories::{
 };
 pub use template::{ForkError, Model, Pass, Template};
 pub use view::{
-    ApplyError, Change, ChangeKind, Changes, Contents, Layer, Layered, Listed, Project, Renewal,
-    Temp, View, Writes, remove_directory, remove_place,
+    ApplyError, Change, ChangeKind, Changes, Contents, Home, Layer, Layered, Listed, Project,
+    Renewal, Temp, View, Writes, remove_directory, remove_place,
 };
-pub use visible_path::Shown;
+pub use visible_path::{Shown, links_on};

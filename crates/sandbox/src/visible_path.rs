@@ -111,6 +111,17 @@ impl Inode {
     }
 }
 
+/// The symbolic links on the path to something, each with its own path and content; none if it leads
+/// nowhere. They are looked up as the calling thread's user.
+#[must_use]
+pub fn links_on(path: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let links = follow(path, |_| false).map_or_else(Vec::new, |way| way.links);
+    links
+        .into_iter()
+        .map(|link| (link.at, link.target))
+        .collect()
+}
+
 /// Where a path leads.
 pub(crate) struct Followed {
     /// The links on the way.

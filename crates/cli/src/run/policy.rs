@@ -101,10 +101,10 @@ impl Policy {
         };
         let mut readable_paths = joined(read, &args.read)?;
         let own_root = matches!(driver, Driver::Native | Driver::Host);
-        if readable_paths.is_empty() {
+        if readable_paths.is_empty() && !own_root {
             // Where a driver shows paths elsewhere, or puts each in its command line, the working
             // directory is what is meant.
-            readable_paths.push(if own_root { "/".into() } else { cwd.clone() });
+            readable_paths.push(cwd.clone());
         }
         let memory = match args.memory.as_ref().or(memory.as_ref()) {
             Some(text) => text

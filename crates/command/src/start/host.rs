@@ -5,7 +5,7 @@ use std::time::Instant;
 use altair_sandbox::{Launch, Limits, Policy, Role, SpawnError, why_unseen};
 
 use super::{Started, find, not_started, search_path};
-use crate::command::Command;
+use crate::command::{Command, WorksIn};
 use crate::outcome::exit_codes;
 use crate::run::Running;
 use crate::{CommandError, Memory, work_dir};
@@ -14,7 +14,10 @@ impl Command {
     pub(super) fn start_on_host(self) -> Result<Started, CommandError> {
         let started = Instant::now();
         let env = self.own_environment();
-        let cwd = work_dir::base_directory(&self.policy.base_dir)?;
+        let cwd = match self.works_in {
+            WorksIn::Own => work_dir::base_directory(&self.policy.base_dir)?,
+            WorksIn::Base => work_dir::working_directory(&self.policy.base_dir)?,
+        };
         let refused = |code: i32, why: &str| {
             not_started(
                 code,

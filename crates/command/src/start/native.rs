@@ -9,9 +9,12 @@ use altair_sandbox::{Launch, Place, Pseudoterminal, Role, SpawnError, Stdio};
 use super::{Started, find, not_started, search_path};
 use crate::command::{Command, WorksIn};
 use crate::layer::beginning;
-use crate::native::{self, Level, Native, Workplace};
+use crate::level::{self, Level};
+use crate::native::{self, Native, Workplace};
 use crate::outcome::exit_codes;
 use crate::run::{Running, deadline_after};
+use crate::sight::Sight;
+use crate::surroundings::Around;
 use crate::{CommandError, Driver, ExecutionPolicy, PolicyPaths, WorkDir, work_dir};
 
 impl Command {
@@ -19,7 +22,11 @@ impl Command {
     pub(super) fn start_native(self, on_disk: bool) -> Result<Started, CommandError> {
         let started = Instant::now();
         let policy = &self.policy;
-        let base = find_place(&work_dir::base_directory(&policy.base_dir)?)?;
+        let is_own = self.works_in == WorksIn::Own;
+        let base = find_place(&match self.works_in {
+            WorksIn::Own => work_dir::base_directory(&policy.base_dir)?,
+            WorksIn::Base => work_dir::working_directory(&policy.base_dir)?,
+        })?;
         let paths = PolicyPaths::resolve(policy, Driver::Native);
         let readable = places(&paths.readable);
         let writable = places(&paths.writable);
@@ -30,26 +37,44 @@ impl Command {
             ));
         }
         let layered = layered(policy, &writable)?;
-        let is_own = self.works_in == WorksIn::Own;
         let user = native::run_as(&writable, &layered, (!is_own).then_some(&base));
         let until = deadline_after(started, policy.timeout_seconds);
         let services = native::services(policy, user, until)?;
+        // Nothing is made in a working directory: it may be written only as far as the policy says.
+        let made_in = match self.works_in {
+            WorksIn::Own => policy.base_dir.clone(),
+            WorksIn::Base => std::env::temp_dir(),
+        };
+        let is_shown = native::can_be_shown(base.path());
         let (workplace, work_dir) = if is_own {
-            let dir = WorkDir::create_for(&policy.base_dir, user)?;
+            let dir = WorkDir::create_for(&made_in, user)?;
             let at = work_dir::native_at(dir.path(), &[&readable, &writable, &layered]);
             (Workplace::own(dir.place().clone(), at), Some(dir))
-        } else if base.path() == Path::new("/") {
-            // It is shown already, by its entries; nothing is mounted over it.
-            let dir = WorkDir::create_for(&std::env::temp_dir(), user)?;
+        } else if !is_shown {
+            // The command has its own there; nothing is mounted over it.
+            let dir = WorkDir::create_for(&made_in, user)?;
             let workplace = Workplace {
                 place: dir.place().clone(),
                 at: dir.path().to_owned(),
-                cwd: "/".into(),
+                cwd: base.path().to_owned(),
                 is_own,
             };
             (workplace, Some(dir))
         } else {
-            (Workplace::at(base), None)
+            (Workplace::at(base.clone()), None)
+        };
+        let named = readable.iter().chain(&writable).chain(&layered);
+        let named: Vec<&Path> = named.map(Place::path).collect();
+        let mut surroundings = None;
+        let hidden = match self.works_in {
+            WorksIn::Own => native::secrets(user, &named),
+            WorksIn::Base => {
+                let variable = self.environment.iter().find(|(name, _)| name == "HOME");
+                let variable = variable.map(|(_, value)| value.as_os_str());
+                let base = is_shown.then(|| base.path());
+                let found = Around::new(base, &named, user, variable).look()?;
+                surroundings.insert(found).hidden.clone()
+            }
         };
         let native = Native {
             policy,
@@ -60,7 +85,11 @@ impl Command {
             services,
             user,
             has_terminal: self.terminal.is_some(),
+            surroundings,
+            hidden,
         };
+        let sight = native.sight(&self.argv);
+        let has_terminal = self.terminal.is_some();
         let env = self.own_environment();
         let path = search_path(&env, &self.environment);
         let Some((name, args)) = self.argv.split_first() else {
@@ -70,14 +99,14 @@ impl Command {
         let (stdio, input) = Self::stdio(self.stdin, self.terminal)?;
         let mut stdio = Some(stdio);
         let mut store = None;
-        let mut make_store = || {
-            let dir = WorkDir::create_for(&policy.base_dir, user)?;
+        let mut make = || {
+            let dir = WorkDir::create_for(&made_in, user)?;
             let place = dir.place().clone();
             store = Some(dir);
             Ok(place)
         };
         let mut level = match on_disk {
-            true => Level::LayerOnDisk(make_store()?),
+            true => Level::LayerOnDisk(make()?),
             false => Level::Full,
         };
         let mut why = String::new();
@@ -88,15 +117,20 @@ impl Command {
                 return Ok(not_started(exit_codes::COMMAND_NOT_FOUND, why, started));
             };
             let given = stdio.as_ref().map(again).transpose()?;
+            let (kernels, divided) = native.policy(&level);
             let launch = Launch {
                 program: program.clone(),
                 name: Some(name.clone()),
                 args: args.to_vec(),
-                env: native::with_temp(env.clone(), &native.temp(&level)),
+                env: native::with_directories(
+                    env.clone(),
+                    &native.temp(&level),
+                    native.home(&level),
+                ),
                 cwd,
                 channel: None,
                 stdio: given.unwrap_or(Stdio::Captured { input: None }),
-                policy: native.policy(&level),
+                policy: kernels,
                 role: Role::Command,
             };
             let child = match launch.spawn() {
@@ -105,7 +139,7 @@ impl Command {
                     error @ (SpawnError::ProgramMissing { .. }
                     | SpawnError::InterpreterMissing { .. }),
                 ) => {
-                    let why = unseen(&error, &program);
+                    let why = unseen(&error, &program, sight.as_ref());
                     return Ok(not_started(exit_codes::COMMAND_NOT_FOUND, why, started));
                 }
                 Err(
@@ -115,19 +149,28 @@ impl Command {
                     return Ok(not_started(exit_codes::NOT_EXECUTABLE, why, started));
                 }
                 Err(error) => {
-                    let needs_layer = !native.layered.is_empty();
-                    (level, why) = native::step_down(&level, &error, needs_layer, &mut make_store)?;
+                    let own = || match is_own {
+                        true => Ok(workplace.place.clone()),
+                        false => make(),
+                    };
+                    (level, why) = level::step_down(&level, &error, native.layers(), own)?;
+                    native.check(&level)?;
+                    if let Level::NoRoot(own) = &level {
+                        native.link_toolchains(own);
+                    }
                     continue;
                 }
             };
             drop(stdio.take());
-            let guards = native::lacking(child.guards(), &level, &why);
+            let guards = level::lacking(child.guards(), &level, &why, &divided);
             let layered = native.layered.iter().map(|place| place.path().to_owned());
             let running = Running {
                 since,
                 layered: layered.collect(),
                 guards,
                 store,
+                sight,
+                has_terminal,
                 _work_dir: work_dir,
                 ..Running::new(child, input, started)
             };
@@ -154,8 +197,12 @@ fn again(stdio: &Stdio) -> Result<Stdio, CommandError> {
 }
 
 /// Why a program that the host has cannot be executed in a private root.
-fn unseen(error: &SpawnError, program: &Path) -> String {
+fn unseen(error: &SpawnError, program: &Path, sight: Option<&Sight>) -> String {
     match program.exists() {
+        true if sight.is_some_and(|sight| !sight.sees(program)) => format!(
+            "{0}: the command may not read it; --read={0} lets it",
+            program.display()
+        ),
         true => format!(
             "{}: this policy does not show it, or the interpreter that it names. A readable path shows it.",
             program.display()

@@ -26,7 +26,7 @@ pub(crate) use remove::remove_entries;
 pub use remove::{remove_directory, remove_place};
 pub use renewal::Renewal;
 
-use crate::{GuardState, Place, Shown};
+use crate::{GuardState, Place, RunAs, Shown};
 
 /// The files that exist for a process, each under the same path as outside. Everything else does
 /// not exist for it.
@@ -49,13 +49,27 @@ pub struct View {
     /// Further directories that the process may write, and where its writes go.
     pub layered: Option<Layered>,
     /// Files of shown directories that have another content for the process; a directory is empty
-    /// then. Missing ones are skipped.
+    /// then. Neither can be written, whatever else permits it. Missing ones are skipped.
     pub covered: Vec<(PathBuf, Vec<u8>)>,
     /// Whether the process has a `/proc`, which needs a pid namespace of its own
     /// ([`Spaces`](crate::Spaces)).
     pub processes: bool,
     /// The directory for temporary files: new and empty, removed when the process ends.
     pub temp: Temp,
+    /// A home: like the directory for temporary files, but the process's own, and programs in it may
+    /// be executed. What is shown below its path is shown in it.
+    pub home: Option<Home>,
+}
+
+/// A home that ends with its process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// Absolute.
+    pub path: PathBuf,
+    /// Maximum size in bytes.
+    pub bytes: u64,
+    /// Whose it is: the process's user.
+    pub owner: RunAs,
 }
 
 /// The directory that a process works on.
@@ -78,9 +92,11 @@ pub struct Project {
 pub struct Layered {
     /// The directories.
     pub directories: Vec<Place>,
-    /// Maximum size of the layer in bytes.
+    /// Directories whose writes are thrown away: nobody is told of their changes.
+    pub thrown: Vec<Place>,
+    /// Maximum size of all layers together in bytes.
     pub bytes: u64,
-    /// An empty directory on disk for the layer; `None`: in memory.
+    /// An empty directory on disk for the layers; `None`: in memory.
     pub on_disk: Option<Place>,
 }
 

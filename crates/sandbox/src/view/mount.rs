@@ -84,7 +84,7 @@ fn build(
         mount_processes(prepared.user_namespace.is_some()).map_err(root)?;
     }
     for covered in &prepared.covered {
-        cover(covered).map_err(root)?;
+        make_file_of(relative(&covered.file), &covered.content).map_err(root)?;
     }
     let step = prepared.mounts.step();
     make_directory(libc::AT_FDCWD, relative(BACKSTAGE), DIRECTORY_MODE).map_err(root)?;
@@ -109,6 +109,10 @@ fn build(
     umask(mask);
     seal(&prepared.mounts)?;
     umask(Mode::empty());
+    // Over whatever shows them by now.
+    for covered in &prepared.covered {
+        cover(covered).map_err(root)?;
+    }
     hide_backstage().map_err(pivot)?;
     match has_input {
         true => Ok(()),
@@ -116,14 +120,18 @@ fn build(
     }
 }
 
-/// Covers a file with another, or a directory with an empty one. It is no error if it does not exist.
+/// Covers a file with another, or a directory with an empty one. It is no error if it does not exist,
+/// or if this process cannot reach it, which has more rights than its program.
 fn cover(covered: &Covered) -> nix::Result<()> {
-    make_file_of(&covered.file, &covered.content)?;
-    match mount(Some(&covered.file), &covered.at, None, libc::MS_BIND, None) {
+    let done = match mount(Some(&covered.file), &covered.at, None, libc::MS_BIND, None) {
         // For user 0 its file is its own.
         Ok(()) => set_attributes(libc::AT_FDCWD, &covered.at, READ_ONLY, 0, false),
         Err(Errno::ENOTDIR) => cover_directory(&covered.at),
-        Err(Errno::ENOENT) => Ok(()),
+        other => other,
+    };
+    match done {
+        // The last two: a file or a circle of links on the way to it.
+        Err(Errno::ENOENT | Errno::EACCES | Errno::ENOTDIR | Errno::ELOOP) => Ok(()),
         other => other,
     }
 }

@@ -15,7 +15,7 @@ use super::renewal::{
     WritesRenewed, file, kept, lower,
 };
 use super::tree::{Entry, Tree, bytes};
-use super::{Project, View, Writes};
+use super::{Home, Project, View, Writes};
 use crate::{Inode, Place, RunAs, Shown, SpawnError, with_files_of};
 
 /// Files that a layer or the directory for temporary files may hold per MiB of its size. Besides
@@ -27,6 +27,8 @@ pub(crate) struct PreparedView {
     pub(super) entries: Vec<Entry>,
     pub(super) root_options: CString,
     pub(super) temp_options: CString,
+    /// The data of mount(2) for the home, if there is one.
+    pub(super) home_options: Option<CString>,
     /// The file that the process reads from, if it is to be opened anew.
     pub(super) input: Option<InputFile>,
     /// Paths that are covered with a file.
@@ -136,7 +138,7 @@ impl PreparedView {
         let project = &view.project;
         let at = project.at.as_path();
         let further = further_points(view);
-        let mut tree = Tree::new(at, &further, &view.temp.path);
+        let mut tree = Tree::new(at, &further, &view.temp.path, view.home.as_ref());
         for (path, content) in &view.files {
             tree.make_file(path, content);
         }
@@ -215,6 +217,7 @@ impl PreparedView {
             entries,
             root_options: c_string(OsStr::new(&root_options))?,
             temp_options: c_string(OsStr::from_bytes(&renewal.temp_options))?,
+            home_options: view.home.as_ref().map(home_options).transpose()?,
             mounts,
             input,
             covered: covered(&view.covered)?,
@@ -229,9 +232,9 @@ impl PreparedView {
 
 /// A file that is mounted over another.
 pub(super) struct Covered {
-    /// The path that it covers, relative to the private root.
+    /// The path that it covers.
     pub at: CString,
-    /// Its own path in the private root.
+    /// Its own path.
     pub file: CString,
     pub content: Vec<u8>,
 }
@@ -240,8 +243,8 @@ fn covered(files: &[(PathBuf, Vec<u8>)]) -> Result<Vec<Covered>, SpawnError> {
     let each = files.iter().enumerate();
     each.map(|(index, (path, content))| {
         Ok(Covered {
-            at: inside(path)?,
-            file: c_string(OsStr::new(&format!(".altair-cover{index}")))?,
+            at: c_string(path.as_os_str())?,
+            file: c_string(OsStr::new(&format!("/.altair-cover{index}")))?,
             content: content.clone(),
         })
     })
@@ -377,7 +380,10 @@ impl Plan {
             source,
         })?;
         let mut mounts = Vec::new();
-        for directory in &layered.directories {
+        let mut told = 0;
+        let directories = layered.directories.iter().map(|one| (one, true));
+        let thrown = layered.thrown.iter().map(|one| (one, false));
+        for (directory, is_told) in directories.chain(thrown) {
             let (below, files) = mounts_below(directory, user)?;
             for (nth, place) in [directory].into_iter().chain(&below).enumerate() {
                 let index = mounts.len();
@@ -393,6 +399,7 @@ impl Plan {
                 };
                 further.push((place.path().to_owned(), mount));
                 mounts.push(relative(place, &top).to_owned());
+                told += usize::from(is_told);
             }
             for place in &files {
                 let name = format!(".file-of-layered{}", self.stash.len());
@@ -409,7 +416,9 @@ impl Plan {
             LAYERED.into(),
             Kind::Store,
         )?;
-        self.layers = Some(Layers {
+        // Those that nobody is told of come last.
+        mounts.truncate(told);
+        self.layers = (told > 0).then(|| Layers {
             root: top,
             user,
             mounts,
@@ -423,6 +432,7 @@ impl Plan {
                 None => Some(c_string(OsStr::from_bytes(&options))?),
                 Some(_) => None,
             },
+            sent: told > 0,
         };
         Ok((sorted(further), Some(store)))
     }
@@ -464,7 +474,10 @@ const PROC: &[u8] = b"/proc";
 
 /// The files and directories that are mounted besides the project.
 fn further_points(view: &View) -> Vec<&Place> {
-    let layered = view.layered.iter().flat_map(|layered| &layered.directories);
+    let layered = view
+        .layered
+        .iter()
+        .flat_map(|layered| layered.directories.iter().chain(&layered.thrown));
     view.writable.iter().chain(layered).collect()
 }
 
@@ -535,6 +548,12 @@ pub(super) fn inside(path: &Path) -> Result<CString, SpawnError> {
 fn memory_options(bytes: u64, mode: &str) -> Vec<u8> {
     let files = (bytes >> 20).saturating_mul(FILES_A_MIB).max(FILES_A_MIB);
     format!("size={bytes},nr_inodes={files},mode={mode}").into_bytes()
+}
+
+fn home_options(home: &Home) -> Result<CString, SpawnError> {
+    let mut options = memory_options(home.bytes, "0700");
+    options.extend(format!(",uid={},gid={}", home.owner.uid, home.owner.gid).into_bytes());
+    c_string(OsStr::from_bytes(&options))
 }
 
 fn bytes_of(path: &Path) -> Vec<u8> {

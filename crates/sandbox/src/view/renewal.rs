@@ -128,6 +128,8 @@ pub(super) struct Store {
     pub(super) path: CString,
     /// The data of mount(2) for a tmpfs there.
     pub(super) options: Option<CString>,
+    /// Whether the host gets the directory, to look for changes.
+    pub(super) sent: bool,
 }
 
 pub(super) enum MountKind {
@@ -213,6 +215,7 @@ impl Renewal {
                 store: Store {
                     path: text(store.as_bytes())?,
                     options: options.as_deref().map(text).transpose()?,
+                    sent: true,
                 },
                 parts: parts
                     .iter()

@@ -6,8 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::plan::{c_string, inside};
+use crate::view::Home;
 use crate::visible_path::{Link, follow};
-use crate::{Inode, Place, Shown, SpawnError};
+use crate::{Inode, Place, RunAs, Shown, SpawnError};
 
 /// The mode of the private root's own directories.
 pub(super) const DIRECTORY_MODE: u32 = 0o755;
@@ -16,6 +17,8 @@ pub(super) const DIRECTORY_MODE: u32 = 0o755;
 pub(super) enum Entry {
     Directory {
         at: CString,
+        /// Whose it is; `None`: the process's that makes it.
+        owner: Option<RunAs>,
     },
     /// A file with its own content.
     File {
@@ -24,6 +27,10 @@ pub(super) enum Entry {
     },
     /// The directory for temporary files, mounted on an existing directory.
     Temp {
+        at: CString,
+    },
+    /// The home, likewise.
+    Home {
         at: CString,
     },
     Link {
@@ -74,6 +81,7 @@ pub(super) struct Tree<'a> {
     project: &'a [u8],
     further: &'a [&'a Place],
     temp: &'a [u8],
+    home: Option<&'a Home>,
 }
 
 /// A path's bytes without trailing slashes.
@@ -86,7 +94,7 @@ pub(super) fn bytes(path: &Path) -> &[u8] {
 }
 
 /// The ancestor directories of a path, outermost first, without `/`.
-fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn ancestors(path: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     path.iter()
         .enumerate()
         .skip(1)
@@ -101,20 +109,43 @@ fn is_in(path: &[u8], directory: &[u8]) -> bool {
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn new(project: &'a Path, further: &'a [&'a Place], temp: &'a Path) -> Self {
+    pub(super) fn new(
+        project: &'a Path,
+        further: &'a [&'a Place],
+        temp: &'a Path,
+        home: Option<&'a Home>,
+    ) -> Self {
         let mut tree = Self {
             nodes: BTreeMap::new(),
             project: bytes(project),
             further,
             temp: bytes(temp),
+            home,
         };
         tree.make_way(tree.temp);
+        if let Some(home) = home {
+            tree.make_way(bytes(&home.path));
+        }
         tree
     }
 
-    /// Whether an ancestor directory of the path is shown as a whole.
+    /// Whether a path is the home.
+    fn is_home(&self, path: &[u8]) -> bool {
+        self.home.is_some_and(|home| path == bytes(&home.path))
+    }
+
+    /// Whether a path is the home or below it.
+    fn is_in_home(&self, path: &[u8]) -> bool {
+        self.home.is_some_and(|home| is_in(path, bytes(&home.path)))
+    }
+
+    /// Whether an ancestor directory of the path is shown as a whole; the home hides what those above
+    /// it show.
     fn is_shown(&self, path: &[u8]) -> bool {
-        ancestors(path).any(|dir| self.nodes.get(dir).is_some_and(Node::is_whole_directory))
+        ancestors(path)
+            .rev()
+            .take_while(|dir| !self.is_home(dir))
+            .any(|dir| self.nodes.get(dir).is_some_and(Node::is_whole_directory))
     }
 
     /// Whether the project or something else is mounted at or above a path.
@@ -125,7 +156,8 @@ impl<'a> Tree<'a> {
 
     /// Puts a node in place, unless an existing node already covers it.
     fn put(&mut self, path: &[u8], node: Node) {
-        if path == self.temp || self.is_mounted_later(path) || self.is_shown(path) {
+        let is_fresh = path == self.temp || self.is_home(path);
+        if is_fresh || self.is_mounted_later(path) || self.is_shown(path) {
             return;
         }
         match (&node, self.nodes.get(path)) {
@@ -142,6 +174,7 @@ impl<'a> Tree<'a> {
                 .range(below.clone()..)
                 .take_while(|(other, _)| other.starts_with(&below))
                 .filter(|(other, _)| !is_in(project, other) && !is_in(temp, other))
+                .filter(|(other, _)| !self.is_in_home(other) && !self.leads_home(other))
                 .filter(|(other, _)| !further.iter().any(|one| is_in(bytes(one.path()), other)))
                 .map(|(other, _)| other.clone())
                 .collect();
@@ -150,6 +183,11 @@ impl<'a> Tree<'a> {
             }
         }
         self.nodes.insert(path.to_vec(), node);
+    }
+
+    /// Whether a path is a directory above the home.
+    fn leads_home(&self, path: &[u8]) -> bool {
+        self.home.is_some_and(|home| is_in(bytes(&home.path), path))
     }
 
     /// Makes a file that replaces the outside file of this path. It takes precedence over what is
@@ -244,20 +282,31 @@ impl<'a> Tree<'a> {
             let source = OsStr::from_bytes(path);
             let at = inside(Path::new(source))?;
             let is_temp = path == self.temp;
+            let is_home = self.is_home(path);
             // Below a directory that is shown as a whole, nothing is made, only mounted.
             if self.is_shown(path) {
                 if is_temp {
                     entries.push(Entry::Temp { at });
+                } else if is_home {
+                    entries.push(Entry::Home { at });
                 }
                 continue;
             }
-            if is_temp {
-                entries.push(Entry::Directory { at: at.clone() });
-                entries.push(Entry::Temp { at });
+            let owner = self.home.map(|home| home.owner);
+            let owner = owner.filter(|_| self.is_in_home(path));
+            if is_temp || is_home {
+                entries.push(Entry::Directory {
+                    at: at.clone(),
+                    owner,
+                });
+                entries.push(match is_temp {
+                    true => Entry::Temp { at },
+                    false => Entry::Home { at },
+                });
                 continue;
             }
             entries.push(match node {
-                Node::Directory => Entry::Directory { at },
+                Node::Directory => Entry::Directory { at, owner },
                 Node::Link(target) => Entry::Link {
                     at,
                     target: c_string(target.as_os_str())?,

@@ -141,6 +141,7 @@ impl Place {
                 path: "/tmp".into(),
                 bytes: MIB,
             },
+            home: None,
         }
     }
 

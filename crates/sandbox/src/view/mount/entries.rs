@@ -9,11 +9,21 @@ use super::calls::{ALWAYS, attach, clone_tree, is_inode, mount, set_attributes};
 use super::files::{make_directory, make_file, make_file_of};
 use crate::view::plan::PreparedView;
 use crate::view::tree::{DIRECTORY_MODE, Entry};
-use crate::{Inode, raw_descriptors};
+use crate::{Inode, RunAs, raw_descriptors};
 
 pub(super) fn make(entry: &Entry, prepared: &PreparedView) -> nix::Result<()> {
     match entry {
-        Entry::Directory { at } => make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE),
+        Entry::Directory { at, owner } => {
+            make_directory(libc::AT_FDCWD, at, DIRECTORY_MODE)?;
+            owner.map_or(Ok(()), |owner| give(at, owner))
+        }
+        Entry::Home { at } => mount(
+            Some(c"altair-home"),
+            at,
+            Some(c"tmpfs"),
+            ALWAYS,
+            prepared.home_options.as_deref(),
+        ),
         Entry::Temp { at } => mount(
             Some(c"altair-temp"),
             at,
@@ -56,6 +66,13 @@ pub(super) fn make(entry: &Entry, prepared: &PreparedView) -> nix::Result<()> {
     }
 }
 
+/// Gives a directory that was just made to a user.
+fn give(at: &CStr, owner: RunAs) -> nix::Result<()> {
+    // SAFETY: a C string that outlives the call.
+    let result = unsafe { libc::lchown(at.as_ptr(), owner.uid, owner.gid) };
+    Errno::result(result).map(drop)
+}
+
 /// Mounts `source` at `at`, if it has the wanted inode.
 fn mount_inode(source: &CStr, at: &CStr, whole: bool, inode: Option<Inode>) -> nix::Result<()> {
     let tree = clone_tree(source, whole)?;
@@ -66,16 +83,17 @@ fn mount_inode(source: &CStr, at: &CStr, whole: bool, inode: Option<Inode>) -> n
 
 /// Clears the attributes that are too strict for an entry.
 pub(super) fn release(entry: &Entry) -> nix::Result<()> {
-    let (at, cleared) = match entry {
-        Entry::Temp { at } => (at, libc::MOUNT_ATTR_RDONLY),
+    let (at, set, cleared) = match entry {
+        Entry::Temp { at } => (at, libc::MOUNT_ATTR_NOEXEC, libc::MOUNT_ATTR_RDONLY),
+        Entry::Home { at } => (at, 0, libc::MOUNT_ATTR_RDONLY),
         Entry::Bind {
             at, device: true, ..
-        } => (at, libc::MOUNT_ATTR_NODEV),
+        } => (at, libc::MOUNT_ATTR_NOEXEC, libc::MOUNT_ATTR_NODEV),
         Entry::Bind { .. } | Entry::Directory { .. } | Entry::File { .. } | Entry::Link { .. } => {
             return Ok(());
         }
     };
-    match set_attributes(libc::AT_FDCWD, at, libc::MOUNT_ATTR_NOEXEC, cleared, false) {
+    match set_attributes(libc::AT_FDCWD, at, set, cleared, false) {
         // It could not be mounted (`make`).
         Err(Errno::EINVAL) => Ok(()),
         other => other,

@@ -104,7 +104,7 @@ fn further(mounts: &Mounts) -> nix::Result<Option<RawFd>> {
             },
         }
     }
-    let store = mounts.further_store.as_ref();
+    let store = mounts.further_store.as_ref().filter(|store| store.sent);
     store.map(|store| open_directory(&store.path)).transpose()
 }
 

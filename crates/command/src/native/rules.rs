@@ -1,0 +1,148 @@
+//! What a policy means for Landlock.
+
+use std::path::{Path, PathBuf};
+
+use altair_sandbox::{Granted, Landlock};
+
+use super::{DEVICES, Native, OWN, SYSTEM, TERMINAL, WRITABLE_DEVICES};
+use crate::hidden::{Parts, has_below};
+use crate::level::Level;
+use crate::{CommandError, surroundings};
+
+impl Native<'_> {
+    /// What Landlock grants, and the directories of which it cannot grant the whole.
+    pub(super) fn landlock(&self, level: &Level) -> (Landlock, Vec<PathBuf>) {
+        let has_root = level.has_root();
+        let mut writable: Vec<Granted> = self
+            .writable
+            .iter()
+            .chain(&self.layered)
+            .map(|place| Granted::from(place.path()))
+            .chain([self.temp(level).into()])
+            .collect();
+        let parts = match level {
+            Level::Full | Level::LayerOnDisk(_) | Level::NoLayer => {
+                if self.workplace.is_own {
+                    writable.push(self.workplace.at.as_path().into());
+                }
+                writable.extend(self.own_home().map(|home| home.path.into()));
+                let places = self.thrown(level).map(|place| place.path().into());
+                writable.extend(places);
+                Parts {
+                    readable: vec![Granted::from("/")],
+                    divided: Vec::new(),
+                }
+            }
+            Level::NoRoot(_) => self.parts(),
+        };
+        let own_network = has_root && self.has_own_network();
+        let landlock = Landlock {
+            readable: parts.readable,
+            readable_but: None,
+            // The names in the system's directories are no secrets.
+            listed: parts
+                .divided
+                .iter()
+                .filter(|path| is_of_system(path))
+                .cloned()
+                .collect(),
+            writable,
+            devices: WRITABLE_DEVICES
+                .iter()
+                .copied()
+                .chain(self.has_terminal.then_some(TERMINAL))
+                .map(PathBuf::from)
+                .collect(),
+            network: self.policy.network || own_network,
+            ports: self.services.ports(),
+            command: true,
+        };
+        let divided = parts.divided.into_iter().filter(|path| !is_of_system(path));
+        (landlock, divided.collect())
+    }
+
+    /// What may be read without a private root: what one would show.
+    fn parts(&self) -> Parts {
+        let mut parts = Parts::default();
+        let mut add = |granted: Granted| parts.add(granted, &self.hidden);
+        for path in SYSTEM {
+            add((*path).into());
+        }
+        for path in self.surroundings.iter().flat_map(|_| surroundings::SYSTEM) {
+            add((*path).into());
+        }
+        for place in self.readable.iter().chain(self.beside()) {
+            match place.path() == Path::new("/") {
+                true => super::top_level().for_each(|path| add(path.into())),
+                false if is_own(place.path()) => {}
+                false => add(Granted::place(place)),
+            }
+        }
+        for toolchain in self.toolchains() {
+            add(Granted::place(&toolchain.place));
+        }
+        if !is_own(self.workplace.place.path()) {
+            add(Granted::place(&self.workplace.place));
+        }
+        for path in facts() {
+            add(path.into());
+        }
+        for path in DEVICES {
+            add((*path).into());
+        }
+        parts
+    }
+
+    /// Whether everything that is hidden can be kept from the command at this level.
+    ///
+    /// # Errors
+    /// [`CommandError::Invalid`]: which path that may be written cannot be permitted.
+    pub(crate) fn check(&self, level: &Level) -> Result<(), CommandError> {
+        if level.has_root() {
+            return Ok(());
+        }
+        for place in self.writable.iter().chain(&self.layered) {
+            if is_own(place.path()) || has_below(place.path(), &self.hidden) {
+                return Err(CommandError::Start(format!(
+                    "Without a private root, {} cannot be written without what is in it and kept from the command. Name the directories in it that are to be written.",
+                    place.path().display()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a path is one of those that the command has of its own, or below one: in a private root
+/// the host's are not there, or are no devices.
+pub(super) fn is_own(path: &Path) -> bool {
+    let of_temp = Path::new(super::TEMP);
+    OWN.iter()
+        .any(|own| Path::new(own) != of_temp && path.starts_with(own))
+        && !DEVICES.iter().any(|device| path == Path::new(device))
+}
+
+fn is_of_system(path: &Path) -> bool {
+    SYSTEM.iter().any(|system| path.starts_with(system))
+}
+
+/// What in `/proc` is about the system, and about the command itself: no other process, and nothing
+/// that only root may read.
+fn facts() -> Vec<PathBuf> {
+    use std::os::unix::fs::MetadataExt;
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_fact = |entry: &std::fs::DirEntry| {
+        let name = entry.file_name();
+        let is_process = name
+            .to_string_lossy()
+            .bytes()
+            .all(|byte| byte.is_ascii_digit());
+        !is_process
+            && entry
+                .metadata()
+                .is_ok_and(|of| !of.is_symlink() && of.mode() & 0o004 != 0)
+    };
+    let facts = entries.filter(is_fact).map(|entry| entry.path());
+    // Whose it is, is looked up by the command when it takes the rules.
+    facts.chain([PathBuf::from("/proc/self")]).collect()
+}

@@ -1,0 +1,248 @@
+//! Keys and credentials in a home, by the names that programs give them.
+
+use std::path::{Path, PathBuf};
+
+/// Directories of toolchains in a home: what is shown of it, under a layer whose changes are thrown
+/// away.
+pub(crate) const TOOLCHAINS: &[&str] = &[
+    ".cargo",
+    ".rustup",
+    ".npm",
+    ".nvm",
+    ".cache",
+    ".composer",
+    ".config/composer",
+    ".local/bin",
+    ".pyenv",
+    ".m2",
+];
+
+/// Those that hold programs or sources which are read and not written: what a home without mounts
+/// can link to. The others are caches and settings, whose programs stop where they cannot write.
+pub(crate) const LINKED: &[&str] = &[".cargo", ".rustup", ".nvm", ".pyenv"];
+
+/// Below a home; `*` in a name stands for any text.
+const IN_HOME: &[&str] = &[
+    // Keys.
+    ".ssh",
+    ".gnupg",
+    ".pki",
+    ".putty",
+    ".config/sops",
+    ".config/age",
+    ".password-store",
+    ".local/share/gopass",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".config/op",
+    ".config/1Password",
+    ".config/Bitwarden*",
+    ".config/keepassxc",
+    ".vault-token",
+    // Clouds, clusters and registries.
+    ".aws",
+    ".azure",
+    ".kube",
+    ".minikube",
+    ".docker",
+    ".config/containers",
+    ".config/gcloud",
+    ".boto",
+    ".s3cfg",
+    ".oci",
+    ".bluemix",
+    ".config/doctl",
+    ".config/hcloud",
+    ".config/helm",
+    ".config/rclone",
+    ".config/heroku",
+    ".local/share/heroku",
+    ".config/flyctl",
+    ".fly",
+    ".config/netlify",
+    ".config/vercel",
+    ".local/share/com.vercel.cli",
+    ".config/stripe",
+    ".config/ngrok",
+    ".ngrok2",
+    ".terraform.d",
+    ".terraformrc",
+    ".sentryclirc",
+    // Forges.
+    ".config/gh",
+    ".config/hub",
+    ".config/glab-cli",
+    ".config/tea",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".cache/git",
+    ".netrc",
+    ".authinfo*",
+    // Package managers.
+    ".npmrc",
+    ".yarnrc*",
+    ".pypirc",
+    ".config/pip",
+    ".pip",
+    ".config/pypoetry",
+    ".gem/credentials",
+    ".bundle",
+    ".cargo/credentials*",
+    ".composer/auth.json",
+    ".config/composer/auth.json",
+    ".m2/settings*",
+    ".gradle/gradle.properties",
+    ".nuget",
+    ".nvm/versions/node/*/etc/npmrc",
+    ".pyenv/versions/*/pip.conf",
+    // Databases.
+    ".my.cnf",
+    ".mylogin.cnf",
+    ".pgpass",
+    ".config/mycli",
+    ".config/pgcli",
+    ".dbshell",
+    // What was typed.
+    ".*_history",
+    ".local/share/fish",
+    ".local/state/altair",
+    // Agents.
+    ".claude*",
+    ".config/claude*",
+    ".config/Claude*",
+    ".codex",
+    ".gemini",
+    ".cursor",
+    ".config/Cursor",
+    ".continue",
+    ".aider*",
+    ".config/github-copilot",
+    ".config/opencode",
+    ".local/share/opencode",
+    ".config/altair",
+    // Browsers and mail.
+    ".mozilla",
+    ".thunderbird",
+    ".config/mozilla",
+    ".config/google-chrome*",
+    ".config/chromium*",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge*",
+    ".config/opera*",
+    ".config/vivaldi*",
+    ".config/Slack",
+    ".config/Signal",
+    ".config/discord",
+    ".var/app",
+    "snap",
+    ".cache/mozilla",
+    ".cache/thunderbird",
+    ".cache/google-chrome*",
+    ".cache/chromium*",
+    ".cache/BraveSoftware",
+    ".cache/microsoft-edge*",
+    ".cache/opera*",
+    ".cache/vivaldi*",
+    ".cache/huggingface/token",
+    ".cache/huggingface/stored_tokens",
+    ".cache/claude*",
+    // Money.
+    ".bitcoin",
+    ".ethereum",
+    ".electrum",
+];
+
+/// In each of the toolchains' directories.
+const IN_TOOLCHAIN: &[&str] = &[
+    "auth.json",
+    "credentials*",
+    ".npmrc",
+    ".netrc",
+    ".git-credentials",
+    ".pypirc",
+    ".yarnrc*",
+    ".env*",
+];
+
+/// The keys and credentials that there are below a home, without links: as the kernel has them. They
+/// are looked up as the calling thread's user.
+pub(crate) fn below(home: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for pattern in IN_HOME {
+        expand(home, pattern, &mut found);
+    }
+    for toolchain in TOOLCHAINS {
+        for pattern in IN_TOOLCHAIN {
+            expand(&home.join(toolchain), pattern, &mut found);
+        }
+    }
+    let real = |path: &PathBuf| path.canonicalize().ok();
+    found.iter().filter_map(real).collect()
+}
+
+/// Adds what matches a pattern below a directory.
+fn expand(directory: &Path, pattern: &str, found: &mut Vec<PathBuf>) {
+    let (name, rest) = match pattern.split_once('/') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (pattern, None),
+    };
+    let go_on = |path: PathBuf, found: &mut Vec<PathBuf>| match rest {
+        Some(rest) => expand(&path, rest, found),
+        None => found.push(path),
+    };
+    let Some((before, after)) = name.split_once('*') else {
+        return go_on(directory.join(name), found);
+    };
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let rest = name.strip_prefix(before);
+        if rest.is_some_and(|rest| rest.ends_with(after)) {
+            go_on(entry.path(), found);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_found_by_name_and_where_links_lead() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        let path = |name: &str| home.join(name);
+        for name in [
+            "dotfiles/ssh/id",
+            ".cargo/credentials.toml",
+            ".cargo/bin/cargo",
+            ".nvm/versions/node/v1/etc/npmrc",
+            ".m2/settings-security.xml",
+            ".psql_history",
+            ".composer/auth.json",
+            "notes",
+        ] {
+            std::fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+            std::fs::write(path(name), "").unwrap();
+        }
+        std::os::unix::fs::symlink("dotfiles/ssh", path(".ssh")).unwrap();
+        std::os::unix::fs::symlink("nowhere", path(".netrc")).unwrap();
+        let mut found = below(&home);
+        found.sort();
+        found.dedup();
+        let mut expected: Vec<PathBuf> = [
+            "dotfiles/ssh",
+            ".cargo/credentials.toml",
+            ".nvm/versions/node/v1/etc/npmrc",
+            ".m2/settings-security.xml",
+            ".psql_history",
+            ".composer/auth.json",
+        ]
+        .map(path)
+        .to_vec();
+        expected.sort();
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,244 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Altair\Eval\Tests\Sandbox\Escape;
+
+use Altair\Eval\Tests\Support\Sandbox\Caller;
+use Altair\Eval\Tests\Support\Sandbox\Household;
+use Altair\Eval\Tests\Support\Sandbox\Levels;
+use Altair\Eval\Tests\Support\Skip;
+use PHPUnit\Framework\TestCase;
+
+/**
+ * What `altair run` does not show unless `--read` says so: keys, credentials, the rest of a home, and what of the system
+ * is root's.
+ */
+final class UnshownFilesTest extends TestCase
+{
+    /** Below a home: never shown by themselves. */
+    private const KEYS = [
+        '.ssh/id_ed25519', '.aws/credentials', '.gnupg/private-keys-v1.d/a.key', '.kube/config', '.config/gh/hosts.yml',
+        '.docker/config.json', '.azure/msal_token_cache.json', '.config/gcloud/credentials.db',
+        '.mozilla/firefox/a/logins.json', '.config/google-chrome/Default/Login Data', '.config/chromium/Default/Cookies',
+        '.config/BraveSoftware/Brave-Browser/Local State', '.local/share/keyrings/login.keyring',
+        '.password-store/a.gpg', '.claude/.credentials.json', '.codex/auth.json', '.config/github-copilot/hosts.json',
+        '.netrc', '.git-credentials', '.npmrc', '.pypirc', '.pgpass', '.my.cnf', '.bash_history',
+        '.config/git/credentials', '.gem/credentials',
+    ];
+
+    /** In the directories of toolchains, which are shown. */
+    private const CREDENTIALS = [
+        '.cargo/credentials', '.cargo/credentials.toml', '.composer/auth.json', '.config/composer/auth.json',
+        '.m2/settings.xml', '.m2/settings-security.xml', '.npm/.npmrc', '.nvm/.npmrc',
+        '.nvm/versions/node/v1/etc/npmrc', '.cargo/.netrc', '.cache/.git-credentials', '.composer/.netrc',
+        '.cache/mozilla/firefox/page', '.cache/google-chrome/page', '.cache/huggingface/token',
+    ];
+
+    /** In a home, but no secrets by their names. */
+    private const OTHERS = ['notes.txt', 'Documents/letter', 'elsewhere/project/.env', '.config/app/settings'];
+
+    /**
+     * @return iterable<string, array{Caller, list<string>}>
+     */
+    public static function levels(): iterable
+    {
+        return Levels::both();
+    }
+
+    /**
+     * @param list<string> $without
+     *
+     * @dataProvider levels
+     */
+    public function testAHomeIsNotReadFromAProjectInIt(Caller $caller, array $without): void
+    {
+        $household = new Household($caller);
+        $paths = self::fill($household, [...self::KEYS, ...self::CREDENTIALS, ...self::OTHERS]);
+
+        foreach ([[], ['--network']] as $options) {
+            $ran = $household->run([...$options, '--', 'cat', ...$paths], $without);
+            self::assertSame([], self::seen($ran->output), $ran->errors);
+        }
+        self::assertCount(count($paths), self::seen($household->unheld(['cat', ...$paths])->output));
+    }
+
+    /**
+     * @param list<string> $without
+     *
+     * @dataProvider levels
+     */
+    public function testAWorkingDirectoryThatIsTheHomeShowsNeitherKeysNorCredentials(Caller $caller, array $without): void
+    {
+        $household = new Household($caller);
+        $paths = self::fill($household, [...self::KEYS, ...self::CREDENTIALS, ...self::OTHERS]);
+        $others = array_map(static fn (string $path): string => "secret of $path.", self::OTHERS);
+
+        foreach ([$household->home, dirname($household->home)] as $directory) {
+            $ran = $household->run(['--', 'cat', ...$paths], $without, $directory);
+            $isOwn = $directory === $household->home || $caller !== Caller::RootForAUser;
+            self::assertSame($isOwn ? $others : [], self::seen($ran->output), $ran->errors);
+        }
+        // Neither does a path that holds them, whatever is to be done with it.
+        foreach (['--read=' . $household->home, '--read=/'] as $option) {
+            $ran = $household->run([$option, '--', 'cat', ...$paths], $without);
+            self::assertSame($others, self::seen($ran->output), $option . $ran->errors);
+        }
+        foreach (['--write=' . $household->home, '--layer=' . $household->home] as $option) {
+            $ran = $household->run([$option, '--', 'cat', ...$paths], $without);
+            self::assertSame($without === [] ? $others : [], self::seen($ran->output), $option . $ran->errors);
+            self::assertSame($without === [], $ran->exitCode !== 125, $ran->errors);
+        }
+    }
+
+    /**
+     * @param list<string> $without
+     *
+     * @dataProvider levels
+     */
+    public function testAHomeElsewhereThanTheDatabaseSaysIsAHomeToo(Caller $caller, array $without): void
+    {
+        $household = new Household($caller);
+        $paths = self::fill($household, self::KEYS);
+        $elsewhere = "$household->home/elsewhere";
+        $moved = [];
+        foreach (self::KEYS as $path) {
+            $moved[] = $household->put("elsewhere/$path", "secret of $path.\n");
+        }
+        $environments = [['HOME' => $elsewhere], ['HOME' => '/'], ['HOME' => 'relative'], ['HOME' => '']];
+        foreach ($environments as $environment) {
+            $ran = $household->run(['--', 'cat', ...$paths], $without, $household->home, $environment);
+            self::assertSame([], self::seen($ran->output), $ran->errors);
+        }
+        $ran = $household->run(['--', 'cat', ...$moved], $without, $elsewhere, ['HOME' => $elsewhere]);
+        self::assertSame([], self::seen($ran->output), $ran->errors);
+    }
+
+    /**
+     * @param list<string> $without
+     *
+     * @dataProvider levels
+     */
+    public function testAWorkingDirectoryAmongKeysIsRefused(Caller $caller, array $without): void
+    {
+        $household = new Household($caller);
+        self::fill($household, ['.ssh/id_ed25519', '.ssh/keys/other']);
+        foreach (['.ssh', '.ssh/keys'] as $name) {
+            $directory = "$household->home/$name";
+            $ran = $household->run(['--', 'cat', 'id_ed25519', 'other'], $without, $directory);
+            self::assertSame(125, $ran->exitCode, $ran->output);
+            self::assertStringContainsString("--read=$directory", $ran->errors);
+            self::assertSame([], self::seen($ran->output));
+
+            $ran = $household->run(["--read=$directory", '--', 'ls'], $without, $directory);
+            self::assertSame(0, $ran->exitCode, $ran->errors);
+        }
+    }
+
+    /**
+     * A link in the home leads to the keys, or what is said to be the main repository's directory is theirs.
+     *
+     * @param list<string> $without
+     *
+     * @dataProvider levels
+     */
+    public function testAProjectLeadsTheCommandToNothingThatItMayNotRead(Caller $caller, array $without): void
+    {
+        $household = new Household($caller);
+        $paths = self::fill($household, ['.ssh/id_ed25519', '.ssh/commondir', 'notes.txt', 'Documents/HEAD']);
+        foreach (['.ssh', 'Documents', '.', '..', '/', '/root'] as $to) {
+            $target = $to[0] === '/' ? $to : "$household->home/$to";
+            $household->put('project/.git', "gitdir: $target\n");
+            $ran = $household->run(['--', 'cat', ...$paths], $without);
+            self::assertSame([], self::seen($ran->output), $to . $ran->errors);
+        }
+        unlink("$household->project/.git");
+        foreach (['.git', 'vendor'] as $name) {
+            symlink("$household->home/.ssh", "$household->project/$name");
+            $ran = $household->run(['--', 'sh', '-c', "cat $name/* ; cat ../.ssh/*"], $without);
+            self::assertSame([], self::seen($ran->output), $ran->errors);
+        }
+        // A repository that is the whole home.
+        unlink("$household->project/.git");
+        $household->put('.git/HEAD', "ref: refs/heads/main\n");
+        $ran = $household->run(['--', 'cat', ...$paths], $without);
+        self::assertSame([], self::seen($ran->output), $ran->errors);
+        self::assertStringContainsString("--read=$household->home", $ran->errors);
+    }
+
+    /**
+     * @param list<string> $without
+     *
+     * @dataProvider levels
+     */
+    public function testKeysBehindALinkAreKeys(Caller $caller, array $without): void
+    {
+        $household = new Household($caller);
+        $paths = self::fill($household, ['dotfiles/ssh/id_rsa', 'dotfiles/netrc']);
+        symlink('dotfiles/ssh', "$household->home/.ssh");
+        symlink("$household->home/dotfiles/netrc", "$household->home/.netrc");
+        $paths = [...$paths, "$household->home/.ssh/id_rsa", "$household->home/.netrc"];
+
+        $ran = $household->run(['--', 'cat', ...$paths], $without, $household->home);
+        self::assertSame([], self::seen($ran->output), $ran->errors);
+    }
+
+    public function testOneKeyThatIsNamedIsShownAndNoOther(): void
+    {
+        foreach (Levels::both() as [$caller, $without]) {
+            $household = new Household($caller);
+            $paths = self::fill($household, ['.ssh/id_ed25519', '.ssh/known_hosts', '.aws/credentials']);
+            foreach ([$household->project, $household->home] as $directory) {
+                $ran = $household->run(["--read=$paths[1]", '--', 'cat', ...$paths], $without, $directory);
+                self::assertSame(['secret of .ssh/known_hosts.'], self::seen($ran->output), $ran->errors);
+            }
+        }
+    }
+
+    /**
+     * What of `/etc` is not everybody's, `/proc` of other processes, and what only root may read in it.
+     */
+    public function testRootsSecretsAreNotRead(): void
+    {
+        posix_geteuid() === 0 || Skip::NeedsRoot->because('Only root has them.');
+        $secrets = array_filter(
+            ['/etc/shadow', '/etc/gshadow', '/etc/sudoers', '/proc/kcore', '/proc/kpagecount', '/proc/keys'],
+            static fn (string $path): bool => is_file($path) && (fileperms($path) & 0004) === 0,
+        );
+        self::assertContains('/etc/shadow', $secrets);
+        foreach ([[], ['mounts'], ['mounts', 'copies']] as $without) {
+            foreach (['/var/tmp', '/etc', '/etc/ssl', '/'] as $directory) {
+                foreach ([[], ['--read=/'], ['--read=/etc']] as $options) {
+                    $ran = (new Household(Caller::Root))->run(
+                        [...$options, '--', 'head', '-qc1', ...$secrets],
+                        $without,
+                        $directory,
+                    );
+                    self::assertSame('', $ran->output, "in $directory: " . implode(' ', $options) . $ran->errors);
+                }
+            }
+        }
+    }
+
+    /**
+     * @param list<string> $names
+     * @return list<string> the paths of files that hold `secret of <name>.`
+     */
+    private static function fill(Household $household, array $names): array
+    {
+        return array_map(
+            static fn (string $name): string => $household->put($name, "secret of $name.\n", 0600),
+            $names,
+        );
+    }
+
+    /**
+     * @return list<string>
+     */
+    private static function seen(string $output): array
+    {
+        preg_match_all('/^secret of .*\.$/m', $output, $found);
+
+        return $found[0];
+    }
+}
