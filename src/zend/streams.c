@@ -7,9 +7,11 @@
 
 void *altair_stream_of(zval *value)
 {
-	return Z_TYPE_P(value) == IS_RESOURCE
+	php_stream *stream = Z_TYPE_P(value) == IS_RESOURCE
 		? zend_fetch_resource2(Z_RES_P(value), NULL, php_file_le_stream(), php_file_le_pstream())
 		: NULL;
+	/* What opendir() opens gives entries, no bytes. */
+	return stream && !(stream->flags & PHP_STREAM_FLAG_IS_DIR) ? stream : NULL;
 }
 
 static size_t buffered(const php_stream *stream)

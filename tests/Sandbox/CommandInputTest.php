@@ -8,6 +8,7 @@ use Altair\Eval\Tests\Support\GreetingStream;
 use Altair\Eval\Tests\Support\SandboxTestCase;
 use Altair\Sandbox\Data\ExecResult;
 use DomainException;
+use InvalidArgumentException;
 use TypeError;
 
 /**
@@ -293,5 +294,26 @@ final class CommandInputTest extends SandboxTestCase
         self::assertSame(5, $result->exitCode());
         self::assertFalse($result->timedOut());
         fclose($own);
+    }
+
+    /**
+     * @dataProvider drivers
+     */
+    public function testADirectoryIsNoInput(string $driver): void
+    {
+        $said = [];
+        foreach ([['fopen', 'fclose'], ['opendir', 'closedir']] as [$open, $close]) {
+            $directory = $open($this->base->path('.'), ...($open === 'fopen' ? ['r'] : []));
+            try {
+                $this->sh($driver, 'cat', null, $directory);
+            } catch (InvalidArgumentException | TypeError $error) {
+                $said[] = $error->getMessage();
+            }
+            $close($directory);
+        }
+        self::assertSame([
+            'Standard input is a directory: give a file, a pipe or /dev/null.',
+            'execute(): Argument #2 ($stdin) must be a string, an open stream or null',
+        ], $said);
     }
 }

@@ -8,7 +8,7 @@ use altair_engine::Environment;
 use altair_engine::programs::{Programs, Unconfined};
 use altair_sandbox::Pseudoterminal;
 
-use crate::{CommandError, Driver, ExecutionPolicy, work_dir};
+use crate::{CommandError, Driver, ExecutionPolicy, stdin, work_dir};
 
 /// A driver, and what its constructor takes.
 #[derive(Debug, Clone)]
@@ -28,7 +28,8 @@ pub enum Stdin {
     Empty,
     /// These bytes.
     Bytes(Vec<u8>),
-    /// What comes over this descriptor.
+    /// What comes over this descriptor: a file, a pipe, a socket or a device. A confined command gets
+    /// a pipe itself, and of anything else a pipe with its bytes.
     Descriptor(OwnedFd),
 }
 
@@ -82,7 +83,7 @@ impl Command {
     /// # Errors
     /// [`CommandError::Invalid`]: what is wrong with the command or the policy, in a sentence.
     /// [`CommandError::Forbidden`]: the caller may not start the driver's program.
-    pub fn prepare(self) -> Result<Prepared, CommandError> {
+    pub fn prepare(mut self) -> Result<Prepared, CommandError> {
         let invalid = |what: &str| Err(CommandError::Invalid(what.to_owned()));
         if self.argv.is_empty() {
             return invalid("The command is empty: it needs at least a program.");
@@ -139,6 +140,7 @@ impl Command {
             WorksIn::Own => work_dir::base_directory(&self.policy.base_dir)?,
             WorksIn::Base => work_dir::working_directory(&self.policy.base_dir)?,
         };
+        self.stdin = stdin::checked(self.stdin)?;
         Ok(Prepared(self))
     }
 }

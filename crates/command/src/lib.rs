@@ -22,6 +22,7 @@ mod policy;
 mod run;
 mod sight;
 mod start;
+mod stdin;
 mod surroundings;
 pub mod work_dir;
 
@@ -37,4 +38,5 @@ pub use policy::{
     DEFAULT_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, ExecutionPolicy, MAX_SECONDS, MIN_OUTPUT_BYTES,
     MIN_SECONDS,
 };
+pub use stdin::check_input;
 pub use work_dir::WorkDir;

@@ -14,7 +14,7 @@ use altair_sandbox::{Input, Pseudoterminal, Stdio};
 
 use crate::command::{Command, Stdin};
 use crate::run::Running;
-use crate::{CommandError, Driver, Outcome, environment};
+use crate::{CommandError, Driver, Outcome, environment, stdin};
 
 /// Where programs are looked for if the command has no `PATH`, as the C library does (confstr(3),
 /// `_CS_PATH`) and with the local programs besides.
@@ -45,6 +45,7 @@ impl Command {
 
     /// The streams of the process, and what the host feeds it.
     fn stdio(
+        driver: Driver,
         stdin: Stdin,
         terminal: Option<Pseudoterminal>,
     ) -> Result<(Stdio, Option<Input>), CommandError> {
@@ -53,13 +54,9 @@ impl Command {
         }
         let (input, feed) = match stdin {
             Stdin::Empty => (None, None),
-            Stdin::Descriptor(descriptor) => (Some(descriptor), None),
+            Stdin::Descriptor(descriptor) => (Some(stdin::given(descriptor, driver)?), None),
             Stdin::Bytes(bytes) => {
-                let (feed, theirs) = Input::new(bytes).map_err(|error| {
-                    CommandError::Start(format!(
-                        "No pipe could be made for standard input: {error}"
-                    ))
-                })?;
+                let (feed, theirs) = Input::new(bytes).map_err(stdin::failed)?;
                 (Some(theirs), Some(feed))
             }
         };

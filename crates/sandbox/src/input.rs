@@ -1,13 +1,17 @@
 //! What a process reads from its standard input.
 
+use std::fs::File;
+use std::io::{self, Seek};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use nix::unistd::{pipe2, write};
+use nix::unistd::{pipe2, read, write};
 
-use crate::system_calls;
+use crate::{system_calls, thread};
 
 /// Bytes written at a time: what a pipe holds by default (pipe(7)).
 const WRITE_BYTES: usize = 64 * 1024;
@@ -70,6 +74,63 @@ pub fn input_pipe() -> std::io::Result<(OwnedFd, OwnedFd)> {
     let (theirs, own) = pipe2(OFlag::O_CLOEXEC)?;
     fcntl(&own, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     Ok((theirs, own))
+}
+
+/// The process's end of a pipe with what a file holds from its position on, which stays as it is: others
+/// who share it go on from there.
+///
+/// # Errors
+/// If the host has no descriptor or no thread left.
+pub fn input_from_file(mut file: File) -> io::Result<OwnedFd> {
+    let mut at = file.stream_position()?;
+    input_from(move |chunk| {
+        let count = file.read_at(chunk, at)?;
+        at += count as u64;
+        Ok(count)
+    })
+}
+
+/// The process's end of a pipe with what comes over a socket, a terminal, a device or a pipe with a name.
+///
+/// # Errors
+/// If the host has no descriptor or no thread left.
+pub fn input_from_stream(stream: OwnedFd) -> io::Result<OwnedFd> {
+    input_from(move |chunk| {
+        loop {
+            match read(&stream, chunk) {
+                Err(Errno::EAGAIN) => wait(stream.as_fd(), PollFlags::POLLIN),
+                Err(Errno::EINTR) => {}
+                other => return Ok(other?),
+            }
+        }
+    })
+}
+
+/// A pipe that a thread fills with what `source` gives, until that is at its end or fails, or nobody reads
+/// any more. The thread may then still wait for `source`: it ends with the host.
+fn input_from(
+    mut source: impl FnMut(&mut [u8]) -> io::Result<usize> + Send + 'static,
+) -> io::Result<OwnedFd> {
+    let (theirs, own) = input_pipe()?;
+    thread::start("altair-input", move || {
+        let mut chunk = vec![0; WRITE_BYTES];
+        while let Ok(count @ 1..) = source(&mut chunk) {
+            let mut rest = chunk.get(..count).unwrap_or_default();
+            while !rest.is_empty() {
+                match write_quietly(own.as_fd(), rest) {
+                    Ok(written) => rest = rest.get(written..).unwrap_or_default(),
+                    Err(Errno::EAGAIN) => wait(own.as_fd(), PollFlags::POLLOUT),
+                    Err(Errno::EINTR) => {}
+                    Err(_) => return,
+                }
+            }
+        }
+    })?;
+    Ok(theirs)
+}
+
+fn wait(descriptor: BorrowedFd<'_>, events: PollFlags) {
+    let _ = poll(&mut [PollFd::new(descriptor, events)], PollTimeout::NONE);
 }
 
 /// Writes once, without the signal that the kernel sends for a pipe that nobody reads

@@ -1,18 +1,15 @@
 //! What to start, and its prepared form for the child.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-use nix::libc::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFMT, S_IFREG, c_char};
-use nix::sys::stat::fstat;
+use nix::libc::c_char;
 
 use crate::before_exec::PreparedGuards;
-use crate::{
-    Inode, Made, Policy, Pseudoterminal, Spaces, SpawnError, limits, place, privileges, view,
-};
+use crate::{Made, Policy, Pseudoterminal, Spaces, SpawnError, limits, privileges, view};
 
 /// Everything needed to start one process. Plain data.
 #[derive(Debug)]
@@ -101,8 +98,7 @@ impl PreparedLaunch {
             .as_ref()
             .map(|view| {
                 let user = privileges::other_user(&launch.policy.privileges);
-                let input = input_file(launch);
-                view::PreparedView::new(view, user_namespace(launch)?, user, input)
+                view::PreparedView::new(view, user_namespace(launch)?, user)
             })
             .transpose()?;
         let spaces = launch.policy.spaces.filter(|_| view.is_some());
@@ -178,30 +174,6 @@ fn user_namespace(launch: &Launch) -> Result<Option<view::UserNamespace>, SpawnE
             (false, false) => view::Made::ByProcess,
         },
     }))
-}
-
-/// The file that the process reads from, if its user could change the mode, times and attributes of
-/// that file by the descriptor. Not one that has no path any more, which matters to nobody else.
-fn input_file(launch: &Launch) -> Option<view::InputFile> {
-    let Stdio::Captured { input: Some(input) } = &launch.stdio else {
-        return None;
-    };
-    let stat = fstat(input).ok()?;
-    let (uid, _) = privileges::user(&launch.policy.privileges);
-    let is_device = match stat.st_mode & S_IFMT {
-        S_IFREG | S_IFDIR => false,
-        S_IFCHR | S_IFBLK => true,
-        _ => return None,
-    };
-    if stat.st_uid != uid || stat.st_nlink == 0 {
-        return None;
-    }
-    let path = std::fs::read_link(place::by_number(input.as_fd())).ok()?;
-    Some(view::InputFile {
-        path: CString::new(path.into_os_string().into_vec()).ok()?,
-        inode: Inode::of(&stat),
-        is_device,
-    })
 }
 
 /// A list that ends with a null pointer. Moving a [`CString`] leaves its bytes where they are.

@@ -102,7 +102,7 @@ pub use error::{SpawnError, Step};
 pub use final_guards::{FinalGuards, Taken};
 pub use fork::{Behind, Confined, FirstGuard, Fork, Forked, Forking, OwnFiles, look_for_packet};
 pub use guard_state::{GuardState, Guards};
-pub use input::{Input, input_pipe, write_quietly};
+pub use input::{Input, input_from_file, input_from_stream, input_pipe, write_quietly};
 pub use landlock::{Granted, Landlock, landlock_version};
 pub use launch::{Launch, Role, Stdio};
 pub use limits::Limits;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use altair_command::{
     Command, CommandError, ExecutionPolicy, Outcome, PendingLayer, Prepared, Sandbox, Stdin,
-    WorksIn,
+    WorksIn, check_input,
 };
 use altair_engine::Observer;
 use altair_sandbox::{Stream as Output, input_pipe, write_quietly};
@@ -51,6 +51,13 @@ pub fn execute(
         Some(input) => input,
         None => return Ok(()),
     };
+    if let Input::Stream(stream) = &input
+        && let Some(descriptor) = stream.descriptor()
+        && let Err(error) = check_input(descriptor)
+    {
+        throw(&error);
+        return Ok(());
+    }
     let (stdin, feeder) = match input {
         Input::Empty => (Stdin::Empty, None),
         Input::Bytes(bytes) => (Stdin::Bytes(bytes.to_vec()), None),

@@ -51,8 +51,8 @@ final class RequestsTest extends CommandEscapeTestCase
         Tools::run("mkdir $mounted && truncate --size=4M $image && mkfs.ext4 -q -O encrypt $image"
             . " && mount -o loop $image $mounted && chown {$caller->uid()} $mounted");
         try {
-            $attack = escapeshellarg(Tools::shared()->attack());
-            $as = implode(' ', array_map(escapeshellarg(...), $caller->setting()->command([Tools::shared()->attack()])));
+            $attack = Tools::shared()->attack();
+            $as = implode(' ', $caller->setting()->command([$attack]));
             $key = exec("$as add-key $mounted");
             self::assertHeld(
                 $caller,

@@ -27,6 +27,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -550,10 +551,12 @@ static int has_key(char **argv) {
 
 /* What its standard input allows besides reading. */
 static int input(char **argv) {
-    (void) argv;
     struct timespec times[2] = {{1, 0}, {1, 0}};
+    struct stat what;
     char bytes[9] = {0};
-    said("read", read(0, bytes, 8));
+    fcntl(0, F_SETFL, O_NONBLOCK);
+    if (fstat(0, &what) == 0 && !S_ISSOCK(what.st_mode))
+        said("read", read(0, bytes, 8));
     printf("[%s]\n", bytes);
     said("fchmod", fchmod(0, 0777));
     said("chmod", chmod("/proc/self/fd/0", 0777));
@@ -562,7 +565,14 @@ static int input(char **argv) {
     said("fsetxattr", fsetxattr(0, "user.harm", "x", 1, 0));
     said("setxattr", setxattr("/proc/self/fd/0", "user.harm", "x", 1, 0));
     put("/proc/self/fd/0", "harm");
+    said("write", write(0, "harm", 4));
     said("truncate", truncate("/proc/self/fd/0", 0));
+    int below = openat(0, "secret", O_RDONLY);
+    if (said("openat", below) >= 0)
+        said("sendfile", sendfile(1, below, 0, 4096));
+    struct sockaddr_un at;
+    if (argv[0])
+        said("sendto", sendto(0, "reached\n", 8, MSG_DONTWAIT, (struct sockaddr *) &at, local(&at, argv[0])));
     said("linkat", linkat(AT_FDCWD, "/proc/self/fd/0", AT_FDCWD, "linked", AT_SYMLINK_FOLLOW));
     return 0;
 }

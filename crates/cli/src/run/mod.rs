@@ -60,7 +60,7 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         argv: args.command.clone(),
         stdin: match &terminal {
             Some(_) => Stdin::Empty,
-            None => relay::standard_input()?,
+            None => relay::standard_input(),
         },
         terminal,
         environment: std::env::vars_os().collect(),

@@ -1,13 +1,13 @@
 //! Between the person's terminal and the command's: keys go to a pseudoterminal, so that nothing of
 //! the command's reaches the person's own terminal but its output.
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use altair_command::Stdin;
-use altair_sandbox::{Pseudoterminal, input_pipe, resize_like, write_quietly};
+use altair_sandbox::{Pseudoterminal, resize_like};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
@@ -127,40 +127,12 @@ fn keys(typed: &OwnedFd, stopped: &OwnedFd) {
     }
 }
 
-/// The command's standard input if it has no terminal. A file or a pipe is passed on as it is; what
-/// is typed on a terminal goes through a pipe, so that the command has no hold of the terminal.
-///
-/// # Errors
-/// If no descriptor is left.
-pub fn standard_input() -> Result<Stdin, Failure> {
-    let failed =
-        |error: io::Error| Failure::new(format!("no pipe can be made: {}", reason(&error)));
-    let stdin = io::stdin();
-    if !stdin.is_terminal() {
-        return match stdin.as_fd().try_clone_to_owned() {
-            Ok(descriptor) => Ok(Stdin::Descriptor(descriptor)),
-            // Closed.
-            Err(_) => Ok(Stdin::Empty),
-        };
+/// The command's standard input if it has no terminal: this program's own.
+#[must_use]
+pub fn standard_input() -> Stdin {
+    match io::stdin().as_fd().try_clone_to_owned() {
+        Ok(descriptor) => Stdin::Descriptor(descriptor),
+        // Closed.
+        Err(_) => Stdin::Empty,
     }
-    let (theirs, own) = input_pipe().map_err(failed)?;
-    // It ends with the program: nothing waits for it.
-    std::thread::spawn(move || {
-        let mut chunk = [0; CHUNK_BYTES];
-        while let Ok(count @ 1..) = read(io::stdin().as_fd(), &mut chunk) {
-            let mut rest = chunk.get(..count).unwrap_or_default();
-            while !rest.is_empty() {
-                match write_quietly(own.as_fd(), rest) {
-                    Ok(written) => rest = rest.get(written..).unwrap_or_default(),
-                    Err(Errno::EAGAIN) => {
-                        let mut fds = [PollFd::new(own.as_fd(), PollFlags::POLLOUT)];
-                        let _ = poll(&mut fds, PollTimeout::NONE);
-                    }
-                    Err(Errno::EINTR) => {}
-                    Err(_) => return,
-                }
-            }
-        }
-    });
-    Ok(Stdin::Descriptor(theirs))
 }

@@ -44,7 +44,7 @@ impl Command {
             limits,
             cleanup,
         } = self.invocation(&order).map_err(|_| failed())?;
-        let (stdio, input) = Self::stdio(self.stdin, self.terminal)?;
+        let (stdio, input) = Self::stdio(self.sandbox.driver, self.stdin, self.terminal)?;
         let cleanup = cleanup.map(|args| Cleanup {
             program: program.clone(),
             args,

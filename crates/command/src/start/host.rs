@@ -42,7 +42,7 @@ impl Command {
             Memory::Megabytes(_) => self.policy.memory.bytes(),
             Memory::Default | Memory::Unlimited => None,
         };
-        let (stdio, input) = Self::stdio(self.stdin, self.terminal)?;
+        let (stdio, input) = Self::stdio(self.sandbox.driver, self.stdin, self.terminal)?;
         let launch = Launch {
             program,
             name: Some(name.clone()),

@@ -96,7 +96,7 @@ impl Command {
             return Err(CommandError::Invalid("The command is empty.".into()));
         };
         let since = (!native.layered.is_empty()).then(beginning);
-        let (stdio, input) = Self::stdio(self.stdin, self.terminal)?;
+        let (stdio, input) = Self::stdio(self.sandbox.driver, self.stdin, self.terminal)?;
         let mut stdio = Some(stdio);
         let mut store = None;
         let mut make = || {

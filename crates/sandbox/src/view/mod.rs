@@ -21,7 +21,7 @@ pub(crate) use namespaces::{
     MAP_PATIENCE_MS, MAP_REQUEST_BYTES, ask_for_maps, ask_for_maps_of, bring_up_loopback,
     clone_flags, enter_namespaces, map_ids,
 };
-pub(crate) use plan::{IdMaps, InputFile, Layers, Made, PreparedView, UserNamespace};
+pub(crate) use plan::{IdMaps, Layers, Made, PreparedView, UserNamespace};
 pub(crate) use remove::remove_entries;
 pub use remove::{remove_directory, remove_place};
 pub use renewal::Renewal;

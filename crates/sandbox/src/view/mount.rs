@@ -20,12 +20,12 @@ use nix::sys::stat::{Mode, umask};
 pub(crate) use fork_mounts::{Renewed, renew};
 
 use backstage::{hide_backstage, stash};
-use calls::{ALWAYS, attach, clone_tree, is_inode, mount, set_attributes, unmount};
+use calls::{ALWAYS, mount, set_attributes, unmount};
 use entries::{make, release};
-use files::{make_directory, make_file_at, make_file_of, open_directory};
+use files::{make_directory, make_file_of, open_directory};
 use project::{mount_project, seal};
 
-use super::plan::{Covered, InputFile, PreparedView};
+use super::plan::{Covered, PreparedView};
 use super::renewal::BACKSTAGE;
 use super::tree::DIRECTORY_MODE;
 use crate::error::{Failure, Step};
@@ -91,10 +91,6 @@ fn build(
     let base = open_directory(relative(BACKSTAGE)).map_err(root)?;
     for stashed in &prepared.stash {
         stash(base, stashed).map_err(|e| step.failed(e))?;
-    }
-    if let Some(input) = &prepared.input {
-        // It stays as it is if its path no longer leads to it, or cannot be reached.
-        let _ = read_only_input(input, base);
     }
     raw_descriptors::close(base);
     let pivot = |e| Step::PivotRoot.failed(e);
@@ -209,44 +205,6 @@ fn become_root() -> nix::Result<()> {
 fn enter_top_of_root() -> nix::Result<()> {
     // `..` of the root is what is mounted on top of it (`follow_dotdot` in fs/namei.c).
     nix::unistd::chdir(c"/..")
-}
-
-/// Opens standard input anew, through a read-only mount: by a descriptor of the host's, its owner
-/// could change its mode, times and attributes, though it may only be read. It is read from where the
-/// host has come to.
-fn read_only_input(input: &InputFile, backstage: RawFd) -> nix::Result<()> {
-    const NAME: &CStr = c".input";
-    let device = match input.is_device {
-        true => 0,
-        false => libc::MOUNT_ATTR_NODEV,
-    };
-    let tree = clone_tree(&input.path, false)?;
-    let opened = is_inode(tree, Some(input.inode))
-        .and_then(|()| {
-            // SAFETY: no pointer is passed.
-            let at = unsafe { libc::lseek(0, 0, libc::SEEK_CUR) };
-            let attributes = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | device;
-            set_attributes(tree, c"", attributes, 0, false)?;
-            make_file_at(backstage, NAME)?;
-            attach(tree, backstage, NAME)?;
-            Ok(at)
-        })
-        .and_then(|at| {
-            let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;
-            // SAFETY: a C string.
-            let fd = unsafe { libc::openat(backstage, NAME.as_ptr(), flags) };
-            let fd = Errno::result(fd)?;
-            // SAFETY: no pointer is passed. Devices have no position.
-            unsafe {
-                libc::fcntl(fd, libc::F_SETFL, 0);
-                libc::lseek(fd, at, libc::SEEK_SET);
-            }
-            let put = raw_descriptors::put(fd, 0, false);
-            raw_descriptors::close(fd);
-            put
-        });
-    raw_descriptors::close(tree);
-    opened
 }
 
 /// Reopens standard input. The inherited `/dev/null` was opened through a mount of the host's;

@@ -29,8 +29,6 @@ pub(crate) struct PreparedView {
     pub(super) temp_options: CString,
     /// The data of mount(2) for the home, if there is one.
     pub(super) home_options: Option<CString>,
-    /// The file that the process reads from, if it is to be opened anew.
-    pub(super) input: Option<InputFile>,
     /// Paths that are covered with a file.
     pub(super) covered: Vec<Covered>,
     /// Whether there is a `/proc`.
@@ -59,14 +57,6 @@ pub(super) struct Stashed {
     pub writable: bool,
     /// Whether mounts below it are included.
     pub whole: bool,
-}
-
-/// A file that the process reads from.
-pub(crate) struct InputFile {
-    pub(crate) path: CString,
-    /// What the path must still lead to.
-    pub(crate) inode: Inode,
-    pub(crate) is_device: bool,
 }
 
 /// A user namespace that a process makes.
@@ -133,7 +123,6 @@ impl PreparedView {
         view: &View,
         user_namespace: Option<UserNamespace>,
         user: Option<RunAs>,
-        input: Option<InputFile>,
     ) -> Result<Self, SpawnError> {
         let project = &view.project;
         let at = project.at.as_path();
@@ -219,7 +208,6 @@ impl PreparedView {
             temp_options: c_string(OsStr::from_bytes(&renewal.temp_options))?,
             home_options: view.home.as_ref().map(home_options).transpose()?,
             mounts,
-            input,
             covered: covered(&view.covered)?,
             processes: view.processes,
             stash,
