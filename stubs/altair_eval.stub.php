@@ -268,7 +268,7 @@ namespace Altair\Eval {
          * @param object|null $runner accepted but not used
          * @param object|null $builder accepted but not used
          * @param string $phpBinary the interpreter of the child; `php` is the running one on the command line, else
-         *     the first on `PATH`, or without one in `PHP_BINDIR` and the usual places
+         *     the first on the `PATH` of PHP's start, or without one in `PHP_BINDIR` and the usual places
          * @param bool|null $warm whether templates are kept; null is the ini setting `altair_eval.warm`, which is on
          * @throws Exception\LaunchException inside a snippet, which cannot evaluate
          */
@@ -289,7 +289,8 @@ namespace Altair\Eval {
          * @param (callable(string, string): mixed)|null $onOutput called with `out` or `err` and each piece of output
          *     while the snippet runs; if it throws, the child is ended and the exception passed to the caller
          * @throws Exception\InvalidRequestException if the request can never run
-         * @throws Exception\LaunchException if the child cannot be started, or a required guard is unavailable
+         * @throws Exception\LaunchException if the child cannot be started, a required guard is unavailable, or
+         *     `altair_eval.programs` forbids the run
          */
         public function evaluate(EvalRequest $request, ?callable $onOutput = null): EvalResult
         {
@@ -447,13 +448,14 @@ namespace Altair\Eval\Runner {
         /**
          * Runs a command without a shell. If it cannot be started, the exit code is 127 and `stderr` has the reason.
          *
-         * @param list<string|int|float|bool> $command the program, looked up on `PATH` if it has no slash, and its
-         *     arguments
+         * @param list<string|int|float|bool> $command the program, looked up on the `PATH` of PHP's start if it
+         *     has no slash, and its arguments
          * @param string|null $cwd its working directory; null is the host's
          * @param array<string, string|int|float|bool> $env its whole environment
          * @param int $timeoutMs the deadline in milliseconds; then it is killed with everything that it started
          * @throws \TypeError if an argument is not a scalar
          * @throws \ValueError if the command is empty
+         * @throws \RuntimeException if `altair_eval.programs` forbids it
          */
         public function run(array $command, ?string $cwd, array $env, int $timeoutMs): SubprocessResult
         {
@@ -644,6 +646,7 @@ namespace Altair\Eval\Support {
          * @return int the exit code 0, 1 or 2, or that of the command of `altair run`; see `altair --help`
          * @throws \TypeError if an argument is not a string
          * @throws \Altair\Eval\Exception\LaunchException inside a snippet, which cannot evaluate
+         * @throws \RuntimeException if `altair_eval.programs` forbids it
          */
         public static function run(array $arguments): int
         {

@@ -57,7 +57,7 @@ namespace Altair\Sandbox {
          * Runs commands in containers of Docker's: {@see Drivers\DockerSandbox}.
          *
          * @param string|null $image null: `alpine:3`
-         * @param string|null $dockerBin a path or a name, looked for in `PATH`
+         * @param string|null $dockerBin a path or a name, looked for in the `PATH` of PHP's start
          */
         public static function docker(
             ExecutionPolicy $policy,
@@ -70,7 +70,7 @@ namespace Altair\Sandbox {
          * Runs commands in containers of Podman's: {@see Drivers\PodmanSandbox}.
          *
          * @param string|null $image null: `alpine:3`
-         * @param string|null $podmanBin a path or a name, looked for in `PATH`
+         * @param string|null $podmanBin a path or a name, looked for in the `PATH` of PHP's start
          */
         public static function podman(
             ExecutionPolicy $policy,
@@ -82,7 +82,7 @@ namespace Altair\Sandbox {
         /**
          * Runs commands with Firejail: {@see Drivers\FirejailSandbox}.
          *
-         * @param string|null $firejailBin a path or a name, looked for in `PATH`
+         * @param string|null $firejailBin a path or a name, looked for in the `PATH` of PHP's start
          */
         public static function firejail(ExecutionPolicy $policy, ?string $firejailBin = null): CanExecuteCommand
         {
@@ -91,7 +91,7 @@ namespace Altair\Sandbox {
         /**
          * Runs commands with bubblewrap: {@see Drivers\BubblewrapSandbox}.
          *
-         * @param string|null $bubblewrapBin a path or a name, looked for in `PATH`
+         * @param string|null $bubblewrapBin a path or a name, looked for in the `PATH` of PHP's start
          */
         public static function bubblewrap(ExecutionPolicy $policy, ?string $bubblewrapBin = null): CanExecuteCommand
         {
@@ -123,8 +123,9 @@ namespace Altair\Sandbox {
          * Starting it, and each entry, may take 5000 ms.
          *
          * @param array<string, mixed> $ini ini settings. `disable_functions` and `disable_classes` take a list of names
-         *     or a text with commas; `extension` and `zend_extension` are ignored, and so are names that PHP does not
-         *     know and other arrays. Other values are cast to string
+         *     or a text with commas; what PHP loads at its start (`extension`, `extension_dir`, `opcache.preload`,
+         *     `ffi.preload`) is ignored, and so are names that PHP does not know and other arrays. Other values are
+         *     cast to string
          * @param bool $guarded false: with the rights of the caller
          * @param string|null $root the directory that it may read, and write to a layer, and in which it starts; null:
          *     the working directory if that holds a `composer.json`, otherwise an empty directory; unguarded, always
@@ -134,6 +135,7 @@ namespace Altair\Sandbox {
          * @throws Exception `optional configuration array expected`; `sandboxes cannot create sandboxes` inside an
          *     isolated PHP or an evaluation; `sandbox unusable: …` if it cannot be started
          * @throws \Altair\Eval\Exception\InvalidRequestException if `$root` or `$services` cannot be used
+         * @throws \Altair\Eval\Exception\LaunchException if `altair_eval.programs` forbids an unguarded one
          */
         public function __construct(
             array $ini = [],
@@ -831,7 +833,7 @@ namespace Altair\Sandbox\Drivers {
         private ?string $binary;
 
         /**
-         * @param string|null $bubblewrapBin a path or a name, looked for in `PATH`
+         * @param string|null $bubblewrapBin a path or a name, looked for in the `PATH` of PHP's start
          */
         public function __construct(ExecutionPolicy $policy, ?string $bubblewrapBin = null)
         {
@@ -853,6 +855,7 @@ namespace Altair\Sandbox\Drivers {
          *     also with what the caps drop. An exception of it ends the command, and is this method's
          * @throws \InvalidArgumentException if command or policy are wrong, or the policy has layers or services
          * @throws \RuntimeException `Failed to start bwrap`
+         * @throws \RuntimeException if `altair_eval.programs` forbids this driver
          */
         public function execute(array $argv, mixed $stdin = null, ?callable $onOutput = null): ExecResult
         {
@@ -879,7 +882,7 @@ namespace Altair\Sandbox\Drivers {
 
         /**
          * @param string|null $image null: `alpine:3`
-         * @param string|null $dockerBin a path or a name, looked for in `PATH`
+         * @param string|null $dockerBin a path or a name, looked for in the `PATH` of PHP's start
          */
         public function __construct(ExecutionPolicy $policy, ?string $image = null, ?string $dockerBin = null)
         {
@@ -901,6 +904,7 @@ namespace Altair\Sandbox\Drivers {
          *     also with what the caps drop. An exception of it ends the command, and is this method's
          * @throws \InvalidArgumentException if command or policy are wrong, or the policy has layers or services
          * @throws \RuntimeException `Failed to start docker`
+         * @throws \RuntimeException if `altair_eval.programs` forbids this driver
          */
         public function execute(array $argv, mixed $stdin = null, ?callable $onOutput = null): ExecResult
         {
@@ -923,7 +927,7 @@ namespace Altair\Sandbox\Drivers {
         private ?string $binary;
 
         /**
-         * @param string|null $firejailBin a path or a name, looked for in `PATH`
+         * @param string|null $firejailBin a path or a name, looked for in the `PATH` of PHP's start
          */
         public function __construct(ExecutionPolicy $policy, ?string $firejailBin = null)
         {
@@ -945,6 +949,7 @@ namespace Altair\Sandbox\Drivers {
          *     also with what the caps drop. An exception of it ends the command, and is this method's
          * @throws \InvalidArgumentException if command or policy are wrong, or the policy has layers or services
          * @throws \RuntimeException `Failed to start firejail`
+         * @throws \RuntimeException if `altair_eval.programs` forbids this driver
          */
         public function execute(array $argv, mixed $stdin = null, ?callable $onOutput = null): ExecResult
         {
@@ -982,6 +987,7 @@ namespace Altair\Sandbox\Drivers {
          *     also with what the caps drop. An exception of it ends the command, and is this method's
          * @throws \InvalidArgumentException if command or policy are wrong, or the policy has layers or services
          * @throws \RuntimeException if the system refuses what every command needs: a pipe, a thread
+         * @throws \RuntimeException if `altair_eval.programs` forbids this driver
          */
         public function execute(array $argv, mixed $stdin = null, ?callable $onOutput = null): ExecResult
         {
@@ -1043,7 +1049,7 @@ namespace Altair\Sandbox\Drivers {
 
         /**
          * @param string|null $image null: `alpine:3`
-         * @param string|null $podmanBin a path or a name, looked for in `PATH`
+         * @param string|null $podmanBin a path or a name, looked for in the `PATH` of PHP's start
          */
         public function __construct(ExecutionPolicy $policy, ?string $image = null, ?string $podmanBin = null)
         {
@@ -1065,6 +1071,7 @@ namespace Altair\Sandbox\Drivers {
          *     also with what the caps drop. An exception of it ends the command, and is this method's
          * @throws \InvalidArgumentException if command or policy are wrong, or the policy has layers or services
          * @throws \RuntimeException `Failed to start podman`
+         * @throws \RuntimeException if `altair_eval.programs` forbids this driver
          */
         public function execute(array $argv, mixed $stdin = null, ?callable $onOutput = null): ExecResult
         {
@@ -1192,8 +1199,9 @@ namespace sandbox {
          * Starting it, and each entry, may take 5000 ms.
          *
          * @param array<string, mixed> $ini ini settings. `disable_functions` and `disable_classes` take a list of names
-         *     or a text with commas; `extension` and `zend_extension` are ignored, and so are names that PHP does not
-         *     know and other arrays. Other values are cast to string
+         *     or a text with commas; what PHP loads at its start (`extension`, `extension_dir`, `opcache.preload`,
+         *     `ffi.preload`) is ignored, and so are names that PHP does not know and other arrays. Other values are
+         *     cast to string
          * @param bool $guarded false: with the rights of the caller
          * @param string|null $root the directory that it may read, and write to a layer, and in which it starts; null:
          *     the working directory if that holds a `composer.json`, otherwise an empty directory; unguarded, always
@@ -1203,6 +1211,7 @@ namespace sandbox {
          * @throws Exception `optional configuration array expected`; `sandboxes cannot create sandboxes` inside an
          *     isolated PHP or an evaluation; `sandbox unusable: …` if it cannot be started
          * @throws \Altair\Eval\Exception\InvalidRequestException if `$root` or `$services` cannot be used
+         * @throws \Altair\Eval\Exception\LaunchException if `altair_eval.programs` forbids an unguarded one
          */
         public function __construct(
             array $ini = [],

@@ -43,7 +43,27 @@ final class ProgramsTest extends TestCase
     /** What is started because the process was started so, confined programs or not. */
     private const OF_THE_START = 'the pool of the start';
 
-    private const ENDED_BY = 5;
+    /** The files in which programs are started without guards, and who permits it. */
+    private const PLACES = [
+        'crates/command/src/drivers/bubblewrap.rs' => 'Command::prepare()',
+        'crates/command/src/run.rs' => 'Command::prepare()',
+        'crates/command/src/start/drivers.rs' => 'Command::prepare()',
+        'crates/command/src/start/host.rs' => 'Command::prepare()',
+        'crates/engine/src/command.rs' => 'SubprocessRunner, and for the doctor CommandLine',
+        'crates/engine/src/confinement.rs' => 'Evaluator::located_in()',
+        'crates/engine/src/doctor/attacks/process.rs' => 'CommandLine',
+        'crates/pool/src/start.rs' => 'nobody: its program is the one of the start',
+        'crates/sandbox/src/policy.rs' => 'whoever has a policy',
+    ];
+
+    /** What starts programs in Rust, and in PHP. */
+    private const STARTS = [
+        'rs' => '/Policy::unconfined\(\)|fn unconfined\(|\bCommand::new\(|posix_spawn|\bexecvp?\(|\blibc::system/',
+        'php' => '/\b(exec|shell_exec|system|passthru|proc_open|popen|pcntl_exec)\(|`/',
+    ];
+
+    /** Seconds in which who has connected has said its name. */
+    private const PATIENCE = 5;
 
     private const DISABLED = 'disable_functions=exec,proc_open';
 
@@ -170,6 +190,49 @@ final class ProgramsTest extends TestCase
     }
 
     /**
+     * A new place has to ask `Programs::permit()`, and to be in the table of SECURITY.md and among the ways that are
+     * tried here.
+     */
+    public function testEachPlaceThatStartsAProgramIsKnown(): void
+    {
+        $top = dirname(__DIR__, 2);
+        $found = [];
+        foreach (['src', 'php-src', 'php-sandbox', ...glob("$top/crates/*/src")] as $directory) {
+            $directory = str_starts_with($directory, '/') ? $directory : "$top/$directory";
+            $files = new \RecursiveIteratorIterator(new \RecursiveDirectoryIterator($directory));
+            foreach ($files as $file) {
+                $starts = self::STARTS[$file->getExtension()] ?? null;
+                $path = substr((string) $file, strlen($top) + 1);
+                // What is in src/child runs in children.
+                if ($starts === null || preg_match('~tests|^src/child/~', $path) === 1) {
+                    continue;
+                }
+                if (preg_match($starts, self::code($file)) === 1) {
+                    $found[] = $path;
+                }
+            }
+        }
+        sort($found);
+
+        self::assertSame(array_keys(self::PLACES), $found);
+    }
+
+    /** What a file does when it is not tested, without comments and texts of PHP. */
+    private static function code(\SplFileInfo $file): string
+    {
+        if ($file->getExtension() === 'php') {
+            $texts = [T_COMMENT, T_DOC_COMMENT, T_CONSTANT_ENCAPSED_STRING, T_ENCAPSED_AND_WHITESPACE];
+            $tokens = \PhpToken::tokenize((string) file_get_contents((string) $file));
+
+            return implode('', array_filter($tokens, static fn (\PhpToken $token): bool => !$token->is($texts)));
+        }
+        // The tests of a file in Rust stand at its end, or in files of their own.
+        $code = explode('#[cfg(test)]', (string) file_get_contents((string) $file))[0];
+
+        return (string) preg_replace('~//.*~', '', $code);
+    }
+
+    /**
      * @param array<string, array{gives?: mixed, throws?: string, message?: string}> $became
      */
     private function assertWays(string $why, array $became, string $where, bool $hasPool = true): void
@@ -246,7 +309,7 @@ final class ProgramsTest extends TestCase
     {
         $heard = [];
         while ($connection = @stream_socket_accept($this->listener, 0)) {
-            stream_set_timeout($connection, self::ENDED_BY);
+            stream_set_timeout($connection, self::PATIENCE);
             $heard[stream_get_contents($connection)] = true;
         }
         ksort($heard);

@@ -13,7 +13,7 @@ use crate::arguments::Arguments;
 use crate::audit::Actor;
 use crate::began::Began;
 use crate::guards::Selection;
-use crate::launch::StartIni;
+use crate::launch::{StartIni, names_code};
 use crate::request::{Bounded, Database, EvalRequest};
 use crate::services::Service;
 use crate::settings::{Purpose, Settings};
@@ -94,6 +94,17 @@ struct Host {
     sockets_of_project_only: bool,
 }
 
+/// Whether another process may carry out a request. Not what cannot be warm, what runs without the
+/// kernel's guards, or what names code for libraries to load: whoever carries it out cannot know whether
+/// the one that asks was started so, or is PHP code that could start nothing by itself.
+fn can_be_delegated(
+    selection: &Selection,
+    request: &EvalRequest,
+    environment: &[(OsString, OsString)],
+) -> bool {
+    selection.accepts_only_all(request) && !environment.iter().any(|(name, _)| names_code(name))
+}
+
 impl Delegation {
     /// The delegation of a request. `None` if another process may or can not carry it out: an unsafe
     /// run, an isolated PHP.
@@ -126,8 +137,7 @@ impl Delegation {
         else {
             return None;
         };
-        // What cannot be warm is this process's own affair.
-        if !selection.takes_all(request) {
+        if !can_be_delegated(selection, request, environment) {
             return None;
         }
         let EvalRequest {
@@ -261,7 +271,11 @@ impl Delegation {
             began: Began::at_ns(began_ns),
             environment,
         };
-        let mut evaluation = evaluator.prepare_in(&request.into_request()?, surroundings)?;
+        let request = request.into_request()?;
+        if !can_be_delegated(evaluator.selection(), &request, &surroundings.environment) {
+            return Err(EvalError::Launch("It is for its own process.".into()));
+        }
+        let mut evaluation = evaluator.prepare_in(&request, surroundings)?;
         evaluation.is_delegated = true;
         evaluation.get_ready(takes_spare)?;
         Ok(Delegated { evaluation })

@@ -177,6 +177,11 @@ impl Evaluator {
         self
     }
 
+    /// The required guards, and those that are left out.
+    pub(crate) fn selection(&self) -> &Selection {
+        &self.settings.selection
+    }
+
     /// Whether a program may be started in this way.
     pub(crate) fn permit(&self, way: Unconfined) -> Result<(), EvalError> {
         Ok(self.programs.permit(way)?)

@@ -248,6 +248,11 @@ impl Selection {
             .all(|guard| self.takes(guard, request))
     }
 
+    /// Returns whether the kernel's guards are all that is accepted.
+    pub(crate) fn accepts_only_all(&self, request: &EvalRequest) -> bool {
+        self.takes_all(request) && !self.accepts_ini
+    }
+
     /// The state of a guard that is not to be taken; `None` if it is.
     fn left_out(&self, guard: Guard, request: &EvalRequest) -> Option<GuardState> {
         let because = match guard {

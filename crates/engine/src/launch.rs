@@ -343,18 +343,19 @@ fn environment(
     env
 }
 
+/// Whether a variable is one of [`LOADING_VARIABLES`].
+pub(crate) fn names_code(name: &OsStr) -> bool {
+    is_one_of(LOADING_VARIABLES, name)
+}
+
 /// Puts the [`LOADING_VARIABLES`] of an environment back to what they were at the start.
 pub(crate) fn restore_loading_variables(
     environment: &mut Vec<(OsString, OsString)>,
     start: &[(OsString, OsString)],
 ) {
-    environment.retain(|(name, _)| !is_one_of(LOADING_VARIABLES, name));
+    environment.retain(|(name, _)| !names_code(name));
     let of_start = start.iter();
-    environment.extend(
-        of_start
-            .filter(|(name, _)| is_one_of(LOADING_VARIABLES, name))
-            .cloned(),
-    );
+    environment.extend(of_start.filter(|(name, _)| names_code(name)).cloned());
 }
 
 fn strips(selection: &Selection, request: &EvalRequest) -> bool {
