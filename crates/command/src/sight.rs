@@ -54,12 +54,14 @@ impl Sight {
     /// user could have read it, and nothing of its content.
     pub(crate) fn told(self, failed: bool, output: &[&[u8]]) -> Vec<Blocked> {
         let mut found = BTreeSet::new();
-        if failed {
-            let words = self
-                .argv
-                .iter()
-                .flat_map(|word| word.as_bytes().split(|byte| *byte == b'='));
-            words.for_each(|word| self.add(word, &mut found));
+        for word in &self.argv {
+            for part in word.as_bytes().split(|byte| *byte == b'=') {
+                self.add(part, &mut found);
+            }
+        }
+        if !failed {
+            // It may only have handed them on. A file that is kept from it is there, and empty.
+            found.retain(|path| is_hidden(path, &self.hidden));
         }
         for output in output {
             let end = output.len().saturating_sub(OUTPUT_BYTES);

@@ -22,12 +22,15 @@ final class Household
 
     public readonly string $project;
 
-    public function __construct(public readonly Caller $caller, string $home = 'home')
+    /** `$isLinked`: the user database has a path that leads through a link. */
+    public function __construct(public readonly Caller $caller, bool $isLinked = false)
     {
         $this->directory = '/var/tmp/altair-household-' . bin2hex(random_bytes(6));
-        $this->home = "$this->directory/$home";
+        $this->home = $this->directory . ($isLinked ? '/alias/home' : '/home');
         $this->project = "$this->home/project";
-        mkdir($this->project, 0755, true);
+        mkdir($this->directory);
+        $isLinked && symlink('.', "$this->directory/alias");
+        mkdir($this->project, recursive: true);
         foreach ([$this->directory, $this->home, $this->project] as $directory) {
             chmod($directory, 0755);
         }

@@ -145,7 +145,10 @@ impl Command {
                 Err(
                     error @ (SpawnError::NotExecutable { .. } | SpawnError::NotAProgram { .. }),
                 ) => {
-                    let why = error.to_string();
+                    let why = match sight.as_ref().is_some_and(|sight| !sight.sees(&program)) {
+                        true => unseen(&error, &program, sight.as_ref()),
+                        false => error.to_string(),
+                    };
                     return Ok(not_started(exit_codes::NOT_EXECUTABLE, why, started));
                 }
                 Err(error) => {
