@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use altair_engine::audit::Actor;
-use altair_engine::services::Service;
 use altair_engine::{EvalError, EvalRequest, Evaluator, Pool};
 
 use crate::args::{Ask, McpArgs, McpTransport, services};
@@ -55,7 +54,7 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
         only_databases: prepared
             .services()
             .iter()
-            .all(Service::is_read_only_database),
+            .all(|declared| declared.service.is_read_only_database()),
         // Project files that a call with real writes changes must not allow later calls more.
         evaluator: evaluator.with_services(prepared.services().to_vec()),
         root,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use altair_engine::launch::is_stripped;
-use altair_engine::services::{self, Services};
+use altair_engine::services::{self, By, Services};
 use altair_sandbox::{
     Command as CommandCalls, FinalGuards, Home as OwnHome, Layered, Limits, Made, Place, Policy,
     Privileges, Project, RunAs, Seccomp, Shown, Spaces, Temp, View, Writes, landlock_version,
@@ -171,7 +171,9 @@ pub(crate) fn services(
     until: Instant,
 ) -> Result<Services, CommandError> {
     let declared = services::declared(&policy.services).map_err(CommandError::Invalid)?;
-    services::resolve(&declared, true, user, until).map_err(CommandError::Start)
+    let declared = By::User.declares(declared);
+    let place = services::Place { root: None, user };
+    services::resolve(&declared, true, place, until).map_err(CommandError::Start)
 }
 
 impl Native<'_> {

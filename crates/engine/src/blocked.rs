@@ -1,6 +1,6 @@
 //! `diagnostics.blocked`: what was refused, in words for the user.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use altair_sandbox::{Refusal, RunAs, with_files_of};
@@ -102,7 +102,7 @@ impl Refused {
 
     /// The list to show: each thing once, the first [`SHOWN`], in one line each.
     pub(crate) fn list(self, context: &Context) -> Vec<Blocked> {
-        let calls = calls::list(&self.calls);
+        let calls = calls::list(&self.calls, Some(&context.root));
         let files = outside(self.outside, context);
         let mut list: Vec<Blocked> = Vec::new();
         for mut entry in one_line_each(calls.chain(self.by_child).chain(files)) {
@@ -116,12 +116,12 @@ impl Refused {
     }
 }
 
-/// What a command was refused: each thing once, the first 20. Only the flags that a command has too lift
+/// What a command was refused: each thing once, the first 20. `root`: the project whose services it has. Only the flags that a command has too lift
 /// something.
 #[must_use]
-pub fn of_command(calls: &[Refusal]) -> Vec<Blocked> {
+pub fn of_command(calls: &[Refusal], root: Option<&Path>) -> Vec<Blocked> {
     let mut list: Vec<Blocked> = Vec::new();
-    for mut entry in one_line_each(calls::list(calls)) {
+    for mut entry in one_line_each(calls::list(calls, root)) {
         let is_of_command = |lift: &String| lift == "--network" || lift.starts_with("--service=");
         entry.lift = entry.lift.filter(is_of_command);
         if list.len() < SHOWN && !list.contains(&entry) {

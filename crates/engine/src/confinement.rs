@@ -302,7 +302,11 @@ impl Confinement<'_> {
             writable,
             devices: WRITABLE_DEVICES.iter().map(PathBuf::from).collect(),
             network: self.request.allow_network,
-            ports: self.services.ports(),
+            ports: match self.takes(Guard::Seccomp) {
+                true => self.services.ports(),
+                // Nobody looks who listens.
+                false => self.services.of_user().ports(),
+            },
             command: false,
         }
     }

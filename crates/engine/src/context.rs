@@ -56,7 +56,11 @@ impl RequestContext<'_> {
             root: &target.root,
             named_root: &target.named_root,
             requested: &target.readable,
-            sockets: self.services.paths().collect(),
+            sockets: match self.takes(Guard::Seccomp) {
+                true => self.services.paths().collect(),
+                // Nobody looks who listens.
+                false => self.services.of_user().paths().collect(),
+            },
             home: surroundings::variable(self.environment, "HOME").map(PathBuf::from),
             patience: Duration::from_millis(request.timeout_ms().into()),
         };

@@ -15,7 +15,7 @@ use crate::began::Began;
 use crate::guards::Selection;
 use crate::launch::{StartIni, names_code};
 use crate::request::{Bounded, Database, EvalRequest};
-use crate::services::Service;
+use crate::services::Declared;
 use crate::settings::{Purpose, Settings};
 use crate::surroundings::Surroundings;
 use crate::warm::Pool;
@@ -40,6 +40,7 @@ pub trait Elsewhere: std::fmt::Debug + Send + Sync {
 pub struct Delegation {
     began_ns: u64,
     environment: Vec<(OsString, OsString)>,
+    set_later: Vec<OsString>,
     request: Asked,
     host: Host,
 }
@@ -90,7 +91,7 @@ struct Host {
     known_paths: Vec<OsString>,
     idle: Duration,
     actor: Actor,
-    services: Option<Vec<Service>>,
+    services: Option<Vec<Declared>>,
     sockets_of_project_only: bool,
 }
 
@@ -111,10 +112,9 @@ impl Delegation {
     pub(crate) fn of(
         request: &EvalRequest,
         settings: &Settings,
-        services: Option<&[Service]>,
+        services: Option<&[Declared]>,
         sockets_of_project_only: bool,
-        began: Began,
-        environment: &[(OsString, OsString)],
+        surroundings: &Surroundings,
     ) -> Option<Self> {
         // Every struct is destructured, so a new field must be handled here.
         let Settings {
@@ -137,7 +137,7 @@ impl Delegation {
         else {
             return None;
         };
-        if !can_be_delegated(selection, request, environment) {
+        if !can_be_delegated(selection, request, &surroundings.environment) {
             return None;
         }
         let EvalRequest {
@@ -166,9 +166,15 @@ impl Delegation {
         let os = |path: &PathBuf| path.clone().into_os_string();
         // The other process has another working directory.
         let absolute = |path: &PathBuf| std::path::absolute(path).ok().map(PathBuf::into_os_string);
+        let Surroundings {
+            began,
+            environment,
+            set_later,
+        } = surroundings;
         Some(Self {
             began_ns: began.ns,
-            environment: environment.to_vec(),
+            environment: environment.clone(),
+            set_later: set_later.clone(),
             request: Asked {
                 snippet: snippet.clone(),
                 project_root: absolute(project_root)?,
@@ -202,7 +208,7 @@ impl Delegation {
                 known_paths: known_paths.iter().map(os).collect(),
                 idle: *idle,
                 actor: *actor,
-                services: services.map(<[Service]>::to_vec),
+                services: services.map(<[Declared]>::to_vec),
                 sockets_of_project_only,
             },
         })
@@ -230,6 +236,7 @@ impl Delegation {
         let Self {
             began_ns,
             environment,
+            set_later,
             request,
             host,
         } = self;
@@ -270,6 +277,7 @@ impl Delegation {
         let surroundings = Surroundings {
             began: Began::at_ns(began_ns),
             environment,
+            set_later,
         };
         let request = request.into_request()?;
         if !can_be_delegated(evaluator.selection(), &request, &surroundings.environment) {

@@ -33,8 +33,9 @@ use crate::real_writes::Unsealed;
 use crate::redaction::output::Redactor;
 use crate::request::{EvalRequest, Target};
 use crate::run_listener::Listener;
-use crate::services::{self, Service, Services};
+use crate::services::{self, Declared, Services};
 use crate::settings::{Purpose, Settings};
+use crate::surroundings::Surroundings;
 use crate::unfit_php::never_entered;
 use crate::verdict::Evidence;
 use crate::warm::{Acquired, Boot, Failed, Key, Pool, Underway};
@@ -48,15 +49,17 @@ pub struct Evaluation {
     /// Who may carry it out for this process.
     pub(crate) elsewhere: Option<Arc<dyn Elsewhere>>,
     /// The services that its evaluator names, which are told with it.
-    pub(crate) named_services: Option<Vec<Service>>,
+    pub(crate) named_services: Option<Vec<Declared>>,
     pub(crate) request: EvalRequest,
     pub(crate) target: Target,
     pub(crate) php: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
+    /// As [`Surroundings::set_later`](crate::surroundings::Surroundings) has it.
+    pub(crate) set_later: Vec<OsString>,
     /// The project's secrets and services, as known before the run.
     pub(crate) known: Arc<ProjectEnvironment>,
     /// Services that it may connect to while the network is off.
-    pub(crate) declared: Vec<Service>,
+    pub(crate) declared: Vec<Declared>,
     /// Their addresses; set when it runs.
     pub(crate) services: Services,
     /// What it must have in common with a template; set with the addresses, which are part of it.
@@ -122,7 +125,7 @@ impl Evaluation {
     /// The services that it may connect to while the network is off, as far as they have an
     /// address.
     #[must_use]
-    pub fn services(&self) -> &[Service] {
+    pub fn services(&self) -> &[Declared] {
         &self.declared
     }
 
@@ -201,8 +204,11 @@ impl Evaluation {
             &self.settings,
             self.named_services.as_deref(),
             self.sockets_of_project_only,
-            self.began,
-            &self.environment,
+            &Surroundings {
+                began: self.began,
+                environment: self.environment.clone(),
+                set_later: self.set_later.clone(),
+            },
         )
     }
 
@@ -423,8 +429,11 @@ impl Evaluation {
             return Ok(Services::default());
         }
         let strict = self.request.services.is_some();
-        let user = run_as(&self.target.root);
-        let mut services = services::resolve(&self.declared, strict, user, self.deadline())
+        let place = services::Place {
+            root: Some(self.target.root.path()),
+            user: run_as(&self.target.root),
+        };
+        let mut services = services::resolve(&self.declared, strict, place, self.deadline())
             .map_err(EvalError::InvalidRequest)?;
         let are_of_manifest = !strict && self.known.services.manifest.is_some();
         if self.sockets_of_project_only && are_of_manifest {

@@ -15,7 +15,7 @@ use crate::observer::Observer;
 use crate::programs::{Programs, Unconfined};
 use crate::project_environment::ProjectEnvironment;
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest};
-use crate::services::{self, Service, Services};
+use crate::services::{self, By, Declared, Services};
 use crate::settings::{IDLE, Purpose, Settings};
 use crate::surroundings::{Environment, Surroundings, variable};
 use crate::warm::Pool;
@@ -27,7 +27,7 @@ pub struct Evaluator {
     settings: Settings,
     pool: Option<Arc<Pool>>,
     elsewhere: Option<Arc<dyn Elsewhere>>,
-    services: Option<Vec<Service>>,
+    services: Option<Vec<Declared>>,
     sockets_of_project_only: bool,
     programs: Programs,
     started_with: Option<Environment>,
@@ -135,7 +135,7 @@ impl Evaluator {
     /// Sets the services for requests that name none; by default those that their application
     /// declares when they are made.
     #[must_use]
-    pub fn with_services(mut self, services: Vec<Service>) -> Self {
+    pub fn with_services(mut self, services: Vec<Declared>) -> Self {
         self.services = Some(services);
         self
     }
@@ -247,8 +247,7 @@ impl Evaluator {
             &self.settings,
             self.services.as_deref(),
             self.sockets_of_project_only,
-            of.began,
-            &of.environment,
+            of,
         )
     }
 
@@ -308,6 +307,7 @@ impl Evaluator {
         )?;
         let known = ProjectEnvironment::of(
             &surroundings.environment,
+            &surroundings.set_later,
             &target.root,
             Duration::from_millis(request.timeout_ms().into()),
         )
@@ -319,14 +319,19 @@ impl Evaluator {
             ))
         })?;
         let declared = match &request.services {
-            Some(own) => services::declared(own),
+            Some(own) => services::declared(own).map(|own| By::User.declares(own)),
             None if request.unconfined => Ok(Vec::new()),
             None => match &self.services {
                 Some(own) => Ok(own.clone()),
                 None => known.services.services(),
-            },
+            }
+            .and_then(|declared| services::with_allowed(declared, target.root.path())),
         };
-        let Surroundings { began, environment } = surroundings;
+        let Surroundings {
+            began,
+            environment,
+            set_later,
+        } = surroundings;
         Ok(Evaluation {
             settings: settings.clone(),
             pool: self.pool.clone(),
@@ -340,6 +345,7 @@ impl Evaluator {
             target,
             php,
             environment,
+            set_later,
             known,
             declared: declared.map_err(EvalError::InvalidRequest)?,
             services: Services::default(),

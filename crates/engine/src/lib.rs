@@ -59,7 +59,7 @@ pub mod services;
 mod settings;
 pub mod shell;
 pub mod sql;
-mod surroundings;
+pub mod surroundings;
 mod template_files;
 mod unfit_php;
 mod verdict;

@@ -4,16 +4,18 @@ use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::who_listens::Word;
+
 /// The addresses to which a process may connect. The host makes each connection, on its own copy
 /// of the process's socket and with its own copy of the address: a second thread of the process
 /// cannot change either meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Connections {
     /// TCP: exactly these addresses and ports.
-    pub addresses: Vec<SocketAddr>,
+    pub addresses: Vec<PermittedAddress>,
     /// Exactly these stream sockets that have a path.
     pub sockets: Vec<LocalSocket>,
-    /// Also any Internet address, TCP and UDP: the network is on.
+    /// Also any Internet address, TCP and UDP: the user has turned the network on.
     pub internet: bool,
     /// The process has a network of its own ([`Spaces`](crate::Spaces)): it makes connections to
     /// itself, and any other is refused.
@@ -24,6 +26,15 @@ pub struct Connections {
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
+/// An address and a TCP port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PermittedAddress {
+    /// The address.
+    pub address: SocketAddr,
+    /// On whose word.
+    pub word: Word,
+}
+
 /// A stream socket that has a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LocalSocket {
@@ -32,6 +43,8 @@ pub struct LocalSocket {
     /// Its place in the host: absolute, and free of symbolic links as far as it exists. A link
     /// that appears later is not followed.
     pub path: PathBuf,
+    /// On whose word.
+    pub word: Word,
 }
 
 /// An address that a process passed to `connect`.
@@ -53,11 +66,27 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// What the host connects to.
+/// What the host connects to, if that word suffices for whoever listens there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Destination {
+pub(crate) struct Destination {
+    pub(crate) target: Target,
+    pub(crate) word: Word,
+}
+
+/// Where that is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
     Internet(SocketAddr),
     Local(PathBuf),
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Internet(address) => address.fmt(f),
+            Self::Local(path) => path.display().fmt(f),
+        }
+    }
 }
 
 impl Connections {
@@ -74,25 +103,36 @@ impl Connections {
 
     /// Whether there is an IPv6 address to connect to.
     pub(crate) fn has_v6(&self) -> bool {
-        self.internet || self.addresses.iter().any(SocketAddr::is_ipv6)
+        self.internet || self.addresses.iter().any(|one| one.address.is_ipv6())
     }
 
-    /// What to connect to for an address; `None` if that is not permitted.
+    /// What to connect to for an address; `None` if that is not permitted. Of several words, the
+    /// user's counts.
     pub(crate) fn destination(&self, address: &Address) -> Option<Destination> {
-        match address {
+        let (target, word) = match address {
             Address::Internet(address) => {
-                let permitted =
-                    self.internet || self.addresses.iter().any(|other| is_same(*address, *other));
+                let same = self
+                    .addresses
+                    .iter()
+                    .filter(|other| is_same(*address, other.address));
+                let by_network = self.internet.then_some(Word::User);
+                let word = same.map(|same| same.word).chain(by_network).min()?;
                 // As given: an IPv6 socket takes no other form of an IPv4 address.
-                permitted.then_some(Destination::Internet(*address))
+                (Target::Internet(*address), word)
             }
-            Address::Path(path) => self
-                .sockets
-                .iter()
-                .find(|socket| is_spelled(path, &socket.named) || is_spelled(path, &socket.path))
-                .map(|socket| Destination::Local(socket.path.clone())),
-            Address::Abstract(_) => None,
-        }
+            Address::Path(path) => {
+                let socket = self
+                    .sockets
+                    .iter()
+                    .filter(|socket| {
+                        is_spelled(path, &socket.named) || is_spelled(path, &socket.path)
+                    })
+                    .min_by_key(|socket| socket.word)?;
+                (Target::Local(socket.path.clone()), socket.word)
+            }
+            Address::Abstract(_) => return None,
+        };
+        Some(Destination { target, word })
     }
 }
 
@@ -121,15 +161,20 @@ mod tests {
         Address::Internet(text.parse().unwrap())
     }
 
+    fn at(text: &str) -> PermittedAddress {
+        PermittedAddress {
+            address: text.parse().unwrap(),
+            word: Word::Project,
+        }
+    }
+
     fn database() -> Connections {
         Connections {
-            addresses: vec![
-                "127.0.0.1:3306".parse().unwrap(),
-                "[::1]:5432".parse().unwrap(),
-            ],
+            addresses: vec![at("127.0.0.1:3306"), at("[::1]:5432")],
             sockets: vec![LocalSocket {
                 named: "/var/run/db.sock".into(),
                 path: "/run/db.sock".into(),
+                word: Word::Project,
             }],
             ..Connections::default()
         }
@@ -159,7 +204,7 @@ mod tests {
     #[test]
     fn an_address_of_a_link_is_one_on_that_link() {
         let connections = Connections {
-            addresses: vec!["[fe80::1%2]:3306".parse().unwrap()],
+            addresses: vec![at("[fe80::1%2]:3306")],
             ..Connections::default()
         };
         assert!(
@@ -182,7 +227,10 @@ mod tests {
     #[test]
     fn a_socket_is_permitted_under_its_two_names_and_is_reached_where_it_is() {
         let destination = |path: &str| database().destination(&Address::Path(path.into()));
-        let there = Some(Destination::Local("/run/db.sock".into()));
+        let there = Some(Destination {
+            target: Target::Local("/run/db.sock".into()),
+            word: Word::Project,
+        });
         assert_eq!(destination("/run/db.sock"), there);
         assert_eq!(destination("/var/run/db.sock"), there);
         for other in [
@@ -196,5 +244,22 @@ mod tests {
         }
         let name = Address::Abstract(b"/run/db.sock".to_vec());
         assert_eq!(database().destination(&name), None);
+    }
+
+    #[test]
+    fn of_several_words_the_user_s_counts() {
+        let word = |connections: &Connections, text| {
+            connections.destination(&internet(text)).map(|to| to.word)
+        };
+        let mut connections = database();
+        assert_eq!(word(&connections, "127.0.0.1:3306"), Some(Word::Project));
+        connections.addresses.push(PermittedAddress {
+            word: Word::User,
+            ..at("[::ffff:127.0.0.1]:3306")
+        });
+        assert_eq!(word(&connections, "127.0.0.1:3306"), Some(Word::User));
+        assert_eq!(word(&connections, "[::1]:5432"), Some(Word::Project));
+        connections.internet = true;
+        assert_eq!(word(&connections, "[::1]:5432"), Some(Word::User));
     }
 }

@@ -92,12 +92,13 @@ mod template;
 pub mod thread;
 mod view;
 mod visible_path;
+mod who_listens;
 
 pub use acting::{other_user, with_files_of};
 pub use caught_signals::CaughtSignals;
 pub use channel::{MAX_PACKET_BYTES, Outgoing, Parts, channel_pair};
 pub use child::{Child, Status};
-pub use connections::{Connections, LocalSocket};
+pub use connections::{Connections, LocalSocket, PermittedAddress};
 pub use error::{SpawnError, Step};
 pub use final_guards::{FinalGuards, Taken};
 pub use fork::{Behind, Confined, FirstGuard, Fork, Forked, Forking, OwnFiles, look_for_packet};
@@ -131,3 +132,4 @@ pub use view::{
     Renewal, Temp, View, Writes, remove_directory, remove_place,
 };
 pub use visible_path::{Shown, links_on};
+pub use who_listens::{Listener, Word, listener_of_path, listeners_of_address};

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::Listener;
+
 /// A system call that a process made and its filter refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -27,6 +29,13 @@ pub enum Refusal {
         to: String,
         /// Why: the host has no copy of the process's socket, or no thread that could connect it.
         because: String,
+    },
+    /// `connect` to an address that only the project declares, whose word does not suffice there.
+    NotByProject {
+        /// The address, as for [`Refusal::Connect`].
+        to: String,
+        /// Who listens there; `None`: no project may name this address, whoever listens.
+        listener: Option<Listener>,
     },
     /// `bind`, `listen` or `accept`, with the address in words if there is one and it could be
     /// read.

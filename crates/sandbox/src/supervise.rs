@@ -690,12 +690,18 @@ impl SupervisedRun {
         }
     }
 
-    /// Tells of the connections that were refused to the process's handler.
+    /// Tells of the connections that were refused after they were asked for.
     fn tell_refused(&self, observer: &mut dyn Observer) {
-        if let Some(Ear::Handler(requests)) = &self.listener {
-            for refusal in requests.take_refused() {
-                observer.refused(refusal);
+        match &self.listener {
+            Some(Ear::Own(listener)) => {
+                listener.tell_refused(&mut |_, refusal| observer.refused(refusal));
             }
+            Some(Ear::Handler(requests)) => {
+                for refusal in requests.take_refused() {
+                    observer.refused(refusal);
+                }
+            }
+            Some(Ear::Shared) | None => {}
         }
     }
 

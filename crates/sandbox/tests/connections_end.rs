@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::{Connections, Policy};
 use common::attack::{attack_to, attack_under, say, services};
-use common::connections::{alone, socket_at, threads, to_addresses};
+use common::connections::{alone, permitted, socket_at, threads, to_addresses};
 use common::peers::{Full, answers_tcp};
 use common::raw_sockets::{address, connect, tcp};
 use common::{open_descriptors, wait_until};
@@ -75,7 +75,7 @@ fn a_connection_that_does_not_come_ends_with_the_socket_s_patience_or_the_run() 
     let before = open_descriptors();
     let policy = Policy {
         connections: Connections {
-            addresses: vec![full.address],
+            addresses: permitted(&[full.address]),
             sockets: vec![socket_at(&path)],
             ..Connections::default()
         },

@@ -4,6 +4,7 @@ use altair_engine::doctor::{
     Ability, Extension, GuardReport, Php, PoolReport, Report, SelfTest, ServiceReport, State,
     Verdict,
 };
+use altair_engine::services::By;
 
 use crate::escape;
 use crate::human::Theme;
@@ -221,14 +222,29 @@ fn services(out: &mut String, service: &ServiceReport, theme: Theme) {
         true => String::new(),
         false => format!(" is {}", addresses.join(", ")),
     };
-    let from = theme.dim(&format!("from {}", escape::line(&service.from)));
+    let by = match service.by {
+        By::User => "yours",
+        By::Project => "the project's",
+    };
+    let from = theme.dim(&format!("from {}, {by}", escape::line(&service.from)));
     let mark = match service.reached {
         Some(true) => format!("{} ", theme.good("✓")),
         Some(false) | None => String::new(),
     };
     line(out, 1, &format!("{mark}{}{is}  {from}", theme.name(&named)));
+    if !service.listeners.is_empty() {
+        let who = service.listeners.join(", ");
+        line(
+            out,
+            2,
+            &theme.dim(&format!("listening: {}", escape::line(&who))),
+        );
+    }
     if let Some(problem) = &service.problem {
         line(out, 2, &theme.notice(&escape::line(problem)));
+    }
+    if let Some(allow) = &service.allow {
+        line(out, 2, &format!("Allow it: {}", escape::line(allow)));
     }
 }
 

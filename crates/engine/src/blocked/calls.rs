@@ -1,13 +1,15 @@
 //! Describes refused system calls.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use altair_sandbox::Refusal;
 use nix::libc;
 
+use crate::allowed::{Allow, line};
 use crate::guards::Guard;
 use crate::result::Blocked;
-use crate::services::Service;
+use crate::services::{self, Service};
 
 /// The flag that allows what was refused.
 pub(super) type Lift = Option<Cow<'static, str>>;
@@ -15,8 +17,8 @@ pub(super) type Lift = Option<Cow<'static, str>>;
 const NETWORK: Lift = Some(Cow::Borrowed("--network"));
 const UNSAFE: Lift = Some(Cow::Borrowed("--unsafe"));
 
-/// The entries for `refusals`, in order.
-pub(super) fn list(refusals: &[Refusal]) -> impl Iterator<Item = Blocked> {
+/// The entries for `refusals` in the project at `root`, in order.
+pub(super) fn list(refusals: &[Refusal], root: Option<&Path>) -> impl Iterator<Item = Blocked> {
     // A program that connects even without its socket reveals the address, which is more
     // informative.
     let says_where_to = refusals
@@ -25,8 +27,8 @@ pub(super) fn list(refusals: &[Refusal]) -> impl Iterator<Item = Blocked> {
     refusals
         .iter()
         .filter(move |refusal| !(says_where_to && is_internet_socket(refusal)))
-        .map(|refusal| {
-            let (what, lift) = describe(refusal, nix::unistd::geteuid().is_root());
+        .map(move |refusal| {
+            let (what, lift) = describe(refusal, nix::unistd::geteuid().is_root(), root);
             let guard = match refusal {
                 Refusal::FileLock { .. } | Refusal::TooManyProcesses { .. } => Guard::Limits,
                 _ => Guard::Seccomp,
@@ -39,8 +41,8 @@ pub(super) fn list(refusals: &[Refusal]) -> impl Iterator<Item = Blocked> {
         })
 }
 
-/// What was tried, and the flag that allows it; `root`: whether the host is root.
-pub(super) fn describe(refusal: &Refusal, root: bool) -> (String, Lift) {
+/// What was tried, and the flag that allows it; `is_root`: whether the host is root.
+pub(super) fn describe(refusal: &Refusal, is_root: bool, root: Option<&Path>) -> (String, Lift) {
     let what = match refusal {
         Refusal::Socket {
             family,
@@ -52,6 +54,14 @@ pub(super) fn describe(refusal: &Refusal, root: bool) -> (String, Lift) {
             return (format!("connect to {to}"), Some(lift.into()));
         }
         Refusal::Connect { to: Some(to) } => format!("connect to {to}"),
+        Refusal::NotByProject { to, listener } => {
+            let why = services::why_not_by_project(to, *listener);
+            let line = root.map_or_else(String::new, |root| {
+                format!("; for all runs: {}", line(root, &Allow::Service(to)))
+            });
+            let what = format!("connect to {to}: {why}{line}");
+            return (what, Some(format!("--service={to}").into()));
+        }
         Refusal::Connect { to: None } => {
             return ("connect to an address".into(), NETWORK);
         }
@@ -77,7 +87,7 @@ pub(super) fn describe(refusal: &Refusal, root: bool) -> (String, Lift) {
         Refusal::Link => "make a link to a file".into(),
         Refusal::Inspect { call } => format!("reach into another process: {call}()"),
         Refusal::Kernel { call } => {
-            let lift = if root || !altair_sandbox::ROOT_ONLY_CALLS.contains(call) {
+            let lift = if is_root || !altair_sandbox::ROOT_ONLY_CALLS.contains(call) {
                 UNSAFE
             } else {
                 None

@@ -139,8 +139,11 @@ fn calls_are_said_in_words_with_the_flag_that_allows_them() {
 #[test]
 fn no_flag_is_named_for_what_only_root_may_do() {
     let mount = Refusal::Kernel { call: "mount" };
-    assert_eq!(calls::describe(&mount, false).1, None);
-    assert_eq!(calls::describe(&mount, true).1.as_deref(), Some("--unsafe"));
+    assert_eq!(calls::describe(&mount, false, None).1, None);
+    assert_eq!(
+        calls::describe(&mount, true, None).1.as_deref(),
+        Some("--unsafe")
+    );
 }
 
 #[test]

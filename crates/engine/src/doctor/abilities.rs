@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::report::{Ability, ServiceReport};
 use super::scratch_project::{Scratch, literal};
 use super::trial_runs::{Lab, Setting, Trial};
+use crate::services::Declared;
 use crate::warm::Pool;
 use crate::{EvalResult, Outcome};
 
@@ -25,13 +26,18 @@ pub(super) fn abilities(lab: &Lab) -> Vec<Ability> {
         .collect()
 }
 
-/// Connects to each service from a run that declares it, until `until`.
-pub(super) fn connect(lab: &Lab, services: &mut [ServiceReport], until: Instant) {
-    for service in services {
+/// Connects to each service from a run, on the word of whoever declares it, until `until`.
+pub(super) fn connect(
+    lab: &Lab,
+    declared: &[Declared],
+    services: &mut [ServiceReport],
+    until: Instant,
+) {
+    for (declared, service) in declared.iter().zip(services) {
         if service.problem.is_some() || Instant::now() >= until {
             continue;
         }
-        let tried = reach(lab, &service.service);
+        let tried = reach(lab, declared);
         service.reached = Some(tried.is_ok());
         service.problem = tried.err();
     }
@@ -77,7 +83,8 @@ fn template(lab: &Lab) -> Result<(), String> {
 }
 
 /// Connects to a service as it is declared: by its name, if it has one.
-fn reach(lab: &Lab, service: &str) -> Result<(), String> {
+fn reach(lab: &Lab, declared: &Declared) -> Result<(), String> {
+    let service = declared.service.to_string();
     let scratch = Scratch::new().map_err(|error| error.to_string())?;
     let scheme = if service.starts_with('/') {
         "unix"
@@ -89,7 +96,7 @@ fn reach(lab: &Lab, service: &str) -> Result<(), String> {
         "return @stream_socket_client({address}, $number, $why, 2) ? true : (string) $why;"
     );
     let mut trial = Trial::new(Setting::All, &scratch, snippet);
-    trial.request.services = Some(vec![service.to_owned()]);
+    trial.services = vec![declared.clone()];
     let value = finished(lab.run(&trial)?)?.result.unwrap_or_default();
     match value.get("value") {
         Some(serde_json::Value::Bool(true)) => Ok(()),

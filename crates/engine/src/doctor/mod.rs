@@ -11,6 +11,7 @@ mod container_profile;
 mod examination;
 mod guard_versions;
 mod interpreter;
+mod listeners;
 mod machine;
 mod project;
 mod report;

@@ -2,18 +2,25 @@
 //! its weak secrets.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use altair_sandbox::Place;
 
 use super::abilities;
+use super::listeners;
 use super::report::{Report, ServiceReport};
 use super::trial_runs::Lab;
+use crate::allowed::{Allow, line};
 use crate::error::reason;
 use crate::owner::run_as;
 use crate::project_environment::ProjectEnvironment;
 use crate::redaction;
-use crate::services::resolve;
+use crate::services::{self, Declared, DeclaredService, resolve};
+use crate::surroundings::Surroundings;
+
+/// Where the user's own services are shown to come from.
+const FILE: &str = "what the user allows (altair allow)";
 
 /// Timeout for reading the project's files, for name lookups, and for the connections tried.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,7 +30,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// # Errors
 /// What is wrong with the project's declarations, in a sentence.
 pub(super) fn look(root: &Path, lab: Option<&Lab>, report: &mut Report) -> Result<(), String> {
-    let environment: Vec<_> = std::env::vars_os().collect();
+    let Surroundings {
+        environment,
+        set_later,
+        ..
+    } = Surroundings::here();
     let unseen = |e: std::io::Error| {
         format!(
             "The project {} cannot be looked at: {}.",
@@ -32,41 +43,78 @@ pub(super) fn look(root: &Path, lab: Option<&Lab>, report: &mut Report) -> Resul
         )
     };
     let place = Place::find(root).map_err(unseen)?;
-    let user = run_as(&place);
-    let known = ProjectEnvironment::of(&environment, &place, PATIENCE).map_err(unseen)?;
+    let known =
+        ProjectEnvironment::of(&environment, &set_later, &place, PATIENCE).map_err(unseen)?;
     let weak = redaction::weak(&known.secrets.variables).into_iter();
     report.warnings.extend(weak.map(|name| {
         format!(
             "The secret in {name} is a word, a known default or too short: it protects nothing, and in answers it is replaced only where it stands as a password."
         )
     }));
-    let found = known.services.found()?;
+    let found = with_allowed(known.services.found()?, place.path())?;
     let until = Instant::now() + PATIENCE;
     report.services = found
-        .into_iter()
-        .map(|found| {
-            let resolved = resolve(std::slice::from_ref(&found.service), true, user, until);
-            let (addresses, problem) = match resolved {
-                Ok(services) => {
-                    let missing = services.paths().find(|path| !path.exists());
-                    (
-                        services.addresses(),
-                        missing.map(|_| "this socket does not exist now".to_owned()),
-                    )
-                }
-                Err(problem) => (Vec::new(), Some(problem)),
-            };
-            ServiceReport {
-                service: found.service.to_string(),
-                from: found.from.to_string(),
-                addresses,
-                reached: None,
-                problem,
-            }
-        })
+        .iter()
+        .map(|found| service(found, &place, until))
         .collect();
     if let Some(lab) = lab {
-        abilities::connect(lab, &mut report.services, Instant::now() + PATIENCE);
+        let declared: Vec<Declared> = found.iter().map(DeclaredService::declared).collect();
+        let until = Instant::now() + PATIENCE;
+        abilities::connect(lab, &declared, &mut report.services, until);
     }
     Ok(())
+}
+
+/// Services as a project declares them, and those of the user's file.
+fn with_allowed(
+    declared: Vec<DeclaredService>,
+    root: &Path,
+) -> Result<Vec<DeclaredService>, String> {
+    let from_of = |one: &Declared| {
+        let known = declared.iter().find(|known| known.declared() == *one);
+        known.map_or_else(|| FILE.into(), |known| Arc::clone(&known.from))
+    };
+    let all = declared.iter().map(DeclaredService::declared).collect();
+    let all = services::with_allowed(all, root)?.into_iter();
+    Ok(all
+        .map(|one| DeclaredService {
+            from: from_of(&one),
+            service: one.service,
+            by: one.by,
+        })
+        .collect())
+}
+
+/// A service as a run would have it.
+fn service(found: &DeclaredService, root: &Place, until: Instant) -> ServiceReport {
+    let user = run_as(root);
+    let at = services::Place {
+        root: Some(root.path()),
+        user,
+    };
+    let mut report = ServiceReport {
+        service: found.service.to_string(),
+        from: found.from.to_string(),
+        by: found.by,
+        listeners: Vec::new(),
+        addresses: Vec::new(),
+        reached: None,
+        problem: None,
+        allow: None,
+    };
+    match resolve(&[found.declared()], true, at, until) {
+        Ok(services) => {
+            report.addresses = services.addresses().iter().map(|one| one.address).collect();
+            let missing = services.paths().any(|path| !path.exists());
+            report.problem = missing.then(|| "this socket does not exist now".to_owned());
+            let (listeners, refused) = listeners::of(&services, user);
+            report.listeners = listeners;
+            if let Some(why) = refused {
+                report.problem = Some(why);
+                report.allow = Some(line(root.path(), &Allow::Service(&report.service)));
+            }
+        }
+        Err(problem) => report.problem = Some(problem),
+    }
+    report
 }

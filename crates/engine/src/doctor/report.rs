@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::guards::Guard;
+use crate::services::By;
 
 /// What an examination has found.
 ///
@@ -91,12 +92,18 @@ pub struct ServiceReport {
     pub service: String,
     /// Where it was found, without passwords.
     pub from: String,
+    /// Who declares it.
+    pub by: By,
+    /// Who listens there now, on this machine.
+    pub listeners: Vec<String>,
     /// The addresses that its host has now.
     pub addresses: Vec<std::net::SocketAddr>,
-    /// Whether a run that declares it connected to it; `None` if that was not tried.
+    /// Whether a run connected to it; `None` if that was not tried.
     pub reached: Option<bool>,
     /// Why it is unavailable now, in a sentence.
     pub problem: Option<String>,
+    /// The command line by which the user allows it, if it needs that.
+    pub allow: Option<String>,
 }
 
 /// What a run can do where enough guards are in force, seen by doing it.

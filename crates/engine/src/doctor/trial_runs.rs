@@ -7,6 +7,7 @@ use altair_sandbox::Stream;
 
 use super::scratch_project::Scratch;
 use crate::guards::{Guard, GuardState, Selection};
+use crate::services::Declared;
 use crate::{EvalError, EvalRequest, EvalResult, Evaluator, Observer, Silent};
 
 /// Which guards a run has.
@@ -54,6 +55,8 @@ pub(super) struct Trial<'a> {
     pub request: EvalRequest,
     /// Variables added to the environment from which the child's is built.
     pub variables: &'a [(&'a str, &'a str)],
+    /// Services that it has, with who declares each.
+    pub services: Vec<Declared>,
 }
 
 impl<'a> Trial<'a> {
@@ -66,6 +69,7 @@ impl<'a> Trial<'a> {
             setting,
             request,
             variables: &[],
+            services: Vec::new(),
         }
     }
 }
@@ -113,6 +117,10 @@ impl Lab {
             .evaluator
             .clone()
             .with_guards(trial.setting.selection());
+        let evaluator = match trial.services.is_empty() {
+            true => evaluator,
+            false => evaluator.with_services(trial.services.clone()),
+        };
         let mut prepared = evaluator.prepare(&trial.request)?;
         for (name, value) in trial.variables {
             prepared = prepared.with_variable(name, value);

@@ -13,14 +13,17 @@ pub(super) struct Effective<'a> {
     names: Vec<&'a [u8]>,
     /// Value, and the file that sets it; `None` for the environment.
     values: HashMap<&'a [u8], (&'a [u8], Option<&'a str>)>,
+    /// The names of variables of the environment that are not the user's.
+    set_later: &'a [OsString],
 }
 
 impl<'a> Effective<'a> {
     pub(super) fn new(
         environment: &'a [(OsString, OsString)],
+        set_later: &'a [OsString],
         read: &'a [(String, Vec<Entry>)],
     ) -> Self {
-        let mut plain = Self::of_environment(environment);
+        let mut plain = Self::of_environment(environment, set_later);
         plain.add(read, ".env.local");
         plain.add(read, ".env");
         // The defaults of Symfony and Laravel.
@@ -28,7 +31,7 @@ impl<'a> Effective<'a> {
             Some((of, _)) => vec![of],
             None => vec!["dev".to_owned(), "local".to_owned()],
         };
-        let mut effective = Self::of_environment(environment);
+        let mut effective = Self::of_environment(environment, set_later);
         for of in &of {
             effective.add(read, &format!(".env.{of}.local"));
         }
@@ -40,10 +43,11 @@ impl<'a> Effective<'a> {
         effective
     }
 
-    fn of_environment(environment: &'a [(OsString, OsString)]) -> Self {
+    fn of_environment(environment: &'a [(OsString, OsString)], set_later: &'a [OsString]) -> Self {
         let mut effective = Self {
             names: Vec::new(),
             values: HashMap::new(),
+            set_later,
         };
         for (name, value) in environment {
             effective.set(name.as_bytes(), value.as_bytes(), None);
@@ -76,6 +80,11 @@ impl Variables for Effective<'_> {
         let (value, file) = self.values.get(name.as_bytes())?;
         let value = std::str::from_utf8(value).ok()?;
         Some((value.to_owned(), file.map(ToOwned::to_owned)))
+    }
+
+    fn is_of_user(&self, name: &str) -> bool {
+        let is_of_environment = matches!(self.values.get(name.as_bytes()), Some((_, None)));
+        is_of_environment && !self.set_later.iter().any(|later| later == name)
     }
 
     fn names(&self) -> Vec<&str> {

@@ -45,6 +45,7 @@ type Stamped = (String, Stamp);
 /// What is known about an application.
 pub(crate) struct ProjectEnvironment {
     environment: Vec<(OsString, OsString)>,
+    set_later: Vec<OsString>,
     root: Inode,
     files: Vec<Stamped>,
     /// The ctime of the root since when those of the files that are not there are known not to be, in
@@ -66,7 +67,8 @@ impl std::fmt::Debug for ProjectEnvironment {
 static LAST: Mutex<Option<Arc<ProjectEnvironment>>> = Mutex::new(None);
 
 impl ProjectEnvironment {
-    /// What is known about runs with this environment in the project at `root`.
+    /// What is known about runs with this environment in the project at `root`; `set_later`: as
+    /// [`Surroundings::set_later`](crate::surroundings::Surroundings) has it.
     ///
     /// Its files are under the owner's control: they are read as the user of its runs, only as
     /// regular files below the root, and with a time limit.
@@ -75,13 +77,18 @@ impl ProjectEnvironment {
     /// If they cannot be read like this.
     pub(crate) fn of(
         environment: &[(OsString, OsString)],
+        set_later: &[OsString],
         root: &Place,
         patience: Duration,
     ) -> io::Result<Arc<Self>> {
         // In a fork of the host, the lock may be held forever by a thread that does not exist
         // there.
         let last = LAST.try_lock().ok().and_then(|last| last.clone());
-        let last = last.filter(|last| last.environment == environment && last.root == root.inode());
+        let last = last.filter(|last| {
+            last.environment == environment
+                && last.set_later == set_later
+                && last.root == root.inode()
+        });
         // To look, and not to read, takes no thread where nothing can hang.
         if let Some(last) = last.as_ref().filter(|last| last.is_known_to_hold(root)) {
             return Ok(Arc::clone(last));
@@ -100,10 +107,10 @@ impl ProjectEnvironment {
             (!is_same).then(|| Read::of(&own, stamped))
         });
         match (looked, last) {
-            (Ok(Some(read)), _) => Ok(Self::new(environment, root, read)),
+            (Ok(Some(read)), _) => Ok(Self::new(environment, set_later, root, read)),
             // Unchanged, or unreadable: then the last state is better than nothing.
             (Ok(None) | Err(_), Some(last)) => Ok(last),
-            (Ok(None), None) => Ok(Self::new(environment, root, Read::default())),
+            (Ok(None), None) => Ok(Self::new(environment, set_later, root, Read::default())),
             (Err(error), None) => Err(error),
         }
     }
@@ -130,7 +137,12 @@ impl ProjectEnvironment {
         holds
     }
 
-    fn new(environment: &[(OsString, OsString)], root: &Place, read: Read) -> Arc<Self> {
+    fn new(
+        environment: &[(OsString, OsString)],
+        set_later: &[OsString],
+        root: &Place,
+        read: Read,
+    ) -> Arc<Self> {
         let inherited = environment
             .iter()
             .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
@@ -140,10 +152,11 @@ impl ProjectEnvironment {
             .chain(of_files.flat_map(may_be_secret))
             .filter(|(name, value)| is_secret(name, value))
             .collect();
-        let effective = Effective::new(environment, &entries);
+        let effective = Effective::new(environment, set_later, &entries);
         let services = Declarations::of(read.manifest.as_deref(), &effective);
         let known = Arc::new(Self {
             environment: environment.to_vec(),
+            set_later: set_later.to_vec(),
             root: root.inode(),
             files: read.stamped,
             none_since: AtomicI64::new(0),

@@ -100,8 +100,13 @@ fn a_variable_is_put_in_where_that_is_not_too_much() {
 fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
     let project = tempfile::tempdir().unwrap();
     let names = |root: &Path| {
-        let all = ProjectEnvironment::of(&[], &Place::find(root).unwrap(), Duration::from_secs(60))
-            .unwrap();
+        let all = ProjectEnvironment::of(
+            &[],
+            &[],
+            &Place::find(root).unwrap(),
+            Duration::from_secs(60),
+        )
+        .unwrap();
         let secrets = all
             .secrets
             .secrets
@@ -129,6 +134,7 @@ fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
     let known = || {
         ProjectEnvironment::of(
             &[],
+            &[],
             &Place::find(project.path()).unwrap(),
             Duration::from_secs(60),
         )
@@ -146,7 +152,7 @@ fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
 fn a_file_that_comes_is_seen_where_its_directory_has_long_been_without() {
     let project = tempfile::tempdir().unwrap();
     let root = Place::find(project.path()).unwrap();
-    let known = ProjectEnvironment::of(&[], &root, Duration::from_secs(60)).unwrap();
+    let known = ProjectEnvironment::of(&[], &[], &root, Duration::from_secs(60)).unwrap();
     // Until then, a name could come without a trace.
     let until = std::time::Instant::now() + Duration::from_secs(10);
     while known.none_since.load(Relaxed) == 0 && std::time::Instant::now() < until {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::variables::{self, Variables};
-use super::{Service, declared};
+use super::{By, Declared, Service, declared};
 use crate::encode::read_bounded;
 
 /// Composer's project file.
@@ -34,9 +34,22 @@ pub struct DeclaredService {
     /// The service.
     #[serde(serialize_with = "as_text")]
     pub service: Service,
+    /// Who declares it.
+    pub by: By,
     /// Where it was found, without passwords: `DATABASE_URL=mysql://shop:***@db/shop (.env)`.
     #[serde(serialize_with = "as_str")]
     pub from: Arc<str>,
+}
+
+impl DeclaredService {
+    /// The service, and who declares it.
+    #[must_use]
+    pub fn declared(&self) -> Declared {
+        Declared {
+            service: self.service.clone(),
+            by: self.by,
+        }
+    }
 }
 
 fn as_str<S: serde::Serializer>(text: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
@@ -64,15 +77,14 @@ impl Declarations {
     ///
     /// # Errors
     /// What is wrong with the list of `composer.json`.
-    pub(crate) fn services(&self) -> Result<Vec<Service>, String> {
-        match &self.manifest {
-            Some(manifest) => manifest.clone(),
-            None => Ok(self
-                .environment
-                .iter()
-                .map(|found| found.service.clone())
-                .collect()),
-        }
+    pub(crate) fn services(&self) -> Result<Vec<Declared>, String> {
+        Ok(match &self.manifest {
+            Some(manifest) => By::Project.declares(manifest.clone()?),
+            None => {
+                let found = self.environment.iter();
+                found.map(DeclaredService::declared).collect()
+            }
+        })
     }
 
     /// The same, with where each was found.
@@ -83,6 +95,7 @@ impl Declarations {
                 .into_iter()
                 .map(|service| DeclaredService {
                     service,
+                    by: By::Project,
                     from: format!("extra.altair-eval.services ({MANIFEST})").into(),
                 })
                 .collect(),

@@ -1,13 +1,17 @@
 //! Services: addresses that a run may connect to while the network is off.
 //!
 //! They are declared by the request, else by the project's `composer.json`, else found in the
-//! application's environment; the first source that exists decides. Names are resolved here, once
-//! for each run: the child finds exactly these answers in a hosts file of its own, and queries no
-//! name server.
+//! application's environment; the first source that exists decides. What the user's file allows is
+//! added, unless the request decides. Names are resolved here, once for each run: the child finds
+//! exactly these answers in a hosts file of its own, and queries no name server.
+//!
+//! Each carries who declares it. A project's word suffices for its servers, and not for what would
+//! start programs outside for whoever connects ([`altair_sandbox::Listener`]).
 
 mod address;
 mod declarations;
 mod kind;
+mod no_project;
 mod resolve;
 mod url;
 mod variables;
@@ -16,13 +20,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use altair_sandbox::{Connections, LocalSocket};
+use altair_sandbox::{Connections, Listener, LocalSocket, PermittedAddress, Word};
 use serde::{Deserialize, Serialize};
+
+use crate::allowed::allowed_for;
 
 pub use address::declared;
 pub(crate) use declarations::Declarations;
 pub use declarations::DeclaredService;
-pub use resolve::resolve;
+pub use resolve::{Place, resolve};
 pub(crate) use variables::Variables;
 
 /// Maximum number of services of a run: declaring more is a mistake.
@@ -45,6 +51,67 @@ pub enum Service {
     },
     /// The path of a Unix socket, absolute.
     Socket(PathBuf),
+}
+
+/// Who declares a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// The user: options, requests, the user's file, the environment that the host was started with.
+    User,
+    /// The project: `composer.json`, `.env` files, and whatever put those into the host's environment.
+    Project,
+}
+
+/// A service, and who declares it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Declared {
+    /// The service.
+    pub service: Service,
+    /// Who declares it.
+    pub by: By,
+}
+
+impl By {
+    /// All of these services, declared by it.
+    #[must_use]
+    pub fn declares(self, services: Vec<Service>) -> Vec<Declared> {
+        let services = services.into_iter();
+        services
+            .map(|service| Declared { service, by: self })
+            .collect()
+    }
+}
+
+/// Services that are declared, and those that the user's file allows the project at `root`. What both name
+/// is the user's.
+///
+/// # Errors
+/// What is wrong with the file, in sentences for the user.
+pub(crate) fn with_allowed(declared: Vec<Declared>, root: &Path) -> Result<Vec<Declared>, String> {
+    let allowed = allowed_for(root).map_err(|error| error.to_string())?;
+    let mut all = By::User.declares(address::declared(&allowed.services)?);
+    for one in declared {
+        if !all.iter().any(|other| other.service == one.service) {
+            all.push(one);
+        }
+    }
+    Ok(all)
+}
+
+/// Why a project's word does not suffice for an address or a path. `listener`: who listens there; `None`:
+/// whoever does.
+pub(crate) fn why_not_by_project(to: &str, listener: Option<Listener>) -> String {
+    let why = match listener {
+        Some(Listener::Own) => "a program of the run's own user listens there".to_owned(),
+        Some(Listener::Other(uid)) => format!("user {uid} listens there"),
+        Some(Listener::Root) => "root listens there".to_owned(),
+        Some(Listener::Untold) => "the kernel does not tell who listens there".to_owned(),
+        Some(Listener::Unknown) => "the list of who listens cannot be read".to_owned(),
+        None if to.starts_with('/') => "sockets in this place are the users' own".to_owned(),
+        None => "it is link-local, or clouds give keys there".to_owned(),
+    };
+    format!("only the project names it, and {why}")
 }
 
 impl Service {
@@ -73,7 +140,7 @@ impl std::fmt::Display for Service {
 /// Services with their resolved addresses, for one run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Services {
-    addresses: Vec<SocketAddr>,
+    addresses: Vec<PermittedAddress>,
     sockets: Vec<LocalSocket>,
     /// Names and their answers, in order.
     names: Vec<(String, Vec<IpAddr>)>,
@@ -101,12 +168,14 @@ impl Services {
         !self.sockets.is_empty()
     }
 
-    /// Leaves out the sockets that are not below a directory.
+    /// Leaves out the project's sockets that are not below a directory.
     pub(crate) fn keep_sockets_below(&mut self, directory: &Path) {
         let real = directory.canonicalize();
         self.sockets.retain(|socket| {
-            real.as_ref()
-                .is_ok_and(|real| socket.path.starts_with(real))
+            socket.word == Word::User
+                || real
+                    .as_ref()
+                    .is_ok_and(|real| socket.path.starts_with(real))
         });
     }
 
@@ -115,15 +184,30 @@ impl Services {
         self.sockets.iter().map(|socket| socket.named.clone())
     }
 
-    /// The addresses of services that have some.
-    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        self.addresses.clone()
+    /// The same services that stand on the user's word, where nobody looks who listens.
+    #[must_use]
+    pub(crate) fn of_user(&self) -> Self {
+        let mut services = self.clone();
+        services.addresses.retain(|one| one.word == Word::User);
+        services.sockets.retain(|one| one.word == Word::User);
+        services
+    }
+
+    /// The addresses of services that have some, and on whose word.
+    pub(crate) fn addresses(&self) -> &[PermittedAddress] {
+        &self.addresses
+    }
+
+    /// The sockets of services that have some.
+    pub(crate) fn sockets(&self) -> &[LocalSocket] {
+        &self.sockets
     }
 
     /// Each TCP port once.
     #[must_use]
     pub fn ports(&self) -> Vec<u16> {
-        let mut ports: Vec<u16> = self.addresses.iter().map(SocketAddr::port).collect();
+        let ports = self.addresses.iter().map(|one| one.address.port());
+        let mut ports: Vec<u16> = ports.collect();
         ports.sort_unstable();
         ports.dedup();
         ports

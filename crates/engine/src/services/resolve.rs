@@ -7,9 +7,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{LocalSocket, RunAs, thread, with_files_of};
+use altair_sandbox::{LocalSocket, PermittedAddress, RunAs, Word, thread, with_files_of};
 
-use super::{Service, Services, is_socket};
+use super::no_project::{Places, is_of_cloud};
+use super::{By, Declared, Service, Services, is_socket};
 use crate::error::reason;
 use crate::owner::FILE_PATIENCE;
 
@@ -19,41 +20,42 @@ const FRESH: Duration = Duration::from_secs(5);
 /// Maximum wait for names that a run may not need.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Resolves services. The system looks up names, as for the application outside, until `until`. If
-/// not `strict`, nobody asked for these services explicitly: link-local addresses and sockets of
-/// daemons are left out. Sockets are examined as `user`, the run's user, since the host may have
-/// more rights. The addresses are sorted: a name server may change their order, but the template
-/// must stay the same.
+/// For whom services are resolved.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The project, if there is one.
+    pub root: Option<&'a Path>,
+    /// The run's user, if the host is root.
+    pub user: Option<RunAs>,
+}
+
+/// Resolves services. The system looks up names, as for the application outside, until `until`.
+/// Sockets are examined as the run's user, since the host may have more rights. The addresses are
+/// sorted: a name server may change their order, but the template must stay the same.
 ///
 /// # Errors
-/// If `strict`: which name has no address, and why, in a sentence for the user. Otherwise the name
-/// is left out, and the application finds no address for it.
+/// If `strict`, since all were asked for explicitly: which name has no address, and why, in a sentence
+/// for the user. Otherwise the name is left out, and the application finds no address for it.
 pub fn resolve(
-    services: &[Service],
+    services: &[Declared],
     strict: bool,
-    user: Option<RunAs>,
+    place: Place<'_>,
     until: Instant,
 ) -> Result<Services, String> {
-    let mut sockets = sockets(services, user, until)?;
+    let mut sockets = sockets(services, place, until)?;
     let mut resolved = Services::default();
     let until = match strict {
         true => until,
         false => until.min(Instant::now() + PATIENCE),
     };
     let mut answers = lookup(services);
-    for service in services {
+    for Declared { service, by } in services {
         match service {
-            Service::Address(address) if strict || !is_of_link(address.ip()) => {
-                resolved.addresses.push(*address);
-            }
+            Service::Address(address) => resolved.addresses.push(permitted(*address, *by)),
             Service::Socket(_) => {
                 let Some((socket, is_socket)) = sockets.pop_front() else {
                     continue;
                 };
-                // Nobody asked for these explicitly.
-                if !strict && (is_of_daemon(&socket.named) || is_of_daemon(&socket.path)) {
-                    continue;
-                }
                 if strict && is_socket == Some(false) {
                     return Err(format!(
                         "The service {service} cannot be used: there is no socket at that path, but something else."
@@ -61,12 +63,10 @@ pub fn resolve(
                 }
                 resolved.sockets.push(socket);
             }
-            // Nobody asked for this one explicitly.
-            Service::Address(_) => {}
             Service::Host { name, port } => match answers.next(name, until, strict) {
-                Ok(mut ips) => {
-                    ips.retain(|ip| strict || !is_of_link(*ip));
+                Ok(ips) => {
                     let addresses = ips.iter().map(|ip| SocketAddr::from((*ip, *port)));
+                    let addresses = addresses.map(|address| permitted(address, *by));
                     resolved.addresses.extend(addresses);
                     if !resolved.names.iter().any(|(other, _)| other == name) {
                         resolved.names.push((name.clone(), ips));
@@ -84,26 +84,21 @@ pub fn resolve(
     Ok(resolved)
 }
 
-/// Link-local addresses, including those at which clouds give keys to anyone who asks.
-fn is_of_link(ip: IpAddr) -> bool {
-    match ip.to_canonical() {
-        IpAddr::V4(v4) => v4.is_link_local(),
-        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+/// An address, and whether whoever declares it may name it.
+fn permitted(address: SocketAddr, by: By) -> PermittedAddress {
+    PermittedAddress {
+        address,
+        word: word(by, || is_of_cloud(address.ip())),
     }
 }
 
-/// Sockets of daemons that act on requests with more rights than the requester has.
-const DAEMONS: &[&str] = &[
-    "containerd.sock",
-    "crio.sock",
-    "docker.sock",
-    "podman.sock",
-    "system_bus_socket",
-];
-
-fn is_of_daemon(path: &Path) -> bool {
-    path.file_name()
-        .is_some_and(|name| DAEMONS.iter().any(|daemon| name == *daemon))
+/// What a word is worth, for something that a project may name or not.
+fn word(by: By, is_no_projects: impl FnOnce() -> bool) -> Word {
+    match by {
+        By::User => Word::User,
+        By::Project if is_no_projects() => Word::Insufficient,
+        By::Project => Word::Project,
+    }
 }
 
 /// A socket's location, and whether a socket is there; `None` if nothing is.
@@ -111,27 +106,31 @@ type FoundSocket = (LocalSocket, Option<bool>);
 
 /// The sockets among `services`, in order.
 fn sockets(
-    services: &[Service],
-    user: Option<RunAs>,
+    services: &[Declared],
+    place: Place<'_>,
     until: Instant,
 ) -> Result<VecDeque<FoundSocket>, String> {
-    let paths: Vec<PathBuf> = services
+    let paths: Vec<(PathBuf, By)> = services
         .iter()
-        .filter_map(|service| match service {
-            Service::Socket(path) => Some(path.clone()),
+        .filter_map(|Declared { service, by }| match service {
+            Service::Socket(path) => Some((path.clone(), *by)),
             Service::Address(_) | Service::Host { .. } => None,
         })
         .collect();
     if paths.is_empty() {
         return Ok(VecDeque::new());
     }
+    let Place { root, user } = place;
+    let root = root.map(Path::to_path_buf);
     let look = move || {
+        let places = Places::of(root.as_deref(), user.map(|user| user.uid));
         let paths = paths.into_iter();
         paths
-            .map(|named| {
+            .map(|(named, by)| {
                 let path = real(&named);
                 let is_socket = is_socket(&path);
-                (LocalSocket { named, path }, is_socket)
+                let word = word(by, || places.have(&path));
+                (LocalSocket { named, path, word }, is_socket)
             })
             .collect()
     };
@@ -190,9 +189,9 @@ struct Answers {
 
 /// Looks up all names on a separate thread: the system's lookup has no timeout, and waits for an
 /// unresponsive name server longer than a run may take. The thread ends with its lookup.
-fn lookup(services: &[Service]) -> Answers {
+fn lookup(services: &[Declared]) -> Answers {
     let (mut known, mut names): (Vec<(String, Answer)>, Vec<String>) = Default::default();
-    for service in services {
+    for Declared { service, .. } in services {
         if let Service::Host { name, .. } = service
             && !names.contains(name)
             && !known.iter().any(|(other, _)| other == name)

@@ -1,14 +1,17 @@
 //! Services that the application's environment names.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::kind::Kind;
-use super::{DeclaredService, Service, url};
+use super::{By, DeclaredService, Service, url};
 
 /// The variables of an application.
 pub(crate) trait Variables {
     /// The value of a variable, and the file that sets it; `None` for the environment.
     fn value(&self, name: &str) -> Option<(String, Option<String>)>;
+    /// Whether the user has set it: the host was started with this value.
+    fn is_of_user(&self, name: &str) -> bool;
     /// All names, each once.
     fn names(&self) -> Vec<&str>;
 }
@@ -54,6 +57,7 @@ const KINDS: &[&str] = &["CONNECTION", "DRIVER"];
 pub(super) fn services(variables: &dyn Variables) -> Vec<DeclaredService> {
     let mut found = Finder {
         variables,
+        by: Cell::new(By::User),
         found: Vec::new(),
     };
     for name in variables.names() {
@@ -145,6 +149,9 @@ fn is_prefix(text: &str) -> bool {
 
 struct Finder<'a> {
     variables: &'a dyn Variables,
+    /// Who has set the variables that make the service which is looked for: with a project's port, the
+    /// user's host is the project's service.
+    by: Cell<By>,
     found: Vec<DeclaredService>,
 }
 
@@ -153,7 +160,13 @@ impl Finder<'_> {
     fn value(&self, name: &str) -> Option<(String, Option<String>)> {
         let (value, file) = self.variables.value(name)?;
         let value = value.trim().to_owned();
-        (!value.is_empty() && value != "null").then_some((value, file))
+        if value.is_empty() || value == "null" {
+            return None;
+        }
+        if !self.variables.is_of_user(name) {
+            self.by.set(By::Project);
+        }
+        Some((value, file))
     }
 
     fn text(&self, name: &str) -> Option<String> {
@@ -163,10 +176,12 @@ impl Finder<'_> {
     /// Records the services that a variable names.
     fn note(&mut self, name: &str, services: impl IntoIterator<Item = Service>) {
         let mut services = services.into_iter().peekable();
+        let named = self.value(name);
+        let by = self.by.get();
         if services.peek().is_none() {
             return;
         }
-        let Some((value, file)) = self.value(name) else {
+        let Some((value, file)) = named else {
             return;
         };
         let place = file.map_or_else(String::new, |file| format!(" ({file})"));
@@ -175,17 +190,19 @@ impl Finder<'_> {
             if self.found.len() >= FOUND_MAX {
                 return;
             }
-            if !self.found.iter().any(|found| found.service == service) {
-                self.found.push(DeclaredService {
-                    service,
-                    from: Arc::clone(&from),
-                });
+            let from = Arc::clone(&from);
+            let known = self.found.iter_mut().find(|found| found.service == service);
+            match known {
+                Some(known) if known.by <= by => {}
+                Some(known) => *known = DeclaredService { service, by, from },
+                None => self.found.push(DeclaredService { service, by, from }),
             }
         }
     }
 
     /// A variable of any name whose value is the URL of a database or the like.
     fn url(&mut self, name: &str) {
+        self.by.set(By::User);
         if let Some(value) = self.text(name) {
             let is_redis = ["REDIS", "VALKEY"].iter().any(|it| name.contains(it));
             let plain = (is_redis && name.ends_with("_URL")).then_some(Kind::Redis);
@@ -201,6 +218,7 @@ impl Finder<'_> {
     }
 
     fn host(&mut self, name: &str, host: &HostName<'_>) {
+        self.by.set(By::User);
         let Some(value) = self.text(name) else {
             return;
         };
@@ -232,6 +250,7 @@ impl Finder<'_> {
 
     /// Records where Laravel looks for a database of which only the kind is set.
     fn default_database(&mut self) {
+        self.by.set(By::User);
         if self.text("DB_SOCKET").is_some() {
             return;
         }
@@ -252,6 +271,7 @@ impl Finder<'_> {
     }
 
     fn list(&mut self, name: &str, kind: Kind) {
+        self.by.set(By::User);
         if let Some(value) = self.text(name) {
             let services = value
                 .split([',', ' ', ';'])
@@ -263,6 +283,7 @@ impl Finder<'_> {
     }
 
     fn path(&mut self, name: &str) {
+        self.by.set(By::User);
         if let Some(value) = self.text(name) {
             self.note(name, value.parse().ok().filter(is_socket));
         }

@@ -16,7 +16,7 @@ use super::attempt::{Attempt, Live};
 use super::listener::{Answering, Reply};
 use super::{apart, lock};
 use crate::connections::Destination;
-use crate::{RunAs, system_calls};
+use crate::{Refusal, RunAs, system_calls};
 
 /// Maximum number of concurrent connection attempts of one process.
 pub(super) const UNDER_WAY_MAX: usize = 32;
@@ -26,6 +26,27 @@ type UnderWay = Mutex<Vec<Arc<Connecting>>>;
 /// The attempts of the processes behind a filter.
 #[derive(Clone, Default)]
 pub(super) struct Attempts(Arc<UnderWay>);
+
+/// Maximum number of refusals kept until they are taken.
+const REFUSED_MAX: usize = 64;
+
+/// The connections that threads have refused, with the processes that wanted them.
+#[derive(Clone, Default)]
+pub(super) struct RefusedLater(Arc<Mutex<Vec<(Pid, Refusal)>>>);
+
+impl RefusedLater {
+    fn note(&self, process: Pid, refusal: Refusal) {
+        let new = (process, refusal);
+        let mut refused = lock(&self.0);
+        if refused.len() < REFUSED_MAX && !refused.contains(&new) {
+            refused.push(new);
+        }
+    }
+
+    pub(super) fn take(&self) -> Vec<(Pid, Refusal)> {
+        std::mem::take(&mut *lock(&self.0))
+    }
+}
 
 /// How a thread gets the socket.
 pub(super) enum Way {
@@ -135,6 +156,7 @@ pub(super) struct Connecting {
     destination: Destination,
     run_as: Option<RunAs>,
     given_up: AtomicBool,
+    refused: RefusedLater,
     state: Mutex<State>,
 }
 
@@ -155,6 +177,7 @@ impl Connecting {
         destination: Destination,
         run_as: Option<RunAs>,
         call: u64,
+        refused: RefusedLater,
     ) -> Self {
         Self {
             process,
@@ -163,6 +186,7 @@ impl Connecting {
             destination,
             run_as,
             given_up: AtomicBool::new(false),
+            refused,
             state: Mutex::new(State {
                 call,
                 inode: None,
@@ -246,6 +270,7 @@ impl Connecting {
         let attempt = Attempt {
             destination: &self.destination,
             run_as: self.run_as,
+            refused: &|refusal| self.refused.note(self.process, refusal),
         };
         attempt.make(socket, &|| self.is_wanted(answering))
     }

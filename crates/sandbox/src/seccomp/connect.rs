@@ -18,7 +18,7 @@ use nix::errno::Errno;
 use nix::libc::{c_int, seccomp_data, seccomp_notif};
 use nix::unistd::Pid;
 
-use super::attempts::{Attempts, Connecting, Way};
+use super::attempts::{Attempts, Connecting, RefusedLater, Way};
 use super::call::{Answer, Call, When, holds};
 use super::listener::Answering;
 use super::memory::Memory;
@@ -36,6 +36,8 @@ pub(crate) struct Connector {
     /// The user they run as, if different from the host's.
     run_as: Option<RunAs>,
     attempts: Attempts,
+    /// What was refused only when it was looked who listens there, and to which process.
+    refused: RefusedLater,
     sockets: Sockets,
     /// Whether the host makes sockets: the filter has asked for one.
     makes: AtomicBool,
@@ -64,6 +66,7 @@ impl Connector {
             run_as,
             sockets: Sockets::new(run_as, attempts.clone()),
             attempts,
+            refused: RefusedLater::default(),
             makes: AtomicBool::new(false),
             unmet: Mutex::default(),
             owner: std::process::id(),
@@ -161,6 +164,7 @@ impl Connector {
             destination,
             self.run_as,
             call.id,
+            self.refused.clone(),
         );
         let begun = match copying {
             Ok(()) => self.attempts.begin(wanted, Way::Copied, answering),
@@ -187,6 +191,11 @@ impl Connector {
             .map(|to| Refusal::Connect {
                 to: Some(to.to_string()),
             })
+    }
+
+    /// Takes the connections that were refused after their calls were heard.
+    pub(super) fn take_refused(&self) -> Vec<(Pid, Refusal)> {
+        self.refused.take()
     }
 
     /// Gives up what is done for a process that has ended.

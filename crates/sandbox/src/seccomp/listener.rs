@@ -319,8 +319,16 @@ impl Listener {
         !ready.intersects(PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL)
     }
 
-    /// Tells what failed although no guard refused it; once, when the process has ended.
+    /// Tells of the connections that were refused after their calls were heard.
+    pub(crate) fn tell_refused(&self, refused: &mut dyn FnMut(Pid, Refusal)) {
+        for (process, refusal) in self.connector.take_refused() {
+            refused(process, refusal);
+        }
+    }
+
+    /// Tells what is left, and what failed although no guard refused it; once, when the process has ended.
     pub(crate) fn tell_rest(&self, refused: &mut dyn FnMut(Refusal)) {
+        self.tell_refused(&mut |_, refusal| refused(refusal));
         self.connector.take_unmet().for_each(refused);
     }
 
@@ -528,17 +536,24 @@ impl Shared {
         // Another thread may have been faster.
         let ready = ready & listener.ready();
         listener.serve(ready, &mut |process, refusal| {
-            let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-            let kept = heard.entry(process).or_default();
-            if kept.len() < KEPT_MAX && !kept.contains(&refusal) {
-                kept.push(refusal);
-            }
+            self.keep(process, refusal);
         });
+    }
+
+    fn keep(&self, process: Pid, refusal: Refusal) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = heard.entry(process).or_default();
+        if kept.len() < KEPT_MAX && !kept.contains(&refusal) {
+            kept.push(refusal);
+        }
     }
 
     /// The refusals of a process that has ended.
     pub(crate) fn take(&self, process: Pid) -> Vec<Refusal> {
         self.connector.forget(process);
+        for (process, refusal) in self.connector.take_refused() {
+            self.keep(process, refusal);
+        }
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.remove(&process).unwrap_or_default()
     }

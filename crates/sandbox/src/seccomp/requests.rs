@@ -208,7 +208,9 @@ impl Server {
                 Ok(destination) => return self.begin(request, destination),
                 Err(refusal) => {
                     // Before the answer: afterwards, the process may end.
-                    self.note(refusal);
+                    if let Some(refusal) = refusal {
+                        note(&self.refused, refusal);
+                    }
                     Err(Errno::EPERM)
                 }
             },
@@ -229,12 +231,6 @@ impl Server {
         destination.ok_or_else(|| describe::connect(Some(address.to_string())))
     }
 
-    fn note(&self, refusal: Option<Refusal>) {
-        let mut refused = lock(&self.refused);
-        let new = refusal.filter(|new| refused.len() < REFUSED_MAX && !refused.contains(new));
-        refused.extend(new);
-    }
-
     /// Connects on a thread of its own, which may wait as long as the process would.
     fn begin(&self, request: Request, destination: Destination) {
         let Request { reply, socket, .. } = request;
@@ -243,13 +239,14 @@ impl Server {
             return reply.give(Err(Errno::EAGAIN));
         };
         let (run_as, under_way) = (self.run_as, Arc::clone(&self.under_way));
-        let is_over = Arc::clone(&self.is_over);
+        let (is_over, refused) = (Arc::clone(&self.is_over), Arc::clone(&self.refused));
         // If there can be no thread, the process sees the pair closed.
         let _ = crate::thread::start("altair-connect", move || {
             let _counted = (live, under_way);
             let attempt = Attempt {
                 destination: &destination,
                 run_as,
+                refused: &|refusal| note(&refused, refusal),
             };
             let is_wanted = || !is_over.load(Ordering::Relaxed) && reply.is_awaited();
             let end = attempt.make(&socket, &is_wanted);
@@ -259,6 +256,13 @@ impl Server {
                 reply.give(end.map(|()| None));
             }
         });
+    }
+}
+
+fn note(refused: &Mutex<Vec<Refusal>>, new: Refusal) {
+    let mut refused = lock(refused);
+    if refused.len() < REFUSED_MAX && !refused.contains(&new) {
+        refused.push(new);
     }
 }
 

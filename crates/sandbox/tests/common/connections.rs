@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use altair_sandbox::{Connections, LocalSocket};
+use altair_sandbox::{Connections, LocalSocket, PermittedAddress, Word};
 use nix::libc;
 
 use super::peers::Talks;
@@ -52,9 +52,20 @@ pub fn address_of(address: SocketAddr) -> [u8; 16] {
     bytes
 }
 
+/// Addresses on the user's word.
+pub fn permitted(addresses: &[SocketAddr]) -> Vec<PermittedAddress> {
+    let addresses = addresses.iter();
+    addresses
+        .map(|address| PermittedAddress {
+            address: *address,
+            word: Word::User,
+        })
+        .collect()
+}
+
 pub fn to_addresses(addresses: &[SocketAddr]) -> Connections {
     Connections {
-        addresses: addresses.to_vec(),
+        addresses: permitted(addresses),
         ..Connections::default()
     }
 }
@@ -63,6 +74,7 @@ pub fn socket_at(path: &Path) -> LocalSocket {
     LocalSocket {
         named: path.to_owned(),
         path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+        word: Word::User,
     }
 }
 
@@ -71,6 +83,17 @@ pub fn to_sockets(paths: &[&Path]) -> Connections {
         sockets: paths.iter().map(|path| socket_at(path)).collect(),
         ..Connections::default()
     }
+}
+
+/// The same connections, on the project's word.
+pub fn by_project(mut connections: Connections) -> Connections {
+    for one in &mut connections.addresses {
+        one.word = Word::Project;
+    }
+    for one in &mut connections.sockets {
+        one.word = Word::Project;
+    }
+    connections
 }
 
 pub fn heard(to: impl std::fmt::Display) -> String {

@@ -10,6 +10,21 @@ use variables::Environment;
 
 mod variables;
 
+/// Services of the user.
+fn declared_by_user<S: AsRef<str>>(list: &[S]) -> Vec<Declared> {
+    By::User.declares(declared(list).unwrap())
+}
+
+/// Outside of any project.
+const NOWHERE: Place<'_> = Place {
+    root: None,
+    user: None,
+};
+
+fn addresses(services: &Services) -> Vec<SocketAddr> {
+    services.addresses().iter().map(|one| one.address).collect()
+}
+
 fn parse(text: &str) -> Result<String, String> {
     text.parse::<Service>().map(|service| service.to_string())
 }
@@ -155,23 +170,13 @@ fn composer_json_declares_a_list_or_nothing() {
 #[test]
 fn names_get_the_system_s_answers_and_a_file_with_nothing_else() {
     let until = Instant::now() + Duration::from_secs(20);
-    let list = declared(&["localhost:1", "127.0.0.1:1", "127.0.0.9:2", "localhost:3"]).unwrap();
-    let services = resolve(&list, true, None, until).unwrap();
-    assert!(
-        services
-            .addresses()
-            .contains(&"127.0.0.1:3".parse().unwrap())
-    );
+    let list = declared_by_user(&["localhost:1", "127.0.0.1:1", "127.0.0.9:2", "localhost:3"]);
+    let services = resolve(&list, true, NOWHERE, until).unwrap();
+    assert!(addresses(&services).contains(&"127.0.0.1:3".parse().unwrap()));
     assert_eq!(services.ports(), [1, 2, 3]);
     let one = "127.0.0.1:1".parse().unwrap();
-    assert_eq!(
-        services
-            .addresses()
-            .iter()
-            .filter(|address| **address == one)
-            .count(),
-        1
-    );
+    let all = addresses(&services);
+    assert_eq!(all.iter().filter(|address| **address == one).count(), 1);
     let files: HashMap<_, _> = services.files().into_iter().collect();
     let hosts = String::from_utf8(files[&PathBuf::from("/etc/hosts")].clone()).unwrap();
     assert!(hosts.lines().all(|line| line.ends_with(" localhost")) && hosts.contains("127.0.0.1 "));
@@ -183,18 +188,18 @@ fn names_get_the_system_s_answers_and_a_file_with_nothing_else() {
 fn a_name_without_an_address_is_an_error_where_it_was_asked_for() {
     let until = Instant::now() + Duration::from_secs(20);
     // Reserved for tests like this (RFC 6761, 6.4).
-    let list = declared(&["db.invalid:3306", "127.0.0.1:1"]).unwrap();
-    let error = resolve(&list, true, None, until).unwrap_err();
+    let list = declared_by_user(&["db.invalid:3306", "127.0.0.1:1"]);
+    let error = resolve(&list, true, NOWHERE, until).unwrap_err();
     assert!(
         error.starts_with("The service db.invalid:3306 cannot be used: "),
         "{error}"
     );
-    let services = resolve(&list, false, None, until).unwrap();
-    assert_eq!(services.addresses(), ["127.0.0.1:1".parse().unwrap()]);
+    let services = resolve(&list, false, NOWHERE, until).unwrap();
+    assert_eq!(addresses(&services), ["127.0.0.1:1".parse().unwrap()]);
     // No name is waited for beyond the deadline.
     let now = Instant::now();
-    let other = declared(&["other.db.invalid:1"]).unwrap();
-    let error = resolve(&other, true, None, now).unwrap_err();
+    let other = declared_by_user(&["other.db.invalid:1"]);
+    let error = resolve(&other, true, NOWHERE, now).unwrap_err();
     assert!(
         error.contains("in time") && now.elapsed() < Duration::from_secs(2),
         "{error}"
@@ -209,8 +214,8 @@ fn a_socket_is_where_its_directory_is() {
     let link = dir.path().join("link");
     std::os::unix::fs::symlink(&real, &link).unwrap();
     let named = link.join("db.sock");
-    let list = declared(&[named.to_str().unwrap()]).unwrap();
-    let services = resolve(&list, true, None, Instant::now()).unwrap();
+    let list = declared_by_user(&[named.to_str().unwrap()]);
+    let services = resolve(&list, true, NOWHERE, Instant::now()).unwrap();
     let connections = services.connections(false);
     assert_eq!(connections.sockets[0].path, real.join("db.sock"));
     assert_eq!(connections.sockets[0].named, named);
@@ -218,19 +223,36 @@ fn a_socket_is_where_its_directory_is() {
 }
 
 #[test]
-fn what_nobody_has_asked_for_in_particular_is_no_door_to_more() {
+fn a_word_is_worth_what_whoever_gives_it_may_name() {
     let until = Instant::now() + Duration::from_secs(20);
-    let texts = [
-        "169.254.169.254:80",
-        "[fe80::1]:80",
-        "[::ffff:169.254.1.1]:80",
-        "/run/docker.sock.none/docker.sock",
-        "/run/dbus.none/system_bus_socket",
-    ];
-    let list = declared(&texts).unwrap();
-    assert!(resolve(&list, false, None, until).unwrap().is_empty());
-    let asked = resolve(&list, true, None, until).unwrap();
-    assert_eq!((asked.addresses.len(), asked.sockets.len()), (3, 2));
+    let root = tempfile::tempdir().unwrap();
+    let place = Place {
+        root: Some(root.path()),
+        user: None,
+    };
+    let own = root.path().join("own.sock").display().to_string();
+    for (text, by_project) in [
+        ("127.0.0.1:3306", Word::Project),
+        ("10.0.0.5:80", Word::Project),
+        ("169.254.169.254:80", Word::Insufficient),
+        ("[fe80::1]:80", Word::Insufficient),
+        ("[::ffff:169.254.1.1]:80", Word::Insufficient),
+        ("[fd00:ec2::254]:80", Word::Insufficient),
+        ("/run/mysqld.none/mysqld.sock", Word::Project),
+        ("/run/user/1/bus", Word::Insufficient),
+        (&own, Word::Insufficient),
+    ] {
+        for (by, expected) in [(By::User, Word::User), (By::Project, by_project)] {
+            let list = by.declares(declared(&[text]).unwrap());
+            let services = resolve(&list, false, place, until).unwrap();
+            let addresses = services.addresses().iter().map(|one| one.word);
+            let sockets = services.sockets().iter().map(|one| one.word);
+            let words: Vec<Word> = addresses.chain(sockets).collect();
+            assert_eq!(words, [expected], "{text} by {by:?}");
+            // Where nobody looks who listens, the user's word is needed.
+            assert_eq!(services.of_user().is_empty(), by == By::Project);
+        }
+    }
 }
 
 #[test]
@@ -242,14 +264,14 @@ fn what_is_no_socket_is_not_shown() {
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let parent = file.parent().unwrap();
-    let list = declared(&[text(&file), text(parent), text(&socket)]).unwrap();
+    let list = declared_by_user(&[text(&file), text(parent), text(&socket)]);
     // Nor connected to; the latter is the kernel's to say, the former that of what a run may read.
-    let services = resolve(&list, false, None, Instant::now()).unwrap();
+    let services = resolve(&list, false, NOWHERE, Instant::now()).unwrap();
     assert_eq!(
         services.paths().collect::<Vec<_>>(),
         [file.clone(), parent.into(), socket]
     );
-    let error = resolve(&list, true, None, Instant::now()).unwrap_err();
+    let error = resolve(&list, true, NOWHERE, Instant::now()).unwrap_err();
     assert!(error.contains("no socket at that path"), "{error}");
 }
 

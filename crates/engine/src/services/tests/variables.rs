@@ -27,6 +27,10 @@ impl Variables for Environment<'_> {
         Some(((*value).to_owned(), None))
     }
 
+    fn is_of_user(&self, name: &str) -> bool {
+        !name.starts_with("LATER_")
+    }
+
     fn names(&self) -> Vec<&str> {
         self.0.iter().map(|(name, _)| *name).collect()
     }
