@@ -113,15 +113,11 @@ final class DoctorTest extends TestCase
      */
     public function testItConnectsToEachServiceAsARunDoes(array $without): void
     {
-        $server = stream_socket_server('tcp://127.0.0.1:0');
-        $closed = stream_socket_server('tcp://127.0.0.1:0');
-        $services = array_map(static fn ($one) => stream_socket_get_name($one, false), [$server, $closed]);
-        $services[] = 'nowhere.invalid:1';
-        fclose($closed);
-        $this->elsewhere->write(
-            'composer.json',
-            json_encode(['extra' => ['altair-eval' => ['services' => $services]]], JSON_THROW_ON_ERROR),
-        );
+        // A database's default port, at an address that no other test uses.
+        $address = sprintf('127.%d.%d.%d', random_int(1, 254), random_int(0, 254), random_int(1, 254));
+        $server = stream_socket_server("tcp://$address:3306");
+        $services = ["$address:3306", "$address:5432", 'nowhere.invalid:1'];
+        $this->declare($services);
 
         [, $report] = $this->examine($without, ["--root={$this->elsewhere->root}"]);
 
@@ -130,6 +126,43 @@ final class DoctorTest extends TestCase
         self::assertNull($report['services'][0]['problem']);
         self::assertStringContainsString('Connection refused', $report['services'][1]['problem']);
         self::assertNotFalse(@stream_socket_accept($server, 0), 'The server has seen the connection.');
+        self::assertSame(['project', 'project', 'project'], array_column($report['services'], 'by'));
+        self::assertCount(1, $report['services'][0]['listeners']);
+        self::assertSame([null, null, null], array_column($report['services'], 'allow'));
+    }
+
+    /**
+     * @param list<string> $services
+     */
+    private function declare(array $services): void
+    {
+        $extra = ['altair-eval' => ['services' => $services]];
+        $this->elsewhere->write('composer.json', json_encode(['extra' => $extra], JSON_THROW_ON_ERROR));
+    }
+
+    public function testWhatNeedsTheUsersWordHasNoTickButTheLineThatGivesIt(): void
+    {
+        $debugger = stream_socket_server('tcp://127.0.0.1:0');
+        $daemon = stream_socket_server('unix://' . $path = $this->elsewhere->path('daemon.sock'));
+        $address = stream_socket_get_name($debugger, false);
+        $services = [$address, $path, '169.254.169.254:80', '[fd00:ec2::254]:80', '[64:ff9b::a9fe:a9fe]:80'];
+        $this->declare($services);
+        $root = $this->elsewhere->root;
+
+        [, $report] = $this->examine([], ["--root=$root"]);
+
+        $quoted = array_map(
+            static fn (string $one): string => str_contains($one, '[') ? "'$one'" : $one,
+            $services,
+        );
+        $lines = array_map(static fn (string $one): string => "altair allow --root=$root --service=$one", $quoted);
+        self::assertSame($lines, array_column($report['services'], 'allow'));
+        self::assertSame(array_fill(0, 5, null), array_column($report['services'], 'reached'));
+        self::assertStringContainsString("the run's own user listens there", $report['services'][0]['problem']);
+        self::assertStringContainsString('in this place', $report['services'][1]['problem']);
+        self::assertStringContainsString('clouds give keys', $report['services'][2]['problem']);
+        self::assertFalse(@stream_socket_accept($debugger, 0));
+        fclose($daemon);
     }
 
     /**

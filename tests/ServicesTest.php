@@ -8,6 +8,7 @@ use Altair\Eval\EvalRequest;
 use Altair\Eval\EvalResult;
 use Altair\Eval\Evaluator;
 use Altair\Eval\Exception\InvalidRequestException;
+use Altair\Eval\Tests\Support\AnotherUser;
 use Altair\Eval\Tests\Support\Command;
 use Altair\Eval\Tests\Support\Processes;
 use Altair\Eval\Tests\Support\TemporaryApplication;
@@ -57,6 +58,15 @@ final class ServicesTest extends WarmTestCase
         }
 
         return (string) stream_socket_get_name($listener, false);
+    }
+
+    /** The same as another user, whose servers a project may name. */
+    private function listenAsAnother(string $address = 'tcp://127.0.0.1:0'): string
+    {
+        $name = $this->listen($address);
+        AnotherUser::has(end($this->listeners));
+
+        return $name;
     }
 
     private function wasReached(int $listener): bool
@@ -278,7 +288,7 @@ final class ServicesTest extends WarmTestCase
 
     public function testComposerJsonDeclaresServicesAndTheRequestTakesItsPlace(): void
     {
-        [$declared, $requested] = [$this->listen(), $this->listen()];
+        [$declared, $requested] = [$this->listenAsAnother(), $this->listen()];
         $this->declare([$declared]);
 
         $this->assertReached(0, "tcp://$declared");
@@ -310,8 +320,8 @@ final class ServicesTest extends WarmTestCase
 
     public function testTheEnvironmentNamesServicesWhereNothingElseDoes(): void
     {
-        $database = $this->listen();
-        $cache = $this->listen();
+        $database = $this->listenAsAnother();
+        $cache = $this->listenAsAnother();
         $this->setVariable('DATABASE_URL', "mysql://shop:s3cret@$database/shop");
         $this->setVariable('REDIS_HOST', '127.0.0.1');
         $this->setVariable('REDIS_PORT', self::port($cache));
@@ -354,7 +364,7 @@ final class ServicesTest extends WarmTestCase
      */
     public function testAServiceIsFoundByTheNameThatItsApplicationHas(array $variables): void
     {
-        $address = $this->listen();
+        $address = $this->listenAsAnother();
         foreach ($variables as $name => $value) {
             $this->setVariable($name, strtr($value, ['A' => $address, 'P' => self::port($address)]));
         }
@@ -376,7 +386,7 @@ final class ServicesTest extends WarmTestCase
 
     public function testTheProjectsEnvFilesNameServicesTooAndTheEnvironmentGoesBeforeThem(): void
     {
-        [$first, $second] = [$this->listen(), $this->listen()];
+        [$first, $second] = [$this->listenAsAnother(), $this->listenAsAnother()];
         $this->setVariable('APP_ENV', null);
         $this->application()->write('.env', "DATABASE_URL=\"mysql://shop:s3cret@$first/shop\"\n");
 
@@ -396,7 +406,7 @@ final class ServicesTest extends WarmTestCase
         $root = $this->application()->root;
         $shown = Command::run(['doctor', "--root=$root"]);
 
-        $found = "$address  from DATABASE_URL=mysql://***@$address/shop (.env)";
+        $found = "$address  from DATABASE_URL=mysql://***@$address/shop (.env), the project's";
         self::assertStringContainsString($found, $shown->output);
         self::assertStringContainsString('The service db.invalid:6379 cannot be used', $shown->output);
         self::assertStringNotContainsString('s3cret', $shown->output);

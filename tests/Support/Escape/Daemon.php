@@ -79,7 +79,8 @@ final class Daemon
     {
         array_map('fclose', $this->pipes);
         proc_close($this->process);
-        exec('rm -rf -- ' . escapeshellarg($this->directory));
+        $sockets = array_filter($this->services, static fn (string $service): bool => $service[0] === '/');
+        exec('rm -rf -- ' . implode(' ', array_map(escapeshellarg(...), [$this->directory, ...$sockets])));
     }
 
     /**

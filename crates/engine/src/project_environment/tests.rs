@@ -69,13 +69,48 @@ fn a_later_file_may_name_what_the_first_has() {
     ];
     let files = files.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
     let read = of_files(&files, &[]);
-    let effective = Effective::new(&[], &read);
+    let effective = Effective::new(&[], &[], &read);
     let (value, file) = effective.value("URL").unwrap();
     assert_eq!(
         (value.as_str(), file.as_deref()),
         ("mysql://one/x", Some(".env.local"))
     );
     assert_eq!(effective.names(), ["URL", "DB"]);
+}
+
+#[test]
+fn what_a_host_was_not_started_with_is_not_the_user_s() {
+    let pair = |name: &str, value: &str| (name.into(), value.into());
+    let environment = [
+        pair("DATABASE_URL", "mysql://db/x"),
+        pair("REDIS_HOST", "cache"),
+        pair("PGHOST", "10.0.0.5"),
+        pair("AMQP_URL", "amqp://queue"),
+    ];
+    let files = [(
+        ".env".to_owned(),
+        b"DB_SOCKET=/run/x.sock\nPGPORT=22\n".to_vec(),
+    )];
+    let read = of_files(&files, &environment);
+    let later = ["REDIS_HOST".into()];
+    let effective = Effective::new(&environment, &later, &read);
+    let declarations = Declarations::of(None, &effective);
+    let found: Vec<String> = declarations
+        .environment
+        .iter()
+        .map(|found| format!("{} {:?}", found.service, found.by))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "db:3306 User",
+            "queue:5672 User",
+            "cache:6379 Project",
+            // The user's host at the project's port.
+            "10.0.0.5:22 Project",
+            "/run/x.sock Project",
+        ]
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod tcp;
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use nix::unistd::geteuid;
 
@@ -45,9 +46,15 @@ pub enum Listener {
 }
 
 /// The id that the kernel shows in place of one that has no meaning in the reader's user namespace
-/// (proc_sys_kernel(5), `overflowuid`). Where nobody is untold, it is the user `nobody`, whom many
-/// programs share.
+/// (proc_sys_kernel(5), `overflowuid`).
 const OVERFLOW_UID: u32 = 65534;
+
+/// Whether every id has a meaning in this process's user namespace: then that id is the user `nobody`'s.
+static ALL_ARE_TOLD: LazyLock<bool> = LazyLock::new(|| {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    // The first id here, the first outside, and how many (user_namespaces(7)).
+    map.split_ascii_whitespace().eq(["0", "0", "4294967295"])
+});
 
 /// Default ports of databases, caches and queues: MySQL, PostgreSQL, Redis, Memcached, MongoDB, SQL
 /// Server, AMQP, Elasticsearch. A developer runs these as himself, too.
@@ -85,10 +92,14 @@ const POWERFUL_PORTS: &[u16] = &[
 impl Listener {
     /// The listener with this id, seen by a process of the user `own`.
     pub(crate) fn of(uid: u32, own: u32) -> Self {
+        Self::told(uid, own, *ALL_ARE_TOLD)
+    }
+
+    fn told(uid: u32, own: u32, all_are_told: bool) -> Self {
         match uid {
             _ if uid == own => Self::Own,
             0 => Self::Root,
-            OVERFLOW_UID => Self::Untold,
+            OVERFLOW_UID if !all_are_told => Self::Untold,
             _ => Self::Other(uid),
         }
     }
@@ -146,11 +157,13 @@ mod tests {
             (OVERFLOW_UID, [false, true, true, false]),
         ];
         for (uid, expected) in rows {
-            let listener = Listener::of(uid, OWN);
+            let listener = Listener::told(uid, OWN, false);
             let ports = [None, Some(3306), Some(40_000), Some(2375)];
             let takes = ports.map(|port| listener.takes_projects_word(port));
             assert_eq!(takes, expected, "{listener:?}");
         }
+        let nobody = Listener::told(OVERFLOW_UID, OWN, true);
+        assert_eq!(nobody, Listener::Other(OVERFLOW_UID));
         let root = Listener::of(0, 0);
         assert_eq!(root, Listener::Own);
         assert!(!root.takes_projects_word(Some(40_000)));
