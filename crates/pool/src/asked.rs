@@ -5,7 +5,6 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use altair_sandbox::peer;
-use nix::sys::prctl;
 
 use crate::challenge;
 use crate::connection::Connection;
@@ -42,8 +41,6 @@ pub(crate) struct Asked {
     /// What is remembered once the pool has answered: whatever goes wrong, its rights or this
     /// process's may have changed.
     pub known: Option<Known>,
-    /// Lets the pool look into this process until the pool is heard. `None`: it has looked.
-    pub shown: Option<Inspectable>,
 }
 
 /// How it was asked.
@@ -67,7 +64,6 @@ impl Asked {
         // Without a proof the pool says why it refuses.
         let name = challenge::look(pool, proof).unwrap_or_default();
         permit.lay()?;
-        let shown = Inspectable::now();
         let again = Again {
             name,
             work: work.clone(),
@@ -77,7 +73,6 @@ impl Asked {
             connection,
             pool: Asks::Again(pool, permit),
             known: None,
-            shown: Some(shown),
         })
     }
 
@@ -156,30 +151,4 @@ pub(crate) fn patience(work: &Work<'_>) -> Duration {
 
 pub(crate) fn unexpected() -> io::Error {
     ErrorKind::InvalidData.into()
-}
-
-/// Lets processes of its own user look into this one as long as it lives (prctl(2),
-/// `PR_SET_DUMPABLE`): workers of php-fpm, which have changed their user, let nobody look, and the
-/// pool must see that they are not confined.
-pub(crate) struct Inspectable {
-    /// Whether nobody might look before.
-    pub was_not: bool,
-}
-
-impl Inspectable {
-    pub(crate) fn now() -> Self {
-        let was_not = prctl::get_dumpable().is_ok_and(|dumpable| !dumpable);
-        if was_not {
-            let _ = prctl::set_dumpable(true);
-        }
-        Self { was_not }
-    }
-}
-
-impl Drop for Inspectable {
-    fn drop(&mut self) {
-        if self.was_not {
-            let _ = prctl::set_dumpable(false);
-        }
-    }
 }

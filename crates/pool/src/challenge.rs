@@ -2,7 +2,7 @@
 //! read who may.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
@@ -35,6 +35,10 @@ impl Challenge {
     /// The number of the descriptor.
     pub(crate) fn descriptor(&self) -> i32 {
         self.held.as_raw_fd()
+    }
+
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.held.as_fd()
     }
 
     /// Whether this is the name.

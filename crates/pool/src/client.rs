@@ -10,16 +10,19 @@ use std::time::{Duration, Instant};
 use altair_engine::{
     Delegation, Elsewhere, Environment, EvalError, Observer, ToldResult, variable,
 };
-use altair_sandbox::{Rights, peer};
+use altair_sandbox::{Rights, Witness, peer};
+use nix::sys::prctl;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use serde::Serialize;
 
 use crate::address::Address;
-use crate::asked::{Asked, Asks, Inspectable, NoAnswer, patience, unexpected};
+use crate::asked::{Asked, Asks, NoAnswer, patience, unexpected};
 use crate::challenge::{self, Challenge};
 use crate::connection::Connection;
 use crate::known::Known;
-use crate::message::{ANSWER_MAX_BYTES, Answer, Intent, Order, Proof, Salted, State, Work, digest};
+use crate::message::{
+    ANSWER_MAX_BYTES, Answer, Intent, Order, Proof, Salted, Shows, State, Work, digest,
+};
 use crate::run::Run;
 use crate::start;
 
@@ -63,6 +66,10 @@ impl Setting {
         }
     }
 }
+
+/// A process that changed its user needs a child to be looked at, which is worth it only once.
+const HIDDEN: &str =
+    "nobody may look into this process, and it is none that keeps its connection to the pool";
 
 /// Asks the pool of its user.
 #[derive(Debug, Clone)]
@@ -288,20 +295,21 @@ impl Reached {
         let work = postcard::to_allocvec(&salted).map_err(io::Error::other)?;
         let digest = digest(&work);
         let order = Order { work };
-        let challenge = match self.own {
-            None => None,
-            Some(_) => Some(Challenge::new()?),
+        let is_hidden = !prctl::get_dumpable().map_err(io::Error::from)?;
+        if is_hidden && self.known.is_none() {
+            return Err(NoAnswer::Refused(HIDDEN.into()));
+        }
+        let shown = match is_hidden || self.own.is_some() {
+            true => Some(Shown::new(is_hidden)?),
+            false => None,
         };
-        let shown = Inspectable::now();
-        let descriptor = challenge.as_ref().map(Challenge::descriptor);
         let intent = Intent {
-            descriptor,
-            hides: shown.was_not,
+            shows: shown.as_ref().map(Shown::told),
             keeps: self.known.is_some(),
             digest,
         };
         self.tell(&intent, until)?;
-        if challenge.is_none() {
+        if shown.is_none() {
             self.tell(&order, until)?;
         }
         // While the pool looks at this process.
@@ -311,8 +319,7 @@ impl Reached {
             Answer::Refused(why) => return Err(NoAnswer::Refused(why)),
             _ => return Err(unexpected().into()),
         };
-        drop(shown);
-        if let Some(challenge) = challenge {
+        if let Some(Shown { challenge, .. }) = shown {
             if !name.is_some_and(|name| challenge.is_met_by(&name)) {
                 return Err(NoAnswer::Refused(
                     "it may not look into this process".into(),
@@ -327,7 +334,6 @@ impl Reached {
             connection: self.connection,
             pool: Asks::First(self.pool),
             known: self.known,
-            shown: None,
         })
     }
 
@@ -342,6 +348,37 @@ impl Reached {
                 Ok(_) => {}
                 Err(_) => return Err(error.into()),
             }
+        }
+    }
+}
+
+/// What this process shows to a pool that looks: a name that only those find who may look into it.
+struct Shown {
+    challenge: Challenge,
+    /// Shows it in place of this process, which nobody may look into.
+    witness: Option<Witness>,
+}
+
+impl Shown {
+    fn new(is_hidden: bool) -> io::Result<Self> {
+        let challenge = Challenge::new()?;
+        let witness = is_hidden.then(|| Witness::start(challenge.as_fd()));
+        Ok(Self {
+            witness: witness.transpose()?,
+            challenge,
+        })
+    }
+
+    fn told(&self) -> Shows {
+        match &self.witness {
+            Some(witness) => Shows {
+                witness: Some(witness.pid()),
+                descriptor: Witness::SHOWS,
+            },
+            None => Shows {
+                witness: None,
+                descriptor: self.challenge.descriptor(),
+            },
         }
     }
 }

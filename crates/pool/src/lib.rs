@@ -11,6 +11,7 @@ mod asked;
 mod challenge;
 mod client;
 mod connection;
+mod host;
 mod known;
 mod log;
 mod message;

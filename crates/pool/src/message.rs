@@ -20,15 +20,22 @@ pub(crate) const SHORT_MAX_BYTES: usize = 1 << 10;
 /// The first message of a host. What it is going to ask for is settled with it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Intent {
-    /// The number of a descriptor of the host, whose name the pool finds by looking. The host tells
-    /// nothing more before: a confined process could pose as the pool. `None`: it knows the pool.
-    pub descriptor: Option<i32>,
-    /// Whether it may be looked into no longer than until [`Answer::Looked`].
-    pub hides: bool,
+    /// `None`: it knows the pool.
+    pub shows: Option<Shows>,
     /// Whether it asks again over this connection, if it may.
     pub keeps: bool,
     /// [`digest`] of [`Order::work`].
     pub digest: [u8; 32],
+}
+
+/// A descriptor, whose name the pool finds by looking. A host tells nothing more before: a confined
+/// process could pose as the pool.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Shows {
+    /// The process id of a child of the host, which has the descriptor. `None`: the host has it.
+    pub witness: Option<i32>,
+    /// Its number.
+    pub descriptor: i32,
 }
 
 /// The second message of a host.

@@ -86,7 +86,6 @@ impl Run {
                 }
                 Ok(Some(Received::Part(_))) => {
                     self.heard = Instant::now();
-                    self.asked.shown = None;
                 }
                 Ok(Some(Received::Closed)) => return self.lost(ErrorKind::UnexpectedEof.into()),
                 Ok(None) => {
@@ -121,7 +120,6 @@ impl Run {
             self.began = Began::No;
         } else if self.asked.is_taken() {
             self.began = Began::Yes;
-            self.asked.shown = None;
         } else {
             self.look = (self.look * 2).min(TICK);
         }
@@ -134,7 +132,6 @@ impl Run {
         observer: &mut dyn Observer,
     ) -> Option<Result<Result<ToldResult, EvalError>, NoAnswer>> {
         self.heard = Instant::now();
-        self.asked.shown = None;
         match answer {
             Answer::Working => {
                 self.began = Began::No;

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use altair_engine::{
     Delegated, Delegator, EvalError, EvalResult, Evaluation, GRACE, Observer, Pool,
 };
+use altair_sandbox::Stream;
 use altair_sandbox::peer::{self, Sender};
-use altair_sandbox::{Inspected, Standing, Stream};
 use serde::de::DeserializeOwned;
 
-use crate::challenge::{self, Challenge};
+use crate::challenge::Challenge;
 use crate::connection::{Connection, Received};
+use crate::host::Seen;
 use crate::message::{
     Again, Answer, Intent, Next, ORDER_MAX_BYTES, Order, Proof, SHORT_MAX_BYTES, Salted, Work,
     digest,
@@ -60,8 +61,7 @@ pub(crate) struct Conversation<'h> {
     connector: i32,
     /// That process, once it has asked.
     host: Option<Sender>,
-    /// What `/proc` shows of that process.
-    inspected: Option<Inspected>,
+    seen: Seen,
     /// Whether it was last granted what the pool is, so that a fork need not be lowered.
     is_equal: bool,
     held: &'h Held,
@@ -104,7 +104,7 @@ impl<'h> Conversation<'h> {
             connector: peer::pid_of_other_end(socket.as_fd())?,
             connection: Connection::asking(socket)?,
             host: None,
-            inspected: None,
+            seen: Seen::default(),
             is_equal: false,
             held,
             kept: None,
@@ -120,7 +120,7 @@ impl<'h> Conversation<'h> {
         let Self {
             connection,
             connector,
-            inspected,
+            seen,
             is_equal,
             ..
         } = self;
@@ -133,10 +133,10 @@ impl<'h> Conversation<'h> {
         if sender.pid <= 0 {
             return refuse(connection, "it is in another pid namespace".into());
         }
-        let shown = (intent.descriptor).map(|descriptor| challenge::look(sender.pid, descriptor));
+        let shown = intent.shows.map(|shows| seen.shown(&sender, &shows, held));
         let name = match shown.transpose() {
             Ok(name) => name,
-            Err(error) => return refuse(connection, unseen(error)),
+            Err(why) => return refuse(connection, why),
         };
         // Another process may have had its id when the pool looked.
         if sender.has_ended()? {
@@ -146,16 +146,11 @@ impl<'h> Conversation<'h> {
         let descriptor = challenge.descriptor();
         let looked = Answer::Looked { name, descriptor };
         // A new process takes longer to look at: it looks for its proof meanwhile.
-        if !intent.hides {
-            connection.send(&looked, until)?;
-        }
-        let delegator = match look(&sender, inspected, held) {
-            Ok(seen) => seen,
+        connection.send(&looked, until)?;
+        let delegator = match seen.look(&sender, held) {
+            Ok(delegator) => delegator,
             Err(why) => return refuse(connection, why),
         };
-        if intent.hides {
-            connection.send(&looked, until)?;
-        }
 
         let is_of_sender =
             |by: &Sender| Ok::<_, io::Error>(by.pid == sender.pid && !sender.has_ended()?);
@@ -230,8 +225,8 @@ impl<'h> Conversation<'h> {
         // Of this nothing is told before the host is known to be served. First, as a fork wakes and gets
         // ready then while the pool looks. It has no code yet.
         let prepared = prepare(work, Arc::clone(&held.pool), self.is_equal);
-        let delegator = match look(&sender, &mut self.inspected, held) {
-            Ok(seen) => seen,
+        let delegator = match self.seen.look(&sender, held) {
+            Ok(delegator) => delegator,
             Err(why) => return self.refuse(why),
         };
         self.is_equal = delegator.standing.is_none();
@@ -304,34 +299,6 @@ impl<'h> Conversation<'h> {
         }
         Ok(Served::Done)
     }
-}
-
-/// Looks at a host: whether it has the pool's rights, no more and no less, and what its runs get at
-/// most. An error: why it is refused.
-fn look(
-    host: &Sender,
-    inspected: &mut Option<Inspected>,
-    held: &Held,
-) -> Result<Delegator, String> {
-    let inspected = match inspected {
-        Some(inspected) => inspected,
-        none => none.insert(Inspected::new(host.pid).map_err(unseen)?),
-    };
-    let (rights, umask) = inspected.rights(host.pidfd.as_fd()).map_err(unseen)?;
-    if let Some(what) = held.rights.difference(&rights) {
-        return Err(format!("it differs from the pool in its {what}"));
-    }
-    rights.check_filters().map_err(|why| why.to_string())?;
-    let standing = Standing::of(host.pid).map_err(|error| error.to_string())?;
-    Ok(Delegator {
-        standing: (!standing.is_equal_to(&held.standing())).then_some(standing),
-        umask: umask.ok_or("the kernel does not tell its umask")?,
-        is_only: held.has_one_request(),
-    })
-}
-
-fn unseen(error: io::Error) -> String {
-    format!("the pool may not look into it ({error})")
 }
 
 /// What a host asks for, as far as it is made ready before it is begun.

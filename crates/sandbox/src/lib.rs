@@ -93,6 +93,7 @@ pub mod thread;
 mod view;
 mod visible_path;
 mod who_listens;
+mod witness;
 
 pub use acting::{other_user, with_files_of};
 pub use caught_signals::CaughtSignals;
@@ -133,3 +134,4 @@ pub use view::{
 };
 pub use visible_path::{Shown, links_on};
 pub use who_listens::{Listener, Word, listener_of_path, listeners_of_address};
+pub use witness::Witness;

@@ -2,6 +2,8 @@
 //! if neither gains by it.
 #![allow(unsafe_code)]
 
+mod hidden;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
@@ -197,20 +199,7 @@ impl Rights {
     /// What differs from another process's rights, in a word; `None` if nothing does.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
-        let lines = self.lines.iter().zip(&other.lines);
-        let differing = lines.filter(|(own, other)| own != other);
-        let named = |(own, _): (&String, &String)| {
-            let name = LINES.into_iter().find(|name| own.starts_with(name));
-            match name {
-                Some("Uid:" | "Gid:" | "Groups:") => "user or groups",
-                Some(TRACER) => "tracer",
-                Some(NO_NEW_PRIVS) => "no_new_privs",
-                Some("Seccomp:" | FILTERS) => "system call filters",
-                _ => "capabilities",
-            }
-        };
-        match differing.map(named).next() {
-            _ if self.lines.len() != other.lines.len() => Some("what the kernel tells"),
+        match differing_line(&self.lines, &other.lines) {
             Some(name) => Some(name),
             None if self.namespaces != other.namespaces => Some("namespaces"),
             None if self.root != other.root => Some("root directory"),
@@ -219,6 +208,22 @@ impl Rights {
             None => None,
         }
     }
+}
+
+/// What the lines of two processes differ in, in a word.
+fn differing_line(own: &[String], other: &[String]) -> Option<&'static str> {
+    if own.len() != other.len() {
+        return Some("what the kernel tells");
+    }
+    let (differing, _) = own.iter().zip(other).find(|(own, other)| own != other)?;
+    let name = LINES.into_iter().find(|name| differing.starts_with(name));
+    Some(match name {
+        Some("Uid:" | "Gid:" | "Groups:") => "user or groups",
+        Some(TRACER) => "tracer",
+        Some(NO_NEW_PRIVS) => "no_new_privs",
+        Some("Seccomp:" | FILTERS) => "system call filters",
+        _ => "capabilities",
+    })
 }
 
 /// What `/proc` shows of a process, to be read again and again.
@@ -257,12 +262,8 @@ impl Inspected {
     /// `EACCES` if it may not be inspected; `ESRCH` if it has ended.
     pub fn rights(&self, pidfd: BorrowedFd<'_>) -> io::Result<(Rights, Option<u32>)> {
         let (rights, status) = self.rights_and_status()?;
-        // As long as it has not been waited for, nobody else has its id.
-        let mut fds = [PollFd::new(pidfd, PollFlags::POLLIN)];
-        match poll(&mut fds, PollTimeout::ZERO)? {
-            0 => Ok((rights, umask(&status))),
-            _ => Err(Errno::ESRCH.into()),
-        }
+        check_alive(pidfd)?;
+        Ok((rights, umask(&status)))
     }
 
     fn rights_and_status(&self) -> io::Result<(Rights, String)> {
@@ -284,6 +285,15 @@ impl Inspected {
             cgroup: unit(&text(&self.cgroup)?),
         };
         Ok((rights, status))
+    }
+}
+
+/// Checks that a process has not ended. As long as it has not been waited for, nobody else has its id.
+fn check_alive(pidfd: BorrowedFd<'_>) -> io::Result<()> {
+    let mut fds = [PollFd::new(pidfd, PollFlags::POLLIN)];
+    match poll(&mut fds, PollTimeout::ZERO)? {
+        0 => Ok(()),
+        _ => Err(Errno::ESRCH.into()),
     }
 }
 

@@ -130,6 +130,8 @@ pub fn enter(confinement: &str) {
         "filter" => filter(),
         "landlock" => landlock(),
         "nobody" => become_nobody(),
+        // Its capabilities, when it changes its user.
+        "keeping" => nix::sys::prctl::set_keepcaps(true).unwrap(),
         "powerless" => set(Capabilities {
             inheritable: 0,
             permitted: 0,
@@ -164,8 +166,24 @@ pub fn enter(confinement: &str) {
     }
 }
 
+/// Has nobody look into this process, as the kernel does when a process changes its user.
+pub fn hide() {
+    nix::sys::prctl::set_dumpable(false).unwrap();
+}
+
+/// Gives up all capabilities that a new user namespace has given, and what that could get.
+pub fn reduce_to_nothing() {
+    let Capabilities { bounding, .. } = capabilities();
+    set(Capabilities {
+        inheritable: 0,
+        permitted: 0,
+        effective: 0,
+        bounding,
+    });
+}
+
 /// Goes on as a user without capabilities, into whose processes others of the user may look.
-fn become_nobody() {
+pub fn become_nobody() {
     nix::unistd::setgroups(&[]).unwrap();
     // SAFETY: no pointer is passed.
     done(unsafe { libc::setresgid(NOBODY, NOBODY, NOBODY) });

@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 mod confinement;
+mod hidden;
 
 use confinement::{NOBODY, SERVICE, confinements, done, enter, go_on_as_a_child, group};
 
@@ -46,10 +47,16 @@ enum Answer {
 /// A caller's first message.
 #[derive(Serialize, Deserialize)]
 struct Intent {
-    descriptor: Option<i32>,
-    hides: bool,
+    shows: Option<Shows>,
     keeps: bool,
     digest: [u8; 32],
+}
+
+/// A descriptor that the pool looks at, and whose it is if not the caller's own.
+#[derive(Serialize, Deserialize)]
+struct Shows {
+    witness: Option<i32>,
+    descriptor: i32,
 }
 
 /// A caller's second message: what the digest was of.
@@ -146,6 +153,14 @@ fn main() {
             let numbers = [fd, permit, proof].map(|number| number.parse().unwrap());
             println!("{}", executed(confinement, numbers));
         }
+        ["hidden", other, socket, confinement, way] => {
+            let other = other.parse().unwrap();
+            println!(
+                "{}",
+                hidden::call(Path::new(socket), confinement, way, other)
+            );
+        }
+        ["outside"] => hidden::wait_outside(),
         ["rogue", socket, confinement] => listen_at(Path::new(socket), confinement),
         ["host"] => println!("{}", ask()),
         ["host", "again"] => {
@@ -294,6 +309,7 @@ fn test() {
             let said = powerless.called(confinement, way);
             check(format!("{confinement}, {way}"), said, wanted);
         }
+        hidden::test(&mut check);
         let inner = Pool::start("container");
         let said = inner.called("none", "helped");
         check("outside".into(), said, "it is in another pid namespace");
@@ -423,8 +439,14 @@ fn is_told(listener: &OwnedFd) -> bool {
                 return true;
             }
             Some([_, intent @ ..]) if !has_looked => {
-                let Intent { descriptor, .. } = postcard::from_bytes(intent).unwrap();
-                let seen = look(pid.unsigned_abs(), descriptor.unwrap_or(-1));
+                let Intent { shows, .. } = postcard::from_bytes(intent).unwrap();
+                let seen = match shows {
+                    Some(Shows {
+                        witness,
+                        descriptor,
+                    }) => look(witness.unwrap_or(pid).unsigned_abs(), descriptor),
+                    None => Err(std::io::ErrorKind::NotFound.into()),
+                };
                 let seen = seen.unwrap_or_else(|_| format!("altair-{}", "0".repeat(32)));
                 let content = postcard::to_allocvec(&(Some(seen), 0)).unwrap();
                 send(fd, &[&[LAST, OF_LOOKED], content.as_slice()].concat());
@@ -497,10 +519,14 @@ impl Pool {
 
     /// Has a caller call, and looks into the pool for it. Returns what it says at the end.
     fn called(&self, confinement: &str, way: &str) -> String {
+        self.called_as(&["caller"], confinement, way)
+    }
+
+    /// The same as a caller of another kind.
+    fn called_as(&self, kind: &[&str], confinement: &str, way: &str) -> String {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args([
-            Path::new("caller"),
-            &self.socket,
+        command.args(kind).args([
+            self.socket.as_path(),
             Path::new(confinement),
             Path::new(way),
         ]);
@@ -787,10 +813,15 @@ fn send_message(fd: RawFd, message: &impl Serialize) {
 
 /// A packet that settles to ask for [`STATE`].
 fn intent(shown: Option<&OwnedFd>) -> Vec<u8> {
+    intent_of(shown.map(|shown| Shows {
+        witness: None,
+        descriptor: shown.as_raw_fd(),
+    }))
+}
+
+fn intent_of(shows: Option<Shows>) -> Vec<u8> {
     let intent = Intent {
-        descriptor: shown.map(AsRawFd::as_raw_fd),
-        // Both orders of what the pool does.
-        hides: std::process::id().is_multiple_of(2),
+        shows,
         keeps: true,
         digest: Sha256::digest(STATE).into(),
     };
