@@ -75,10 +75,12 @@ Examples:
   altair run --service=127.0.0.1:3306 -- mysql -h 127.0.0.1 -e 'SELECT 1'
   altair run --driver=docker --read=src -- ls /mnt/ro0
 
-Unless options say otherwise, the command may read what you may read, writes nothing, connects to
-nothing, has your environment (less what controls loaders and interpreters or holds cloud keys), and
-may take as long as it likes. /tmp is its own and gone at the end. A policy file is an object with
-the keys driver, timeout, idle_timeout, memory, read, write, layer, service, network, env and
+Unless options say otherwise, the command reads the system, the working directory and its
+repository, writes nothing there, connects to nothing, has your environment (less what controls
+loaders and interpreters or holds cloud keys), and may take as long as it likes. /tmp and the home
+are its own and gone at the end. Toolchains are in that home (.cargo, .npm, .composer, .cache, …),
+keys and credentials are not: --read shows each by its own path. A policy file is an object with the
+keys driver, timeout, idle_timeout, memory, read, write, layer, service, network, env and
 inherit_env; its paths are relative to the file.
 
 Exit codes:
@@ -384,7 +386,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "size")]
     pub memory: Option<String>,
 
-    /// A file or directory that may be read; repeatable [default: everything that you may read].
+    /// A file or directory that may be read besides what is by default; repeatable. Keys and
+    /// credentials in it stay hidden unless their own path is named.
     #[arg(long, value_name = "path")]
     pub read: Vec<PathBuf>,
 

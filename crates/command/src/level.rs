@@ -14,7 +14,7 @@ pub(crate) enum Level {
     Full,
     /// The same, layers in this directory on disk.
     LayerOnDisk(Place),
-    /// The same without layers: the toolchains in the home may only be read.
+    /// The same, without layers over the toolchains in the home: they may only be read.
     NoLayer,
     /// Neither: Landlock and the filter. This directory is the command's own.
     NoRoot(Place),
@@ -46,7 +46,10 @@ pub(crate) enum Layers {
     /// Over directories of toolchains alone.
     Thrown,
     /// Over directories that the policy names: nothing runs without them.
-    Needed,
+    Needed {
+        /// Whether there are others.
+        with_thrown: bool,
+    },
 }
 
 /// The next level after a failed start; `Err` if there is none. `own` makes a directory for a layer, or
@@ -63,11 +66,16 @@ pub(crate) fn step_down(
     let is_of_layer = step == Step::ProjectLayer;
     match (level, layers) {
         (Level::NoRoot(_), _) => Err(CommandError::Start(error.to_string())),
-        (Level::Full, Layers::Thrown | Layers::Needed) if is_of_layer => {
+        (Level::Full, Layers::Thrown | Layers::Needed { .. }) if is_of_layer => {
             Ok((Level::LayerOnDisk(own()?), why))
         }
-        (Level::LayerOnDisk(_), Layers::Thrown) if is_of_layer => Ok((Level::NoLayer, why)),
-        (_, Layers::Needed) => Err(CommandError::Start(format!(
+        // The toolchains may be what can have none.
+        (Level::LayerOnDisk(_), Layers::Thrown | Layers::Needed { with_thrown: true })
+            if is_of_layer =>
+        {
+            Ok((Level::NoLayer, why))
+        }
+        (_, Layers::Needed { .. }) => Err(CommandError::Start(format!(
             "No layer can be made here ({why}). `altair doctor` says how to get a private root."
         ))),
         (Level::Full | Level::LayerOnDisk(_) | Level::NoLayer, _) => match landlock_version() {

@@ -190,7 +190,7 @@ impl Native<'_> {
     /// The layers that it has at best.
     pub(crate) fn layers(&self) -> Layers {
         match (self.layered.is_empty(), self.toolchains().is_empty()) {
-            (false, _) => Layers::Needed,
+            (false, none) => Layers::Needed { with_thrown: !none },
             (true, false) => Layers::Thrown,
             (true, true) => Layers::None,
         }

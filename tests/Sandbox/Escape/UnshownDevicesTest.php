@@ -119,7 +119,8 @@ final class UnshownDevicesTest extends TestCase
             ...self::COMMON,
             ...array_diff(glob('/dev/*') ?: [], ['/dev/fd', '/dev/stdin', '/dev/stdout', '/dev/stderr']),
             ...glob('/dev/{net,pts,mapper,disk,input,shm,mqueue,vfio}/*', GLOB_BRACE) ?: [],
-            ...$of($own), ...$of('1'), '/sys', '/sys/kernel', '/sys/fs/cgroup', '/sys/class/net', '/run',
+            ...$of($own), ...$of('1'), '/proc/net/tcp', '/proc/net/unix', '/proc/self/net/tcp', '/proc/self/task',
+            '/proc/thread-self/net/tcp', '/sys', '/sys/kernel', '/sys/fs/cgroup', '/sys/class/net', '/run',
             ...glob('/run/*') ?: [], '/var/run', '/proc', '/var', '/var/log', '/var/lib', '/srv', '/mnt', '/media',
             '/home', '/boot', '/root',
         ];

@@ -104,7 +104,7 @@ impl Native<'_> {
         for place in self.writable.iter().chain(&self.layered) {
             if is_own(place.path()) || has_below(place.path(), &self.hidden) {
                 return Err(CommandError::Start(format!(
-                    "Without a private root, {} cannot be written without what is in it and kept from the command. Name the directories in it that are to be written.",
+                    "Without a private root, {} cannot be made writable: keys or devices in it would be, too. Name the directories in it that are to be written.",
                     place.path().display()
                 )));
             }
@@ -126,6 +126,29 @@ fn is_of_system(path: &Path) -> bool {
     SYSTEM.iter().any(|system| path.starts_with(system))
 }
 
+/// What a process may read about itself: not the network's tables, which are the host's here.
+const ABOUT_ITSELF: &[&str] = &[
+    "auxv",
+    "cgroup",
+    "cmdline",
+    "comm",
+    "environ",
+    "fd",
+    "fdinfo",
+    "io",
+    "limits",
+    "maps",
+    "mountinfo",
+    "mounts",
+    "oom_score",
+    "oom_score_adj",
+    "smaps",
+    "smaps_rollup",
+    "stat",
+    "statm",
+    "status",
+];
+
 /// What in `/proc` is about the system, and about the command itself: no other process, and nothing
 /// that only root may read.
 fn facts() -> Vec<PathBuf> {
@@ -143,6 +166,9 @@ fn facts() -> Vec<PathBuf> {
                 .is_ok_and(|of| !of.is_symlink() && of.mode() & 0o004 != 0)
     };
     let facts = entries.filter(is_fact).map(|entry| entry.path());
-    // Whose it is, is looked up by the command when it takes the rules.
-    facts.chain([PathBuf::from("/proc/self")]).collect()
+    // Whose they are, is looked up by the command when it takes the rules: those of its first process.
+    let own = ABOUT_ITSELF
+        .iter()
+        .map(|name| Path::new("/proc/self").join(name));
+    facts.chain(own).collect()
 }

@@ -72,7 +72,9 @@ impl Command {
                 let variable = self.environment.iter().find(|(name, _)| name == "HOME");
                 let variable = variable.map(|(_, value)| value.as_os_str());
                 let base = is_shown.then(|| base.path());
-                let found = Around::new(base, &named, user, variable).look()?;
+                let written = writable.iter().chain(&layered);
+                let written: Vec<&Path> = written.map(Place::path).collect();
+                let found = Around::new(base, &named, &written, user, variable).look()?;
                 surroundings.insert(found).hidden.clone()
             }
         };
@@ -300,5 +302,41 @@ mod tests {
         assert!(files.path().join("made").exists());
         drop(layer);
         assert_eq!(base.path().read_dir().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn nothing_is_made_in_a_working_directory() {
+        use std::os::unix::fs::MetadataExt;
+        let base = tempfile::tempdir().unwrap();
+        let files = tempfile::tempdir().unwrap();
+        let changed = || {
+            let of = base.path().metadata().unwrap();
+            (of.ctime(), of.ctime_nsec())
+        };
+        let before = changed();
+        for on_disk in [false, true] {
+            let mut policy = ExecutionPolicy::in_dir(base.path());
+            policy.layers = vec![files.path().to_owned()];
+            let command = Command {
+                sandbox: Sandbox {
+                    driver: Driver::Native,
+                    binary: None,
+                    image: None,
+                },
+                policy: policy.clone(),
+                works_in: WorksIn::Base,
+                argv: vec!["touch".into(), files.path().join("made").into_os_string()],
+                stdin: Stdin::Empty,
+                terminal: None,
+                environment: Vec::new(),
+                diff: false,
+            };
+            let Started::Running(running) = command.start_native(on_disk).unwrap() else {
+                panic!("not started");
+            };
+            let outcome = running.finish(&policy, false, &mut Silent, None).unwrap();
+            assert_eq!(outcome.exit_code, 0, "{:?}", outcome.stderr);
+            assert_eq!(changed(), before);
+        }
     }
 }

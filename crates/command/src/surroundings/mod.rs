@@ -102,6 +102,8 @@ pub(crate) struct Around {
     pub base: Option<PathBuf>,
     /// The paths that the policy names.
     pub named: Vec<PathBuf>,
+    /// Those of them that may be written.
+    pub written: Vec<PathBuf>,
     /// As whom a root host's command runs.
     pub user: Option<RunAs>,
     /// Homes by the user database: the command's user's first, then its caller's.
@@ -116,6 +118,7 @@ impl Around {
     pub(crate) fn new(
         base: Option<&Path>,
         named: &[&Path],
+        written: &[&Path],
         user: Option<RunAs>,
         variable: Option<&OsStr>,
     ) -> Self {
@@ -127,6 +130,7 @@ impl Around {
         Self {
             base: base.map(Path::to_owned),
             named: named.iter().map(|path| (*path).to_owned()).collect(),
+            written: written.iter().map(|path| (*path).to_owned()).collect(),
             user,
             // A user who has none still has a place in the list: its own is the first.
             homes: [of(uid).unwrap_or_default()]
@@ -222,7 +226,9 @@ impl Around {
             let is_of_system = ["/proc", "/dev", "/sys"]
                 .iter()
                 .any(|own| real.starts_with(own));
-            if is_shown || holds_home || is_of_system || named.contains(&real) {
+            // Its changes are real, or shown.
+            let is_written = self.written.iter().any(|written| real.starts_with(written));
+            if is_shown || holds_home || is_of_system || is_written {
                 continue;
             }
             toolchains.push(Toolchain {
