@@ -232,17 +232,19 @@ final class FoundByAttackTest extends EvaluationTestCase
 
     public function testADirectoryThatIsNoVendorDirectoryIsNotShownByNamingIt(): void
     {
-        $secrets = new TemporaryApplication(['key' => 'secret']);
-        $secrets->remove('vendor');
-        $application = $this->application();
-        $manifest = ['config' => ['vendor-dir' => $secrets->root]];
-        $application->write('composer.json', json_encode($manifest, JSON_THROW_ON_ERROR));
-        $read = 'return @file_get_contents(' . var_export($secrets->path('key'), true) . ');';
-        self::assertFalse($this->value($read));
+        $repository = new TemporaryApplication([
+            '.git/HEAD' => '',
+            'secrets/key' => 'secret',
+            'app/vendor/autoload.php' => '<?php',
+        ]);
+        $manifest = ['config' => ['vendor-dir' => '../secrets']];
+        $repository->write('app/composer.json', json_encode($manifest, JSON_THROW_ON_ERROR));
+        $read = 'return @file_get_contents(' . var_export($repository->path('secrets/key'), true) . ');';
+        self::assertFalse($this->value($read, projectRoot: $repository->path('app')));
 
-        $secrets->write('autoload.php', '<?php');
-        $secrets->write('composer/installed.json', '{"packages":[]}');
-        self::assertSame('secret', $this->value($read));
+        $repository->write('secrets/autoload.php', '<?php');
+        $repository->write('secrets/composer/installed.json', '{"packages":[]}');
+        self::assertSame('secret', $this->value($read, projectRoot: $repository->path('app')));
     }
 
     public function testWhatTheProjectsOwnerCannotReachIsNotShownToItByARootHost(): void
@@ -250,16 +252,21 @@ final class FoundByAttackTest extends EvaluationTestCase
         if (posix_geteuid() !== 0) {
             Skip::NeedsRoot->because('Only a root host runs as another user.');
         }
-        $closed = new TemporaryApplication(['package/composer.json' => '{}', 'package/key' => 'secret']);
-        $application = $this->application();
-        $application->write('vendor/composer/installed.json', json_encode(['packages' => [
-            ['dist' => ['type' => 'path'], 'install-path' => $closed->path('package')],
+        $repository = new TemporaryApplication([
+            '.git/HEAD' => '',
+            'closed/package/composer.json' => '{}',
+            'closed/package/key' => 'secret',
+            'app/vendor/autoload.php' => '<?php',
+        ]);
+        $repository->write('app/vendor/composer/installed.json', json_encode(['packages' => [
+            ['dist' => ['type' => 'path'], 'install-path' => $repository->path('closed/package')],
         ]], JSON_THROW_ON_ERROR));
-        $application->giveTo(12345, 12345);
-        $read = 'return @file_get_contents(' . var_export($closed->path('package/key'), true) . ');';
-        self::assertSame('secret', $this->value($read));
+        $repository->giveTo(12345, 12345);
+        $read = 'return @file_get_contents(' . var_export($repository->path('closed/package/key'), true) . ');';
+        self::assertSame('secret', $this->value($read, projectRoot: $repository->path('app')));
 
-        chmod($closed->root, 0700);
-        self::assertFalse($this->value($read));
+        chown($repository->path('closed'), 0);
+        chmod($repository->path('closed'), 0700);
+        self::assertFalse($this->value($read, projectRoot: $repository->path('app')));
     }
 }

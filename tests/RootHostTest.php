@@ -218,6 +218,7 @@ final class RootHostTest extends EvaluationTestCase
     /** A package of Composer's in the owner's directory, and a link in the same place that leads elsewhere. */
     private function pathPackage(string $target): void
     {
+        $this->home->write('.git/HEAD', '');
         $this->home->write('package/composer.json', '{}');
         symlink($target, $this->home->path('other'));
         $this->home->write('app/vendor/composer/installed.json', json_encode(['packages' => [

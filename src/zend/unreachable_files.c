@@ -30,6 +30,24 @@ static bool is_temporary(const char *path)
 	return directory != NULL && is_below(path, directory, strlen(directory));
 }
 
+/* Whether a path in the project goes through a link, which may lead out of it. */
+static bool has_link(const char *path)
+{
+	char until[MAXPATHLEN];
+	for (const char *end = path + root_len; *end != '\0';) {
+		end += strcspn(end + 1, "/") + 1;
+		zend_stat_t stat;
+		snprintf(until, sizeof until, "%.*s", (int) (end - path), path);
+		if (VCWD_LSTAT(until, &stat) != 0) {
+			return false;
+		}
+		if (S_ISLNK(stat.st_mode)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Which paths may be the cause of a failure. */
 enum where { OUTSIDE_ONLY, ANYWHERE };
 
@@ -48,7 +66,9 @@ static bool note(const char *path, bool write, int error, enum where where)
 	if (strncasecmp(path, "file://", sizeof "file://" - 1) == 0) {
 		path += sizeof "file://" - 1;
 	}
-	if (*path == '\0' || expand_filepath(path, absolute) == NULL) {
+	/* A link whose target is not there cannot be resolved. */
+	if (*path == '\0' || (expand_filepath(path, absolute) == NULL
+			&& expand_filepath_with_mode(path, absolute, NULL, 0, CWD_EXPAND) == NULL)) {
 		return false;
 	}
 	/* A run may do anything in its own directory for temporary files, but the host's files are
@@ -58,7 +78,11 @@ static bool note(const char *path, bool write, int error, enum where where)
 	if (!in_project && is_temporary(absolute) && (write ? error != EROFS : !is_missing)) {
 		return false;
 	}
-	if (in_project ? where == OUTSIDE_ONLY || !write || is_missing : is_foreign) {
+	if (in_project && !write) {
+		if (is_foreign || !has_link(absolute)) {
+			return false;
+		}
+	} else if (in_project ? where == OUTSIDE_ONLY || is_missing : is_foreign) {
 		return false;
 	}
 	/* open_basedir also fails with EPERM. */

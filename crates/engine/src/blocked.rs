@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use altair_sandbox::{Refusal, RunAs, with_files_of};
+use altair_sandbox::{Place, Refusal, RunAs, with_files_of};
 
 use crate::Caller;
+use crate::allowed::{self, Allow};
 use crate::caller::way;
 use crate::channel::Outside;
 use crate::encode::shorten;
 use crate::guards::Guard;
+use crate::readable_paths::{Elsewhere, Homes, Left};
 use crate::result::Blocked;
 
 mod calls;
@@ -37,6 +39,8 @@ pub(crate) struct Context {
     pub user: Option<RunAs>,
     /// The project.
     pub root: PathBuf,
+    /// The same as it was found, and the homes that are none of it, if it may have files elsewhere.
+    pub application: Option<(Place, Homes)>,
     /// Whether writes to the project could succeed, for real or in a layer.
     pub writable: bool,
     /// Whether the run was in a private root.
@@ -100,10 +104,11 @@ impl Refused {
         self
     }
 
-    /// The list to show: each thing once, the first [`SHOWN`], in one line each.
-    pub(crate) fn list(self, context: &Context) -> Vec<Blocked> {
+    /// The list to show: each thing once, the first [`SHOWN`], in one line each. `has_failed`: the run
+    /// may lack code that is elsewhere, which PHP does not always try to open.
+    pub(crate) fn list(self, context: &Context, has_failed: bool) -> Vec<Blocked> {
         let calls = calls::list(&self.calls, Some(&context.root));
-        let files = outside(self.outside, context);
+        let files = outside(self.outside, context, has_failed);
         let mut list: Vec<Blocked> = Vec::new();
         for mut entry in one_line_each(calls.chain(self.by_child).chain(files)) {
             let (caller, unsafe_runs) = (context.caller, context.unsafe_runs);
@@ -149,18 +154,43 @@ const LOOK_MAX: Duration = Duration::from_millis(50);
 
 /// The entries for files. The run chooses the paths, so their existence is checked as the run's own
 /// user.
-fn outside(files: Vec<Outside>, context: &Context) -> Vec<Blocked> {
-    if files.is_empty() {
+fn outside(files: Vec<Outside>, context: &Context, has_failed: bool) -> Vec<Blocked> {
+    if files.is_empty() && !has_failed {
         return Vec::new();
     }
     let own = context.clone();
     let looked = with_files_of(context.user, LOOK_MAX, move || {
-        let entries = files.iter();
-        entries
-            .filter_map(|file| files::blocked(file, &own))
-            .collect()
+        let left = own
+            .application
+            .as_ref()
+            .map_or_else(Vec::new, |(root, homes)| Elsewhere::of(root, homes).left);
+        let missed = left
+            .iter()
+            .filter(|left| has_failed && left.is_code)
+            .map(|left| not_followed(left, &own));
+        let files = files.iter().filter_map(|file| {
+            let named = left.iter().find(|left| files::is_in(file, &left.path));
+            match named.filter(|_| !file.write) {
+                Some(left) => Some(not_followed(left, &own)),
+                None => files::blocked(file, &own),
+            }
+        });
+        missed.chain(files).collect()
     });
     looked.unwrap_or_default()
+}
+
+/// The entry for what the project names and only the user can show.
+fn not_followed(left: &Left, context: &Context) -> Blocked {
+    let shown = left.path.display();
+    let line = allowed::line(&context.root, &Allow::Read(&left.path));
+    Blocked {
+        what: format!(
+            "read {shown}, which the project names and which is outside of its repository; `{line}` allows it from now on"
+        ),
+        guard: Guard::Filesystem,
+        lift: Some(format!("--read={shown}")),
+    }
 }
 
 fn keep<T: PartialEq>(kept: &mut Vec<T>, one: T) {

@@ -14,11 +14,10 @@ use crate::guards::Guard;
 use crate::ladder::{Level, why_no_layer};
 use crate::launch::HostContext;
 use crate::profile::SecurityProfile;
-use crate::readable_paths::Sources;
+use crate::readable_paths::{Homes, Sources};
 use crate::request::{Bootstrap, EvalRequest, Target};
 use crate::services::Services;
 use crate::settings::Settings;
-use crate::surroundings;
 
 /// All inputs of a child for one request.
 #[derive(Clone, Copy)]
@@ -61,7 +60,7 @@ impl RequestContext<'_> {
                 // Nobody looks who listens.
                 false => self.services.of_user().paths().collect(),
             },
-            home: surroundings::variable(self.environment, "HOME").map(PathBuf::from),
+            homes: Homes::of(&target.root, self.environment),
             patience: Duration::from_millis(request.timeout_ms().into()),
         };
         sources.shown().map_err(|e| {

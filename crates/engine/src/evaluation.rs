@@ -29,6 +29,7 @@ use crate::owner::run_as;
 use crate::processors::processors;
 use crate::project_environment::ProjectEnvironment;
 use crate::queries::CollectedQueries;
+use crate::readable_paths::Homes;
 use crate::real_writes::Unsealed;
 use crate::redaction::output::Redactor;
 use crate::request::{EvalRequest, Target};
@@ -730,6 +731,11 @@ impl Evaluation {
         Context {
             user: run_as(&self.target.root),
             root: self.target.root.path().to_owned(),
+            application: self.settings.purpose.boots().then(|| {
+                let root = self.target.root.clone();
+                let homes = Homes::of(&root, &self.environment);
+                (root, homes)
+            }),
             writable,
             private_root,
             unsafe_runs: self.settings.selection.unsafe_runs().may(),

@@ -8,13 +8,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use altair_sandbox::bounded::at_most;
 use altair_sandbox::{Place, Shown, with_files_of};
-use serde::Deserialize;
+
+#[cfg(fuzzing)]
+pub(crate) use elsewhere::linked_packages;
+pub(crate) use elsewhere::{Elsewhere, Homes, Left};
 
 use crate::ini_extensions;
 use crate::owner::{FILE_PATIENCE, run_as};
-use crate::services::{Declarations, MANIFEST_MAX_BYTES};
+
+mod elsewhere;
+mod territory;
 
 /// Composer's list of installed packages, below a project. It decides which package directories are
 /// shown.
@@ -121,8 +125,8 @@ pub(crate) struct Sources<'a> {
     pub requested: &'a [Shown],
     /// Sockets of services.
     pub sockets: Vec<PathBuf>,
-    /// The home of the host's user, which no file of the application opens.
-    pub home: Option<PathBuf>,
+    /// The homes that no file of the application opens.
+    pub homes: Homes,
     /// How long all of it may take.
     pub patience: Duration,
 }
@@ -153,7 +157,7 @@ impl Sources<'_> {
             .filter(|path| path.is_absolute())
             .collect();
         let (root, sockets) = (self.root.clone(), self.sockets.clone());
-        let home = self.home.clone();
+        let homes = self.homes.clone();
         let (php, scanned) = (self.php.to_owned(), self.ini_scan_dir.map(OsStr::to_owned));
         let named_root = self.named_root.to_owned();
         let (there, found) = with_files_of(
@@ -172,7 +176,7 @@ impl Sources<'_> {
                     let place = Place::find(&path).ok().filter(Place::is_file)?;
                     Some(Shown::found(path, place))
                 }));
-                found.extend(packages(&root, home.as_deref()));
+                found.extend(Elsewhere::of(&root, &homes).shown);
                 // Absolute paths recorded under another name of the project resolve through it.
                 found.push(Shown::found(named_root, root));
                 // Applications check that a socket exists before they connect. Anything at that
@@ -294,140 +298,6 @@ fn below_prefix(php: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Bytes of Composer's package list to read; a large application's has one or two MiB.
-const COMPOSER_MAX_BYTES: u64 = 16 << 20;
-
-/// Packages of the application that lie outside its root, as visible to the calling thread's user.
-fn packages(root: &Place, home: Option<&Path>) -> Vec<Shown> {
-    let mut found = Vec::new();
-    let named = root.path().join(vendor_dir(root));
-    let Ok(vendor) = Place::find(&named) else {
-        return found;
-    };
-    if !vendor.path().starts_with(root.path())
-        && is_vendor(&vendor)
-        && may_be_shown(&vendor, root, home)
-    {
-        found.push(Shown::found(named, vendor.clone()));
-    }
-    let Ok(text) = vendor.read(Path::new("composer/installed.json"), COMPOSER_MAX_BYTES) else {
-        return found;
-    };
-    for at in linked_packages(&text) {
-        if found.len() >= ELSEWHERE_MAX {
-            break;
-        }
-        let Ok(directory) = Place::find(&vendor.path().join("composer").join(at)) else {
-            continue;
-        };
-        let is_known = |shown: &Shown| shown.inode() == Some(directory.inode());
-        if !directory.path().starts_with(root.path())
-            && !found.iter().any(is_known)
-            && has_file(&directory, "composer.json")
-            && may_be_shown(&directory, root, home)
-        {
-            found.push(Shown::found(directory.path(), directory.clone()));
-        }
-    }
-    found
-}
-
-/// The directories of the packages that Composer links according to `installed.json`, relative to
-/// its directory.
-pub(crate) fn linked_packages(installed: &[u8]) -> Vec<PathBuf> {
-    let Ok(installed) = serde_json::from_slice::<Installed>(installed) else {
-        return Vec::new();
-    };
-    let linked = installed.packages.into_iter().filter(|package| {
-        let dist = package.dist.as_ref();
-        dist.is_some_and(|dist| dist.kind == "path")
-    });
-    linked.filter_map(|package| package.install_path).collect()
-}
-
-fn has_file(directory: &Place, name: &str) -> bool {
-    directory
-        .below(Path::new(name))
-        .is_ok_and(|found| found.is_file())
-}
-
-/// Returns whether Composer installs into a directory; a project may name any directory.
-fn is_vendor(directory: &Place) -> bool {
-    has_file(directory, "autoload.php") && has_file(directory, "composer/installed.json")
-}
-
-/// Composer's `vendor-dir`, by default `vendor`. Variables in it (`$HOME`) are not expanded.
-fn vendor_dir(root: &Place) -> PathBuf {
-    #[derive(Default, Deserialize)]
-    struct Manifest {
-        #[serde(default)]
-        config: Config,
-    }
-    #[derive(Default, Deserialize)]
-    struct Config {
-        #[serde(rename = "vendor-dir")]
-        vendor_dir: Option<PathBuf>,
-    }
-    let manifest = root
-        .read(Path::new(Declarations::FILE), MANIFEST_MAX_BYTES)
-        .ok()
-        .and_then(|text| serde_json::from_slice::<Manifest>(&text).ok())
-        .unwrap_or_default();
-    manifest
-        .config
-        .vendor_dir
-        .unwrap_or_else(|| "vendor".into())
-}
-
-/// The maximum number of packages, and of those that lie outside the root.
-const PACKAGES_MAX: usize = 10_000;
-const ELSEWHERE_MAX: usize = 256;
-
-/// `vendor/composer/installed.json`, as Composer 2 writes it.
-#[derive(Deserialize)]
-struct Installed {
-    #[serde(deserialize_with = "at_most::<PACKAGES_MAX, _, _>")]
-    packages: Vec<Package>,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    #[serde(rename = "install-path")]
-    install_path: Option<PathBuf>,
-    dist: Option<Dist>,
-}
-
-#[derive(Deserialize)]
-struct Dist {
-    #[serde(rename = "type")]
-    kind: String,
-}
-
-/// System directories. Neither they nor their parents can be a package.
-const SYSTEM_DIRECTORIES: &[&str] = &[
-    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/root", "/run", "/sbin",
-    "/sys", "/tmp", "/usr", "/var",
-];
-
-/// Returns whether a directory named by the application's own files may be read. Refuses one that
-/// holds more than a package would.
-fn may_be_shown(directory: &Place, root: &Place, home: Option<&Path>) -> bool {
-    let path = directory.path();
-    let is_home = home.is_some_and(|home| home.starts_with(path))
-        || path.parent() == Some(Path::new("/home"));
-    directory.is_directory()
-        && path != Path::new("/")
-        && !root.path().starts_with(path)
-        && !is_home
-        && !SYSTEM_DIRECTORIES.iter().any(|system| {
-            let system = Path::new(system);
-            system.starts_with(path)
-        })
-        && !["/proc", "/sys", "/dev", "/etc", "/run", "/boot"]
-            .iter()
-            .any(|system| path.starts_with(system))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -500,7 +370,7 @@ mod tests {
             named_root: root.path(),
             requested: &[],
             sockets: Vec::new(),
-            home: None,
+            homes: Homes::default(),
             patience: Duration::from_secs(10),
         };
         assert!(known.iter().all(|path| path.exists()));

@@ -79,10 +79,24 @@ impl Verdict {
     }
 }
 
+/// Whether a run may have ended so because code was missing.
+fn may_lack_code(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::Threw | Outcome::Fatal | Outcome::BootFailed => true,
+        Outcome::Returned
+        | Outcome::Exited
+        | Outcome::OutOfMemory
+        | Outcome::TimedOut
+        | Outcome::Signalled
+        | Outcome::NoReport => false,
+    }
+}
+
 impl Evidence {
     pub(crate) fn into_result(self) -> EvalResult {
         let verdict = self.verdict();
         let times = self.times();
+        let has_failed = may_lack_code(verdict.outcome);
         let Evidence {
             ended,
             heard,
@@ -164,7 +178,7 @@ impl Evidence {
                 start: origin.name().into(),
                 start_reason: origin.reason(),
                 pool: false,
-                blocked: heard.refused.list(&context),
+                blocked: heard.refused.list(&context, has_failed),
                 file_changes,
                 queries,
                 queries_more,

@@ -28,8 +28,12 @@ pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
     };
     if !file.write {
         // A file that the host does not have either is just missing. In the project all files are
-        // visible.
-        return (!in_project && is_there(&path)).then(|| {
+        // visible, but for what links lead to.
+        let place = Place::find(&path).ok()?;
+        let is_visible = in_project && place.path().starts_with(&context.root);
+        return (!is_visible).then(|| {
+            let path = if in_project { place.path() } else { &path };
+            let shown = path.display();
             let lift = if OWN.iter().any(|own| path.starts_with(own)) {
                 "--unsafe".to_owned()
             } else {
@@ -74,6 +78,13 @@ pub(super) fn blocked(file: &Outside, context: &Context) -> Option<Blocked> {
     // If the host has no such directory, the file could not have been created there either.
     let parent = path.parent()?;
     is_there(parent).then(|| entry(what, "--unsafe".into()))
+}
+
+/// Whether a file is a directory or in it, also through links.
+pub(super) fn is_in(file: &Outside, directory: &Path) -> bool {
+    let path = plain(Path::new(OsStr::from_bytes(&file.path)));
+    path.starts_with(directory)
+        || Place::find(&path).is_ok_and(|place| place.path().starts_with(directory))
 }
 
 fn is_there(path: &Path) -> bool {

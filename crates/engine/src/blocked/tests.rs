@@ -8,6 +8,7 @@ fn context(root: &std::path::Path, writable: bool) -> Context {
     Context {
         user: None,
         root: root.to_owned(),
+        application: None,
         writable,
         private_root: true,
         unsafe_runs: true,
@@ -22,7 +23,7 @@ fn listed(calls: Vec<Refusal>) -> Vec<(String, Option<String>)> {
         ..Refused::default()
     };
     refused
-        .list(&context(std::path::Path::new("/project"), true))
+        .list(&context(std::path::Path::new("/project"), true), false)
         .into_iter()
         .map(|entry| (entry.what, entry.lift))
         .collect()
@@ -199,7 +200,7 @@ fn files(outside: Vec<(&std::path::Path, bool, i32)>, context: &Context) -> Vec<
         ..Refused::default()
     };
     refused
-        .list(context)
+        .list(context, false)
         .into_iter()
         .map(|entry| {
             assert_eq!(entry.guard, Guard::Filesystem);
@@ -279,7 +280,7 @@ fn nothing_is_named_that_its_host_refuses() {
             private_root,
             ..context(root, false)
         };
-        let list = refused.clone().list(&context);
+        let list = refused.clone().list(&context, false);
         list.into_iter().map(|entry| entry.lift).collect::<Vec<_>>()
     };
     let some = |lift: &str| Some(lift.to_owned());

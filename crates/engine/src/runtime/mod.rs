@@ -281,7 +281,11 @@ impl Runtime {
     /// What was refused so far, boot included.
     #[must_use]
     pub fn blocked(&self) -> Vec<Blocked> {
-        self.heard.messages.refused.clone().list(&self.context)
+        self.heard
+            .messages
+            .refused
+            .clone()
+            .list(&self.context, false)
     }
 
     /// The state of each guard.
