@@ -7,7 +7,7 @@ use std::process::Command;
 mod php_versions;
 
 /// The shim, a file for each thing it does.
-const SOURCES: [&str; 48] = [
+const SOURCES: [&str; 49] = [
     "src/zend/frames.c",
     "src/zend/values.c",
     "src/zend/by_value.c",
@@ -31,6 +31,7 @@ const SOURCES: [&str; 48] = [
     "src/zend/connecting_clients.c",
     "src/zend/unreachable_files.c",
     "src/zend/refusal_queue.c",
+    "src/zend/sought.c",
     "src/zend/database.c",
     "src/zend/database_mysqlnd.c",
     "src/zend/mysqlnd_session.c",

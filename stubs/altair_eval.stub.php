@@ -104,6 +104,9 @@ namespace Altair\Eval {
         /** Whether `diagnostics.file_changes` has what changed in text files as a unified diff. */
         public bool $diff;
 
+        /** @var list<string> */
+        public array $env;
+
         /**
          * @param string $snippet PHP code; a leading `<?php` is accepted. The result is what `return` gives, else the
          *     value of the last statement if that is an expression. `container()` is the application's container.
@@ -131,6 +134,8 @@ namespace Altair\Eval {
          * @param int|null $maxItems how many items of each array, object or iterable are shown, clamped to 1…10000
          * @param int|null $maxString how many bytes of each string are shown, clamped to 100…1000000
          * @param bool $diff tell in `diagnostics.file_changes` what changed in text files, as a unified diff
+         * @param list<string> $env names of variables of this process's environment that the run gets, although they
+         *     would be withheld: tokens of agents, forges and registries, and what a run of another user does not get
          */
         public function __construct(
             string $snippet,
@@ -151,6 +156,7 @@ namespace Altair\Eval {
             ?int $maxItems = null,
             ?int $maxString = null,
             bool $diff = false,
+            array $env = [],
         ) {
         }
     }

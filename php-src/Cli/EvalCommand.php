@@ -97,6 +97,8 @@ final class EvalCommand
         ?int $maxString = null,
         #[Option(description: 'Show what changed in text files as a diff', name: 'diff')]
         bool $diff = false,
+        #[Option(description: 'Variables that the run gets, although they would be withheld, by commas', name: 'env')]
+        ?string $env = null,
         #[Option(description: 'Show what is as it should be, too, with json and compact', name: 'verbose')]
         bool $verbose = false,
     ): int {
@@ -126,6 +128,7 @@ final class EvalCommand
                 maxItems: $maxItems,
                 maxString: $maxString,
                 diff: $diff,
+                env: RequestOptions::list($env),
             );
             $result = $this->evaluate($request);
         } catch (EvalException $refused) {

@@ -29,6 +29,7 @@ use altair_engine::exit_codes::BROKEN;
 use crate::zend::child as engine;
 use crate::zend::params::ini;
 use crate::zend::process::leave;
+use crate::zend::refusals::note_sought;
 use channel_link::{Link, Voice};
 use run::Start;
 
@@ -104,6 +105,9 @@ fn begin(task: &Task, link: Link) -> &'static Voice {
     if !task.unsafe_runs {
         refusals::without_unsafe_runs();
     }
+    if task.restrictions.is_some() {
+        note_sought();
+    }
     ending::prepare(voice, task.capped);
     deadline::arm(voice, task);
     voice
@@ -114,6 +118,7 @@ fn finish(report: Report, voice: &Voice) -> ! {
     deadline::note_phase(report.phase);
     let status = report.ending.exit_code();
     crate::zend::queries::tell_all();
+    refusals::tell_sought(voice);
     voice.send(&Message::Report(report));
     // The host goes on first, if it was woken on this processor: what is left is the kernel's work.
     std::thread::yield_now();

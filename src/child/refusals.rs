@@ -8,7 +8,7 @@ use altair_engine::guards::Guard;
 use altair_engine::{Blocked, Caller};
 
 use super::channel_link::Voice;
-use crate::zend::refusals::{Hearer, name_ways, tell};
+use crate::zend::refusals::{Hearer, name_ways, take_sought, tell};
 
 /// The guard that refuses in the child.
 const GUARD: Guard = Guard::Ini;
@@ -41,6 +41,14 @@ static UNSAFE_RUNS: AtomicBool = AtomicBool::new(true);
 fn way(flag: &str) -> Option<String> {
     let unsafe_runs = UNSAFE_RUNS.load(Ordering::Relaxed);
     altair_engine::way(CALLER.get().copied(), unsafe_runs, flag)
+}
+
+/// Tells the host of variables that were looked for since it was told last.
+pub fn tell_sought(voice: &Voice) {
+    let names = take_sought();
+    if !names.is_empty() {
+        voice.send(&Message::Sought(names));
+    }
 }
 
 fn say(message: &Message) {

@@ -19,7 +19,7 @@ use altair_engine::redaction::is_secret;
 
 use super::casters::Casters;
 use super::channel_link::Voice;
-use super::{boot, deadline, ending, guards, hints, queries, short_names};
+use super::{boot, deadline, ending, guards, hints, queries, refusals, short_names};
 use crate::zend::child::{self as engine, Cut, memory_peak};
 use crate::zend::database;
 use crate::zend::fork_state;
@@ -51,13 +51,16 @@ const SNIPPET_INI: &[(&str, &str)] = &[("display_errors", "stderr"), ("html_erro
 ///
 /// The ending of a boot that failed.
 pub fn boot(task: &Task, voice: &Voice, boots: bool) -> Result<(), Ending> {
-    match boots {
+    let booted = match boots {
         true => boot_application(task, voice),
         false => {
             boot_nothing(task, voice);
             Ok(())
         }
-    }
+    };
+    // A run that is cut short later tells of its boot at least.
+    refusals::tell_sought(voice);
+    booted
 }
 
 /// A PHP without an application has its own ini settings, but for what ends a process in the middle

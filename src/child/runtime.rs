@@ -50,6 +50,7 @@ pub fn serve(task: &Task, runtime: &RuntimeTask, voice: &'static Voice, start: S
             Ok(()) => Left::Returned,
             Err(ending) => Left::CutShort(ending),
         };
+        refusals::tell_sought(voice);
         voice.send(&Message::Left(left));
     }
     let mut kept = Kept::default();
@@ -74,7 +75,10 @@ pub fn serve(task: &Task, runtime: &RuntimeTask, voice: &'static Voice, start: S
             None => return close(),
         };
         match served {
-            Ok(left) => voice.send(&Message::Left(left)),
+            Ok(left) => {
+                refusals::tell_sought(voice);
+                voice.send(&Message::Left(left));
+            }
             // PHP does not recover from this one.
             Err(ending) => finish(report(ending, Phase::Snippet), voice),
         }

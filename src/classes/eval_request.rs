@@ -54,6 +54,7 @@ pub fn register() {
         .property("maxItems", Type::INT.or_null())
         .property("maxString", Type::INT.or_null())
         .property("diff", Type::BOOL)
+        .property("env", Type::ARRAY)
         .constructor(
             construct,
             vec![
@@ -75,6 +76,7 @@ pub fn register() {
                 Param::optional("maxItems", Type::INT.or_null(), "null"),
                 Param::optional("maxString", Type::INT.or_null(), "null"),
                 Param::optional("diff", Type::BOOL, "false"),
+                Param::optional("env", Type::ARRAY, "[]"),
             ],
         )
         .register(&CLASS);
@@ -94,6 +96,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         let mut arguments = None;
         let (mut depth, mut max_items, mut max_string) = (None, None, None);
         let mut diff = false;
+        let mut env = None;
         let mut args = [
             Arg::Bytes(&mut snippet),
             Arg::Bytes(&mut root),
@@ -113,6 +116,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
             Arg::IntOrNull(&mut max_items),
             Arg::IntOrNull(&mut max_string),
             Arg::Bool(&mut diff),
+            Arg::Array(&mut env),
         ];
         if !parse(ex, 2, &mut args) {
             return Ok(());
@@ -130,6 +134,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         };
         let readable = or_empty(readable)?;
         let arguments = or_empty(arguments)?;
+        let env = or_empty(env)?;
         let object = this(ex);
         if property(object, "snippet").is_some() {
             throw_error("Cannot modify readonly property Altair\\Eval\\EvalRequest::$snippet");
@@ -157,6 +162,7 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         let max_string = max_string.map(|n| ShownString::clamped(n).get());
         init(object, "maxString", int_or_null(max_string));
         init(object, "diff", boolean(diff));
+        init(object, "env", env);
         Ok(())
     });
 }
@@ -271,13 +277,14 @@ fn lossy(text: &[u8]) -> String {
 /// The request that an object describes. `None` with a pending exception if it was never
 /// constructed or has an invalid value.
 pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
-    if property(request, "diff").is_none() {
+    if property(request, "env").is_none() {
         throw_error("The EvalRequest was never constructed");
         return Ok(None);
     }
-    let (Some(readable), Some(services)) = (
+    let (Some(readable), Some(services), Some(env)) = (
         texts(request, "readablePaths", "readable paths"),
         texts(request, "services", "services"),
+        texts(request, "env", "names of variables"),
     ) else {
         return Ok(None);
     };
@@ -330,6 +337,7 @@ pub fn read(request: &ZendObject) -> Result<Option<EvalRequest>, Bailout> {
         max_items: number(request, "maxItems").map(ShownItems::clamped),
         max_string: number(request, "maxString").map(ShownString::clamped),
         diff: object::bool(request, "diff"),
+        env: env.iter().map(|name| lossy(name)).collect(),
     }))
 }
 

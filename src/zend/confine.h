@@ -1,5 +1,5 @@
 /* Shared by the C files of confinement: refused_functions.c, compile.c, connection_target.c,
- * unreachable_files.c, connecting_clients.c, refusal_queue.c. shim.h declares what Rust calls. */
+ * unreachable_files.c, connecting_clients.c, refusal_queue.c, sought.c. shim.h declares what Rust calls. */
 #ifndef ALTAIR_CONFINE_H
 #define ALTAIR_CONFINE_H
 

@@ -462,6 +462,9 @@ unsafe extern "C" {
     pub fn altair_count_changes();
     pub fn altair_on_refusal(refused: RefusedHook, missed: MissedHook);
     pub fn altair_name_ways(way: WayHook);
+    pub fn altair_note_sought();
+    pub fn altair_next_sought() -> *const c_char;
+    pub fn altair_forget_sought();
 
     pub fn altair_closure_types(closure: *const zend_object, argument: *mut u32) -> c_int;
     pub fn altair_closure_instructions(closure: *const zend_object, line: *mut u32) -> c_int;

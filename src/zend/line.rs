@@ -33,7 +33,10 @@ pub fn begin(interrupted: fn()) {
 /// What was refused to an earlier line is reported again.
 pub fn forget_refusals() {
     // SAFETY: empties lists of the shim's own; no code runs.
-    unsafe { ffi::altair_forget_refusals() };
+    unsafe {
+        ffi::altair_forget_refusals();
+        ffi::altair_forget_sought();
+    }
 }
 
 /// Has the line that runs end. Usable in a signal handler.

@@ -21,6 +21,22 @@ pub fn seal(root: &[u8]) {
     unsafe { ffi::altair_refuse_everywhere(root.as_ptr().cast(), root.len()) };
 }
 
+/// From now on, keeps the names of variables of the environment that PHP looks for and that are not there.
+pub fn note_sought() {
+    // SAFETY: replaces the handler of a function; no code is running.
+    unsafe { ffi::altair_note_sought() };
+}
+
+/// Those that were not given yet.
+pub fn take_sought() -> Vec<Vec<u8>> {
+    // SAFETY: gives a text of the C side, which stays until the names are forgotten, or null.
+    let next = || unsafe {
+        let name = ffi::altair_next_sought();
+        (!name.is_null()).then(|| CStr::from_ptr(name).to_bytes().to_vec())
+    };
+    std::iter::from_fn(next).collect()
+}
+
 /// The receiver of refusals.
 #[derive(Clone, Copy)]
 pub struct Hearer {

@@ -444,6 +444,12 @@ typedef void (*altair_outside_hook)(const char *path, bool write, int error);
 /* What was reported is reported again if it is refused again. */
 void altair_forget_refusals(void);
 void altair_on_refusal(altair_refused_hook refused, altair_outside_hook missed);
+/* From now on, keeps the names of variables that getenv() does not find. */
+void altair_note_sought(void);
+/* The next of them that was not given yet; NULL if there is none. */
+const char *altair_next_sought(void);
+/* What was given is given again if it is looked for again. */
+void altair_forget_sought(void);
 /* Writes what the caller has in place of a flag, in `size` bytes with the final NUL; false if it has nothing. */
 typedef bool (*altair_way_hook)(const char *flag, char *room, size_t size);
 /* Errors name that, from now on; before, they name the flags. */

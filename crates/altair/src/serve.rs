@@ -11,6 +11,7 @@ pub fn serve(server: Server) -> Result<(), String> {
         evaluator,
         root,
         services,
+        env,
         has_services,
         only_databases,
         allow_writes,
@@ -63,6 +64,7 @@ pub fn serve(server: Server) -> Result<(), String> {
         evaluator,
         root,
         services,
+        env,
         permits: Permits {
             writes: allow_writes,
             rollback: allow_rollback,

@@ -49,6 +49,7 @@ pub fn request(
         php: _,
         read,
         service,
+        env,
         no_redact,
         require: _,
     } = application;
@@ -72,6 +73,7 @@ pub fn request(
         max_items: None,
         max_string: None,
         diff: false,
+        env,
     })
 }
 

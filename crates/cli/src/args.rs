@@ -77,10 +77,11 @@ Examples:
 
 Unless options say otherwise, the command reads the system, the working directory and its
 repository, writes nothing there, connects to nothing, has your environment (less what controls
-loaders and interpreters or holds cloud keys), and may take as long as it likes. /tmp and the home
-are its own and gone at the end. Toolchains are in that home (.cargo, .npm, .composer, .cache, …),
-keys and credentials are not: --read shows each by its own path. A policy file is an object with the
-keys driver, timeout, idle_timeout, memory, read, write, layer, service, network, env and
+loaders and interpreters, cloud keys, what is of your session, and tokens of agents, forges and
+registries; --env=NAME passes one of the last two), and may take as long as it likes. /tmp and the
+home are its own and gone at the end. Toolchains are in that home (.cargo, .npm, .composer, .cache,
+…), keys and credentials are not: --read shows each by its own path. A policy file is an object with
+the keys driver, timeout, idle_timeout, memory, read, write, layer, service, network, env and
 inherit_env; its paths are relative to the file.
 
 Exit codes:
@@ -156,6 +157,10 @@ A service that runs may connect to while the network is off: host:port, or the a
 Unix socket; repeatable. It replaces the services that extra.altair-eval.services in composer.json \
 declares and that the application's environment names (DATABASE_URL, DB_HOST, REDIS_URL, …); \
 --service=none allows none. `altair doctor` shows the services found.";
+
+/// The help for `--env`.
+const ENV: &str =
+    "A variable of your environment that the run gets, although it would be withheld; repeatable";
 
 const POOL_EXAMPLES: &str = "\
 Examples:
@@ -346,6 +351,10 @@ pub struct Application {
     #[arg(long, value_name = "address", help = SERVICE, long_help = SERVICE_LONG)]
     pub service: Vec<String>,
 
+    /// See [`EvalRequest::env`](altair_engine::EvalRequest::env).
+    #[arg(long, value_name = "name", help = ENV)]
+    pub env: Vec<String>,
+
     /// Show the values of variables whose names look secret instead of `[redacted:NAME]`.
     #[arg(long)]
     pub no_redact: bool,
@@ -417,8 +426,9 @@ pub struct RunArgs {
     #[arg(long)]
     pub network: bool,
 
-    /// A variable for the command, besides your own; repeatable.
-    #[arg(long, value_name = "name=value")]
+    /// A variable for the command, besides your own; its name alone passes on one of yours that is
+    /// withheld; repeatable.
+    #[arg(long, value_name = "name[=value]")]
     pub env: Vec<OsString>,
 
     /// A file with a policy as JSON; options win over it, and lists are joined.
@@ -557,6 +567,10 @@ pub struct McpArgs {
     /// See [`EvalRequest::services`](altair_engine::EvalRequest::services).
     #[arg(long, value_name = "address", help = SERVICE, long_help = SERVICE_LONG)]
     pub service: Vec<String>,
+
+    /// See [`EvalRequest::env`](altair_engine::EvalRequest::env).
+    #[arg(long, value_name = "name", help = ENV)]
+    pub env: Vec<String>,
 
     /// The project: the directory that holds vendor/autoload.php [default: the working directory].
     #[arg(long, value_name = "dir")]

@@ -36,6 +36,8 @@ pub struct Server {
     pub root: PathBuf,
     /// What calls may connect to while the network is off; `None`: what the application declares.
     pub services: Option<Vec<String>>,
+    /// Variables of the environment that calls get, although they would be withheld.
+    pub env: Vec<String>,
     /// Whether there are any services when it starts.
     pub has_services: bool,
     /// Whether all of these are SQL databases whose sessions are read-only.

@@ -39,6 +39,7 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
     let services = services(args.service);
     let mut request = EvalRequest::new("return 1;", &root);
     request.services.clone_from(&services);
+    request.env.clone_from(&args.env);
     // Reported now, and not by each call.
     let prepared = evaluator.prepare(&request).map_err(|error| match error {
         EvalError::InvalidRequest(why) | EvalError::Launch(why) => Failure::new(why),
@@ -59,6 +60,7 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
         evaluator: evaluator.with_services(prepared.services().to_vec()),
         root,
         services,
+        env: args.env,
         allow_writes: args.allow_writes,
         allow_rollback: args.allow_rollback,
         allow_network: args.allow_network,

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use altair_engine::launch::is_stripped;
+use altair_engine::environment::never;
 use altair_engine::services::{self, By, Services};
 use altair_sandbox::{
     Command as CommandCalls, FinalGuards, Home as OwnHome, Layered, Limits, Made, Place, Policy,
@@ -530,7 +530,7 @@ pub(crate) fn with_directories(
         environment.push(("HOME".into(), home.into()));
     }
     let name = OsStr::new("TMPDIR");
-    debug_assert!(!is_stripped(name));
+    debug_assert!(never(name).is_none());
     environment.retain(|(known, _)| known != name);
     if temp != Path::new(TEMP) {
         environment.push((name.to_owned(), temp.into()));

@@ -9,11 +9,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use altair_engine::environment::OtherUser;
 use altair_engine::php_binary;
-use altair_sandbox::{Input, Pseudoterminal, Stdio};
+use altair_sandbox::{Input, Pseudoterminal, RunAs, Stdio};
 
 use crate::command::{Command, Stdin};
 use crate::run::Running;
+use crate::work_dir::NOBODY;
 use crate::{CommandError, Driver, Outcome, environment, stdin};
 
 /// Where programs are looked for if the command has no `PATH`, as the C library does (confstr(3),
@@ -38,9 +40,12 @@ impl Command {
         }
     }
 
-    /// The command's own environment.
-    fn own_environment(&self) -> Vec<(OsString, OsString)> {
-        environment(&self.policy, &self.environment)
+    /// The command's own environment. `user`: the one that it runs as; `None`: the caller's.
+    ///
+    /// To nobody, who owns no project, it is what the caller has it inherit.
+    fn own_environment(&self, user: Option<RunAs>) -> Vec<(OsString, OsString)> {
+        let user = user.filter(|user| *user != NOBODY);
+        environment(&self.policy, &self.environment, OtherUser::of(user))
     }
 
     /// The streams of the process, and what the host feeds it.

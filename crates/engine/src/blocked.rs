@@ -1,6 +1,7 @@
 //! `diagnostics.blocked`: what was refused, in words for the user.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use altair_sandbox::{Place, Refusal, RunAs, with_files_of};
@@ -8,8 +9,9 @@ use altair_sandbox::{Place, Refusal, RunAs, with_files_of};
 use crate::Caller;
 use crate::allowed::{self, Allow};
 use crate::caller::way;
-use crate::channel::Outside;
+use crate::channel::{Outside, SOUGHT_MAX, SOUGHT_NAME_MAX_BYTES};
 use crate::encode::shorten;
+use crate::environment::Filtered;
 use crate::guards::Guard;
 use crate::readable_paths::{Elsewhere, Homes, Left};
 use crate::result::Blocked;
@@ -17,6 +19,7 @@ use crate::result::Blocked;
 mod calls;
 mod files;
 mod one_line;
+mod variables;
 
 /// Entries to show: more would only hide the first ones.
 const SHOWN: usize = 20;
@@ -30,6 +33,8 @@ pub(crate) struct Refused {
     pub by_child: Vec<Blocked>,
     /// Files that PHP could not open.
     pub outside: Vec<Outside>,
+    /// Names of variables that PHP looked for and did not find, whether there are such or not.
+    pub sought: Vec<Vec<u8>>,
 }
 
 /// The properties of a run that the wording depends on.
@@ -51,6 +56,8 @@ pub(crate) struct Context {
     pub caller: Option<Caller>,
     /// The directory of frameworks' caches, if only the template of the run could write to it.
     pub caches_of_boot: Option<PathBuf>,
+    /// What it got of its host's environment.
+    pub given: Arc<Filtered>,
 }
 
 /// Bytes to keep of a text from the child.
@@ -88,6 +95,17 @@ impl Refused {
         keep(&mut self.outside, outside);
     }
 
+    /// Records variables that were looked for. Only those that the host has are ever told, so that a
+    /// child cannot put others in their place: as many are kept as a child of ours sends.
+    pub(crate) fn sought(&mut self, names: Vec<Vec<u8>>) {
+        for name in names {
+            let fits = self.sought.len() < SOUGHT_MAX && name.len() <= SOUGHT_NAME_MAX_BYTES;
+            if fits && !self.sought.contains(&name) {
+                self.sought.push(name);
+            }
+        }
+    }
+
     /// These, and others that came later.
     #[must_use]
     pub(crate) fn and(mut self, later: &Self) -> Self {
@@ -95,12 +113,14 @@ impl Refused {
             calls,
             by_child,
             outside,
+            sought,
         } = later;
         calls.iter().for_each(|call| self.call(call.clone()));
         by_child
             .iter()
             .for_each(|one| keep(&mut self.by_child, one.clone()));
         outside.iter().for_each(|one| self.outside(one.clone()));
+        self.sought(sought.clone());
         self
     }
 
@@ -109,8 +129,9 @@ impl Refused {
     pub(crate) fn list(self, context: &Context, has_failed: bool) -> Vec<Blocked> {
         let calls = calls::list(&self.calls, Some(&context.root));
         let files = outside(self.outside, context, has_failed);
+        let variables = variables::withheld(&self.sought, &context.given);
         let mut list: Vec<Blocked> = Vec::new();
-        for mut entry in one_line_each(calls.chain(self.by_child).chain(files)) {
+        for mut entry in one_line_each(calls.chain(self.by_child).chain(files).chain(variables)) {
             let (caller, unsafe_runs) = (context.caller, context.unsafe_runs);
             entry.lift = entry.lift.and_then(|lift| way(caller, unsafe_runs, &lift));
             if list.len() < SHOWN && !list.contains(&entry) {

@@ -41,6 +41,7 @@ impl Caller {
             (Self::Request, "--network") => "allowNetwork: true".into(),
             (Self::Request, "--rollback") => "database: 'rollback'".into(),
             (Self::Request, "--unsafe") => "unsafe: true".into(),
+            (Self::Request, "--env") => list("env"),
             (Self::Request, _) => return None,
         })
     }
@@ -99,6 +100,14 @@ mod tests {
                     Some("services: ['db:3306']"),
                     Some("services: ['db:3306']"),
                     Some("--service=db:3306"),
+                ],
+            ),
+            (
+                "--env=A_TOKEN",
+                [
+                    Some("guarded: false"),
+                    Some("env: ['A_TOKEN']"),
+                    Some("--env=A_TOKEN"),
                 ],
             ),
             (

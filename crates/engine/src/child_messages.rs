@@ -63,6 +63,7 @@ impl ChildMessages {
         match message {
             Some(Message::Refused(blocked)) => self.refused.by_child(blocked),
             Some(Message::Outside(outside)) => self.refused.outside(outside),
+            Some(Message::Sought(names)) => self.refused.sought(names),
             Some(Message::Resolved(resolved))
                 if self.ready.is_some() && self.resolved.is_empty() =>
             {

@@ -1,6 +1,5 @@
 //! All inputs of a child for one request, and what follows from them, however the child is started.
 
-use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,6 +8,7 @@ use altair_sandbox::{Place, Shown};
 
 use crate::channel::{PROTOCOL, Restrictions, Secret, Task, Watched, Work};
 use crate::confinement::{Confinement, Process};
+use crate::environment::Variable;
 use crate::error::reason;
 use crate::guards::Guard;
 use crate::ladder::{Level, why_no_layer};
@@ -26,7 +26,10 @@ pub(crate) struct RequestContext<'a> {
     pub request: &'a EvalRequest,
     pub target: &'a Target,
     pub php: &'a Path,
-    pub environment: &'a [(OsString, OsString)],
+    /// The host's.
+    pub environment: &'a [Variable],
+    /// What the child gets of it.
+    pub given: &'a [Variable],
     pub services: &'a Services,
 }
 
@@ -101,7 +104,7 @@ impl RequestContext<'_> {
             php: self.php.to_owned(),
             extension: self.settings.extension.as_deref(),
             ini_scan_dir: self.settings.ini_scan_dir.as_deref(),
-            environment: self.environment.to_vec(),
+            environment: self.given.to_vec(),
             ini: &self.settings.ini,
         }
     }

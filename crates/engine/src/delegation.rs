@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::Arguments;
 use crate::audit::Actor;
 use crate::began::Began;
+use crate::environment::names_code;
 use crate::guards::Selection;
-use crate::launch::{StartIni, names_code};
+use crate::launch::StartIni;
 use crate::request::{Bounded, Database, EvalRequest};
 use crate::services::Declared;
 use crate::settings::{Purpose, Settings};
@@ -76,6 +77,7 @@ struct Asked {
     max_items: Option<u32>,
     max_string: Option<u32>,
     diff: bool,
+    env: Vec<String>,
 }
 
 /// The [`Settings`] of an evaluator, and what it knows of services.
@@ -159,6 +161,7 @@ impl Delegation {
             max_items,
             max_string,
             diff,
+            env,
         } = request
         else {
             return None;
@@ -193,6 +196,7 @@ impl Delegation {
                 max_items: max_items.map(Bounded::get),
                 max_string: max_string.map(Bounded::get),
                 diff: *diff,
+                env: env.clone(),
             },
             host: Host {
                 php: php.clone(),
@@ -327,6 +331,7 @@ impl Asked {
             max_items: bounded(self.max_items).map(Bounded::clamped),
             max_string: bounded(self.max_string).map(Bounded::clamped),
             diff: self.diff,
+            env: self.env,
         })
     }
 }

@@ -21,8 +21,10 @@ use crate::concurrency::{Turn, Turns};
 use crate::context::RequestContext;
 use crate::delegation::{Delegation, Delegator, Elsewhere};
 use crate::directories::Directories;
+use crate::environment::{Filtered, Variable};
 use crate::file_changes;
 use crate::guards::{GuardStates, Insisted};
+use crate::launch;
 use crate::observer::Observer;
 use crate::origin::Origin;
 use crate::owner::run_as;
@@ -54,9 +56,11 @@ pub struct Evaluation {
     pub(crate) request: EvalRequest,
     pub(crate) target: Target,
     pub(crate) php: PathBuf,
-    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) environment: Vec<Variable>,
     /// As [`Surroundings::set_later`](crate::surroundings::Surroundings) has it.
     pub(crate) set_later: Vec<OsString>,
+    /// What its child gets of that.
+    pub(crate) given: Arc<Filtered>,
     /// The project's secrets and services, as known before the run.
     pub(crate) known: Arc<ProjectEnvironment>,
     /// Services that it may connect to while the network is off.
@@ -180,6 +184,7 @@ impl Evaluation {
     #[must_use]
     pub(crate) fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.into(), value.into()));
+        self.given = Arc::new(self.known.filtered(&self.environment));
         self.elsewhere = None;
         self
     }
@@ -477,6 +482,10 @@ impl Evaluation {
             target: &self.target,
             php: &self.php,
             environment: &self.environment,
+            given: match launch::strips(&self.settings.selection, &self.request) {
+                true => &self.given.variables,
+                false => &self.environment,
+            },
             services: &self.services,
         }
     }
@@ -741,6 +750,7 @@ impl Evaluation {
             unsafe_runs: self.settings.selection.unsafe_runs().may(),
             caller: self.settings.purpose.caller(),
             caches_of_boot: None,
+            given: Arc::clone(&self.given),
         }
     }
 

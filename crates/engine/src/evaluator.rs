@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use crate::audit::Actor;
 use crate::delegation::{Delegation, Elsewhere};
+use crate::environment::{self, OtherUser, Receiver};
 use crate::error::reason;
 use crate::evaluation::Evaluation;
-use crate::guards::Selection;
-use crate::launch::{StartIni, restore_loading_variables};
+use crate::guards::{Guard, Selection};
+use crate::launch::StartIni;
 use crate::observer::Observer;
+use crate::owner::run_as;
 use crate::programs::{Programs, Unconfined};
 use crate::project_environment::ProjectEnvironment;
 use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest};
@@ -73,7 +75,7 @@ impl Evaluator {
 
     /// Sets the environment that this process was started with, by default the one that it has: where
     /// `php` is looked up, and the variables by which libraries load code
-    /// ([`LOADING_VARIABLES`](crate::launch::LOADING_VARIABLES)) are those of the start.
+    /// ([`CODE`](environment::CODE)) are those of the start.
     #[must_use]
     pub fn with_started_with(mut self, environment: Environment) -> Self {
         self.settings.search_path = variable(&environment, "PATH").map(OsStr::to_owned);
@@ -282,7 +284,7 @@ impl Evaluator {
         if let Some(started_with) = &self.started_with
             && !request.unconfined
         {
-            restore_loading_variables(&mut here.environment, started_with);
+            environment::restore_code(&mut here.environment, started_with);
         }
         here
     }
@@ -305,9 +307,17 @@ impl Evaluator {
             settings.search_path.as_deref(),
             settings.own_programs.as_deref(),
         )?;
+        environment::check(&request.env)?;
+        let drops = settings.selection.takes(Guard::Privileges, request);
+        let receiver = Receiver {
+            passed: request.env.clone(),
+            has_terminal: false,
+            other: OtherUser::of(drops.then(|| run_as(&target.root)).flatten()),
+        };
         let known = ProjectEnvironment::of(
             &surroundings.environment,
             &surroundings.set_later,
+            receiver,
             &target.root,
             Duration::from_millis(request.timeout_ms().into()),
         )
@@ -346,6 +356,7 @@ impl Evaluator {
             php,
             environment,
             set_later,
+            given: Arc::clone(&known.given),
             known,
             declared: declared.map_err(EvalError::InvalidRequest)?,
             services: Services::default(),

@@ -9,124 +9,10 @@ use altair_sandbox::{Launch, Role, Stdio};
 
 use crate::channel;
 use crate::confinement::Confinement;
+use crate::environment::Variable;
 use crate::guards::{Guard, Selection};
 use crate::profile::SecurityProfile;
 use crate::request::EvalRequest;
-
-/// Environment variables that are removed for a confined run: they control a loader, an allocator
-/// or an interpreter, or hold cloud keys. A trailing `*` matches any rest.
-pub const STRIPPED_VARIABLES: &[&str] = &[
-    "LD_*",
-    "DYLD_*",
-    "GCONV_PATH",
-    "GLIBC_TUNABLES",
-    "MALLOC_*",
-    "USE_ZEND_ALLOC",
-    "USE_TRACKED_ALLOC",
-    "PHPRC",
-    "PHP_INI_SCAN_DIR",
-    "XDEBUG_*",
-    "ALTAIR_MCP_TOKEN",
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-    "GCP_*",
-    "AZURE_CLIENT_ID",
-    "AZURE_CLIENT_SECRET",
-    "GEM_HOME",
-    "GEM_PATH",
-    "RUBY*",
-    "NODE_OPTIONS",
-    "NPM_*",
-    "PYTHON*",
-    "PIP_*",
-];
-
-/// Environment variables that name code which libraries load while PHP starts, before its guards, or
-/// the files that name such code. A run gets them as its host was started with them, so that nothing
-/// can be named at run time (`putenv()`). A trailing `*` matches any rest.
-///
-/// Sources: `openssl-env(7)`, `config(5ossl)`, libsasl2's and ImageMagick's documentation of their
-/// variables, GIO's and libvips' documentation of running programs, and that of LLVM's OpenMP.
-pub const LOADING_VARIABLES: &[&str] = &[
-    "OPENSSL_*",
-    "SASL_*",
-    "MAGICK_*",
-    "GIO_*",
-    "VIPSHOME",
-    "OMP_TOOL*",
-];
-
-/// Environment variables of a shell, a terminal, a session or a service manager. They differ between
-/// two terminals, directories and starts of one user, and no application means them: a confined run
-/// does not get them, so that they make no difference to it and to what a template is made from. A
-/// trailing `*` matches any rest.
-///
-/// Sources: bash(1), ssh(1), sudo(8), `pam_systemd(8)`, systemd.exec(5), `sd_notify(3)`,
-/// `sd_listen_fds(3)`, GNU make's manual, and the terminals' own documentation.
-pub const SESSION_VARIABLES: &[&str] = &[
-    // The shell: where it is and how deep.
-    "_",
-    "SHLVL",
-    "PWD",
-    "OLDPWD",
-    // The terminal and its programs.
-    "TERM",
-    "TERM_*",
-    "TERMINFO",
-    "TERMCAP",
-    "COLORTERM",
-    "COLORFGBG",
-    "COLUMNS",
-    "LINES",
-    "LS_COLORS",
-    "GPG_TTY",
-    "WINDOWID",
-    "VTE_VERSION",
-    "KONSOLE_*",
-    "KITTY_*",
-    "ALACRITTY_*",
-    "ITERM_*",
-    "WT_SESSION",
-    "WT_PROFILE_ID",
-    "VSCODE_*",
-    "TMUX",
-    "TMUX_*",
-    "STY",
-    "WINDOW",
-    // The session.
-    "SSH_*",
-    "SUDO_*",
-    "XDG_SESSION_*",
-    "XDG_SEAT",
-    "XDG_VTNR",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "XAUTHORITY",
-    "DBUS_SESSION_BUS_ADDRESS",
-    "DESKTOP_STARTUP_ID",
-    "XDG_ACTIVATION_TOKEN",
-    // The service manager, make, and this project's own launcher and pool.
-    "INVOCATION_ID",
-    "JOURNAL_STREAM",
-    "SYSTEMD_EXEC_PID",
-    "MANAGERPID",
-    "NOTIFY_SOCKET",
-    "LISTEN_PID",
-    "LISTEN_FDS",
-    "LISTEN_FDNAMES",
-    "WATCHDOG_PID",
-    "WATCHDOG_USEC",
-    "MEMORY_PRESSURE_WATCH",
-    "MEMORY_PRESSURE_WRITE",
-    "MAKEFLAGS",
-    "MFLAGS",
-    "MAKELEVEL",
-    "ALTAIR_LAUNCHER",
-    "ALTAIR_EVAL_POOL",
-    "ALTAIR_POOL_LOG",
-];
 
 /// ini settings that apply from any child's start and override its ini files. No opcache, JIT,
 /// preloading, Xdebug or pcov, and no APCu, which PHP's command line has only where an ini file says so:
@@ -220,7 +106,8 @@ pub(crate) struct HostContext<'a> {
     pub php: PathBuf,
     pub extension: Option<&'a Path>,
     pub ini_scan_dir: Option<&'a OsStr>,
-    pub environment: Vec<(OsString, OsString)>,
+    /// The variables that the child gets of its host's.
+    pub environment: Vec<Variable>,
     pub ini: &'a StartIni,
 }
 
@@ -318,16 +205,15 @@ fn quoted(name: &str, value: &[u8]) -> OsString {
 const TEMP_VARIABLE: &str = "TMPDIR";
 
 fn environment(
-    host: Vec<(OsString, OsString)>,
+    given: Vec<Variable>,
     ini_scan_dir: Option<&OsStr>,
     profile: &SecurityProfile,
     strip: bool,
     temp: Option<&Path>,
-) -> Vec<(OsString, OsString)> {
+) -> Vec<Variable> {
     let own = profile.env_vars();
-    let mut env: Vec<_> = host
+    let mut env: Vec<_> = given
         .into_iter()
-        .filter(|(name, _)| !strip || !is_left_out(name))
         .filter(|(name, _)| own.iter().all(|(own, _)| name != own))
         .filter(|(name, _)| temp.is_none() || name != TEMP_VARIABLE)
         .collect();
@@ -343,37 +229,14 @@ fn environment(
     env
 }
 
-/// Whether a variable is one of [`LOADING_VARIABLES`].
-pub(crate) fn names_code(name: &OsStr) -> bool {
-    is_one_of(LOADING_VARIABLES, name)
-}
-
-/// Puts the [`LOADING_VARIABLES`] of an environment back to what they were at the start.
-pub(crate) fn restore_loading_variables(
-    environment: &mut Vec<(OsString, OsString)>,
-    start: &[(OsString, OsString)],
-) {
-    environment.retain(|(name, _)| !names_code(name));
-    let of_start = start.iter();
-    environment.extend(of_start.filter(|(name, _)| names_code(name)).cloned());
-}
-
-fn strips(selection: &Selection, request: &EvalRequest) -> bool {
+/// Whether the child of a request goes without part of its host's environment.
+pub(crate) fn strips(selection: &Selection, request: &EvalRequest) -> bool {
     selection.takes(Guard::Environment, request)
 }
 
-/// The part of the host's environment that the child of a request gets, as one text, which is the same
-/// whatever the order.
-pub(crate) fn passed_on(
-    environment: &[(OsString, OsString)],
-    selection: &Selection,
-    request: &EvalRequest,
-) -> Vec<u8> {
-    let strip = strips(selection, request);
-    let mut passed: Vec<_> = environment
-        .iter()
-        .filter(|(name, _)| !strip || !is_left_out(name))
-        .collect();
+/// The variables that a child gets of its host's, as one text, which is the same whatever the order.
+pub(crate) fn as_one_text(given: &[Variable]) -> Vec<u8> {
+    let mut passed: Vec<_> = given.iter().collect();
     // Two hosts may have set the same variables one after another.
     passed.sort_unstable();
     let texts = passed.iter().flat_map(|(name, value)| [name, value]);
@@ -385,31 +248,8 @@ pub(crate) fn passed_on(
     text
 }
 
-/// Each part of [`passed_on`] has its length in front.
+/// Each part of [`as_one_text`] has its length in front.
 const LENGTH_BYTES: usize = size_of::<usize>();
-
-/// Whether a confined run goes without a variable of its host.
-fn is_left_out(name: &OsStr) -> bool {
-    is_stripped(name) || is_one_of(SESSION_VARIABLES, name)
-}
-
-/// Whether a variable is one of [`STRIPPED_VARIABLES`].
-#[must_use]
-pub fn is_stripped(name: &OsStr) -> bool {
-    is_one_of(STRIPPED_VARIABLES, name)
-}
-
-fn is_one_of(patterns: &[&str], name: &OsStr) -> bool {
-    let first = name.as_bytes().first();
-    patterns
-        .iter()
-        // Each call asks this of each variable.
-        .filter(|pattern| pattern.as_bytes().first() == first)
-        .any(|pattern| match pattern.strip_suffix('*') {
-            Some(prefix) => name.as_bytes().starts_with(prefix.as_bytes()),
-            None => name == *pattern,
-        })
-}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -419,77 +259,34 @@ mod tests {
     fn environment_of(names: &[&str], unconfined: bool) -> Vec<String> {
         let mut request = EvalRequest::new("1", "/srv");
         request.unconfined = unconfined;
-        let host = names
+        let given = names
             .iter()
             .map(|name| (OsString::from(name), OsString::from("x")))
             .collect();
-        environment(
-            host,
-            None,
-            &SecurityProfile::from(&request),
-            !unconfined,
-            None,
-        )
-        .into_iter()
-        .map(|(name, value)| format!("{}={}", name.display(), value.display()))
-        .collect()
+        let profile = SecurityProfile::from(&request);
+        environment(given, None, &profile, !unconfined, None)
+            .into_iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect()
     }
 
     #[test]
-    fn what_steers_a_loader_or_holds_a_key_is_stripped() {
-        let env = environment_of(
-            &[
-                "PATH",
-                "LD_PRELOAD",
-                "PYTHONPATH",
-                "PHPRC",
-                "AWS_SECRET_ACCESS_KEY",
-                "GCONV_PATHS",
-            ],
-            false,
-        );
-        assert_eq!(
-            env,
-            [
-                "PATH=x",
-                "GCONV_PATHS=x",
-                "ALTAIR_EVAL_ALLOW_WRITES=0",
-                "ALTAIR_EVAL_ALLOW_NETWORK=0",
-                "ALTAIR_EVAL_UNSAFE=0"
-            ]
-        );
-    }
-
-    #[test]
-    fn what_tells_two_terminals_apart_is_left_out() {
-        let env = environment_of(
-            &["SHLVL", "TERM_PROGRAM", "_", "HOME", "TERMS", "PWDX"],
-            false,
-        );
-        assert_eq!(env[..3], ["HOME=x", "TERMS=x", "PWDX=x"]);
-        assert!(environment_of(&["SHLVL"], true).contains(&"SHLVL=x".to_owned()));
-    }
-
-    #[test]
-    fn an_unsafe_run_keeps_the_hosts_environment_and_cannot_be_lied_to() {
-        let env = environment_of(&["LD_PRELOAD", "ALTAIR_EVAL_UNSAFE"], true);
-        assert_eq!(env[0], "LD_PRELOAD=x");
+    fn no_run_can_be_lied_to_about_what_it_is_allowed() {
+        let env = environment_of(&["PATH", "ALTAIR_EVAL_UNSAFE"], true);
+        assert_eq!(env[0], "PATH=x");
         assert_eq!(env.last().unwrap(), "ALTAIR_EVAL_UNSAFE=1");
         assert_eq!(env.len(), 4);
+        let env = environment_of(&["ALTAIR_EVAL_UNSAFE"], false);
+        assert_eq!(env.last().unwrap(), "ALTAIR_EVAL_UNSAFE=0");
+        assert_eq!(env.len(), 3);
     }
 
     #[test]
     fn the_scan_dir_is_passed_on_only_from_the_hosts_own_start() {
         let request = EvalRequest::new("1", "/srv");
-        let host = vec![("PHP_INI_SCAN_DIR".into(), "/put/there/later".into())];
         let dir = OsStr::new("/from/the/start");
-        let env = environment(
-            host,
-            Some(dir),
-            &SecurityProfile::from(&request),
-            true,
-            None,
-        );
+        let profile = SecurityProfile::from(&request);
+        let env = environment(Vec::new(), Some(dir), &profile, true, None);
         assert_eq!(env[0], ("PHP_INI_SCAN_DIR".into(), dir.to_owned()));
     }
 }

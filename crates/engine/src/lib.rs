@@ -25,6 +25,7 @@ mod directories;
 pub mod doctor;
 mod dotenv;
 pub mod encode;
+pub mod environment;
 mod error;
 mod evaluation;
 mod evaluator;

@@ -96,6 +96,8 @@ pub struct EvalRequest {
     pub max_string: Option<ShownString>,
     /// Whether changed text files are told of with a unified diff.
     pub diff: bool,
+    /// Names of variables of the host's environment that the run gets, although they would be withheld.
+    pub env: Vec<String>,
 }
 
 /// A number that was brought within its bounds, both included.
@@ -181,6 +183,7 @@ impl EvalRequest {
             max_items: None,
             max_string: None,
             diff: false,
+            env: Vec::new(),
         }
     }
 
@@ -580,6 +583,7 @@ mod tests {
             max_items,
             max_string,
             diff,
+            env,
         ];
         assert_eq!(placed, fields);
     }

@@ -24,6 +24,7 @@ pub struct Calls {
     evaluator: Evaluator,
     root: PathBuf,
     services: Option<Vec<String>>,
+    env: Vec<String>,
     turns: Turns,
     /// Limits the number of concurrent calls.
     under_way: Arc<Semaphore>,
@@ -78,11 +79,12 @@ impl Observer for Watcher {
 }
 
 impl Calls {
-    /// Runs of `evaluator` in the application at `root`, with these services, until `stop`.
+    /// Runs of `evaluator` in the application at `root`, with these services and variables, until `stop`.
     pub fn new(
         evaluator: Evaluator,
         root: PathBuf,
         services: Option<Vec<String>>,
+        env: Vec<String>,
         stop: CancellationToken,
     ) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -90,6 +92,7 @@ impl Calls {
             evaluator,
             root,
             services,
+            env,
             turns: Turns::new(cores),
             under_way: Arc::new(Semaphore::new(Turns::under_way(cores))),
             threads: TaskTracker::new(),
@@ -145,6 +148,7 @@ impl Calls {
             max_items,
             max_string,
             diff,
+            env: self.env.clone(),
         }
     }
 

@@ -74,6 +74,8 @@ pub struct Options {
     pub root: PathBuf,
     /// What calls may connect to while the network is off; `None`: what the application declares.
     pub services: Option<Vec<String>>,
+    /// Variables of the server's environment that calls get, although they would be withheld.
+    pub env: Vec<String>,
     /// What calls may ask for.
     pub permits: Permits,
     /// Whether a person is asked, through clients that can, for what is not permitted.
@@ -120,6 +122,7 @@ pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Err
             options.evaluator,
             options.root,
             options.services,
+            options.env,
             stop.clone(),
         ));
         let questions = match options.asks {

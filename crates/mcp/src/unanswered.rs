@@ -23,7 +23,7 @@ use crate::sessions::Sessions;
 async fn no_answer_in_time_is_a_decline_and_has_progress_until_then() {
     let evaluator = Evaluator::new("/nowhere/php", Actor::Mcp);
     let root = PathBuf::from("/nowhere");
-    let calls = Calls::new(evaluator, root, None, CancellationToken::new());
+    let calls = Calls::new(evaluator, root, None, Vec::new(), CancellationToken::new());
     let questions = Some(Arc::new(Sealed::new().unwrap()));
     let server = Server::new(
         Arc::new(calls),

@@ -105,6 +105,12 @@ final class EvalCommand extends Command
                 $takes | InputOption::VALUE_IS_ARRAY,
                 'A file or directory that may be read beside the project',
             )
+            ->addOption(
+                'env',
+                null,
+                $takes | InputOption::VALUE_IS_ARRAY,
+                'A variable of the environment that the run gets, although it would be withheld',
+            )
             ->addOption('no-redact', null, $flag, 'Show the values of variables whose names look secret')
             ->addOption('format', null, $takes, $formats, Format::Human->value)
             ->setHelp(<<<'HELP'
@@ -159,6 +165,7 @@ final class EvalCommand extends Command
                 maxItems: self::numberOrNull($input, 'max-items'),
                 maxString: self::numberOrNull($input, 'max-string'),
                 diff: (bool) $input->getOption('diff'),
+                env: self::texts($input, 'env'),
             );
             // This process ends, but the pool may have a template.
             $evaluator = $this->evaluator ?? new Evaluator();

@@ -2,7 +2,7 @@
 
 use altair_engine::doctor::{
     Ability, Extension, GuardReport, Php, PoolReport, Report, SelfTest, ServiceReport, State,
-    Verdict,
+    Verdict, WithheldReport,
 };
 use altair_engine::services::By;
 
@@ -54,6 +54,7 @@ pub fn render(report: &Report, theme: Theme) -> String {
     for service in &report.services {
         services(&mut out, service, theme);
     }
+    withheld(&mut out, &report.withheld);
     line(&mut out, 0, "");
     line(&mut out, 0, &conclusion(report, theme));
     out
@@ -245,6 +246,36 @@ fn services(out: &mut String, service: &ServiceReport, theme: Theme) {
     }
     if let Some(allow) = &service.allow {
         line(out, 2, &format!("Allow it: {}", escape::line(allow)));
+    }
+}
+
+/// The variables that runs do not get, by reason.
+fn withheld(out: &mut String, all: &[WithheldReport]) {
+    if all.is_empty() {
+        return;
+    }
+    line(out, 0, "");
+    line(
+        out,
+        0,
+        "Variables of this environment that runs in this project do not get (--env=NAME passes one):",
+    );
+    let mut reasons: Vec<&str> = Vec::new();
+    for one in all {
+        if !reasons.contains(&one.why) {
+            reasons.push(one.why);
+        }
+    }
+    for reason in reasons {
+        let of_it: Vec<_> = all.iter().filter(|one| one.why == reason).collect();
+        let never = match of_it.iter().all(|one| one.lift.is_none()) {
+            true => "; never passed",
+            false => "",
+        };
+        let mut names: Vec<&str> = of_it.iter().map(|one| one.name.as_str()).collect();
+        names.sort_unstable();
+        let names = escape::line(&names.join(", "));
+        line(out, 1, &format!("{names}  ({reason}{never})"));
     }
 }
 

@@ -78,6 +78,7 @@ fn report(ok: bool, guards: Vec<GuardReport>) -> Report {
         problems: Vec::new(),
         warnings: Vec::new(),
         services: Vec::new(),
+        withheld: Vec::new(),
         abilities: Vec::new(),
         pool: None,
         guards,

@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use altair_command::{Driver, ExecutionPolicy, Memory, Outcome};
+use altair_engine::environment::never;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -117,7 +118,9 @@ impl Policy {
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
         for variable in &args.env {
-            let (name, value) = split(variable)?;
+            let Some((name, value)) = named(variable)? else {
+                continue;
+            };
             variables.retain(|(known, _)| *known != name);
             variables.push((name, value));
         }
@@ -155,21 +158,29 @@ fn existing(cwd: &Path, path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The name and value of `--env`.
-fn split(variable: &OsString) -> Result<(OsString, OsString), Failure> {
+/// The name and value of `--env`; the value that this process has if it gives only a name, `None` if
+/// there is none.
+fn named(variable: &OsString) -> Result<Option<(OsString, OsString)>, Failure> {
     let bytes = variable.as_bytes();
-    let at = bytes
-        .iter()
-        .position(|byte| *byte == b'=')
-        .filter(|at| *at > 0);
-    let at = at.ok_or_else(|| {
-        let shown = variable.display();
-        Failure::new(format!(
-            "--env={shown} is no variable: write --env=NAME=value"
-        ))
-    })?;
     let part = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
-    Ok((part(&bytes[..at]), part(&bytes[at + 1..])))
+    let (name, value) = match bytes.iter().position(|byte| *byte == b'=') {
+        Some(at) => (part(&bytes[..at]), Some(part(&bytes[at + 1..]))),
+        None => (variable.clone(), std::env::var_os(variable)),
+    };
+    let shown = name.display();
+    if name.is_empty() {
+        let shown = variable.display();
+        return Err(Failure::new(format!(
+            "--env={shown} is no variable: write --env=NAME=value, or --env=NAME for one of yours"
+        )));
+    }
+    if let Some(why) = never(&name) {
+        let why = why.reason();
+        return Err(Failure::new(format!(
+            "--env={shown} cannot be passed to a command: it is {why}; leave it out, or set it inside of the command (env NAME=value …)"
+        )));
+    }
+    Ok(value.map(|value| (name, value)))
 }
 
 /// The outcome of a command for programs.

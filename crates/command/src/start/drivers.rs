@@ -23,7 +23,7 @@ impl Command {
         let program = program.ok_or_else(failed)?;
         let work_dir = WorkDir::create(&self.policy.base_dir, driver)?;
         let paths = PolicyPaths::resolve(&self.policy, driver);
-        let env = self.own_environment();
+        let env = self.own_environment(None);
         let mounts = writable_mounts().unwrap_or_default();
         let order = Order {
             program: &program,

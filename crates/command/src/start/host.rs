@@ -13,7 +13,7 @@ use crate::{CommandError, Memory, work_dir};
 impl Command {
     pub(super) fn start_on_host(self) -> Result<Started, CommandError> {
         let started = Instant::now();
-        let env = self.own_environment();
+        let env = self.own_environment(None);
         let cwd = match self.works_in {
             WorksIn::Own => work_dir::base_directory(&self.policy.base_dir)?,
             WorksIn::Base => work_dir::working_directory(&self.policy.base_dir)?,

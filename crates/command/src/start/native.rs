@@ -92,7 +92,7 @@ impl Command {
         };
         let sight = native.sight(&self.argv);
         let has_terminal = self.terminal.is_some();
-        let env = self.own_environment();
+        let env = self.own_environment(user);
         let path = search_path(&env, &self.environment);
         let Some((name, args)) = self.argv.split_first() else {
             return Err(CommandError::Invalid("The command is empty.".into()));

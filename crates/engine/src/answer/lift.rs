@@ -26,6 +26,9 @@ fn argument(flag: &str) -> Option<String> {
         "--service" => Some(format!(
             "allow_network, or the person who runs the server can name {value} as a service"
         )),
+        "--env" => Some(format!(
+            "the person who runs the server can pass {value} on (--env={value})"
+        )),
         // --read, --unsafe
         _ => None,
     }
@@ -41,6 +44,10 @@ mod tests {
             ("--writes", Some("allow_writes")),
             ("--network", Some("allow_network")),
             ("--rollback", Some("database: rollback")),
+            (
+                "--env=A_TOKEN",
+                Some("the person who runs the server can pass A_TOKEN on (--env=A_TOKEN)"),
+            ),
             ("--unsafe", None),
             ("--read=/etc/shadow", None),
             (

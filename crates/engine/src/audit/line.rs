@@ -100,6 +100,7 @@ impl Announced {
             max_items: _,
             max_string: _,
             diff: _,
+            env: _,
         } = request;
         let text = without(secrets.as_deref(), &String::from_utf8_lossy(snippet));
         Self {

@@ -14,6 +14,7 @@ fn context(root: &std::path::Path, writable: bool) -> Context {
         unsafe_runs: true,
         caller: None,
         caches_of_boot: None,
+        given: Arc::default(),
     }
 }
 

@@ -26,6 +26,10 @@ pub const VARIABLES_MAX_BYTES: usize = 256 << 10;
 pub const RESOLVED_MAX: usize = 16;
 /// The maximum bytes of the name of a class that is found for a short one.
 pub const RESOLVED_MAX_BYTES: usize = 255;
+/// The maximum number of variables that a child tells it has looked for in vain.
+pub const SOUGHT_MAX: usize = 256;
+/// The maximum bytes of the name of such a variable.
+pub const SOUGHT_NAME_MAX_BYTES: usize = 255;
 /// The maximum number of files that a message of loaded ones names.
 pub const LOADED_MAX: usize = 100;
 /// The maximum number of variables that a session names.
@@ -37,7 +41,7 @@ pub const INI_MAX: usize = 1000;
 /// the longest of each kind takes. Without these bounds a compromised child could make its host
 /// allocate memory for messages of any number and length, and many times the bytes sent for their
 /// contents.
-pub(super) const KIND_MAX_BYTES: [usize; 15] = [
+pub(super) const KIND_MAX_BYTES: [usize; 16] = [
     64,                               // Entered
     16 << 10,                         // Ready
     32 << 10,                         // Stopped: one packet
@@ -53,6 +57,7 @@ pub(super) const KIND_MAX_BYTES: [usize; 15] = [
     16 << 10,                         // Resolved
     EXCEPTION_MAX_BYTES + (64 << 10), // Left: as a report
     512 << 10,                        // Loaded
+    128 << 10,                        // Sought
 ];
 
 /// A message from the child.
@@ -120,6 +125,9 @@ pub enum Message {
     Left(Left),
     /// Files that the code of a session has loaded, each told once.
     Loaded(#[serde(deserialize_with = "at_most::<LOADED_MAX, _, _>")] Vec<Vec<u8>>),
+    /// Names of variables of the environment that PHP looked for and that are not there, each told
+    /// once. Which of them the host has only the host knows.
+    Sought(#[serde(deserialize_with = "at_most::<SOUGHT_MAX, _, _>")] Vec<Vec<u8>>),
 }
 
 /// How an entry ended in an isolated PHP that goes on.

@@ -15,8 +15,8 @@ mod tests;
 
 pub use message::{
     BootReport, Ending, INI_MAX, LOADED_MAX, Left, LocationRef, MESSAGE_MAX_BYTES, Message,
-    Outside, RESOLVED_MAX, RESOLVED_MAX_BYTES, Report, StoppedRef, VARIABLES_MAX,
-    VARIABLES_MAX_BYTES, VARIABLES_NAMED_MAX,
+    Outside, RESOLVED_MAX, RESOLVED_MAX_BYTES, Report, SOUGHT_MAX, SOUGHT_NAME_MAX_BYTES,
+    StoppedRef, VARIABLES_MAX, VARIABLES_MAX_BYTES, VARIABLES_NAMED_MAX,
 };
 pub use packets::{
     Given, MessageReader, PACKET_BYTES, TaskReader, UnreadableTask, encode_code, encode_message,

@@ -103,6 +103,7 @@ fn one_of_each() -> Vec<Message> {
         Message::Resolved(vec![longest(); RESOLVED_MAX]),
         Message::Left(Left::Refused("why".into())),
         Message::Loaded(vec![b"/a.php".to_vec()]),
+        Message::Sought(vec![vec![b'x'; SOUGHT_NAME_MAX_BYTES]]),
     ]
 }
 

@@ -90,6 +90,7 @@ pub(super) fn examine(
         problems,
         warnings: warning.into_iter().collect(),
         services: Vec::new(),
+        withheld: Vec::new(),
         abilities: lab.as_ref().map(abilities::abilities).unwrap_or_default(),
         pool: None,
         guards,

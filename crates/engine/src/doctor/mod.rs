@@ -27,7 +27,7 @@ use std::path::PathBuf;
 pub use container_profile::{ProfileFormat, container_profile};
 pub use report::{
     Ability, Attack, Extension, GuardReport, Kernel, Php, PoolReport, Remedy, Report, SelfTest,
-    ServiceReport, State, User, Verdict,
+    ServiceReport, State, User, Verdict, WithheldReport,
 };
 
 /// Examines a machine with one PHP.

@@ -1,5 +1,5 @@
-//! Examines a project: its services, as an evaluation without `services` of its own gets them, and
-//! its weak secrets.
+//! Examines a project: its services, as an evaluation without `services` of its own gets them, its
+//! weak secrets, and what runs in it do not get of the environment.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,9 +9,10 @@ use altair_sandbox::Place;
 
 use super::abilities;
 use super::listeners;
-use super::report::{Report, ServiceReport};
+use super::report::{Report, ServiceReport, WithheldReport};
 use super::trial_runs::Lab;
 use crate::allowed::{Allow, line};
+use crate::environment::{OtherUser, Receiver};
 use crate::error::reason;
 use crate::owner::run_as;
 use crate::project_environment::ProjectEnvironment;
@@ -43,8 +44,26 @@ pub(super) fn look(root: &Path, lab: Option<&Lab>, report: &mut Report) -> Resul
         )
     };
     let place = Place::find(root).map_err(unseen)?;
-    let known =
-        ProjectEnvironment::of(&environment, &set_later, &place, PATIENCE).map_err(unseen)?;
+    let user = run_as(&place);
+    let receiver = Receiver {
+        other: OtherUser::of(user),
+        ..Receiver::default()
+    };
+    let known = ProjectEnvironment::of(&environment, &set_later, receiver, &place, PATIENCE)
+        .map_err(unseen)?;
+    report.withheld = known
+        .given
+        .withheld
+        .iter()
+        .map(|(name, why)| {
+            let name = name.to_string_lossy().into_owned();
+            WithheldReport {
+                lift: why.can_be_passed().then(|| format!("--env={name}")),
+                why: why.reason(),
+                name,
+            }
+        })
+        .collect();
     let weak = redaction::weak(&known.secrets.variables).into_iter();
     report.warnings.extend(weak.map(|name| {
         format!(

@@ -27,6 +27,9 @@ use crate::services::By;
 ///         {"service": "db:3306", "from": "DATABASE_URL=mysql://***@db:3306/shop (.env)",
 ///          "addresses": ["172.18.0.2:3306"], "reached": true, "problem": null}
 ///     ],
+///     "withheld": [
+///         {"name": "GITHUB_TOKEN", "why": "a credential of …", "lift": "--env=GITHUB_TOKEN"}
+///     ],
 ///     "abilities": [{"name": "layer", "works": true, "problem": null}],
 ///     "pool": {"serves": true, "pid": 4711, "templates": 3, "problem": null},
 ///     "guards": [
@@ -64,6 +67,8 @@ pub struct Report {
     /// Services that a run in the project may connect to while the network is off, if a project was
     /// named.
     pub services: Vec<ServiceReport>,
+    /// Variables of this environment that a run in the project does not get, if a project was named.
+    pub withheld: Vec<WithheldReport>,
     /// What runs can do here besides, each tried.
     pub abilities: Vec<Ability>,
     /// The pool, which keeps templates for all calls of this user; `None` if nobody has looked.
@@ -104,6 +109,17 @@ pub struct ServiceReport {
     pub problem: Option<String>,
     /// The command line by which the user allows it, if it needs that.
     pub allow: Option<String>,
+}
+
+/// A variable of the host's that a run does not get.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WithheldReport {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub why: &'static str,
+    /// The option that passes it all the same; `None`: no run gets it.
+    pub lift: Option<String>,
 }
 
 /// What a run can do where enough guards are in force, seen by doing it.

@@ -21,6 +21,7 @@ use nix::libc;
 use nix::sys::stat::{FileStat, fstat, fstatat};
 
 use crate::dotenv::{self, Entry, Names};
+use crate::environment::{self, Filtered, Receiver, Variable as HostVariable};
 use crate::freshness::{is_on_this_machine, is_settled};
 use crate::owner::{FILE_PATIENCE, run_as};
 use crate::redaction::output::KnownSecrets;
@@ -31,6 +32,9 @@ use effective::Effective;
 /// Environments whose files are read in addition to those of `APP_ENV`: a file may name the
 /// environment that applies, and knowing the secrets of the others does no harm.
 const ENVIRONMENTS: [&str; 6] = ["dev", "local", "prod", "production", "test", "testing"];
+
+/// Files that name variables and do not set them: Laravel's, and that of Symfony before 4.2.
+const EXAMPLES: [&str; 2] = [".env.example", ".env.dist"];
 
 /// Maximum bytes of all `.env` files together, and of what references insert into their values;
 /// large applications have some KiB. A file that exceeds it is ignored.
@@ -44,8 +48,13 @@ type Stamped = (String, Stamp);
 
 /// What is known about an application.
 pub(crate) struct ProjectEnvironment {
-    environment: Vec<(OsString, OsString)>,
+    environment: Vec<HostVariable>,
     set_later: Vec<OsString>,
+    receiver: Receiver,
+    /// The variables that its files name, with an example's.
+    named: environment::Names,
+    /// What a run gets of the environment.
+    pub(crate) given: Arc<Filtered>,
     root: Inode,
     files: Vec<Stamped>,
     /// The ctime of the root since when those of the files that are not there are known not to be, in
@@ -67,8 +76,9 @@ impl std::fmt::Debug for ProjectEnvironment {
 static LAST: Mutex<Option<Arc<ProjectEnvironment>>> = Mutex::new(None);
 
 impl ProjectEnvironment {
-    /// What is known about runs with this environment in the project at `root`; `set_later`: as
-    /// [`Surroundings::set_later`](crate::surroundings::Surroundings) has it.
+    /// What is known about runs in the project at `root`, of a host with this environment, of which
+    /// `receiver` gets a part; `set_later`: as [`Surroundings::set_later`](crate::surroundings::Surroundings)
+    /// has it.
     ///
     /// Its files are under the owner's control: they are read as the user of its runs, only as
     /// regular files below the root, and with a time limit.
@@ -76,8 +86,9 @@ impl ProjectEnvironment {
     /// # Errors
     /// If they cannot be read like this.
     pub(crate) fn of(
-        environment: &[(OsString, OsString)],
+        environment: &[HostVariable],
         set_later: &[OsString],
+        receiver: Receiver,
         root: &Place,
         patience: Duration,
     ) -> io::Result<Arc<Self>> {
@@ -87,6 +98,7 @@ impl ProjectEnvironment {
         let last = last.filter(|last| {
             last.environment == environment
                 && last.set_later == set_later
+                && last.receiver == receiver
                 && last.root == root.inode()
         });
         // To look, and not to read, takes no thread where nothing can hang.
@@ -107,10 +119,16 @@ impl ProjectEnvironment {
             (!is_same).then(|| Read::of(&own, stamped))
         });
         match (looked, last) {
-            (Ok(Some(read)), _) => Ok(Self::new(environment, set_later, root, read)),
+            (Ok(Some(read)), _) => Ok(Self::new(environment, set_later, receiver, root, read)),
             // Unchanged, or unreadable: then the last state is better than nothing.
             (Ok(None) | Err(_), Some(last)) => Ok(last),
-            (Ok(None), None) => Ok(Self::new(environment, set_later, root, Read::default())),
+            (Ok(None), None) => Ok(Self::new(
+                environment,
+                set_later,
+                receiver,
+                root,
+                Read::default(),
+            )),
             (Err(error), None) => Err(error),
         }
     }
@@ -137,9 +155,15 @@ impl ProjectEnvironment {
         holds
     }
 
+    /// What a run gets of another environment of its host's.
+    pub(crate) fn filtered(&self, environment: &[HostVariable]) -> Filtered {
+        self.receiver.filter(environment, &self.named)
+    }
+
     fn new(
-        environment: &[(OsString, OsString)],
+        environment: &[HostVariable],
         set_later: &[OsString],
+        receiver: Receiver,
         root: &Place,
         read: Read,
     ) -> Arc<Self> {
@@ -147,16 +171,27 @@ impl ProjectEnvironment {
             .iter()
             .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
         let entries = of_files(&read.variables, environment);
-        let of_files = entries.iter().flat_map(|(_, entries)| entries);
+        let in_files = entries.iter().flat_map(|(_, entries)| entries);
         let secret: Vec<Variable> = inherited
-            .chain(of_files.flat_map(may_be_secret))
+            .chain(in_files.flat_map(may_be_secret))
             .filter(|(name, value)| is_secret(name, value))
             .collect();
-        let effective = Effective::new(environment, set_later, &entries);
+        let named = entries
+            .iter()
+            .chain(&of_files(&read.examples, &[]))
+            .flat_map(|(_, entries)| entries)
+            .map(|entry| entry.name.clone())
+            .collect();
+        let given = receiver.filter(environment, &named);
+        // What the application does not get it does not go by.
+        let effective = Effective::new(&given.variables, set_later, &entries);
         let services = Declarations::of(read.manifest.as_deref(), &effective);
         let known = Arc::new(Self {
             environment: environment.to_vec(),
             set_later: set_later.to_vec(),
+            receiver,
+            named,
+            given: Arc::new(given),
             root: root.inode(),
             files: read.stamped,
             none_since: AtomicI64::new(0),
@@ -176,6 +211,8 @@ struct Read {
     stamped: Vec<Stamped>,
     /// The existing `.env` files, and their content.
     variables: Vec<(String, Vec<u8>)>,
+    /// Files that say by example which variables the application has. Their values mean nothing.
+    examples: Vec<(String, Vec<u8>)>,
     manifest: Option<Vec<u8>>,
 }
 
@@ -183,13 +220,17 @@ impl Read {
     fn of(root: &Place, stamped: Vec<Stamped>) -> Self {
         let mut room = VARIABLES_MAX;
         let mut variables = Vec::new();
+        let mut examples = Vec::new();
         for (name, stamp) in &stamped {
             if stamp.is_none() || name == Declarations::FILE {
                 continue;
             }
             if let Ok(text) = root.read(Path::new(name), room as u64) {
                 room -= text.len();
-                variables.push((name.clone(), text));
+                match EXAMPLES.contains(&name.as_str()) {
+                    true => examples.push((name.clone(), text)),
+                    false => variables.push((name.clone(), text)),
+                }
             }
         }
         Self {
@@ -198,16 +239,14 @@ impl Read {
                 .ok(),
             stamped,
             variables,
+            examples,
         }
     }
 }
 
 /// The variables of files, in order. Invalid lines are skipped: only the application knows how to
 /// read them.
-fn of_files(
-    read: &[(String, Vec<u8>)],
-    environment: &[(OsString, OsString)],
-) -> Vec<(String, Vec<Entry>)> {
+fn of_files(read: &[(String, Vec<u8>)], environment: &[HostVariable]) -> Vec<(String, Vec<Entry>)> {
     let inherited = environment
         .iter()
         .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()))
@@ -267,7 +306,7 @@ fn may_be_secret(entry: &Entry) -> Vec<Variable> {
 }
 
 /// The names of the project's files that are read.
-fn files(environment: &[(OsString, OsString)]) -> Vec<String> {
+fn files(environment: &[HostVariable]) -> Vec<String> {
     let named = environment
         .iter()
         .find(|(name, _)| name == "APP_ENV")
@@ -281,6 +320,7 @@ fn files(environment: &[(OsString, OsString)]) -> Vec<String> {
         .into_iter()
         .chain(of_each)
         .filter(|name| name != ".env.local.local")
+        .chain(EXAMPLES.map(str::to_owned))
         .chain([Declarations::FILE.to_owned()])
         .collect()
 }

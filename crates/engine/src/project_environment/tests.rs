@@ -138,6 +138,7 @@ fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
         let all = ProjectEnvironment::of(
             &[],
             &[],
+            Receiver::default(),
             &Place::find(root).unwrap(),
             Duration::from_secs(60),
         )
@@ -170,6 +171,7 @@ fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
         ProjectEnvironment::of(
             &[],
             &[],
+            Receiver::default(),
             &Place::find(project.path()).unwrap(),
             Duration::from_secs(60),
         )
@@ -187,7 +189,14 @@ fn secrets_of_the_projects_files_are_known_and_known_anew_when_they_change() {
 fn a_file_that_comes_is_seen_where_its_directory_has_long_been_without() {
     let project = tempfile::tempdir().unwrap();
     let root = Place::find(project.path()).unwrap();
-    let known = ProjectEnvironment::of(&[], &[], &root, Duration::from_secs(60)).unwrap();
+    let known = ProjectEnvironment::of(
+        &[],
+        &[],
+        Receiver::default(),
+        &root,
+        Duration::from_secs(60),
+    )
+    .unwrap();
     // Until then, a name could come without a trace.
     let until = std::time::Instant::now() + Duration::from_secs(10);
     while known.none_since.load(Relaxed) == 0 && std::time::Instant::now() < until {

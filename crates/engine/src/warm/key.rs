@@ -26,7 +26,7 @@ pub(crate) struct Key {
     php: PathBuf,
     extension: Option<PathBuf>,
     ini_scan_dir: Option<OsString>,
-    /// As [`launch::passed_on`] has it.
+    /// As [`launch::as_one_text`] has it.
     environment: Vec<u8>,
     allow_writes: bool,
     allow_network: bool,
@@ -61,7 +61,8 @@ impl Key {
             request,
             target,
             php,
-            environment,
+            environment: _, // what is given of it counts
+            given,
             services,
         } = *context;
         // Every struct is destructured, so a new field must be handled here.
@@ -104,6 +105,7 @@ impl Key {
             max_items: _,
             max_string: _,
             diff: _,
+            env: _, // reflected in what is given
         } = request;
         let Target {
             root,
@@ -122,7 +124,7 @@ impl Key {
             php: real_php(php),
             extension: extension.clone(),
             ini_scan_dir: ini_scan_dir.clone(),
-            environment: launch::passed_on(environment, selection, request),
+            environment: launch::as_one_text(given),
             allow_writes: *allow_writes,
             allow_network: *allow_network,
             watched: request.watched(),
