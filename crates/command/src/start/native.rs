@@ -329,6 +329,8 @@ mod tests {
                 stdin: Stdin::Empty,
                 terminal: None,
                 environment: Vec::new(),
+                started_with: [].into(),
+                programs: altair_engine::programs::Programs::All,
                 diff: false,
             };
             let Started::Running(running) = command.start_native(on_disk).unwrap() else {
