@@ -8,6 +8,7 @@ use Altair\Eval\Tests\Support\Sandbox\Attempt;
 use Altair\Eval\Tests\Support\Sandbox\Caller;
 use Altair\Eval\Tests\Support\Sandbox\CommandEscapeTestCase;
 use Altair\Eval\Tests\Support\Sandbox\Ground;
+use Altair\Eval\Tests\Support\Skip;
 
 /**
  * Connections to what listens on this machine, and from it.
@@ -118,6 +119,86 @@ final class NetworkTest extends CommandEscapeTestCase
 
             return $reached;
         });
+    }
+
+    /**
+     * @return iterable<string, array{Caller, list<string>, list<string>}>
+     */
+    public static function networks(): iterable
+    {
+        foreach (self::levels() as $name => [$caller, $lacking]) {
+            yield $name => [$caller, $lacking, ['--network']];
+            yield "$name, with a service" => [$caller, $lacking, ['--network', '--service=/run/altair-none.sock']];
+        }
+    }
+
+    /**
+     * @param list<string> $lacking
+     * @param list<string> $options
+     *
+     * @dataProvider networks
+     */
+    public function testNoNameOfTheMachineIsTakenByTheWay(Caller $caller, array $lacking, array $options): void
+    {
+        self::assertHeldWhileItRuns(
+            $caller,
+            static fn (Ground $ground): array => ['take-names', strrev($ground->mark), $ground->mark],
+            static function (Ground $ground, Attempt $attempt): array {
+                preg_match_all('/has the name (@.*)\.$/m', $attempt->story(), $told);
+                $there = self::names();
+                $own = preg_grep('/^@' . substr(strrev($ground->mark), 0, 13) . '/', $there);
+
+                return [...$own, ...array_intersect($told[1], $there)];
+            },
+            $options,
+            $lacking,
+        );
+    }
+
+    /**
+     * @dataProvider everyone
+     */
+    public function testANameThatIsSwappedForAPortIsNotTaken(Caller $caller): void
+    {
+        self::assertHeldWhileItRuns(
+            $caller,
+            static fn (Ground $ground): array => ['race-for-name', '@' . substr($ground->mark, -13), $ground->mark],
+            static fn (Ground $ground): array => preg_grep('/^@' . substr($ground->mark, -13) . '/', self::names()),
+            ['--network'],
+        );
+    }
+
+    public function testRootsCommandTakesNoPortThatOnlyRootMay(): void
+    {
+        if (posix_geteuid() !== 0 || (int) file_get_contents('/proc/sys/net/ipv4/ip_unprivileged_port_start') < 1024) {
+            Skip::NeedsRoot->because('Only root may take it.');
+        }
+        $port = 1023;
+        while (@stream_socket_server("tcp://127.0.0.1:$port") === false) {
+            $port--;
+        }
+        foreach ([[], ['mounts'], ['mounts', 'copies']] as $lacking) {
+            self::assertHeldWhileItRuns(
+                Caller::Root,
+                static fn (Ground $ground): array => ['serve', (string) $port, $ground->mark],
+                static fn (): array => @stream_socket_client("tcp://127.0.0.1:$port") === false ? [] : ['It serves.'],
+                ['--network'],
+                $lacking,
+            );
+        }
+    }
+
+    /**
+     * @return list<string> the names in the abstract namespace of the machine's network
+     */
+    private static function names(): array
+    {
+        $names = array_map(
+            static fn (string $line): string => substr(strrchr(rtrim($line, "\n"), ' '), 1),
+            (array) file('/proc/net/unix'),
+        );
+
+        return array_values(preg_grep('/^@/', $names));
     }
 
     private static function freePort(): int

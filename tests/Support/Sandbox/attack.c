@@ -435,6 +435,88 @@ static int serve(char **argv) {
     return stay();
 }
 
+static void take_name(const char *what, int fd, const struct sockaddr_un *at, socklen_t length) {
+    struct sockaddr_un own = {0};
+    socklen_t size = sizeof own;
+    said(what, bind(fd, (const struct sockaddr *) at, length));
+    listen(fd, 5);
+    // One that the kernel has chosen is found by it.
+    if (getsockname(fd, (struct sockaddr *) &own, &size) == 0 && size > offsetof(struct sockaddr_un, sun_path))
+        printf("has the name @%.*s.\n", (int) (size - offsetof(struct sockaddr_un, sun_path) - 1), own.sun_path + 1);
+}
+
+/* Takes names that others of the machine could mean. */
+static int take_names(char **argv) {
+    static const int kinds[] = {SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM};
+    struct sockaddr_un at;
+    char name[100];
+    int pair[2], one = 1;
+    for (int length = 0; length < 3; length++) {
+        // With 13 and 25 bytes, its address is as long as those of the Internet.
+        static const int lengths[] = {20, 13, 25};
+        snprintf(name, sizeof name, "@%.*s", lengths[length], argv[0]);
+        for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+            if (said("pair", socketpair(AF_UNIX, kinds[kind], 0, pair)) == 0)
+                take_name("bind an end", pair[0], &at, local(&at, name));
+            int fd = socket(AF_UNIX, kinds[kind], 0);
+            if (said("socket", fd) >= 0)
+                take_name("bind", fd, &at, local(&at, name));
+        }
+    }
+    if (said("pair", socketpair(AF_UNIX, SOCK_STREAM, 0, pair)) == 0)
+        take_name("bind to any", pair[0], &(struct sockaddr_un) {.sun_family = AF_UNIX}, sizeof(sa_family_t));
+    static const int asks[] = {SO_PASSCRED, 76 /* SO_PASSPIDFD */};
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
+        if (said("pair", socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair)) == 0) {
+            said("setsockopt", setsockopt(pair[0], SOL_SOCKET, asks[i], &one, sizeof one));
+            said("send", send(pair[0], "x", 1, 0));
+            take_name("bind to none", pair[0], &at, 0);
+        }
+    return stay();
+}
+
+static union {
+    struct sockaddr_in internet;
+    struct sockaddr_un local;
+} swapped;
+static int swapped_ends[2];
+static volatile int swaps;
+
+static void *swap_both(void *name) {
+    struct sockaddr_un at;
+    int to = dup(swapped_ends[0]);
+    local(&at, name);
+    for (;;) {
+        int any = socket(AF_INET, SOCK_STREAM, 0);
+        memset(&swapped, 0, sizeof swapped.internet);
+        swapped.internet.sin_family = AF_INET;
+        dup2(any, swapped_ends[1]);
+        dup2(to, swapped_ends[1]);
+        memcpy(&swapped.local, &at, sizeof swapped.internet);
+        close(any);
+        swaps++;
+    }
+    return 0;
+}
+
+/* Changes both the address and the socket while they are looked at. The name has 13 bytes. */
+static int race_for_name(char **argv) {
+    pthread_t thread;
+    struct sockaddr_un own;
+    socketpair(AF_UNIX, SOCK_STREAM, 0, swapped_ends);
+    swapped_ends[1] = fcntl(swapped_ends[1], F_DUPFD, 100);
+    pthread_create(&thread, 0, swap_both, argv[0]);
+    while (swaps == 0)
+        sched_yield();
+    for (clock_t end = clock() + CLOCKS_PER_SEC / 2; clock() < end;) {
+        socklen_t size = sizeof own;
+        bind(swapped_ends[1], (struct sockaddr *) &swapped, sizeof swapped.internet);
+        if (getsockname(swapped_ends[0], (struct sockaddr *) &own, &size) == 0 && size > 2)
+            break;
+    }
+    return stay();
+}
+
 /* --- Files ---------------------------------------------------------------------------------- */
 
 static int steal(char **argv) {
@@ -808,7 +890,7 @@ static const struct {
     {"rummage", rummage}, {"memory", memory}, {"change", change}, {"take-descriptor", take_descriptor},
     {"hide", hide}, {"run-away", run_away}, {"multiply", multiply}, {"shuffle", shuffle}, {"threads", threads},
     {"signals", signals}, {"owner", owner}, {"lease", lease}, {"type", type}, {"internet", internet},
-    {"unix", unix_socket}, {"race", race}, {"serve", serve}, {"steal", steal}, {"harm", harm}, {"input", input},
+    {"unix", unix_socket}, {"race", race}, {"serve", serve}, {"take-names", take_names}, {"race-for-name", race_for_name}, {"steal", steal}, {"harm", harm}, {"input", input},
     {"request", request}, {"add-key", add_key}, {"has-key", has_key},
     {"set-id", set_id}, {"mess", mess}, {"mounts", mounts}, {"kernel", kernel_surface},
     {"permit-oneself", permit_oneself}, {"take-memory", take_memory}, {"fill", fill}, {"spin", spin},

@@ -42,6 +42,12 @@ pub(super) enum When {
     /// The policy has the network on, and no declared service with a Unix socket path. Otherwise
     /// the host checks each connection.
     Connecting,
+    /// A command has a network of its own; or has that of the host, which then decides, or one of the
+    /// rules holds if nobody listens.
+    Binding(Rules),
+    /// A command has a network of its own; or has that of the host, and one of the rules `shared` holds;
+    /// or one of the rules `closed` holds.
+    Options { shared: Rules, closed: Rules },
     /// The policy permits changes of metadata.
     Metadata,
     /// The same, and one of the rules holds for the arguments.

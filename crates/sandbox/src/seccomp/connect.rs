@@ -78,6 +78,11 @@ impl Connector {
         self.to.has_v6()
     }
 
+    /// Whether the processes have the network of the host: not none, nor one of their own.
+    pub(super) fn share_network(&self) -> bool {
+        self.to.internet && !self.to.own_network
+    }
+
     /// The memory of the processes.
     pub(super) fn memory(&self) -> Memory {
         Memory { user: self.run_as }

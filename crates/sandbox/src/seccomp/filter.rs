@@ -213,6 +213,19 @@ impl Compiler<'_> {
             }
             // The listener has those made that are permitted.
             When::Sockets { .. } if self.makes_sockets() => Resolved::Never,
+            When::Binding(_) | When::Options { .. } if self.command().own_network => {
+                Resolved::Always
+            }
+            When::Binding(_) if !self.policy.network => Resolved::Never,
+            // The listener has it made.
+            When::Binding(_) if self.ask == Ask::Listener => Resolved::Never,
+            // Where the host connects sockets, it closes its copies (`SO_LINGER`).
+            When::Options { shared, closed } => {
+                Resolved::If(compiled(match self.policy.network && !self.policy.local {
+                    true => shared,
+                    false => closed,
+                })?)
+            }
             When::Metadata => switch(self.policy.metadata),
             When::Attributes => switch(self.policy.metadata && self.policy.attributes),
             When::Connecting => switch(!self.host_connects()),
@@ -256,7 +269,8 @@ impl Compiler<'_> {
             When::UncountedMemoryOr(_) if self.command().uncounted_memory => Resolved::Always,
             // A call without arguments.
             When::Counted([[]]) => Resolved::Always,
-            When::NetworkAnd(rules)
+            When::Binding(rules)
+            | When::NetworkAnd(rules)
             | When::MetadataAnd(rules)
             | When::NetworkOr(rules)
             | When::UncountedMemoryOr(rules)

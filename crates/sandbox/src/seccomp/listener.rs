@@ -12,6 +12,7 @@ use nix::libc::{self, seccomp_data, seccomp_notif, seccomp_notif_resp, seccomp_n
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Pid;
 
+use super::bind;
 use super::call::{Answer, Call, Kind, Refuse, When, holds};
 use super::connect::{Connector, Decision};
 use super::describe;
@@ -384,6 +385,19 @@ impl Listener {
                 Decision::Made => (Some(Reply::Continue), None),
                 Decision::Fails(errno) => (Some(Reply::Fail(errno)), None),
                 Decision::Taken | Decision::Refused(_) => (None, None),
+            };
+        }
+        if let Answer::AllowIf(When::Binding(_), _) = line.answer
+            && self.connector.share_network()
+        {
+            return match bind::decide(call, self.connector.memory(), &self.answering) {
+                Decision::Made => (Some(Reply::Continue), None),
+                Decision::Fails(errno) => (Some(Reply::Fail(errno)), None),
+                Decision::Taken => (None, None),
+                Decision::Refused(refusal) => (
+                    Some(Reply::Fail(Errno::EPERM)),
+                    refusal.filter(|_| self.answering.waits(call.id)),
+                ),
             };
         }
         let pid = Pid::from_raw(call.pid.cast_signed());

@@ -4,15 +4,17 @@
 //! numbers that are not in the table.
 //!
 //! Calls that a user would recognise as an attempt go to a listener in the host, which refuses and
-//! reports them. The listener also decides two things that a filter cannot: whether a process may
+//! reports them. The listener also decides what a filter cannot: whether a process may
 //! have another thread ([`threads`]), since a filter cannot count, and whether a connection is
-//! permitted ([`connect`]), since a filter cannot read an address in memory. Where the host lacks
+//! permitted ([`connect`]), and whether a command may take a name or a port of the host's network
+//! ([`bind`]), since a filter cannot read an address in memory. Where the host lacks
 //! rights or mounts, it also makes the sockets ([`sockets`]) and opens the files by which names are
 //! looked up ([`opened`]). When the listener is gone, these calls still fail.
 
 mod apart;
 mod attempt;
 mod attempts;
+mod bind;
 mod call;
 mod calls;
 mod connect;

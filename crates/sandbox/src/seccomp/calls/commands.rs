@@ -4,14 +4,15 @@
 use nix::libc::*;
 
 use super::requests;
+use crate::seccomp::bind::AS_LONG_AS_INTERNET;
 use crate::seccomp::call::Answer::{Allow, AllowIf, Refuse};
 use crate::seccomp::call::Kind::{Bind, Listen, Process, Signal};
 use crate::seccomp::call::Refuse::{AsAbsent, AsUnknown, Quietly, Told};
 use crate::seccomp::call::When::{
-    Args, BySignals, Counted, Ipc, Metadata, Network, NetworkOr, Requests, Signals,
-    UncountedMemory, UncountedMemoryOr,
+    Args, Binding, BySignals, Counted, Ipc, Metadata, Network, NetworkOr, Options, Requests,
+    Signals, UncountedMemory, UncountedMemoryOr,
 };
-use crate::seccomp::call::{Call, Rules, at_least, at_most, calls, is, without};
+use crate::seccomp::call::{Call, Rules, at_least, at_most, calls, is, is_not, without};
 
 /// Processes and threads without a namespace of their own, which would give them privileges in it.
 const CLONE: Rules = &[&[without(
@@ -83,6 +84,13 @@ const FCNTL_WITHOUT_SIGNALS: Rules = &[
     &[at_least(1, F_NOTIFY as u32 + 1), at_most(1, 1035)],
 ];
 
+/// Options of sockets in the network of the host: not those by which the kernel gives a Unix socket a name
+/// when it sends (`unix_autobind` in net/unix/af_unix.c), `SO_PASSCRED` and `SO_PASSPIDFD` 76.
+const SHARED_OPTIONS: Rules = &[
+    &[is_not(1, SOL_SOCKET as u32)],
+    &[is_not(2, SO_PASSCRED as u32), is_not(2, 76)],
+];
+
 /// On every architecture.
 pub(super) const CALLS: &[Call] = calls! {
     SYS_clone: AllowIf(Counted(CLONE), Told(Process)), "processes and threads, in the same namespaces";
@@ -147,11 +155,11 @@ pub(super) const CALLS: &[Call] = calls! {
     SYS_msgsnd: AllowIf(Ipc, Quietly), "as semget";
     SYS_msgrcv: AllowIf(Ipc, Quietly), "as semget";
     SYS_msgctl: AllowIf(Ipc, Quietly), "as semget";
-    SYS_bind: AllowIf(Network, Told(Bind)), "servers for tests, in the command's own network or an open one";
+    SYS_bind: AllowIf(Binding(AS_LONG_AS_INTERNET), Told(Bind)), "servers for tests, in the command's own network or an open one";
     SYS_listen: AllowIf(Network, Told(Listen)), "as bind";
     SYS_accept: AllowIf(Network, Told(Listen)), "as bind";
     SYS_accept4: AllowIf(Network, Told(Listen)), "as bind";
-    SYS_setsockopt: AllowIf(NetworkOr(super::network::SET_OPTIONS), Quietly), "servers and clients";
+    SYS_setsockopt: AllowIf(Options { shared: SHARED_OPTIONS, closed: super::network::SET_OPTIONS }, Quietly), "servers and clients";
     SYS_getsockopt: AllowIf(NetworkOr(super::network::GET_OPTIONS), Quietly), "servers and clients";
 };
 

@@ -283,6 +283,62 @@ fn a_command_makes_the_requests_that_programs_need_and_no_other() {
 }
 
 #[test]
+fn a_command_binds_what_it_likes_in_its_own_network_alone() {
+    let answer = |network, own_network, ask, number: libc::c_long, args: &[u64]| {
+        let policy = Seccomp {
+            network,
+            command: Some(Command {
+                own_network,
+                ..Command::default()
+            }),
+            ..Seccomp::default()
+        };
+        let program = compile(&policy, For::Command, ask).unwrap();
+        call(number, args).verdict(&program)
+    };
+    let bind = |network, own_network, ask, length: u64| {
+        let args = [3, 8, length];
+        answer(network, own_network, ask, libc::SYS_bind, &args)
+    };
+    // `struct sockaddr_in`, `sockaddr_in6`, and the longest.
+    for length in [16, 28, 128, 16 | 1 << 32] {
+        assert_eq!(bind(true, true, Ask::Nobody, length), ALLOW);
+        assert_eq!(bind(true, false, Ask::Nobody, length), ALLOW);
+        assert_eq!(bind(true, false, Ask::Listener, length), ASKS);
+        assert_eq!(bind(false, false, Ask::Listener, length), ASKS);
+        let alone = bind(false, false, Ask::Nobody, length);
+        assert_eq!(alone, errno(Errno::EPERM));
+    }
+    // Addresses of Unix sockets.
+    for length in [2, 3, 15, 17, 27, 29, 110] {
+        assert_eq!(bind(true, true, Ask::Nobody, length), ALLOW);
+        let alone = bind(true, false, Ask::Nobody, length);
+        assert_eq!(alone, errno(Errno::EPERM), "{length}");
+    }
+    let option = |own_network, level: i32, name: i32| {
+        let args = [
+            3,
+            u64::from(level.cast_unsigned()),
+            u64::from(name.cast_unsigned()),
+        ];
+        answer(
+            true,
+            own_network,
+            Ask::Listener,
+            libc::SYS_setsockopt,
+            &args,
+        ) == ALLOW
+    };
+    for own_network in [false, true] {
+        for name in [libc::SO_PASSCRED, 76] {
+            assert_eq!(option(own_network, libc::SOL_SOCKET, name), own_network);
+        }
+        assert!(option(own_network, libc::SOL_SOCKET, libc::SO_REUSEADDR));
+        assert!(option(own_network, libc::IPPROTO_TCP, libc::SO_PASSCRED));
+    }
+}
+
+#[test]
 fn every_number_gets_what_its_line_says_and_all_others_eperm() {
     for (policy, ask) in policies() {
         let program = compile(&policy, For::Process(OWN_PID), ask).unwrap();
