@@ -631,6 +631,24 @@ static int has_key(char **argv) {
     return 0;
 }
 
+/* Takes what is in a named pipe, and puts something there, without waiting. */
+static int named_pipe(char **argv) {
+    char bytes[256];
+    int end = open(argv[0], O_RDONLY | O_NONBLOCK);
+    if (argv[1] && said("open to read", end) >= 0) {
+        ssize_t count = read(end, bytes, sizeof bytes);
+        if (said("read", count) > 0)
+            fwrite(bytes, 1, (size_t) count, stdout);
+    }
+    end = open(argv[0], O_WRONLY | O_NONBLOCK);
+    if (said("open to write", end) >= 0)
+        said("write", write(end, "harm", 4));
+    end = open(argv[0], O_RDWR | O_NONBLOCK);
+    if (said("open for both", end) >= 0)
+        said("write", write(end, "harm", 4));
+    return 0;
+}
+
 /* What its standard input allows besides reading. */
 static int input(char **argv) {
     struct timespec times[2] = {{1, 0}, {1, 0}};
@@ -890,7 +908,7 @@ static const struct {
     {"rummage", rummage}, {"memory", memory}, {"change", change}, {"take-descriptor", take_descriptor},
     {"hide", hide}, {"run-away", run_away}, {"multiply", multiply}, {"shuffle", shuffle}, {"threads", threads},
     {"signals", signals}, {"owner", owner}, {"lease", lease}, {"type", type}, {"internet", internet},
-    {"unix", unix_socket}, {"race", race}, {"serve", serve}, {"take-names", take_names}, {"race-for-name", race_for_name}, {"steal", steal}, {"harm", harm}, {"input", input},
+    {"unix", unix_socket}, {"race", race}, {"serve", serve}, {"take-names", take_names}, {"race-for-name", race_for_name}, {"steal", steal}, {"harm", harm}, {"input", input}, {"named-pipe", named_pipe},
     {"request", request}, {"add-key", add_key}, {"has-key", has_key},
     {"set-id", set_id}, {"mess", mess}, {"mounts", mounts}, {"kernel", kernel_surface},
     {"permit-oneself", permit_oneself}, {"take-memory", take_memory}, {"fill", fill}, {"spin", spin},
