@@ -64,12 +64,12 @@ final class RunHomeTest extends TestCase
     {
         $household = new Household($caller);
         $household->put('project/composer.json', '{"name": "a/b", "autoload": {"psr-4": {"A\\\\": "src/"}}}');
-        $household->put('.config/composer/auth.json', '{"http-basic": {"example.invalid": {"username": "u", "password": "p"}}}');
+        $household->put('.config/composer/auth.json', '{"github-oauth": {"example.invalid": "token"}}');
         $household->put('.config/composer/config.json', '{"config": {"platform-check": false}}');
         $household->put('project/Makefile', "all:\n\t@echo made in \$(CURDIR)\n");
         $household->put('project/ATest.php', '<?php final class ATest extends PHPUnit\Framework\TestCase '
             . '{ public function testA(): void { self::assertTrue(true); } }');
-        foreach ([
+        $commands = [
             [['npm', '--version'], '/^\d+\./'],
             [['npm', 'cache', 'verify'], '/Cache verified/'],
             [['node', '-e', 'console.log(require("os").homedir())'], '/\S/'],
@@ -78,7 +78,8 @@ final class RunHomeTest extends TestCase
             [['make'], "~^made in $household->project$~m"],
             [['phpunit', '--no-configuration', '--do-not-cache-result', 'ATest.php'], '/^OK/m'],
             [['bash', '-c', 'echo a | tr a b | cat; cat <(echo c)'], "/^b\nc$/m"],
-        ] as [$command, $says]) {
+        ];
+        foreach ($commands as [$command, $says]) {
             $ran = $household->run(['--', ...$command], $without);
             $said = implode(' ', $command) . ":\n$ran->output$ran->errors";
             self::assertMatchesRegularExpression($says, $ran->output . $ran->errors, $said);
@@ -100,7 +101,8 @@ final class RunHomeTest extends TestCase
     public function testToolchainsInTheHomeRun(Caller $caller, array $without): void
     {
         $household = new Household($caller);
-        $household->put('.cargo/bin/cargo', "#!/bin/sh\nexec \"\$HOME/.rustup/toolchains/stable/bin/cargo\" \"\$@\"\n", 0755);
+        $proxy = "#!/bin/sh\nexec \"\$HOME/.rustup/toolchains/stable/bin/cargo\" \"\$@\"\n";
+        $household->put('.cargo/bin/cargo', $proxy, 0755);
         $household->put('.rustup/toolchains/stable/bin/cargo', "#!/bin/sh\necho cargo 1.0 \"\$@\"\n", 0755);
         $household->put('.cargo/credentials.toml', '[registry]', 0600);
         $household->put('.local/bin/tool', "#!/bin/sh\necho tool\n", 0755);
@@ -162,12 +164,14 @@ final class RunHomeTest extends TestCase
                     // The file is there, and empty.
                     continue;
                 }
-                self::assertStringContainsString("altair: refused: read $path (--read=$path allows it)\n", $ran->errors);
+                $told = "altair: refused: read $path (--read=$path allows it)\n";
+                self::assertStringContainsString($told, $ran->errors);
             }
             $told = $household->run(['--format=json', '--', 'cat', $path], $without)->json();
             self::assertContains("--read=$path", array_column($told['blocked'], 'lift'));
             $followed = $household->run(["--read=$path", '--', 'cat', $path], $without);
-            self::assertSame([0, file_get_contents($path)], [$followed->exitCode, $followed->output], $followed->errors);
+            $seen = [$followed->exitCode, $followed->output];
+            self::assertSame([0, file_get_contents($path)], $seen, $followed->errors);
             self::assertStringNotContainsString('refused', $followed->errors);
         }
         // A program, by its path and by a link to it.
@@ -221,7 +225,8 @@ final class RunHomeTest extends TestCase
             // Above a toolchain's directory, the layer is the one that was asked for.
             $household->put('.config/composer/config.json', '{}');
             $options = ["--layer=$household->home/.config", '--apply=no', '--format=json'];
-            $ran = $household->run([...$options, '--', 'sh', '-c', 'echo x > ~/.config/composer/new; echo x > ~/thrown']);
+            $script = 'echo x > ~/.config/composer/new; echo x > ~/thrown';
+            $ran = $household->run([...$options, '--', 'sh', '-c', $script]);
             self::assertSame(['composer/new'], array_column($ran->json()['file_changes']['created'], 'path'));
         }
     }

@@ -11,7 +11,8 @@ use Altair\Eval\Tests\Support\Terminal;
 use PHPUnit\Framework\TestCase;
 
 /**
- * Devices, other processes and the kernel's own file systems: what a private root leaves out is left out at every level.
+ * Devices, other processes and the kernel's own file systems: what a private root leaves out is left out at every
+ * level.
  */
 final class UnshownDevicesTest extends TestCase
 {

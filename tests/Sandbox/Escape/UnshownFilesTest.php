@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Sandbox\Escape;
 
+use Altair\Eval\Tests\Support\Command;
 use Altair\Eval\Tests\Support\Sandbox\Caller;
 use Altair\Eval\Tests\Support\Sandbox\Household;
 use Altair\Eval\Tests\Support\Sandbox\Levels;
@@ -11,8 +12,8 @@ use Altair\Eval\Tests\Support\Skip;
 use PHPUnit\Framework\TestCase;
 
 /**
- * What `altair run` does not show unless `--read` says so: keys, credentials, the rest of a home, and what of the system
- * is root's.
+ * What `altair run` does not show unless `--read` says so: keys, credentials, the rest of a home, and what of the
+ * system is root's.
  */
 final class UnshownFilesTest extends TestCase
 {
@@ -20,7 +21,8 @@ final class UnshownFilesTest extends TestCase
     private const KEYS = [
         '.ssh/id_ed25519', '.aws/credentials', '.gnupg/private-keys-v1.d/a.key', '.kube/config', '.config/gh/hosts.yml',
         '.docker/config.json', '.azure/msal_token_cache.json', '.config/gcloud/credentials.db',
-        '.mozilla/firefox/a/logins.json', '.config/google-chrome/Default/Login Data', '.config/chromium/Default/Cookies',
+        '.mozilla/firefox/a/logins.json', '.config/google-chrome/Default/Login Data',
+        '.config/chromium/Default/Cookies',
         '.config/BraveSoftware/Brave-Browser/Local State', '.local/share/keyrings/login.keyring',
         '.password-store/a.gpg', '.claude/.credentials.json', '.codex/auth.json', '.config/github-copilot/hosts.json',
         '.netrc', '.git-credentials', '.npmrc', '.pypirc', '.pgpass', '.my.cnf', '.bash_history',
@@ -68,7 +70,7 @@ final class UnshownFilesTest extends TestCase
      *
      * @dataProvider levels
      */
-    public function testAWorkingDirectoryThatIsTheHomeShowsNeitherKeysNorCredentials(Caller $caller, array $without): void
+    public function testAWorkingDirectoryThatIsTheHomeShowsNoKeysOrCredentials(Caller $caller, array $without): void
     {
         $household = new Household($caller);
         $paths = self::fill($household, [...self::KEYS, ...self::CREDENTIALS, ...self::OTHERS]);
@@ -181,6 +183,54 @@ final class UnshownFilesTest extends TestCase
 
         $ran = $household->run(['--', 'cat', ...$paths], $without, $household->home);
         self::assertSame([], self::seen($ran->output), $ran->errors);
+    }
+
+    /**
+     * What a user's links in the home lead to, a root host looks for as that user.
+     */
+    public function testARootHostShowsAUserNothingThatOnlyRootReaches(): void
+    {
+        posix_geteuid() === 0 || Skip::NeedsRoot->because('The host is root.');
+        foreach ([[], ['mounts']] as $without) {
+            $household = new Household(Caller::RootForAUser);
+            $vault = dirname($household->home) . '/vault';
+            mkdir("$vault/inner/.git/objects", 0755, true);
+            file_put_contents("$vault/inner/file", "secret of the vault.\n");
+            file_put_contents("$vault/inner/.git/HEAD", "secret of the repository.\n");
+            chmod($vault, 0700);
+            symlink("$vault/inner", "$household->home/.cargo");
+            symlink($vault, "$household->home/.cache");
+            $household->put('project/.git', "gitdir: $vault/inner/.git\n");
+            $paths = ["$household->home/.cargo/file", "$household->home/.cache/inner/file", "$vault/inner/file",
+                "$vault/inner/.git/HEAD"];
+            $ran = $household->run(['--', 'cat', ...$paths], $without);
+            self::assertSame([], self::seen($ran->output), $ran->errors);
+            self::assertStringNotContainsString('--read=', $ran->errors);
+        }
+    }
+
+    /**
+     * The home is mounted at another place, too.
+     */
+    public function testAHomeAtAnotherPlaceIsAHome(): void
+    {
+        posix_geteuid() === 0 || Skip::NeedsRoot->because('It mounts.');
+        foreach (Levels::both() as [$caller, $without]) {
+            $household = new Household($caller);
+            self::fill($household, self::KEYS);
+            $place = dirname($household->home) . '/place';
+            mkdir($place);
+            $script = 'mount --bind "$0" "$1" && cd "$1" && shift && exec "$@"';
+            $mount = ['unshare', '--mount', '--propagation=private', 'sh', '-c', $script, $household->home, $place];
+            foreach ([[], ["--read=$place"]] as $options) {
+                $command = $household->command([...$options, '--', 'sh', '-c', 'cat ' . implode(' ', array_map(
+                    static fn (string $name): string => escapeshellarg("$place/$name"),
+                    self::KEYS,
+                ))], $without);
+                $ran = Command::of([...$mount, ...$command], '/', environment: ['HOME' => $household->home]);
+                self::assertSame([], self::seen($ran->output), $ran->errors);
+            }
+        }
     }
 
     public function testOneKeyThatIsNamedIsShownAndNoOther(): void

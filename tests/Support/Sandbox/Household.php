@@ -14,7 +14,8 @@ use Altair\Eval\Tests\Support\Without;
 final class Household
 {
     /** Makes the files in place of those of `/etc`, in a mount namespace, and becomes somebody. */
-    private const ENTER = 'for file in passwd group; do mount --bind "$0/$file" "/etc/$file" || exit 99; done; exec "$@"';
+    private const ENTER = 'for file in passwd group; do mount --bind "$0/$file" "/etc/$file" || exit 99; done;'
+        . ' exec "$@"';
 
     private readonly string $directory;
 
@@ -36,7 +37,8 @@ final class Household
         }
         $uid = $caller->uid();
         $others = '/^(root:|[^:]*:[^:]*:' . $uid . ':)/';
-        foreach (['passwd' => "resident:x:$uid:$uid::$this->home:/bin/sh", 'group' => "resident:x:$uid:"] as $file => $own) {
+        $lines = ['passwd' => "resident:x:$uid:$uid::$this->home:/bin/sh", 'group' => "resident:x:$uid:"];
+        foreach ($lines as $file => $own) {
             $known = array_filter(
                 file("/etc/$file"),
                 static fn (string $line): bool => preg_match($others, $line) !== 1,
@@ -140,8 +142,8 @@ final class Household
     }
 
     /**
-     * Names, kinds, modes, owners, links, sizes, contents and times of change below the directory; the last of them tells
-     * of every attribute, too.
+     * Names, kinds, modes, owners, links, sizes, contents and times of change below the directory; the last of them
+     * tells of every attribute, too.
      *
      * @return list<string>
      */

@@ -45,14 +45,23 @@ impl Command {
             WorksIn::Own => policy.base_dir.clone(),
             WorksIn::Base => std::env::temp_dir(),
         };
+        let make_own = || {
+            WorkDir::create_for(&made_in, user).map_err(|error| match (self.works_in, error) {
+                (WorksIn::Base, CommandError::Invalid(_)) => CommandError::Start(format!(
+                    "The command needs a directory of its own, and none can be made in {}. Set TMPDIR to a directory that you may write.",
+                    made_in.display()
+                )),
+                (_, error) => error,
+            })
+        };
         let is_shown = native::can_be_shown(base.path());
         let (workplace, work_dir) = if is_own {
-            let dir = WorkDir::create_for(&made_in, user)?;
+            let dir = make_own()?;
             let at = work_dir::native_at(dir.path(), &[&readable, &writable, &layered]);
             (Workplace::own(dir.place().clone(), at), Some(dir))
         } else if !is_shown {
             // The command has its own there; nothing is mounted over it.
-            let dir = WorkDir::create_for(&made_in, user)?;
+            let dir = make_own()?;
             let workplace = Workplace {
                 place: dir.place().clone(),
                 at: dir.path().to_owned(),
@@ -102,7 +111,7 @@ impl Command {
         let mut stdio = Some(stdio);
         let mut store = None;
         let mut make = || {
-            let dir = WorkDir::create_for(&made_in, user)?;
+            let dir = make_own()?;
             let place = dir.place().clone();
             store = Some(dir);
             Ok(place)

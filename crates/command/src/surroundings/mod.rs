@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use altair_engine::Blocked;
 use altair_engine::guards::Guard;
-use altair_sandbox::{Place, RunAs, links_on, with_files_of};
+use altair_sandbox::{Inode, Place, RunAs, links_on, with_files_of};
 use nix::unistd::{User, geteuid};
 
 use crate::CommandError;
@@ -173,6 +173,13 @@ impl Around {
             .filter(|path| path != Path::new("/"))
             .collect();
         let named: Vec<&Path> = self.named.iter().map(PathBuf::as_path).collect();
+        let shown = self
+            .base
+            .as_deref()
+            .into_iter()
+            .chain(named.iter().copied());
+        let others: Vec<PathBuf> = shown.flat_map(|path| same(path, &homes)).collect();
+        let homes = [homes, others].concat();
         let mut hidden: Vec<PathBuf> = homes.iter().flat_map(|home| keys::below(home)).collect();
         collect_secrets(Path::new("/etc"), &mut hidden);
         let owner = self
@@ -186,11 +193,14 @@ impl Around {
             readable: repository.readable,
             home: self.home(&named),
             hidden: but_named(hidden, &named),
-            told: repository
-                .is_home
-                .filter(is_told)
-                .map(told)
-                .into_iter()
+            told: (repository.is_home.filter(is_told).map(told).into_iter())
+                .chain(
+                    named
+                        .iter()
+                        .copied()
+                        .filter(|path| is_device(path))
+                        .map(no_device),
+                )
                 .collect(),
         }
     }
@@ -244,6 +254,31 @@ impl Around {
             path,
             toolchains,
         }
+    }
+}
+
+/// The directories at or above a path that are one of the homes, mounted at another place.
+fn same<'a>(path: &'a Path, homes: &'a [PathBuf]) -> impl Iterator<Item = PathBuf> + 'a {
+    let inode = |path: &Path| Some(Inode::of_metadata(&path.metadata().ok()?));
+    let is_home = move |above: &&Path| {
+        homes.iter().all(|home| home != above)
+            && homes
+                .iter()
+                .any(|home| inode(home).is_some_and(|of| Some(of) == inode(above)))
+    };
+    path.ancestors().filter(is_home).map(Path::to_owned)
+}
+
+/// Whether a path is one of devices, which are never the host's.
+fn is_device(path: &Path) -> bool {
+    path.starts_with("/dev")
+}
+
+fn no_device(path: &Path) -> Blocked {
+    Blocked {
+        what: format!("read {}: a command has devices of its own", path.display()),
+        guard: Guard::Filesystem,
+        lift: None,
     }
 }
 
