@@ -116,7 +116,8 @@ final class ProjectsServicesTest extends TestCase
             PHP;
         // There is no template behind another listener.
         [$calls, $last] = in_array('listener', $what, true) ? [2, 'cold'] : [8, 'warm'];
-        $code = strtr($code, ['CALLS' => $calls, 'ROOT' => var_export($this->application->root, true), 'OPTIONS' => $options]);
+        $root = var_export($this->application->root, true);
+        $code = strtr($code, ['CALLS' => $calls, 'ROOT' => $root, 'OPTIONS' => $options]);
         $host = [PHP_BINARY, '-d', 'extension=' . Without::extension(), '-d', 'display_errors=stderr', '-r'];
         [, $output, $errors] = Without::command($what, [...$host, $before . $code], $environment);
         [$start, $said, $why] = json_decode($output, true) ?? self::fail($output . $errors);

@@ -46,6 +46,15 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
         EvalError::Forbidden(why) => Failure::new(why.to_string()),
         EvalError::Interrupted => Failure::new("the start was interrupted"),
     })?;
+    // Project files that a call with real writes changes must not allow later calls more. The user's file
+    // is read at each call.
+    let evaluator = match services {
+        Some(_) => evaluator,
+        None => {
+            let found = evaluator.services_of(&prepared);
+            evaluator.with_services(found.map_err(|error| Failure::new(error.to_string()))?)
+        }
+    };
     serve(Server {
         http: match args.transport {
             McpTransport::Stdio => None,
@@ -56,8 +65,7 @@ pub fn run(args: McpArgs, host: &Host) -> Result<Exit, Failure> {
             .services()
             .iter()
             .all(|declared| declared.service.is_read_only_database()),
-        // Project files that a call with real writes changes must not allow later calls more.
-        evaluator: evaluator.with_services(prepared.services().to_vec()),
+        evaluator,
         root,
         services,
         env: args.env,

@@ -289,6 +289,25 @@ impl Evaluator {
         here
     }
 
+    /// The services for requests that name none, but for those that the user's file allows.
+    fn found(&self, known: &ProjectEnvironment) -> Result<Vec<Declared>, String> {
+        match &self.services {
+            Some(own) => Ok(own.clone()),
+            None => known.services.services(),
+        }
+    }
+
+    /// The services that are found now for requests that name none, but for those that the user's file
+    /// allows at each request.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Evaluator::prepare`].
+    pub fn services_of(&self, evaluation: &Evaluation) -> Result<Vec<Declared>, EvalError> {
+        self.found(&evaluation.known)
+            .map_err(EvalError::InvalidRequest)
+    }
+
     fn located_in(
         &self,
         request: &EvalRequest,
@@ -331,11 +350,9 @@ impl Evaluator {
         let declared = match &request.services {
             Some(own) => services::declared(own).map(|own| By::User.declares(own)),
             None if request.unconfined => Ok(Vec::new()),
-            None => match &self.services {
-                Some(own) => Ok(own.clone()),
-                None => known.services.services(),
-            }
-            .and_then(|declared| services::with_allowed(declared, target.root.path())),
+            None => self
+                .found(&known)
+                .and_then(|found| services::with_allowed(found, target.root.path())),
         };
         let Surroundings {
             began,
