@@ -76,11 +76,12 @@ Examples:
   altair run --driver=docker --read=src -- ls /mnt/ro0
 
 Unless options say otherwise, the command reads the system, the working directory and its
-repository, writes nothing there, connects to nothing, has your environment (less what controls
-loaders and interpreters, cloud keys, what is of your session, and tokens of agents, forges and
-registries; --env=NAME passes one of the last two), and may take as long as it likes. /tmp and the
-home are its own and gone at the end. Toolchains are in that home (.cargo, .npm, .composer, .cache,
-…), keys and credentials are not: --read shows each by its own path. A policy file is an object with
+repository, writes nothing there, connects to the services of the project that you are in, as
+`altair eval` does, has your environment (less what controls loaders and interpreters, cloud keys,
+what is of your session, and tokens of agents, forges and registries; --env=NAME passes one of the
+last two), and may take as long as it likes. /tmp and the home are its own and gone at the end.
+Toolchains are in that home (.cargo, .npm, .composer, .cache, …), keys and credentials are not:
+--read shows each by its own path. A policy file is an object with
 the keys driver, timeout, idle_timeout, memory, read, write, layer, service, network, env and
 inherit_env; its paths are relative to the file.
 
@@ -116,9 +117,9 @@ for temporary files, and are removed again.
 
 With --format=json an object: ok, user {uid, name}, php {path, version, sapi, thread_safe, debug,
 problem}, extension {path, version, problem}, kernel {release, architecture, container, filtered, apparmor}, problems,
-warnings, services, abilities, pool, guards. Each service: service, from, addresses, reached, problem. Each
-ability: name (layer, template), works, problem. Pool: serves, pid, templates, problem. Each guard:
-name, state (in_force, degraded, missing, unknown), detail, version, remedies [{because, how}],
+warnings, services, abilities, pool, guards. Each service: service, from, by (user, project), listeners,
+addresses, reached, problem, allow. Each ability: name (layer, template), works, problem. Pool: serves,
+pid, templates, problem. Each guard: name, state (in_force, degraded, missing, unknown), detail, version, remedies [{because, how}],
 self_test {verdict (passed, failed, not_tried), reason, attacks [{tried, seen, without, held}]}.
 Unknown values are null.
 
@@ -156,7 +157,9 @@ const SERVICE_LONG: &str = "\
 A service that runs may connect to while the network is off: host:port, or the absolute path of a \
 Unix socket; repeatable. It replaces the services that extra.altair-eval.services in composer.json \
 declares and that the application's environment names (DATABASE_URL, DB_HOST, REDIS_URL, …); \
---service=none allows none. `altair doctor` shows the services found.";
+--service=none allows none. What only the project declares is not connected to where a program of \
+your own user or a daemon of root's listens; this option or `altair allow` is your word for it. \
+`altair doctor` shows the services found, and which of them need it.";
 
 /// The help for `--env`.
 const ENV: &str =
@@ -417,9 +420,8 @@ pub struct RunArgs {
     #[arg(long)]
     pub diff: bool,
 
-    /// An address that may be connected to while the network is off: host:port or a Unix socket's
-    /// path; repeatable.
-    #[arg(long, value_name = "address")]
+    /// See [`ExecutionPolicy::services`](altair_command::ExecutionPolicy::services).
+    #[arg(long, value_name = "address", help = SERVICE, long_help = SERVICE_LONG)]
     pub service: Vec<String>,
 
     /// Let the command use the network.

@@ -36,7 +36,7 @@ pub use outcome::{Outcome, TimeoutReason, exit_codes};
 pub use paths::{PolicyPaths, can_carry, writable_mounts};
 pub use policy::{
     DEFAULT_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, ExecutionPolicy, MAX_SECONDS, MIN_OUTPUT_BYTES,
-    MIN_SECONDS,
+    MIN_SECONDS, ProjectOf,
 };
 pub use stdin::check_input;
 pub use work_dir::WorkDir;

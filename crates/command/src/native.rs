@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use altair_engine::environment::never;
 use altair_engine::services::{self, By, Services};
+use altair_engine::services_of_project;
 use altair_sandbox::{
     Command as CommandCalls, FinalGuards, Home as OwnHome, Layered, Limits, Made, Place, Policy,
     Privileges, Project, RunAs, Seccomp, Shown, Spaces, Temp, View, Writes, landlock_version,
@@ -164,16 +165,30 @@ pub(crate) fn run_as(
     Some(place.map_or(NOBODY, Place::owner))
 }
 
-/// Resolves a policy's services.
+/// Resolves a policy's services: those that it names are the user's, else its project's count as far as the
+/// project's word suffices.
 pub(crate) fn services(
     policy: &ExecutionPolicy,
     user: Option<RunAs>,
     until: Instant,
 ) -> Result<Services, CommandError> {
-    let declared = services::declared(&policy.services).map_err(CommandError::Invalid)?;
-    let declared = By::User.declares(declared);
-    let place = services::Place { root: None, user };
-    services::resolve(&declared, true, place, until).map_err(CommandError::Start)
+    let Some(project) = policy.project_of_services() else {
+        let named = services::declared(&policy.services).map_err(CommandError::Invalid)?;
+        let place = services::Place { root: None, user };
+        return services::resolve(&By::User.declares(named), true, place, until)
+            .map_err(CommandError::Start);
+    };
+    let found = services_of_project(&project.root).map_err(CommandError::Invalid)?;
+    let place = services::Place {
+        root: Some(&project.root),
+        user,
+    };
+    let mut services =
+        services::resolve(&found, false, place, until).map_err(CommandError::Start)?;
+    if project.is_found {
+        services.keep_sockets_below(&project.root);
+    }
+    Ok(services)
 }
 
 impl Native<'_> {

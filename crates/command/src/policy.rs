@@ -19,6 +19,15 @@ pub const DEFAULT_OUTPUT_BYTES: u64 = 1_048_576;
 /// The least that may be kept of a stream, in bytes.
 pub const MIN_OUTPUT_BYTES: u64 = 1024;
 
+/// The project that a command works in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectOf {
+    /// Its directory.
+    pub root: PathBuf,
+    /// Whether nobody has named it, nor started in it: its manifest then grants no socket outside of it.
+    pub is_found: bool,
+}
+
 /// What a command may read, write, connect to and use up. Plain data: a driver looks at the paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionPolicy {
@@ -39,6 +48,8 @@ pub struct ExecutionPolicy {
     /// Addresses that may be connected to while the network is off: `host:port`, or the path of a
     /// Unix socket.
     pub services: Vec<String>,
+    /// The project whose services may be connected to if `services` has none.
+    pub project: Option<ProjectOf>,
     /// Variables, each once; they win over inherited ones.
     pub env: Vec<(OsString, OsString)>,
     /// Whether the caller's own variables are passed on.
@@ -52,6 +63,11 @@ pub struct ExecutionPolicy {
 }
 
 impl ExecutionPolicy {
+    /// The project whose services count, if none are named.
+    pub(crate) fn project_of_services(&self) -> Option<&ProjectOf> {
+        self.project.as_ref().filter(|_| self.services.is_empty())
+    }
+
     /// The defaults, with this base directory.
     #[must_use]
     pub fn in_dir(base_dir: impl Into<PathBuf>) -> Self {
@@ -64,6 +80,7 @@ impl ExecutionPolicy {
             writable_paths: Vec::new(),
             layers: Vec::new(),
             services: Vec::new(),
+            project: None,
             env: Vec::new(),
             inherit_env: false,
             network: false,

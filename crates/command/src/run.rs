@@ -164,7 +164,9 @@ impl Running {
         let layer = ended.layer.zip(since);
         let layer = layer.map(|(layer, since)| PendingLayer::new(layer, since, store));
         let exit_code = exit_code(ended.status, timeout);
-        let mut blocked = blocked::of_command(&refused, None);
+        let project = policy.project_of_services();
+        let mut blocked =
+            blocked::of_command(&refused, project.map(|project| project.root.as_path()));
         if let Some(sight) = sight {
             let failed = exit_code != 0;
             let errors: &[&[u8]] = match (has_terminal, failed) {

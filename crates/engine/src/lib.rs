@@ -74,6 +74,7 @@ pub use error::EvalError;
 pub use evaluation::Evaluation;
 pub use evaluator::Evaluator;
 pub use observer::{Observer, Silent};
+pub use project_environment::services_of_project;
 pub use queries::{MoreQueries, Query, RowChanges};
 pub use readable_paths::beyond_system;
 pub use request::{

@@ -5,13 +5,14 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use altair_command::{Driver, ExecutionPolicy, Memory, Outcome};
+use altair_command::{Driver, ExecutionPolicy, Memory, Outcome, ProjectOf};
 use altair_engine::environment::never;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::args::RunArgs;
+use crate::args::{RunArgs, services};
 use crate::failure::{Failure, reason};
+use crate::root::Root;
 
 /// A driver, and the policy that it enforces.
 #[derive(Debug)]
@@ -124,6 +125,7 @@ impl Policy {
             variables.retain(|(known, _)| *known != name);
             variables.push((name, value));
         }
+        let named = services(service.iter().chain(&args.service).cloned().collect());
         let policy = ExecutionPolicy {
             timeout_seconds: args.timeout.or(timeout),
             idle_timeout_seconds: args.idle_timeout.or(idle_timeout),
@@ -131,7 +133,8 @@ impl Policy {
             readable_paths,
             writable_paths: joined(write, &args.write)?,
             layers: joined(layer, &args.layer)?,
-            services: service.iter().chain(&args.service).cloned().collect(),
+            project: named.is_none().then(project).flatten(),
+            services: named.unwrap_or_default(),
             env: variables,
             inherit_env: inherit_env.unwrap_or(true),
             network: network || args.network,
@@ -143,6 +146,16 @@ impl Policy {
         };
         Ok(Self { driver, policy })
     }
+}
+
+/// The project that the working directory is in, as for an evaluation; `None` if it is not the caller's own.
+fn project() -> Option<ProjectOf> {
+    let root = Root::of(None).ok()?;
+    root.check_to_run().ok()?;
+    Some(ProjectOf {
+        root: root.path,
+        is_found: root.is_found,
+    })
 }
 
 /// A path that must exist: one that is misspelled would silently be left out.

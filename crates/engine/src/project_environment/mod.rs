@@ -21,12 +21,14 @@ use nix::libc;
 use nix::sys::stat::{FileStat, fstat, fstatat};
 
 use crate::dotenv::{self, Entry, Names};
-use crate::environment::{self, Filtered, Receiver, Variable as HostVariable};
+use crate::environment::{self, Filtered, OtherUser, Receiver, Variable as HostVariable};
+use crate::error::reason;
 use crate::freshness::{is_on_this_machine, is_settled};
 use crate::owner::{FILE_PATIENCE, run_as};
 use crate::redaction::output::KnownSecrets;
 use crate::redaction::{Variable, is_secret, is_secret_variable};
-use crate::services::{Declarations, MANIFEST_MAX_BYTES};
+use crate::services::{self, Declarations, Declared, MANIFEST_MAX_BYTES};
+use crate::surroundings::Surroundings;
 use effective::Effective;
 
 /// Environments whose files are read in addition to those of `APP_ENV`: a file may name the
@@ -203,6 +205,35 @@ impl ProjectEnvironment {
         }
         known
     }
+}
+
+/// The services that are found in the project at `root` and in this process's environment, and those that
+/// the user's file allows.
+///
+/// # Errors
+/// What is wrong with the project's declarations or with the user's file, in sentences for the user.
+pub fn services_of_project(root: &Path) -> Result<Vec<Declared>, String> {
+    let unseen = |e: io::Error| {
+        format!(
+            "The project {} cannot be looked at: {}.",
+            root.display(),
+            reason(&e)
+        )
+    };
+    let Surroundings {
+        environment,
+        set_later,
+        ..
+    } = Surroundings::here();
+    let place = Place::find(root).map_err(unseen)?;
+    let receiver = Receiver {
+        has_terminal: true,
+        other: OtherUser::of(run_as(&place)),
+        ..Receiver::default()
+    };
+    let known = ProjectEnvironment::of(&environment, &set_later, receiver, &place, FILE_PATIENCE);
+    let found = known.map_err(unseen)?.services.services()?;
+    services::with_allowed(found, place.path())
 }
 
 /// The files read from a project.

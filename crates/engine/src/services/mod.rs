@@ -169,7 +169,7 @@ impl Services {
     }
 
     /// Leaves out the project's sockets that are not below a directory.
-    pub(crate) fn keep_sockets_below(&mut self, directory: &Path) {
+    pub fn keep_sockets_below(&mut self, directory: &Path) {
         let real = directory.canonicalize();
         self.sockets.retain(|socket| {
             socket.word == Word::User
