@@ -1,8 +1,8 @@
 //! An evaluation that another process carries out: all that it takes from the process that asks,
 //! as plain data.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -300,7 +300,29 @@ pub struct Delegated {
     evaluation: Evaluation,
 }
 
+/// What a child loads that a delegation names.
+#[derive(Debug)]
+pub struct Loaded<'d> {
+    /// The PHP.
+    pub php: &'d Path,
+    /// The extension.
+    pub extension: Option<&'d Path>,
+    /// Its `PHP_INI_SCAN_DIR`.
+    pub ini_scan_dir: Option<&'d OsStr>,
+}
+
 impl Delegated {
+    /// What its child loads.
+    #[must_use]
+    pub fn loaded(&self) -> Loaded<'_> {
+        let Evaluation { php, settings, .. } = &self.evaluation;
+        Loaded {
+            php,
+            extension: settings.extension.as_deref(),
+            ini_scan_dir: settings.ini_scan_dir.as_deref(),
+        }
+    }
+
     /// The same, of the process that has asked for it. A fork that is ready for it begins.
     #[must_use]
     pub fn of(self, delegator: Delegator) -> Evaluation {

@@ -393,3 +393,33 @@ pub(crate) fn states(
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn insisted(selection: &Selection) -> Vec<(Guard, bool)> {
+        let request = EvalRequest::new("1", "/srv");
+        let insisted = selection.insisted_final(&request, false);
+        insisted.iter().map(|one| (one.guard, one.fully)).collect()
+    }
+
+    #[test]
+    fn more_guards_are_required_and_never_fewer() {
+        let kernel = [(Guard::Landlock, false), (Guard::Seccomp, false)];
+        let none = Selection::default();
+        assert_eq!(insisted(&none), kernel);
+        let accepting = Selection::new(vec![Guard::Ini], Vec::new());
+        assert_eq!(insisted(&accepting), []);
+        // It is required, and nothing else is given up for it.
+        let adding = Selection::default().with_more_required(vec![Guard::Ini]);
+        assert_eq!(insisted(&adding), kernel);
+        let both = Selection::new(vec![Guard::Seccomp], Vec::new());
+        let both = both.with_more_required(vec![Guard::Seccomp, Guard::Landlock]);
+        assert_eq!(
+            insisted(&both),
+            [(Guard::Landlock, true), (Guard::Seccomp, true)]
+        );
+        assert_eq!(both.required.len(), 2);
+    }
+}

@@ -69,7 +69,7 @@ mod warm;
 pub use bounds::{GRACE, OUTPUT_LIMIT, STOP_SIGNAL_OFFSET, stop_signal};
 pub use caller::{Caller, way};
 pub use concurrency::Turns;
-pub use delegation::{Delegated, Delegation, Delegator, Elsewhere};
+pub use delegation::{Delegated, Delegation, Delegator, Elsewhere, Loaded};
 pub use error::EvalError;
 pub use evaluation::Evaluation;
 pub use evaluator::Evaluator;

@@ -116,3 +116,36 @@ impl From<Forbidden> for EvalError {
         Self::Forbidden(forbidden)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Unconfined; 6] = [
+        Unconfined::Run,
+        Unconfined::Runtime,
+        Unconfined::OtherPhp,
+        Unconfined::Subprocess,
+        Unconfined::Driver("host"),
+        Unconfined::CommandLine,
+    ];
+
+    #[test]
+    fn all_programs_are_permitted_or_none_that_is_not_confined() {
+        for way in ALL {
+            assert_eq!(Programs::All.permit(way), Ok(()));
+            for because in [
+                Because::OfSetting,
+                Because::OfProcOpen,
+                Because::OfUnknownValue,
+            ] {
+                let message = match Programs::Confined(because).permit(way) {
+                    Err(forbidden) => forbidden.to_string(),
+                    Ok(()) => panic!("{way:?} is permitted"),
+                };
+                assert!(message.contains("altair_eval.programs is "), "{message}");
+                assert!(message.contains("altair_eval.programs=all"), "{message}");
+            }
+        }
+    }
+}

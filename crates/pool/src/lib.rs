@@ -15,6 +15,7 @@ mod host;
 mod known;
 mod log;
 mod message;
+mod named;
 mod permit;
 mod run;
 mod server;

@@ -20,6 +20,7 @@ use crate::message::{
     Again, Answer, Intent, Next, ORDER_MAX_BYTES, Order, Proof, SHORT_MAX_BYTES, Salted, Work,
     digest,
 };
+use crate::named::{self, Checked};
 use crate::permit::Permit;
 use crate::server::{Held, Place};
 
@@ -62,6 +63,8 @@ pub(crate) struct Conversation<'h> {
     /// That process, once it has asked.
     host: Option<Sender>,
     seen: Seen,
+    /// What that process has named, and may name.
+    named: Option<Checked>,
     /// Whether it was last granted what the pool is, so that a fork need not be lowered.
     is_equal: bool,
     held: &'h Held,
@@ -105,6 +108,7 @@ impl<'h> Conversation<'h> {
             connection: Connection::asking(socket)?,
             host: None,
             seen: Seen::default(),
+            named: None,
             is_equal: false,
             held,
             kept: None,
@@ -250,8 +254,36 @@ impl<'h> Conversation<'h> {
         refuse(&self.connection, why)
     }
 
+    /// Checks what the host has named for the pool to start. Of the same process it is checked once.
+    fn check_named(&mut self, prepared: &Prepared) -> io::Result<Result<(), String>> {
+        let Prepared::Run {
+            evaluation: Ok(evaluation),
+            ..
+        } = prepared
+        else {
+            return Ok(Ok(()));
+        };
+        let (loaded, host) = (evaluation.loaded(), self.host.as_ref());
+        let checked = Some(Checked::of(&loaded));
+        if self.named != checked {
+            let host = host.ok_or(ErrorKind::InvalidData)?;
+            if let Err(why) = named::check(&loaded, host.pid) {
+                return Ok(Err(why));
+            }
+            // Another process may have had its id meanwhile.
+            if host.has_ended()? {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            self.named = checked;
+        }
+        Ok(Ok(()))
+    }
+
     /// Does what a host asks for that is served.
     fn carry_out(&mut self, prepared: Prepared, of: Delegator, keeps: bool) -> io::Result<Served> {
+        if let Err(why) = self.check_named(&prepared)? {
+            return self.refuse(why);
+        }
         if !keeps {
             self.kept = None;
         } else if self.kept.is_none()
