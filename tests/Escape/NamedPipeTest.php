@@ -7,7 +7,8 @@ namespace Altair\Eval\Tests\Escape;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
 
 /**
- * A named pipe in the project's layer is the run's own: it neither takes what is in the machine's, nor puts anything in.
+ * A named pipe in the project's layer is the run's own: it neither takes what is in the machine's, nor puts
+ * anything in.
  */
 final class NamedPipeTest extends EvaluationTestCase
 {

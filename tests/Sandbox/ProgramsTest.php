@@ -44,7 +44,8 @@ final class ProgramsTest extends CommandEscapeTestCase
                         // It changes modes of files, which nothing but mounts keeps to what may be written.
                         continue;
                     }
-                    yield "$name: $program" . ($lacking === [] ? '' : ', without mounts') => [$caller, $lacking, $script];
+                    $at = $lacking === [] ? $name : "$name, without mounts";
+                    yield "$at: $program" => [$caller, $lacking, $script];
                 }
             }
         }
@@ -92,10 +93,11 @@ final class ProgramsTest extends CommandEscapeTestCase
     public function testAServerServesWithTheNetworkOn(Caller $caller, array $lacking): void
     {
         $free = stream_socket_get_name(stream_socket_server('tcp://127.0.0.1:0'), false);
-        foreach ([
+        $servers = [
             [PHP_BINARY, '-n', '-S', $free, '-t', '.'],
             ['python3', '-u', '-m', 'http.server', '--bind', '127.0.0.1', '0'],
-        ] as $server) {
+        ];
+        foreach ($servers as $server) {
             $ground = new Ground($caller);
             file_put_contents("$ground->place/file", 'served');
             $command = self::confined($ground, $lacking, ['--network'], $server);
