@@ -343,7 +343,7 @@ impl Selection {
 /// The error for a required guard that is not in force.
 pub(crate) fn unmet(guard: Guard, state: &GuardState) -> EvalError {
     EvalError::Launch(format!(
-        "Nothing was run: the guard `{guard}` is needed and {}. `altair doctor` says how to get it; `--require=ini` accepts a run that only PHP guards.",
+        "Nothing was run: the guard `{guard}` is needed and {}. `altair doctor` says how to get it; `--require=ini`, in PHP altair_eval.require=ini in php.ini, accepts a run that only PHP guards.",
         match state {
             GuardState::Missing { because } => format!("is missing ({because})"),
             GuardState::InForce | GuardState::Degraded { .. } | GuardState::LeftOut { .. } =>
