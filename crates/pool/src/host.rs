@@ -1,11 +1,11 @@
 //! The pool's look at a host: whether it has the pool's rights, and what its runs get at most.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 
 use altair_engine::Delegator;
 use altair_sandbox::peer::Sender;
-use altair_sandbox::{Inspected, Standing};
+use altair_sandbox::{Inspected, Standing, Surroundings};
 
 use crate::challenge;
 use crate::message::Shows;
@@ -16,9 +16,9 @@ use crate::server::Held;
 pub(crate) struct Seen {
     /// What `/proc` shows of it.
     inspected: Option<Inspected>,
-    /// Whether a child of its own has the pool's rights. It tells of a host that may not be looked into
-    /// what such a process shows to nobody.
-    is_witnessed: bool,
+    /// Where the pool is, if a child of the host has the pool's rights: such a child tells of a host
+    /// that may not be looked into what that shows to nobody.
+    witnessed: Option<Surroundings>,
 }
 
 impl Seen {
@@ -45,8 +45,8 @@ impl Seen {
         let name = challenge::look(witness, descriptor).map_err(unseen)?;
         // Another process may have had its id meanwhile.
         match inspected.is_child_of(host.pid).map_err(unseen)? {
-            true => self.is_witnessed = true,
-            false => return Err(unseen(io::ErrorKind::NotFound.into())),
+            true => self.witnessed = Some(Surroundings::own().map_err(unseen)?),
+            false => return Err(unseen(ErrorKind::NotFound.into())),
         }
         Ok(name)
     }
@@ -62,13 +62,12 @@ impl Seen {
             none => none.insert(Inspected::new(host.pid).map_err(unseen)?),
         };
         let pidfd = host.pidfd.as_fd();
-        let (difference, umask) = match inspected.rights(pidfd) {
-            Ok((rights, umask)) => (held.rights.difference(&rights), umask),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && self.is_witnessed => {
-                let compared = inspected.difference_where_hidden(&held.rights, pidfd);
-                compared.map_err(unseen)?
-            }
-            Err(error) => return Err(unseen(error)),
+        let (difference, umask) = match (inspected.rights(pidfd), &mut self.witnessed) {
+            (Ok((rights, umask)), _) => (held.rights.difference(&rights), umask),
+            (Err(error), Some(place)) if error.kind() == ErrorKind::PermissionDenied => inspected
+                .difference_where_hidden(&held.rights, place, pidfd)
+                .map_err(unseen)?,
+            (Err(error), _) => return Err(unseen(error)),
         };
         if let Some(what) = difference {
             return Err(differing(what));

@@ -117,7 +117,7 @@ pub use pseudoterminal::{Pseudoterminal, resize_like};
 pub use raw_descriptors::{begin_program, close_all_on_exec};
 pub use record::{Identity, Look, Record, Recorder, Unseen, Way};
 pub use refusal::Refusal;
-pub use rights::{Credentials, Filtered, Inspected, Rights, own_umask};
+pub use rights::{Credentials, Filtered, Inspected, Rights, Surroundings, own_umask};
 pub use run::run;
 pub use seccomp::{Command, ROOT_ONLY_CALLS, Seccomp, has_one_thread, may_copy_descriptors};
 pub use session::{Served, Session};

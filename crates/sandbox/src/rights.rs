@@ -22,6 +22,8 @@ use nix::unistd::{Gid, Uid, getpid, getresgid, getresuid, gettid};
 use crate::privileges;
 use crate::procfs;
 
+pub use hidden::Surroundings;
+
 /// The namespaces that a process is in, or makes its children in (namespaces(7)).
 const NAMESPACES: [&str; 10] = [
     "cgroup",

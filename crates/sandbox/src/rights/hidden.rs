@@ -17,9 +17,10 @@ use super::{
 /// Bytes of the longest list that is compared: some 8,000 mounts.
 const LIST_MAX_BYTES: u64 = 1 << 20;
 
-/// Where a process is.
+/// Where a process is. It tells that as long as the process is there, since what a number is of exists
+/// so long, and nothing else gets the number.
 #[derive(Debug, PartialEq, Eq)]
-struct Surroundings {
+pub struct Surroundings {
     /// Its list of mounts (proc_pid_mountinfo(5)). A mount has an id of its own and is in one
     /// namespace; a place is told as seen from the process's root directory, and what is beyond that
     /// is left out. So where that root is a mount, another process with the same list has the same
@@ -34,6 +35,16 @@ struct Surroundings {
 }
 
 impl Surroundings {
+    /// Those of the calling thread.
+    ///
+    /// # Errors
+    /// If `/proc` does not tell, or if a process in another place could have the same.
+    pub fn own() -> io::Result<Self> {
+        let own = Self::of(&directory(OWN)?)?;
+        own.check().map_err(io::Error::other)?;
+        Ok(own)
+    }
+
     /// Those of a process, whose directory is given.
     fn of(process: &OwnedFd) -> io::Result<Self> {
         let network = fstatat(process, "net/stat", AtFlags::empty())?;
@@ -66,15 +77,17 @@ impl Surroundings {
 }
 
 impl Inspected {
-    /// In what a process that may not be inspected differs from this one, in a word, as far as it has
-    /// to be equal: all that confines it but Landlock, the IPC namespace, and what names its machine,
-    /// its cgroup and its clock. `None` if it differs in nothing. And its umask.
+    /// In what a process that may not be inspected differs from this one's rights and place, in a
+    /// word; and its umask. `None`: in nothing that everybody is shown. That is all that confines it
+    /// but Landlock and its IPC namespace, and not its namespaces of names, cgroups and time. `place`
+    /// is looked at again if something was mounted since.
     ///
     /// # Errors
     /// What keeps it from being known; `ESRCH` if the process has ended.
     pub fn difference_where_hidden(
         &self,
         own: &Rights,
+        place: &mut Surroundings,
         pidfd: BorrowedFd<'_>,
     ) -> io::Result<(Option<&'static str>, Option<u32>)> {
         let status = text(&self.status)?;
@@ -86,7 +99,7 @@ impl Inspected {
         }
         let difference = if let Some(what) = differing_line(&own.lines, &lines) {
             Some(what)
-        } else if !is_in_one_pid_namespace(&status) || !self.is_beside_this_process()? {
+        } else if !is_in_one_pid_namespace(&status) || !self.is_at(place)? {
             Some("namespaces or root directory")
         } else if own.label != label(|| self.directory.try_clone())? {
             Some("label")
@@ -99,22 +112,17 @@ impl Inspected {
         Ok((difference, umask(&status)))
     }
 
-    /// Whether it has the mounts, the network and the users of this process.
-    fn is_beside_this_process(&self) -> io::Result<bool> {
-        let own = || Surroundings::of(&directory(OWN)?);
-        let mut before = own()?;
-        before.check().map_err(io::Error::other)?;
-        loop {
-            if Surroundings::of(&self.directory)? == before {
-                return Ok(true);
-            }
-            // Something may have been mounted between the two looks.
-            let after = own()?;
-            if after == before {
+    /// Whether it is where this process is. `place` is that when it was looked at last.
+    fn is_at(&self, place: &mut Surroundings) -> io::Result<bool> {
+        while Surroundings::of(&self.directory)? != *place {
+            // Something may have been mounted meanwhile.
+            let now = Surroundings::own()?;
+            if now == *place {
                 return Ok(false);
             }
-            before = after;
+            *place = now;
         }
+        Ok(true)
     }
 
     /// In what it differs from `own`, in a word, if it is a child of that process.
