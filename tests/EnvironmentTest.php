@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests;
 
+use Altair\Eval\Exception\InvalidRequestException;
 use Altair\Eval\Tests\Support\EvaluationTestCase;
 
 /**
@@ -127,6 +128,98 @@ final class EnvironmentTest extends EvaluationTestCase
         self::assertSame([], array_values(array_intersect(self::OF_SESSION, array_keys($environment))));
         self::assertArrayHasKey('TERMS', $environment);
         self::assertArrayHasKey('SHLVL', $this->value('getenv()', unsafe: true, redact: false));
+    }
+
+    /** Credentials of the caller's. */
+    private const CREDENTIALS = [
+        'ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'GEMINI_API_KEY', 'GITHUB_TOKEN', 'GH_TOKEN', 'GITLAB_TOKEN',
+        'COMPOSER_AUTH', 'SSH_AUTH_SOCK', 'KUBECONFIG', 'DOCKER_HOST', 'CARGO_REGISTRY_TOKEN', 'VAULT_TOKEN',
+    ];
+
+    public function testTheCallersCredentialsAreWithheld(): void
+    {
+        foreach (self::CREDENTIALS as $name) {
+            $this->setVariable($name, 'a value that nobody guesses');
+        }
+
+        self::assertSame([], array_intersect(self::CREDENTIALS, array_keys($this->value('getenv()'))));
+        self::assertSame([], array_intersect(self::CREDENTIALS, array_keys($this->value('$_SERVER'))));
+        $passed = $this->value('getenv()', env: self::CREDENTIALS);
+        self::assertSame([], array_diff(self::CREDENTIALS, array_keys($passed)));
+    }
+
+    /**
+     * @return iterable<string, array{string}>
+     */
+    public static function filesThatName(): iterable
+    {
+        foreach (['.env', '.env.local', '.env.test', '.env.example', '.env.dist'] as $file) {
+            yield $file => [$file];
+        }
+    }
+
+    /**
+     * @dataProvider filesThatName
+     */
+    public function testTheyPassWhereTheProjectNamesThem(string $file): void
+    {
+        $this->setVariable('OPENAI_API_KEY', 'a key of the shell');
+        $this->setVariable('GITHUB_TOKEN', 'a token of the shell');
+        $this->application([$file => "# GITHUB_TOKEN=\nOPENAI_API_KEY=\n"]);
+        $snippet = 'return [sha1((string) getenv("OPENAI_API_KEY")), getenv("GITHUB_TOKEN")];';
+
+        self::assertSame([sha1('a key of the shell'), false], $this->value($snippet));
+        // And no longer when the file names it no longer.
+        $this->application()->write($file, "OTHER=\n");
+        self::assertSame([sha1(''), false], $this->value($snippet));
+    }
+
+    public function testWhatWasWithheldAndLookedForIsToldOnceWithWhatPassesIt(): void
+    {
+        foreach (['GITHUB_TOKEN', 'OPENAI_API_KEY', 'GH_TOKEN', 'AWS_SECRET_ACCESS_KEY', 'TERM'] as $name) {
+            $this->setVariable($name, 'a value that nobody guesses');
+        }
+        $this->application(['vendor/autoload.php' => '<?php getenv("GITHUB_TOKEN");']);
+        $names = ['GITHUB_TOKEN', 'OPENAI_API_KEY', 'AWS_SECRET_ACCESS_KEY', 'TERM', 'NOBODY_HAS_THIS'];
+        $snippet = 'array_map(getenv(...), ' . var_export($names, true) . '); getenv("OPENAI_API_KEY"); return 1;';
+        $blocked = $this->evaluate($snippet)->diagnostics['blocked'];
+
+        self::assertSame(
+            [
+                ['get the environment variable GITHUB_TOKEN', '--env=GITHUB_TOKEN'],
+                ['get the environment variable OPENAI_API_KEY', '--env=OPENAI_API_KEY'],
+                [
+                    'get the environment variable AWS_SECRET_ACCESS_KEY: no run gets this key; the application reads '
+                    . 'its own from the project\'s .env',
+                    null,
+                ],
+            ],
+            array_map(static fn (array $entry): array => [$entry['what'], $entry['lift']], $blocked),
+        );
+        self::assertSame(['environment'], array_values(array_unique(array_column($blocked, 'guard'))));
+        self::assertSame([], $this->evaluate('return 1;', env: ['GITHUB_TOKEN'])->diagnostics['blocked'] ?? []);
+    }
+
+    public function testARunThatIsCutShortTellsWhatItsBootLookedFor(): void
+    {
+        $this->setVariable('GITHUB_TOKEN', 'a value that nobody guesses');
+        $this->application(['vendor/autoload.php' => '<?php getenv("GITHUB_TOKEN");']);
+        $result = $this->evaluate('while (true) { usleep(1000); }', timeoutMs: self::SHORT_MS);
+
+        self::assertSame('timed_out', $result->diagnostics['outcome']);
+        self::assertSame('--env=GITHUB_TOKEN', $result->diagnostics['blocked'][0]['lift'] ?? null);
+    }
+
+    public function testWhatSteersALoaderCannotBePassed(): void
+    {
+        foreach (['LD_PRELOAD', 'ld_preload', 'PHPRC', 'AWS_SECRET_ACCESS_KEY', '', 'A=1'] as $name) {
+            try {
+                $this->evaluate('return 1;', env: [$name]);
+                self::fail($name);
+            } catch (InvalidRequestException $refused) {
+                self::assertMatchesRegularExpression('/confined run|name of a variable/', $refused->getMessage());
+            }
+        }
     }
 
     public function testTheStrippedVariablesAreNotInTheProcessEither(): void

@@ -46,6 +46,7 @@ final class EvalRequestTest extends TestCase
         $given = [
             'return 1;', '/srv/app', 700, 64, true, false, true, 'boot.php', ['db:3306'], ['/srv/shared'], false,
             'rollback', true, ['id' => 7, 'names' => ['a' => 1.5, 'b' => null]], 4, 100, 200, true,
+            ['A_TOKEN'],
         ];
         $request = new EvalRequest(...$given);
 
@@ -54,7 +55,7 @@ final class EvalRequestTest extends TestCase
                 [
                     'snippet', 'projectRoot', 'timeoutMs', 'memoryLimitMb',
                     'allowWrites', 'allowNetwork', 'unsafe', 'bootstrap', 'services', 'readablePaths', 'redact',
-                    'database', 'queries', 'arguments', 'depth', 'maxItems', 'maxString', 'diff',
+                    'database', 'queries', 'arguments', 'depth', 'maxItems', 'maxString', 'diff', 'env',
                 ],
                 $given,
             ),
@@ -66,7 +67,7 @@ final class EvalRequestTest extends TestCase
     {
         self::assertEquals(
             new EvalRequest('1', '/', 5000, 128, false, false, false, null, null, [], true, null, false, ...[
-                [], null, null, null, false,
+                [], null, null, null, false, [],
             ]),
             new EvalRequest('1', '/'),
         );
@@ -196,7 +197,7 @@ final class EvalRequestTest extends TestCase
         var_dump($request);
         $dump = (string) ob_get_clean();
 
-        self::assertStringContainsString('(18) {', $dump);
+        self::assertStringContainsString('(19) {', $dump);
         self::assertMatchesRegularExpression('/\["snippet"\]=>\s+string\(11\) "return \'x\';"/', $dump);
         self::assertMatchesRegularExpression('/\["unsafe"\]=>\s+bool\(true\)/', $dump);
         self::assertMatchesRegularExpression('/\["bootstrap"\]=>\s+NULL/', $dump);
@@ -251,9 +252,9 @@ final class EvalRequestTest extends TestCase
         );
         $this->assertRefused(
             ArgumentCountError::class,
-            'at most 18 arguments, 19 given',
+            'at most 19 arguments, 20 given',
             static fn () => new EvalRequest('1', '/', 1, 1, false, false, false, null, null, [], true, null, false, ...[
-                [], null, null, null, false, 1,
+                [], null, null, null, false, [], 1,
             ]),
         );
     }

@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Altair\Eval\Tests\Escape;
 
+use Altair\Eval\Tests\Support\Command;
 use Altair\Eval\Tests\Support\PoolProcess;
 use Altair\Eval\Tests\Support\Processes;
 use Altair\Eval\Tests\Support\Skip;
@@ -170,6 +171,110 @@ final class HostEnvironmentTest extends TestCase
 
         self::assertMatchesRegularExpression('/^returned (booted|warm) true/', $told);
         $this->assertNothingGotOut($seen);
+    }
+
+    /** A command of `altair run` works as the owner of the directory, and has no less to tell. */
+    public function testNorACommandInTheOwnersDirectory(): void
+    {
+        $variables = ['SOME_SECRET' => $this->secret, 'GITHUB_TOKEN' => $this->secret, 'TERM' => 'xterm', 'LANG' => 'C'];
+        foreach ([[], ['mounts']] as $without) {
+            $command = [
+                ...Without::under($without), 'env', '-C', $this->application->root, Command::native(), 'run', '--',
+            ];
+            $run = Command::of([...$command, 'sh', '-c', 'id -u; env | cut -d= -f1'], '/', '', $variables);
+            $names = explode("\n", $run->output);
+
+            self::assertSame((string) self::OWNER, array_shift($names), $run->errors);
+            self::assertSame(['LANG', 'PATH', 'TERM'], array_values(array_intersect(['LANG', 'PATH', 'TERM'], $names)));
+            self::assertSame([], array_intersect(['SOME_SECRET', 'GITHUB_TOKEN'], $names));
+            $run = Command::of(
+                [...array_slice($command, 0, -1), '--env=SOME_SECRET', '--', 'printenv', 'SOME_SECRET'],
+                '/',
+                '',
+                $variables,
+            );
+            self::assertTrue($run->output === "$this->secret\n", $run->errors);
+        }
+        $run = Command::of([...array_slice($command, 0, -1), '--env=LD_PRELOAD', '--', 'true'], '/', '', $variables);
+        self::assertSame(125, $run->exitCode);
+        self::assertStringContainsString('--env=LD_PRELOAD cannot be passed', $run->errors);
+    }
+
+    /**
+     * What passes all the same: the short list, the owner's home, and what the user names, on every way.
+     */
+    public function testWhatIsNoSecretPassesAndWhatTheUserNamesDoes(): void
+    {
+        $variables = [
+            'SOME_SECRET' => $this->secret, 'OTHER_SECRET' => $this->secret, 'APP_ENV' => 'test', 'APP_DEBUG' => '1',
+            'KERNEL_CLASS' => 'App\\Kernel', 'TZ' => 'UTC', 'LC_ALL' => 'C', 'HOME' => '/root',
+        ];
+        $this->application->write('vendor/autoload.php', '<?php getenv("OTHER_SECRET");');
+        $snippet = 'return [array_keys(array_filter(getenv(), "is_string")), getenv("SOME_SECRET") !== false];';
+        $arguments = ['eval', '--root=' . $this->application->root, '--format=json', '--no-redact', $snippet];
+        $without = Command::run($arguments, '/', '', $variables);
+        $with = Command::run([...$arguments, '--env=SOME_SECRET'], '/', '', $variables);
+
+        self::assertSame(0, $without->exitCode, $without->errors);
+        $got = json_encode($without->json()['result']);
+        foreach (['PATH', 'APP_ENV', 'APP_DEBUG', 'KERNEL_CLASS', 'TZ', 'LC_ALL'] as $name) {
+            self::assertStringContainsString("\"$name\"", $got);
+        }
+        // A user that the system does not know has no home; root's is none of its own.
+        self::assertStringNotContainsString('"HOME"', $got);
+        self::assertSame(
+            ['--env=OTHER_SECRET', '--env=SOME_SECRET'],
+            array_column($without->json()['diagnostics']['blocked'], 'lift'),
+        );
+        self::assertSame(
+            ['--env=OTHER_SECRET'],
+            array_column($with->json()['diagnostics']['blocked'], 'lift'),
+        );
+    }
+
+    /** A root in a container, whose settings only the container has: the first process has the same. */
+    public function testWhatTheContainersFirstProcessHasPasses(): void
+    {
+        $this->application->write('vendor/autoload.php', '<?php');
+        $snippet = 'return array_map(fn ($name) => getenv($name) !== false, ["SETTING", "CHANGED", "SOME_SECRET"]);';
+        $eval = [Command::native(), 'eval', '--root=' . $this->application->root, '--format=compact', $snippet];
+        $inner = implode(' ', array_map(escapeshellarg(...), $eval));
+        $later = "CHANGED=other SOME_SECRET=$this->secret exec $inner";
+        // The shell is the first process, and the evaluation what somebody starts there later.
+        $container = ['unshare', '--pid', '--fork', '--mount-proc', 'env', 'SETTING=container', 'CHANGED=container'];
+        $run = Command::of(
+            [...$container, 'sh', '-c', 'sh -c ' . escapeshellarg($later) . '; exit $?'],
+            '/',
+            '',
+            ['ALTAIR_EVAL_EXTENSION' => Without::extension()],
+        );
+        self::assertSame([true, false, false], $run->json()['result'] ?? $run->output . $run->errors);
+
+        // The machine's first process is no container's.
+        $variables = ['ALTAIR_EVAL_EXTENSION' => Without::extension(), 'SETTING' => 'container'];
+        $run = Command::of($eval, '/', '', $variables);
+        self::assertFalse($run->json()['result'][0] ?? true, $run->output . $run->errors);
+    }
+
+    /** The user's file passes names, too: here root's, in a place of the test's own. */
+    public function testTheUsersFileNamesWhatPasses(): void
+    {
+        $this->application->write('vendor/autoload.php', '<?php');
+        $home = posix_getpwuid(0)['dir'];
+        $root = $this->application->root;
+        $eval = [Command::native(), 'eval', "--root=$root", '--format=compact', 'return getenv("SOME_SECRET") !== false;'];
+        $script = 'mount -t tmpfs -o mode=0700 home ' . escapeshellarg($home) . ' && mkdir -p ~/.config/altair'
+            . ' && umask 077 && printf %s "$1" > ~/.config/altair/config.toml && shift && exec "$@"';
+        foreach ([['SOME_SECRET', true], ['OTHER', false]] as [$name, $passes]) {
+            $file = "[project.\"$root\"]\nenv = [\"$name\"]\n";
+            $run = Command::of(
+                ['unshare', '--mount', 'sh', '-c', $script, 'sh', $file, ...$eval],
+                '/',
+                '',
+                ['ALTAIR_EVAL_EXTENSION' => Without::extension(), 'SOME_SECRET' => $this->secret, 'HOME' => $home],
+            );
+            self::assertSame($passes, $run->json()['result'] ?? $run->output . $run->errors);
+        }
     }
 
     private function assertNothingGotOut(string $seen): void

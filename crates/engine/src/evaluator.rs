@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::allowed::allowed_for;
 use crate::audit::Actor;
 use crate::delegation::{Delegation, Elsewhere};
 use crate::environment::{self, OtherUser, Receiver};
@@ -16,7 +17,7 @@ use crate::observer::Observer;
 use crate::owner::run_as;
 use crate::programs::{Programs, Unconfined};
 use crate::project_environment::ProjectEnvironment;
-use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest};
+use crate::request::{BOOTSTRAP_VARIABLE, EvalRequest, Target};
 use crate::services::{self, By, Declared, Services};
 use crate::settings::{IDLE, Purpose, Settings};
 use crate::surroundings::{Environment, Surroundings, variable};
@@ -308,6 +309,25 @@ impl Evaluator {
             .map_err(EvalError::InvalidRequest)
     }
 
+    /// Who gets a part of this process's environment: the user's words about it, and whose the run is.
+    fn receiver(&self, request: &EvalRequest, target: &Target) -> Result<Receiver, EvalError> {
+        let mut passed = request.env.clone();
+        if !request.unconfined {
+            let allowed = allowed_for(target.root.path());
+            let allowed =
+                allowed.map_err(|e| EvalError::Launch(format!("Nothing was run: {e}")))?;
+            passed.extend(allowed.env);
+        }
+        environment::check(&passed)?;
+        let drops = self.settings.selection.takes(Guard::Privileges, request);
+        let user = drops.then(|| run_as(&target.root)).flatten();
+        Ok(Receiver {
+            passed,
+            has_terminal: false,
+            other: OtherUser::of(user),
+        })
+    }
+
     fn located_in(
         &self,
         request: &EvalRequest,
@@ -326,13 +346,7 @@ impl Evaluator {
             settings.search_path.as_deref(),
             settings.own_programs.as_deref(),
         )?;
-        environment::check(&request.env)?;
-        let drops = settings.selection.takes(Guard::Privileges, request);
-        let receiver = Receiver {
-            passed: request.env.clone(),
-            has_terminal: false,
-            other: OtherUser::of(drops.then(|| run_as(&target.root)).flatten()),
-        };
+        let receiver = self.receiver(request, &target)?;
         let known = ProjectEnvironment::of(
             &surroundings.environment,
             &surroundings.set_later,

@@ -263,7 +263,9 @@ fn set_ids(run_as: RunAs) -> Result<(), Failure> {
     // SAFETY: no pointer is passed.
     let result = unsafe { libc::syscall(libc::SYS_setresuid, uid, uid, uid) };
     Errno::result(result).map_err(|e| Step::Uid.failed(e))?;
-    Ok(())
+    // Until it executes its program it has the host's memory. The kernel forbids its new user to look into
+    // it, unless the system says otherwise (sysctl `fs.suid_dumpable`).
+    prctl::set_dumpable(false).map_err(|e| Step::Uid.failed(e))
 }
 
 /// Whether the calling thread has no supplementary group but, at most, this one, which a process has

@@ -119,9 +119,7 @@ impl Policy {
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
         for variable in &args.env {
-            let Some((name, value)) = named(variable)? else {
-                continue;
-            };
+            let (name, value) = named(variable)?;
             variables.retain(|(known, _)| *known != name);
             variables.push((name, value));
         }
@@ -171,9 +169,8 @@ fn existing(cwd: &Path, path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The name and value of `--env`; the value that this process has if it gives only a name, `None` if
-/// there is none.
-fn named(variable: &OsString) -> Result<Option<(OsString, OsString)>, Failure> {
+/// The name and value of `--env`; the value that this process has if it gives only a name.
+fn named(variable: &OsString) -> Result<(OsString, OsString), Failure> {
     let bytes = variable.as_bytes();
     let part = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
     let (name, value) = match bytes.iter().position(|byte| *byte == b'=') {
@@ -181,19 +178,19 @@ fn named(variable: &OsString) -> Result<Option<(OsString, OsString)>, Failure> {
         None => (variable.clone(), std::env::var_os(variable)),
     };
     let shown = name.display();
-    if name.is_empty() {
-        let shown = variable.display();
-        return Err(Failure::new(format!(
-            "--env={shown} is no variable: write --env=NAME=value, or --env=NAME for one of yours"
-        )));
-    }
     if let Some(why) = never(&name) {
         let why = why.reason();
         return Err(Failure::new(format!(
             "--env={shown} cannot be passed to a command: it is {why}; leave it out, or set it inside of the command (env NAME=value …)"
         )));
     }
-    Ok(value.map(|value| (name, value)))
+    let value = value.filter(|_| !name.is_empty()).ok_or_else(|| {
+        let shown = variable.display();
+        Failure::new(format!(
+            "--env={shown} is no variable of yours: write --env=NAME=value, or --env=NAME for one that you have"
+        ))
+    })?;
+    Ok((name, value))
 }
 
 /// The outcome of a command for programs.

@@ -11,7 +11,7 @@ use super::abilities;
 use super::listeners;
 use super::report::{Report, ServiceReport, WithheldReport};
 use super::trial_runs::Lab;
-use crate::allowed::{Allow, line};
+use crate::allowed::{Allow, allowed_for, line};
 use crate::environment::{OtherUser, Receiver};
 use crate::error::reason;
 use crate::owner::run_as;
@@ -45,7 +45,9 @@ pub(super) fn look(root: &Path, lab: Option<&Lab>, report: &mut Report) -> Resul
     };
     let place = Place::find(root).map_err(unseen)?;
     let user = run_as(&place);
+    let allowed = allowed_for(place.path()).map_err(|e| e.to_string())?;
     let receiver = Receiver {
+        passed: allowed.env,
         other: OtherUser::of(user),
         ..Receiver::default()
     };
