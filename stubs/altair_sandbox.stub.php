@@ -615,8 +615,9 @@ namespace Altair\Sandbox\Data {
         public array $blocked;
 
         /**
-         * What the command wrote into its layer, as `diagnostics.file_changes` of an {@see \Altair\Eval\EvalResult} has
-         * it; null without a layer.
+         * What {@see self::apply()} would make real of what the command wrote into its layer, as
+         * `diagnostics.file_changes` of an {@see \Altair\Eval\EvalResult} has it; null without a layer. Entries also have
+         * `mode` (`755 → 777`) and `notes`, where there is something to say.
          *
          * @var array<string, mixed>|null
          */
@@ -691,7 +692,7 @@ namespace Altair\Sandbox\Data {
         }
 
         /**
-         * What the command wrote into its layer; null without a layer.
+         * What {@see self::apply()} would make real of what the command wrote into its layer; null without a layer.
          *
          * @return array<string, mixed>|null
          */
@@ -726,8 +727,8 @@ namespace Altair\Sandbox\Data {
         }
 
         /**
-         * Writes what is in the layer to where the command believed to write it: all of it or, if anything is in the
-         * way, nothing. Clones share the layer.
+         * Makes real what {@see self::fileChanges()} lists: all of it or, if anything is in the way or has changed since,
+         * nothing. Clones share the layer.
          *
          * @throws \LogicException without a layer, and once it was applied or discarded
          * @throws \RuntimeException if it cannot be applied. The layer is as before

@@ -175,7 +175,7 @@ final class CliOptionsTest extends TestCase
         self::assertSame([0, '', '✓ int = 1'], [$command->exitCode, $command->errors, $command->headline()]);
         self::assertStringContainsString(
             "  not kept: 3 changes to the project; --writes keeps them\n"
-            . "    created  made/\n    created  new.txt (4 bytes)\n    deleted  old.txt (3 bytes)\n",
+            . "    deleted  old.txt (3 bytes)\n    created  made/\n    created  new.txt (4 bytes)\n",
             $command->output,
         );
         self::assertStringNotContainsString('not kept', $written->output);

@@ -42,7 +42,7 @@ final class ProjectLayerTest extends EvaluationTestCase
     private const CHANGES = [
         'created' => [
             ['path' => 'here.txt', 'size' => 5],
-            ['path' => 'made/', 'size' => 0],
+            ['path' => 'made/', 'size' => 0, 'type' => 'directory'],
             ['path' => 'made/new.txt', 'size' => 3],
         ],
         'modified' => [['path' => 'kept.txt', 'size' => 8]],

@@ -213,6 +213,126 @@ final class RunTest extends EvaluationTestCase
         self::assertSame("two\n", file_get_contents($this->directory . '/a'));
     }
 
+    /** @param list<string> $options */
+    private function atTerminal(string $script, array $options = [], bool $piped = false, int $rows = 24): Terminal
+    {
+        $altair = dirname(__DIR__, 2) . '/bin/altair';
+        $command = [$altair, 'run', '--layer=.', ...$options, '--', 'sh', '-c', $script];
+
+        return new Terminal($command, $this->directory, $rows, 80, $piped);
+    }
+
+    public function testTheFirstAnswerCountsWhenOutputGoesToAPipe(): void
+    {
+        $terminal = $this->atTerminal('echo two > a', piped: true);
+        $terminal->waitFor('Apply this change? [y/N] ');
+        $terminal->type("y\n");
+        [$rest, $code] = $terminal->end();
+
+        self::assertStringContainsString('applied 1 change', $rest);
+        self::assertSame(0, $code);
+        self::assertSame("two\n", file_get_contents($this->directory . '/a'));
+    }
+
+    public function testALayerThatCannotBeAppliedSaysSoAndNobodyIsAsked(): void
+    {
+        $script = 'echo two > a; i=0; while [ $i -lt 130 ]; do i=$((i+1)); mkdir d; cd d; done';
+        foreach (['--apply=ask', '--apply=yes'] as $apply) {
+            $ran = $this->altairRun(['--layer=.', $apply, '--', 'sh', '-c', $script]);
+            self::assertSame($apply === '--apply=yes' ? 125 : 0, $ran->exitCode, $ran->errors);
+            self::assertStringContainsString('more than 128 nested directories', $ran->errors);
+        }
+        $terminal = $this->atTerminal($script);
+        [$shown] = $terminal->end();
+
+        self::assertStringContainsString('more than 128 nested directories', $shown);
+        self::assertStringNotContainsString('[y/N', $shown);
+        self::assertSame("one\n", file_get_contents($this->directory . '/a'));
+        self::assertFileDoesNotExist($this->directory . '/d');
+    }
+
+    /** @return array<string, array{bool}> */
+    public static function outputs(): array
+    {
+        return ['on the terminal' => [false], 'to a pipe' => [true]];
+    }
+
+    /**
+     * @dataProvider outputs
+     */
+    public function testWhatWasTypedBeforeIsNoAnswer(bool $piped): void
+    {
+        // It reads nothing, so that what is typed stays where it is.
+        $script = 'exec 0<&-; trap "echo two > a; exit 0" TERM; echo ready >&2; while :; do sleep 0.1; done';
+        $terminal = $this->atTerminal($script, piped: $piped);
+        $terminal->waitFor('ready');
+        foreach ([1, 2, 3, 4] as $time) {
+            $terminal->type("y\n");
+            // The terminal shows it.
+            $terminal->waitFor('y');
+        }
+        $terminal->signal(SIGTERM);
+        $terminal->waitFor('Apply this change? [y/N] ');
+        $terminal->type("n\n");
+        [$rest] = $terminal->end();
+
+        self::assertStringContainsString('not applied', $rest);
+        self::assertSame("one\n", file_get_contents($this->directory . '/a'));
+    }
+
+    public function testTheCommandsLastOutputDoesNotControlTheScreenOfTheQuestion(): void
+    {
+        // Another screen, a scrolling region of one line, nothing visible, line drawing, a hidden cursor, black colours,
+        // and a string without an end.
+        $attack = '\033[?1049h\033[1;1r\033[?6h\033[8m\033(0\016\033[?25l\033[?7l\033]11;#000\007\033]0;';
+        $terminal = $this->atTerminal("echo two > a; printf '$attack'");
+        $terminal->waitFor("\033]0;");
+        $before = $terminal->waitFor('modified');
+
+        self::assertStringStartsWith("\x18\033\\", $before);
+        $usual = [
+            "\033[!p", "\033[?1049l", "\033[m", "\033(B", "\x0f", "\033[r", "\033[?6l", "\033[?7h", "\033[?25h",
+            "\033[?1003l", "\033[?2004l", "\033]111\033\\", "\033[999;1H",
+        ];
+        foreach ($usual as $sequence) {
+            self::assertStringContainsString($sequence, $before, addcslashes($sequence, "\0..\37"));
+        }
+        $terminal->type("n\n");
+        $terminal->end();
+    }
+
+    public function testAllChangesCanBeListedBeforeTheAnswerAndWhatWasThereComesFirst(): void
+    {
+        $names = 'i=100; while [ $i -lt 160 ]; do i=$((i+1)); echo x > 0-$i; done';
+        file_put_contents($this->directory . '/z', 'old');
+        $terminal = $this->atTerminal("$names; echo two > a; rm z; ln -s /etc/passwd l");
+        $first = $terminal->waitFor('Apply these changes? [y/N, l lists all] ');
+        self::assertStringContainsString('modified a (4 bytes)', self::uncoloured($first));
+        self::assertStringContainsString('deleted  z (3 bytes)', self::uncoloured($first));
+        self::assertStringNotContainsString('0-160', $first);
+        self::assertLessThanOrEqual(24, substr_count($first, "\n"));
+
+        $terminal->type("l\n");
+        $all = '';
+        for ($page = 0; $page < 2; $page++) {
+            $all .= $terminal->waitFor('Enter for more, q to stop: ');
+            $terminal->type("\n");
+        }
+        $all .= $terminal->waitFor('Apply these changes? [y/N, l lists all] ');
+        self::assertStringContainsString('created  0-160 (2 bytes)', self::uncoloured($all));
+        self::assertStringContainsString('created  l → /etc/passwd', self::uncoloured($all));
+        $terminal->type("y\n");
+        [$rest] = $terminal->end();
+
+        self::assertStringContainsString('applied 63 changes', $rest);
+        self::assertFileExists($this->directory . '/0-160');
+    }
+
+    private static function uncoloured(string $text): string
+    {
+        return (string) preg_replace('/\x1b\[[0-9;]*m/', '', $text);
+    }
+
     public function testCtrlCOnATerminalReachesTheCommandOnly(): void
     {
         $altair = dirname(__DIR__, 2) . '/bin/altair';

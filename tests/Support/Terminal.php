@@ -26,18 +26,19 @@ final class Terminal
 
     /**
      * @param list<string> $command
+     * @param bool $piped whether its standard output goes to a pipe, which nobody reads before the end
      */
-    public function __construct(array $command, string $directory, int $rows, int $columns)
+    public function __construct(array $command, string $directory, int $rows, int $columns, bool $piped = false)
     {
-        $script = "stty rows $rows cols $columns; exec \"\$@\"";
-        $terminal = [['pty'], ['pty'], ['pty']];
+        $script = "export TERM=xterm; stty rows $rows cols $columns <&2; exec \"\$@\"";
+        $terminal = [['pty'], $piped ? ['pipe', 'w'] : ['pty'], ['pty']];
         $this->process = proc_open(['sh', '-c', $script, 'sh', ...$command], $terminal, $this->pipes, $directory)
             ?: throw new RuntimeException('No process.');
-        stream_set_blocking($this->pipes[1], false);
+        stream_set_blocking($this->pipes[2], false);
     }
 
-    /** Waits until a text is shown after what was seen before. */
-    public function waitFor(string $text): void
+    /** Waits until a text is shown after what was seen before. Returns what was shown before it. */
+    public function waitFor(string $text): string
     {
         $until = microtime(true) + self::PATIENCE;
         while (!str_contains($this->shown, $text)) {
@@ -46,12 +47,19 @@ final class Terminal
                 throw new RuntimeException("'$text' is not shown, but: $this->shown");
             }
         }
-        $this->shown = substr($this->shown, (int) strpos($this->shown, $text) + strlen($text));
+        [$before, $this->shown] = explode($text, $this->shown, 2);
+
+        return $before;
     }
 
     public function type(string $keys): void
     {
         fwrite($this->pipes[0], $keys);
+    }
+
+    public function signal(int $signal): void
+    {
+        proc_terminate($this->process, $signal);
     }
 
     /** Ends with what is still shown, and the exit code. @return array{string, int} */
@@ -73,11 +81,11 @@ final class Terminal
     /** Reads what comes next; false at the end. */
     private function read(): bool
     {
-        $ready = [$this->pipes[1]];
+        $ready = [$this->pipes[2]];
         $none = null;
         stream_select($ready, $none, $none, 1);
         // A terminal whose program has ended gives an error.
-        $chunk = @fread($this->pipes[1], 8192);
+        $chunk = @fread($this->pipes[2], 8192);
         $this->shown .= (string) $chunk;
 
         if ($chunk !== '' && $chunk !== false) {

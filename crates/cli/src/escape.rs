@@ -7,10 +7,19 @@ use std::fmt::Write;
 
 /// Whether a terminal may act on this character or display it out of place.
 ///
-/// C0 and DEL, C1 (which some terminals read as `ESC` plus a letter even in UTF-8), and the
-/// explicit bidi embeddings, overrides and isolates of Unicode's UAX #9.
+/// C0 and DEL, C1 (which some terminals read as `ESC` plus a letter even in UTF-8), the separators of
+/// lines and paragraphs, and the bidi marks, embeddings, overrides and isolates of Unicode's UAX #9.
 fn is_unsafe(c: char) -> bool {
-    matches!(c, '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    matches!(
+        c,
+        '\0'..='\x1f'
+            | '\x7f'..='\u{9f}'
+            | '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+    )
 }
 
 /// `text` in one line: every control character is escaped, including `\n` and `\t`.

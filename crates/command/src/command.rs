@@ -68,6 +68,9 @@ pub struct Command {
     pub programs: Programs,
     /// Whether the changes in a layer are listed with diffs.
     pub diff: bool,
+    /// How many changes in a layer are listed. Those in new directories may be more, and are counted;
+    /// if the others are more, the layer cannot be applied.
+    pub listed: usize,
 }
 
 /// Sends a command the signals that its caller got.

@@ -4,47 +4,74 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use altair_engine::{FileChanges, file_changes};
-use altair_sandbox::Layer;
+use altair_sandbox::{Layer, Planned};
 
 use crate::{CommandError, WorkDir};
 
-/// How long to look for changes.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long to look at a layer, before nothing of it can be applied.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to look what is in a layer that cannot be applied.
+const PATIENCE_TO_TELL: Duration = Duration::from_secs(2);
 
 /// A layer that can be applied. Dropping it discards it.
 #[derive(Debug)]
 pub struct PendingLayer {
     layer: Layer,
-    /// When the command began, by the clock of files.
-    since: Duration,
+    /// What applying does, or why it cannot be applied.
+    plan: Result<Planned, String>,
+    /// How many changes are listed.
+    at_most: usize,
     /// What holds it, if it is on disk.
     _store: Option<WorkDir>,
 }
 
 impl PendingLayer {
-    pub(crate) fn new(layer: Layer, since: Duration, store: Option<WorkDir>) -> Self {
+    /// Plans what applying does. `since` is when the command began, by the clock of files.
+    pub(crate) fn new(
+        layer: Layer,
+        since: Duration,
+        at_most: usize,
+        store: Option<WorkDir>,
+    ) -> Self {
+        let plan = layer.plan(since, at_most, Instant::now() + PATIENCE);
         Self {
             layer,
-            since,
+            plan: plan.map_err(|error| error.to_string()),
+            at_most,
             _store: store,
         }
     }
 
-    /// Makes the changes real.
+    /// Why it cannot be applied, if that is certain already.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&str> {
+        self.plan.as_ref().err().map(String::as_str)
+    }
+
+    /// Makes the changes real that were listed, and nothing else.
     ///
     /// # Errors
     /// [`CommandError::Apply`]: which path has changed since the command began, or what failed. What
     /// was there is there again then.
     pub fn apply(&self) -> Result<(), CommandError> {
-        let applied = self.layer.apply(self.since);
+        let plan = match &self.plan {
+            Ok(plan) => plan,
+            Err(why) => return Err(CommandError::Apply(why.clone())),
+        };
+        let applied = self.layer.apply(plan);
         applied.map_err(|error| CommandError::Apply(error.to_string()))
     }
 
     /// The changes, with diffs if `diff`. `directories`: those that have a layer. Paths are relative
     /// to the directory if there is only one, otherwise absolute.
     pub(crate) fn changes(&self, directories: &[PathBuf], diff: bool) -> FileChanges {
-        let until = Instant::now() + PATIENCE;
-        let mut changes = file_changes::list(&self.layer, until).unwrap_or_default();
+        let mut changes = match &self.plan {
+            Ok(plan) => file_changes::planned(plan, self.at_most),
+            Err(_) => {
+                let until = Instant::now() + PATIENCE_TO_TELL;
+                file_changes::list(&self.layer, until).unwrap_or_default()
+            }
+        };
         if diff {
             file_changes::add_diffs(&mut changes, &self.layer);
         }

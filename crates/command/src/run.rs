@@ -48,6 +48,15 @@ pub(crate) struct Running {
     pub(crate) _work_dir: Option<WorkDir>,
 }
 
+/// How the changes in a layer are listed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Listing {
+    /// With diffs.
+    pub(crate) diff: bool,
+    /// The most of them.
+    pub(crate) at_most: usize,
+}
+
 /// A command that removes a container.
 pub(crate) struct Cleanup {
     pub(crate) program: PathBuf,
@@ -74,9 +83,12 @@ impl Prepared {
     ) -> Result<Outcome, CommandError> {
         let Self(command) = self;
         let policy = command.policy.clone();
-        let diff = command.diff;
+        let listing = Listing {
+            diff: command.diff,
+            at_most: command.listed,
+        };
         match command.start()? {
-            Started::Running(running) => running.finish(&policy, diff, observer, signals),
+            Started::Running(running) => running.finish(&policy, listing, observer, signals),
             Started::Not(outcome) => Ok(*outcome),
         }
     }
@@ -104,7 +116,7 @@ impl Running {
     pub(crate) fn finish(
         self,
         policy: &ExecutionPolicy,
-        diff: bool,
+        listing: Listing,
         observer: &mut dyn Observer,
         signals: Option<Signals>,
     ) -> Result<Outcome, CommandError> {
@@ -162,7 +174,8 @@ impl Running {
         let (stdout, truncated_stdout) = stdout.into_bytes();
         let (stderr, truncated_stderr) = stderr.into_bytes();
         let layer = ended.layer.zip(since);
-        let layer = layer.map(|(layer, since)| PendingLayer::new(layer, since, store));
+        let layer =
+            layer.map(|(layer, since)| PendingLayer::new(layer, since, listing.at_most, store));
         let exit_code = exit_code(ended.status, timeout);
         let project = policy.project_of_services();
         let mut blocked =
@@ -187,7 +200,9 @@ impl Running {
             timeout,
             blocked,
             guards,
-            changes: layer.as_ref().map(|layer| layer.changes(&layered, diff)),
+            changes: layer
+                .as_ref()
+                .map(|layer| layer.changes(&layered, listing.diff)),
             layer,
         })
     }

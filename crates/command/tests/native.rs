@@ -26,6 +26,7 @@ fn run(policy: ExecutionPolicy, script: &str) -> Outcome {
         started_with: [].into(),
         programs: Programs::All,
         diff: true,
+        listed: 100,
     };
     command.prepare().unwrap().run(&mut Silent, None).unwrap()
 }

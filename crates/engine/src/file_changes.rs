@@ -4,13 +4,13 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Change, ChangeKind, Changes, Contents, Layer, Listed};
+use altair_sandbox::{Change, ChangeKind, Changes, Contents, Layer, Listed, Planned, What};
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::{Mode, fstat};
 use nix::time::{ClockId, clock_gettime};
 use similar::{Algorithm, TextDiff};
 
-use crate::result::{BootChanges, FileChange, FileChanges};
+use crate::result::{BootChanges, FileChange, FileChanges, FileType};
 
 /// Changes to show; the others are only counted.
 pub const SHOWN: usize = 100;
@@ -48,6 +48,12 @@ fn changed_file() -> io::Result<Duration> {
     let part = |n: i64| u64::try_from(n).unwrap_or(0);
     let nanos = Duration::from_nanos(part(stat.st_ctime_nsec));
     Ok(Duration::from_secs(part(stat.st_ctime)) + nanos)
+}
+
+/// What applying a layer would do, at most `at_most` changes of it listed.
+#[must_use]
+pub fn planned(plan: &Planned, at_most: usize) -> FileChanges {
+    listed(&plan.changes(at_most), false)
 }
 
 /// The changes in a layer found by `until`; `None` if there are none.
@@ -126,12 +132,26 @@ fn non_empty(changes: FileChanges) -> Option<FileChanges> {
 
 fn display(change: &Change) -> FileChange {
     let mut path = change.path.to_string_lossy().into_owned();
-    if change.directory {
+    if change.is_directory() {
         path.push('/');
     }
+    let target = match &change.what {
+        What::Link(target) => Some(target.to_string_lossy().into_owned()),
+        What::File | What::Directory | What::Pipe | What::Other => None,
+    };
+    let mode = change.mode;
     FileChange {
         path,
         size: change.size,
+        file_type: match change.what {
+            What::Link(_) => Some(FileType::Link),
+            What::Directory => Some(FileType::Directory),
+            What::Pipe => Some(FileType::Pipe),
+            What::File | What::Other => None,
+        },
+        target,
+        mode: mode.map(|(before, now)| format!("{before:03o} → {now:03o}")),
+        notes: change.notes.iter().map(ToString::to_string).collect(),
         diff: None,
     }
 }

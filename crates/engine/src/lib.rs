@@ -84,8 +84,8 @@ pub use request::{
     Target, Timeout,
 };
 pub use result::{
-    Answered, Blocked, BootChanges, Diagnostics, EvalResult, FileChange, FileChanges, Location,
-    Outcome, OutputTruncated, Phase, Timings, ToldResult,
+    Answered, Blocked, BootChanges, Diagnostics, EvalResult, FileChange, FileChanges, FileType,
+    Location, Outcome, OutputTruncated, Phase, Timings, ToldResult,
 };
 pub use settings::IDLE;
 pub use surroundings::{Environment, variable};

@@ -105,15 +105,39 @@ pub struct Blocked {
 }
 
 /// A file that a run created, changed or removed in its layer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     /// Relative to the project root; a directory's path ends with a slash.
     pub path: String,
     /// Bytes; for a removed file, its former size.
     pub size: u64,
+    /// What it is, if not a regular file.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub file_type: Option<FileType>,
+    /// Where a link leads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The mode before and afterwards, if that changed: `755 → 777`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// What else there is to say, for people: attributes, owners, and what of it is never made real.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The change as a unified diff, if the request asks for it and both sides are text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+}
+
+/// What a path stands for that is no regular file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileType {
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A named pipe.
+    Pipe,
 }
 
 /// What boot changed and the run has left alone, such as a framework's cache.

@@ -129,8 +129,8 @@ pub use temp_directories::{
 };
 pub use template::{ForkError, Model, Pass, Template};
 pub use view::{
-    ApplyError, Change, ChangeKind, Changes, Contents, Home, Layer, Layered, Listed, Project,
-    Renewal, Temp, View, Writes, remove_directory, remove_place,
+    ApplyError, Change, ChangeKind, Changes, Contents, Home, Layer, Layered, LeftOut, Listed, Note,
+    Planned, Project, Renewal, Temp, View, What, Writes, remove_directory, remove_place,
 };
 pub use visible_path::{Shown, links_on};
 pub use who_listens::{Listener, Word, listener_of_path, listeners_of_address};

@@ -5,7 +5,9 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
+use altair_sandbox::Note;
 use common::apply::{as_each, attribute, set_attribute, set_mode};
 
 #[test]
@@ -92,13 +94,15 @@ fn links_between_new_files_stay_links() {
 }
 
 #[test]
-fn a_file_with_other_names_is_written_in_place() {
+fn a_file_whose_names_are_all_inside_is_written_in_place() {
     as_each(|site| {
         site.outside("printf 1234567890 > a; ln a b; ln a dir/c; chmod 440 a");
         let before = site.path("a").metadata().unwrap().ino();
-        site.run("chmod 640 a; printf short > a; chmod 444 a")
-            .apply()
-            .unwrap();
+        let left = site.run("chmod 640 a; printf short > a; chmod 444 a");
+        let planned = left.changes();
+        let others = vec!["b".into(), "dir/c".into()];
+        assert_eq!(planned[0].notes, [Note::LinkedWith(others)]);
+        left.apply().unwrap();
         for name in ["a", "b", "dir/c"] {
             assert_eq!(site.place.read(&format!("app/{name}")), "short", "{name}");
             assert_eq!(site.path(name).metadata().unwrap().ino(), before);
@@ -119,18 +123,80 @@ fn a_file_with_other_names_is_written_in_place() {
 }
 
 #[test]
-fn only_directories_get_set_id_bits_and_files_keep_those_they_had() {
+fn a_file_with_a_name_elsewhere_is_replaced() {
     as_each(|site| {
-        site.outside("echo p > program; chmod 4755 program; echo q > other; chmod 4755 other");
-        site.run(
+        site.outside(
+            "mkdir ../store 2>/dev/null || true; for f in a b c d; do echo $f > $f; chmod 644 $f; done",
+        );
+        let store = site.place.path("store");
+        fs::create_dir_all(&store).unwrap();
+        for name in ["a", "b", "c", "d"] {
+            fs::hard_link(site.path(name), store.join(name)).unwrap();
+        }
+        let before = |name: &str| {
+            let meta = store.join(name).metadata().unwrap();
+            (
+                fs::read(store.join(name)).unwrap(),
+                meta.mode(),
+                meta.mtime(),
+            )
+        };
+        let all = ["a", "b", "c", "d"].map(before);
+        let left = site.run("echo more >> a; chmod 600 b; touch -d 2001-02-03 c; ln d e");
+        let planned = left.changes();
+        for name in ["a", "b", "c", "d"] {
+            let change = planned.iter().find(|each| each.path == Path::new(name));
+            assert!(
+                change.unwrap().notes.contains(&Note::LinkedElsewhere),
+                "{planned:?}"
+            );
+        }
+        left.apply().unwrap();
+        assert_eq!(["a", "b", "c", "d"].map(before), all);
+        assert_eq!(site.shows(), left.saw);
+        for name in ["a", "b", "c", "d"] {
+            fs::remove_file(store.join(name)).unwrap();
+        }
+    });
+}
+
+#[test]
+fn set_id_bits_are_left_out_but_those_of_before_stay() {
+    as_each(|site| {
+        site.outside(
+            "echo p > program; chmod 4755 program; echo q > other; chmod 4755 other; \
+             mkdir shared; chmod 2775 shared",
+        );
+        let left = site.run(
             "echo x > x; chmod 6755 x; mkdir d; chmod 2775 d; chmod 4711 program; \
-             echo more >> other; chmod 4755 other; mkdir -p e; echo y > e/y; chmod 4755 e/y",
-        )
-        .apply()
-        .unwrap();
+             echo more >> other; chmod 4755 other; mkdir -p e; echo y > e/y; chmod 4755 e/y; \
+             chmod 2755 dir; mkdir -p shared/new/deep",
+        );
+        let planned = left.changes();
+        let notes = |path: &str| -> Vec<String> {
+            let change = planned.iter().find(|each| each.path == Path::new(path));
+            let notes = change.map(|change| change.notes.iter().map(ToString::to_string));
+            notes.into_iter().flatten().collect()
+        };
+        for (path, lost) in [
+            ("x", &["set-user-ID left out", "set-group-ID left out"][..]),
+            ("e/y", &["set-user-ID left out"]),
+            ("other", &["set-user-ID left out"]),
+            ("d", &["set-group-ID left out"]),
+            ("dir", &["set-group-ID left out"]),
+            ("program", &[]),
+            ("shared/new", &[]),
+        ] {
+            assert_eq!(notes(path), lost, "{path}");
+        }
+        left.apply().unwrap();
         let mode = |name: &str| site.path(name).metadata().unwrap().mode() & 0o7777;
         assert_eq!([mode("x"), mode("e/y"), mode("other")], [0o755; 3]);
-        assert_eq!([mode("d"), mode("program")], [0o2775, 0o4711]);
+        assert_eq!([mode("d"), mode("dir")], [0o775, 0o755]);
+        assert_eq!(mode("program"), 0o4711);
+        // As the kernel gives it to any directory that is made there.
+        assert_eq!(mode("shared/new") & 0o2000, 0o2000);
+        assert_eq!(mode("shared/new/deep") & 0o2000, 0o2000);
     });
 }
 

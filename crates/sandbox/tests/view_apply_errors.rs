@@ -90,7 +90,7 @@ fn an_error_after_many_changes_undoes_them() {
         assert_eq!(site.state(), before);
         // And without the error. Restoring has changed the status of what was there.
         let since = common::apply::now(&site.place.path(""));
-        left.layer.apply(since).unwrap();
+        left.apply_since(since).unwrap();
         assert_eq!(site.place.read("app/l2"), "l\n1\n");
         assert_eq!(site.path("tight").metadata().unwrap().mode() & 0o777, 0o500);
         site.has_nothing_left();
@@ -409,7 +409,7 @@ fn modes_and_times_are_undone_too() {
             set_immutable(&path, "+");
             let guard = Undone(|| set_immutable(&path, "-"));
             let since = common::apply::now(&site.place.path(""));
-            let result = left.layer.apply(since);
+            let result = left.apply_since(since);
             drop(guard);
             is_not_applied(&result, &path);
             assert_eq!(site.state(), before);

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use altair_sandbox::{ChangeKind, Listed, Writes};
+use altair_sandbox::{Change, ChangeKind, Listed, What, Writes};
 use common::view::{MIB, as_each_user, change, found, later, with_writes};
 use common::{LONG, supervision};
 use nix::libc;
@@ -28,13 +28,19 @@ fn writes_go_to_a_layer_and_are_told() {
                 change(Deleted, "dir/one", 1),
                 change(Deleted, "dir/two", 2),
                 change(Modified, "file", 12),
-                change(Created, "link", 4),
+                Change {
+                    what: What::Link("file".into()),
+                    ..change(Created, "link", 4)
+                },
                 change(Created, "made/", 0),
                 change(Created, "made/deep/", 0),
                 change(Created, "made/deep/x", 2),
                 change(Created, "moved", 2),
                 change(Created, "new", 4),
-                change(Created, "pipe", 0),
+                Change {
+                    what: What::Pipe,
+                    ..change(Created, "pipe", 0)
+                },
             ]
         );
         assert_eq!(place.read("app/file"), "content");

@@ -28,6 +28,10 @@ use crate::{settings, started_with};
 /// Bytes read from a stream at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
 
+/// How many changes in a layer a result lists: an array of them takes some 5 MB, which is no way to
+/// exhaust the memory of a PHP.
+const LISTED: usize = 10_000;
+
 /// The outcome of a call that waits for a command.
 type Waited = Result<Result<Outcome, CommandError>, Wants>;
 
@@ -82,6 +86,7 @@ pub fn execute(
         started_with: started_with::environment(),
         programs: settings::programs(),
         diff: false,
+        listed: LISTED,
     };
     let prepared = match command.prepare() {
         Ok(prepared) => prepared,

@@ -901,6 +901,97 @@ static int wait_here(char **argv) {
     return stay();
 }
 
+/* --- What becomes real ---------------------------------------------------------------------- */
+
+/* A list of rights of the owner, one more user, the group and others (acl(5), in the form of the attribute). */
+static void share(const char *path, const char *name, uint32_t user) {
+    struct { uint16_t tag, rights; uint32_t id; } entries[] = {
+        {1, 7, (uint32_t) -1}, {2, 7, user}, {4, 7, (uint32_t) -1}, {0x10, 7, (uint32_t) -1}, {0x20, 5, (uint32_t) -1},
+    };
+    char list[4 + sizeof entries] = {2};
+    memcpy(list + 4, entries, sizeof entries);
+    if (said(name, setxattr(path, name, list, sizeof list, 0)) != 0)
+        // In a user namespace there is no other one.
+        said(name, (((uint32_t *) (list + 4))[3] = getuid(), setxattr(path, name, list, sizeof list, 0)));
+}
+
+/* Changes of everything that a look at names and contents does not find. */
+static int change_quietly(char **argv) {
+    (void) argv;
+    struct timespec past[] = {{981173106, 0}, {981173106, 0}};
+    umask(0);
+    said("chmod", chmod("stored", 0666));
+    int fd = open("linked", O_WRONLY | O_TRUNC);
+    said("write", write(fd, "changed", 7));
+    close(fd);
+    said("utimensat", utimensat(AT_FDCWD, "timed", past, 0));
+    said("setxattr", setxattr("marked", "user.mark", "1", 1, 0));
+    share("shared", "system.posix_acl_access", 12345);
+    share("directory", "system.posix_acl_access", 12345);
+    share("directory", "system.posix_acl_default", 12345);
+    share(".", "system.posix_acl_default", 12345);
+    put("directory/made", "x");
+    put("program", "x");
+    said("set-id", chmod("program", 06755));
+    mkdir("group", 0777);
+    said("set-group-id", chmod("group", 02777));
+    share("program", "system.posix_acl_access", 12345);
+    said("symlink", symlink("/etc/passwd", "away"));
+    said("mkfifo", mkfifo("pipe", 0666));
+    unlink("deleted");
+    for (int i = 0; i < 30; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "a-%02d", i);
+        put(name, "x");
+    }
+    mkdir("deep", 0777);
+    said("chmod", chmod(".", 0777));
+    fd = open(".", O_PATH | O_DIRECTORY);
+    chdir("deep");
+    for (int i = 0; i < 100; i++) {
+        mkdir("d", 0777);
+        chdir("d");
+    }
+    put("hidden", "x");
+    fchdir(fd);
+    return 0;
+}
+
+/* Not an attack: everything below the working directory, with what else there is to a file than its content. */
+static int describe_in(const char *directory) {
+    struct dirent **entries;
+    int count = scandir(directory, &entries, 0, alphasort);
+    for (int i = 0; i < count; i++) {
+        char path[4096], names[4096], value[4096];
+        struct stat found;
+        if (strcmp(entries[i]->d_name, "..") == 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", directory, entries[i]->d_name);
+        if (strcmp(entries[i]->d_name, ".") == 0 && strcmp(directory, ".") != 0)
+            continue;
+        lstat(path, &found);
+        printf("%s\t%o %u:%u %lu %ld.%09ld %ld", path, found.st_mode, found.st_uid, found.st_gid,
+               S_ISDIR(found.st_mode) ? 0 : (unsigned long) found.st_nlink, S_ISDIR(found.st_mode) ? 0 : found.st_mtim.tv_sec,
+               S_ISDIR(found.st_mode) ? 0 : found.st_mtim.tv_nsec, S_ISREG(found.st_mode) ? (long) found.st_size : 0);
+        ssize_t length = llistxattr(path, names, sizeof names);
+        for (ssize_t at = 0; at < length; at += (ssize_t) strlen(names + at) + 1) {
+            ssize_t bytes = lgetxattr(path, names + at, value, sizeof value);
+            printf(" %s=", names + at);
+            for (ssize_t byte = 0; byte < bytes; byte++)
+                printf("%02x", (unsigned char) value[byte]);
+        }
+        puts("");
+        if (S_ISDIR(found.st_mode) && strcmp(entries[i]->d_name, ".") != 0)
+            describe_in(path);
+    }
+    return 0;
+}
+
+static int describe(char **argv) {
+    (void) argv;
+    return describe_in(".");
+}
+
 static const struct {
     const char *name;
     int (*make)(char **);
@@ -912,7 +1003,7 @@ static const struct {
     {"request", request}, {"add-key", add_key}, {"has-key", has_key},
     {"set-id", set_id}, {"mess", mess}, {"mounts", mounts}, {"kernel", kernel_surface},
     {"permit-oneself", permit_oneself}, {"take-memory", take_memory}, {"fill", fill}, {"spin", spin},
-    {"stay", wait_here},
+    {"stay", wait_here}, {"change-quietly", change_quietly}, {"describe", describe},
 #ifdef __x86_64__
     {"old-entry", old_entry},
 #endif

@@ -1,6 +1,6 @@
 //! The files that would have changed.
 
-use altair_engine::{FileChange, FileChanges};
+use altair_engine::{FileChange, FileChanges, FileType};
 
 use super::{Theme, line};
 use crate::escape;
@@ -30,44 +30,59 @@ pub fn append(out: &mut String, changes: &FileChanges, theme: Theme) {
     of_boot(out, changes, theme);
 }
 
-/// Appends the changes below a title.
+/// Appends the first changes below a title.
 pub fn list(out: &mut String, changes: &FileChanges, title: &str, theme: Theme) {
     line(out, 1, &theme.notice(title));
+    let each = each(changes, theme);
+    for change in each.iter().take(NAMED) {
+        out.push_str(change);
+    }
+    let listed = u64::try_from(each.len().min(NAMED)).unwrap_or(u64::MAX);
+    out.push_str(&unlisted(changes, listed, theme));
+}
+
+/// Each change, in a line and those of its diff: first what was there before, which is what can be
+/// lost.
+pub fn each(changes: &FileChanges, theme: Theme) -> Vec<String> {
     let kinds = [
-        ("created ", &changes.created),
         ("modified", &changes.modified),
         ("deleted ", &changes.deleted),
+        ("created ", &changes.created),
     ];
-    let listed = changes.each().count();
-    let all = count_of(changes);
     let each = kinds
         .iter()
         .flat_map(|(kind, list)| list.iter().map(move |change| (kind, change)));
-    for (kind, change) in each.take(NAMED) {
+    each.map(|(kind, change)| {
+        let mut out = String::new();
         line(
-            out,
+            &mut out,
             2,
             &format!("{} {}", theme.dim(kind), described(change)),
         );
         if let Some(text) = &change.diff {
-            diff(out, text, theme);
+            diff(&mut out, text, theme);
         }
-    }
-    let more = all.saturating_sub(u64::try_from(listed.min(NAMED)).unwrap_or(u64::MAX));
+        out
+    })
+    .collect()
+}
+
+/// What is missing in a list with the first changes.
+pub fn unlisted(changes: &FileChanges, listed: u64, theme: Theme) -> String {
+    let mut out = String::new();
+    let more = count_of(changes).saturating_sub(listed);
     if more > 0 {
-        line(out, 2, &theme.dim(&format!("… and {more} more")));
+        line(&mut out, 2, &theme.dim(&format!("… and {more} more")));
     }
     if let Some(left_out) = changes.diffs_left_out {
         let text = format!("the diffs of {left_out} more files do not fit");
-        line(out, 2, &theme.dim(&text));
+        line(&mut out, 2, &theme.dim(&text));
     }
     if changes.incomplete {
-        line(
-            out,
-            2,
-            &theme.dim("… and maybe more: not all could be looked at"),
-        );
+        let text = "… and maybe more: not all could be looked at";
+        line(&mut out, 2, &theme.dim(text));
     }
+    out
 }
 
 /// Appends how much boot changed, such as a framework's cache.
@@ -92,13 +107,29 @@ fn diff(out: &mut String, text: &str, theme: Theme) {
     }
 }
 
+/// The path, what it leads to, and in brackets what there is to say of it.
 fn described(change: &FileChange) -> String {
-    let path = escape::line(&change.path);
-    // The size of a directory depends on the file system.
-    if change.path.ends_with('/') {
-        path
-    } else {
-        let unit = if change.size == 1 { "byte" } else { "bytes" };
-        format!("{path} ({} {unit})", change.size)
+    let mut out = escape::line(&change.path);
+    let mut said = Vec::new();
+    match change.file_type {
+        // The sizes of these depend on the file system, or say nothing.
+        Some(FileType::Directory) => {}
+        Some(FileType::Link) => {
+            let target = change.target.as_deref().unwrap_or_default();
+            out.push_str(&format!(" → {}", escape::line(target)));
+        }
+        Some(FileType::Pipe) => said.push("pipe".to_owned()),
+        None => {
+            let unit = if change.size == 1 { "byte" } else { "bytes" };
+            said.push(format!("{} {unit}", change.size));
+        }
+    }
+    if let Some(mode) = &change.mode {
+        said.push(format!("mode {mode}"));
+    }
+    said.extend(change.notes.iter().map(|note| escape::line(note)));
+    match said.is_empty() {
+        true => out,
+        false => format!("{out} ({})", said.join("; ")),
     }
 }

@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::escape;
-pub use changes::count_of;
+pub use changes::{count_of, each as each_change, unlisted as unlisted_changes};
 pub use theme::Theme;
 
 /// Renders `result`. Every line ends with a newline, and the snippet's control characters are

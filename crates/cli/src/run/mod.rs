@@ -3,8 +3,10 @@
 mod changes;
 mod policy;
 mod relay;
+mod screen;
 mod signals;
 mod stream;
+mod typed;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -15,7 +17,7 @@ use altair_engine::programs::Programs;
 use crate::args::{Format, RunArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::human::Theme;
+use crate::human::{self, Theme};
 use crate::{failure, json, output};
 use policy::Policy;
 use relay::Relay;
@@ -46,6 +48,10 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         shows && confines_itself && io::stdin().is_terminal() && output::is_terminal();
     let relay = is_interactive.then(Relay::begin).transpose()?;
     let terminal = relay.as_ref().map(Relay::terminal).transpose()?;
+    let (stdin, typed) = match &terminal {
+        Some(_) => (Stdin::Empty, None),
+        None => typed::standard_input()?,
+    };
     let command = Command {
         sandbox: Sandbox {
             driver,
@@ -58,15 +64,13 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
             false => WorksIn::Own,
         },
         argv: args.command.clone(),
-        stdin: match &terminal {
-            Some(_) => Stdin::Empty,
-            None => relay::standard_input(),
-        },
+        stdin,
         terminal,
         environment: std::env::vars_os().collect(),
         started_with: std::env::vars_os().collect(),
         programs: Programs::All,
         diff: args.diff,
+        listed: usize::MAX,
     };
     let signals = Signals::catch(relay.as_ref().map(Relay::resizer).transpose()?)?;
     let mut streaming = Streaming::new(shows);
@@ -74,8 +78,8 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         .prepare()
         .and_then(|prepared| prepared.run(&mut streaming, Some(signals.forwarding())));
     drop(signals);
-    // The terminal is as it was before anything else is printed.
-    drop(relay);
+    // The terminal is as it was before anything else is printed, and what is typed now is for altair.
+    drop((relay, typed));
     let mut outcome = match ran {
         Ok(outcome) => outcome,
         Err(CommandError::Interrupted) if streaming.is_unread() => {
@@ -86,6 +90,13 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     let code = u8::try_from(outcome.exit_code).unwrap_or(u8::MAX);
     let theme = Theme::new(output::takes_color_on_stderr());
     if shows {
+        if outcome
+            .changes
+            .as_ref()
+            .is_some_and(|changes| human::count_of(changes) > 0)
+        {
+            screen::make_usual();
+        }
         tell(&outcome, theme);
     }
     let applied = match outcome.layer.take() {

@@ -6,18 +6,18 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use altair_command::Stdin;
 use altair_sandbox::{Pseudoterminal, resize_like};
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
-use nix::unistd::{pipe, read};
+use nix::unistd::{pipe2, read};
 
 use super::signals::Resizer;
 use crate::failure::{Failure, reason};
 
 /// Bytes read at a time.
-const CHUNK_BYTES: usize = 4096;
+pub const CHUNK_BYTES: usize = 4096;
 
 /// Relays keys until it is dropped, which also gives the terminal its own mode back.
 pub struct Relay {
@@ -45,7 +45,7 @@ impl Relay {
         let before = tcgetattr(stdin.as_fd()).map_err(|errno| failed(errno.into()))?;
         // The command's terminal behaves as the person's did.
         let _ = tcsetattr(&terminal.process, SetArg::TCSANOW, &before);
-        let (stopped, stop) = pipe().map_err(|errno| failed(errno.into()))?;
+        let (stopped, stop) = pipe2(OFlag::O_CLOEXEC).map_err(|errno| failed(errno.into()))?;
         let typed = terminal.host.try_clone().map_err(failed)?;
         let mut raw = before.clone();
         cfmakeraw(&mut raw);
@@ -124,15 +124,5 @@ fn keys(typed: &OwnedFd, stopped: &OwnedFd) {
             }
             Err(_) => {}
         }
-    }
-}
-
-/// The command's standard input if it has no terminal: this program's own.
-#[must_use]
-pub fn standard_input() -> Stdin {
-    match io::stdin().as_fd().try_clone_to_owned() {
-        Ok(descriptor) => Stdin::Descriptor(descriptor),
-        // Closed.
-        Err(_) => Stdin::Empty,
     }
 }

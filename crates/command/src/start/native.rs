@@ -272,6 +272,7 @@ fn layered(policy: &ExecutionPolicy, writable: &[Place]) -> Result<Vec<Place>, C
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::run::Listing;
     use crate::{Sandbox, Stdin};
     use altair_engine::Silent;
     use altair_engine::programs::Programs;
@@ -297,12 +298,17 @@ mod tests {
             started_with: [].into(),
             programs: Programs::All,
             diff: false,
+            listed: 100,
         };
         let Started::Running(running) = command.start_native(true).unwrap() else {
             panic!("not started");
         };
 
-        let outcome = running.finish(&policy, false, &mut Silent, None).unwrap();
+        let listing = Listing {
+            diff: false,
+            at_most: 100,
+        };
+        let outcome = running.finish(&policy, listing, &mut Silent, None).unwrap();
 
         assert_eq!(outcome.exit_code, 0, "{:?}", outcome.stderr);
         assert!(!files.path().join("made").exists());

@@ -335,8 +335,12 @@ fn texts_of(changes: &mut FileChanges) -> impl Iterator<Item = &mut String> {
         |FileChange {
              path,
              size: _,
+             file_type: _,
+             target,
+             mode: _,
+             notes,
              diff,
-         }| diff.iter_mut().chain([path]),
+         }| diff.iter_mut().chain(target).chain(notes).chain([path]),
     )
 }
 

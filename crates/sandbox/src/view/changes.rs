@@ -18,6 +18,7 @@ use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
 use nix::libc;
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 
+use super::change::{Change, ChangeKind, Listed, What};
 use super::opened::Opened;
 use super::plan::Layers;
 use crate::place::{point_below, read_below};
@@ -51,28 +52,6 @@ const FILE: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_NONBLOCK)
     .union(OFlag::O_CLOEXEC);
 
-/// A file or directory that a process created, modified or deleted in its layer.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Change {
-    /// Relative to the project.
-    pub path: PathBuf,
-    /// What happened.
-    pub kind: ChangeKind,
-    /// Whether it is a directory.
-    pub directory: bool,
-    /// Size in bytes; the previous size if it was deleted. 0 for a directory.
-    pub size: u64,
-}
-
-/// Some of the changes of one kind of work, the rest counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
-    /// The first changes, sorted by path.
-    pub first: Vec<Change>,
-    /// The number of further changes.
-    pub more: u64,
-}
-
 /// A file before and after the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
@@ -80,17 +59,6 @@ pub struct Contents {
     pub before: Option<Vec<u8>>,
     /// What the layer has; `None` if there is no file.
     pub after: Option<Vec<u8>>,
-}
-
-/// What happened to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ChangeKind {
-    /// It did not exist before.
-    Created,
-    /// Its content, mode or file type differs.
-    Modified,
-    /// It was deleted; a directory with everything below it.
-    Deleted,
 }
 
 /// What has changed in a layer.
@@ -423,15 +391,17 @@ impl Walk {
             // A whiteout: it hides the lower entry.
             match before {
                 Some(before) => {
-                    let size = before.st_size.unsigned_abs();
-                    self.note(path, ChangeKind::Deleted, is_directory(&before), size, at);
+                    let what =
+                        project.map_or(What::Other, |project| What::of(project, name, &before));
+                    self.note(path, ChangeKind::Deleted, what, before.st_size, None, at);
                 }
                 None => self.undo(path),
             }
             return;
         }
+        let what = What::of(parent, name, stat);
         let (Some(before), Some(project)) = (before, project) else {
-            return self.note(path, ChangeKind::Created, directory, size, at);
+            return self.note(path, ChangeKind::Created, what, stat.st_size, None, at);
         };
         let same_kind = stat.st_mode & libc::S_IFMT == before.st_mode & libc::S_IFMT;
         let same_mode = stat.st_mode & 0o7777 == before.st_mode & 0o7777 || kind == SFlag::S_IFLNK;
@@ -449,7 +419,9 @@ impl Walk {
                 _ => false,
             };
         if !is_same {
-            self.note(path, ChangeKind::Modified, directory, size, at);
+            let modes = (before.st_mode & 0o7777, stat.st_mode & 0o7777);
+            let mode = (same_kind && !same_mode).then_some(modes);
+            self.note(path, ChangeKind::Modified, what, stat.st_size, mode, at);
         } else if !directory {
             self.undo(path);
         }
@@ -463,12 +435,26 @@ impl Walk {
         }
     }
 
-    fn note(&mut self, path: PathBuf, kind: ChangeKind, directory: bool, size: u64, at: Duration) {
+    fn note(
+        &mut self,
+        path: PathBuf,
+        kind: ChangeKind,
+        what: What,
+        size: i64,
+        mode: Option<(u32, u32)>,
+        at: Duration,
+    ) {
+        let size = match what {
+            What::Directory => 0,
+            _ => size.unsigned_abs(),
+        };
         let change = Change {
             path,
             kind,
-            directory,
-            size: if directory { 0 } else { size },
+            what,
+            size,
+            mode,
+            notes: Vec::new(),
         };
         let is_early = self.since.is_some_and(|since| at < since);
         let collected = if is_early {
@@ -488,14 +474,9 @@ impl Walk {
             }
             let stat = fstatat(project, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
             let Ok(stat) = stat else { continue };
-            let size = stat.st_size.unsigned_abs();
-            self.note(
-                path.join(name),
-                ChangeKind::Deleted,
-                is_directory(&stat),
-                size,
-                at,
-            );
+            let what = What::of(project, name, &stat);
+            let path = path.join(name);
+            self.note(path, ChangeKind::Deleted, what, stat.st_size, None, at);
         }
     }
 

@@ -2,6 +2,7 @@
 //! what the process may read.
 
 mod apply;
+mod change;
 mod changes;
 mod mount;
 mod namespaces;
@@ -14,8 +15,9 @@ mod tree;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub use apply::ApplyError;
-pub use changes::{Change, ChangeKind, Changes, Contents, Layer, Listed};
+pub use apply::{ApplyError, Planned};
+pub use change::{Change, ChangeKind, LeftOut, Listed, Note, What};
+pub use changes::{Changes, Contents, Layer};
 pub(crate) use mount::{Renewed, apply, renew};
 pub(crate) use namespaces::{
     MAP_PATIENCE_MS, MAP_REQUEST_BYTES, ask_for_maps, ask_for_maps_of, bring_up_loopback,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use altair_sandbox::{Layer, Privileges, RunAs, Status, View, Writes};
+use altair_sandbox::{ApplyError, Change, Layer, Planned, Privileges, RunAs, Status, View, Writes};
 use nix::libc;
 
 use super::view::{MIB, NOBODY, Place, become_ordinary, found};
@@ -63,13 +63,30 @@ pub struct Left {
     pub layer: Layer,
     /// A time before it began.
     pub since: Duration,
+    /// What applying does, as it was planned at its end; `None` if it could not be planned.
+    pub planned: Option<Planned>,
     /// The project as it saw it at its end.
     pub saw: String,
 }
 
 impl Left {
-    pub fn apply(&self) -> Result<(), altair_sandbox::ApplyError> {
-        self.layer.apply(self.since)
+    /// Carries out what was planned, or says why that was not possible.
+    pub fn apply(&self) -> Result<(), ApplyError> {
+        match &self.planned {
+            Some(planned) => self.layer.apply(planned),
+            None => self.apply_since(self.since),
+        }
+    }
+
+    /// The same, as if the process had begun at another time.
+    pub fn apply_since(&self, since: Duration) -> Result<(), ApplyError> {
+        let planned = self.layer.plan(since, usize::MAX, super::view::later())?;
+        self.layer.apply(&planned)
+    }
+
+    /// All changes that were planned.
+    pub fn changes(&self) -> Vec<Change> {
+        self.planned.as_ref().unwrap().changes(usize::MAX).first
     }
 }
 
@@ -154,9 +171,11 @@ impl Site {
         );
         let output = String::from_utf8_lossy(&ended.stdout.head).into_owned();
         let (_, saw) = output.split_once("---\n").unwrap();
+        let planned = layer.plan(since, usize::MAX, super::view::later());
         Left {
             layer,
             since,
+            planned: planned.ok(),
             saw: saw.to_owned(),
         }
     }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use altair_sandbox::{
     Change, ChangeKind, Connections, Ended, Launch, Limits, Made, Place as FoundPlace, Policy,
-    Privileges, Project, Shown, Status, Temp, View, Writes,
+    Privileges, Project, Shown, Status, Temp, View, What, Writes,
 };
 use nix::libc;
 use tempfile::TempDir;
@@ -190,12 +190,18 @@ impl Place {
     }
 }
 
+/// A change of a file, or of a directory, whose path ends with a slash.
 pub fn change(kind: ChangeKind, path: &str, size: u64) -> Change {
     Change {
         path: path.trim_end_matches('/').into(),
         kind,
-        directory: path.ends_with('/'),
+        what: match path.ends_with('/') {
+            true => What::Directory,
+            false => What::File,
+        },
         size,
+        mode: None,
+        notes: Vec::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The files that would have changed.
 
 use altair_engine::guards::{Guard, GuardState};
-use altair_engine::{Blocked, BootChanges, FileChange, FileChanges, Outcome};
+use altair_engine::{Blocked, BootChanges, FileChange, FileChanges, FileType, Outcome};
 
 use super::{plain, result};
 
@@ -9,7 +9,8 @@ fn change(path: &str, size: u64) -> FileChange {
     FileChange {
         path: path.into(),
         size,
-        diff: None,
+        file_type: path.ends_with('/').then_some(FileType::Directory),
+        ..FileChange::default()
     }
 }
 
@@ -35,10 +36,10 @@ fn each_is_named_with_what_would_have_happened_to_it() {
             ..FileChanges::default()
         }),
         "\x20 not kept: 7 changes to the project; --writes keeps them\n\
-        \x20   created  var/cache/\n\
-        \x20   created  var/cache/a (1 byte)\n\
         \x20   modified config/app.php (210 bytes)\n\
         \x20   deleted  old\\x1b[2J\\n.php (0 bytes)\n\
+        \x20   created  var/cache/\n\
+        \x20   created  var/cache/a (1 byte)\n\
         \x20   … and 3 more\n"
     );
 }
@@ -54,7 +55,7 @@ fn of_many_the_first_are_named() {
 
     assert!(many.starts_with("  not kept: 90 changes to the project; --writes keeps them\n"));
     assert!(
-        many.ends_with("\n    created  var/19 (1 byte)\n    … and 70 more\n"),
+        many.ends_with("\n    created  var/18 (1 byte)\n    … and 70 more\n"),
         "{many}"
     );
 }
@@ -138,5 +139,38 @@ fn what_boot_changed_is_counted() {
     assert_eq!(
         text,
         "  not kept: 142 changes by the boot of the application\n"
+    );
+}
+
+#[test]
+fn what_changes_is_said_and_cannot_be_forged() {
+    let text = printed(FileChanges {
+        modified: vec![FileChange {
+            mode: Some("755 → 777".into()),
+            ..change("./", 0)
+        }],
+        created: vec![
+            FileChange {
+                file_type: Some(FileType::Link),
+                target: Some("/etc\r\u{202e}/x".into()),
+                ..change("away", 4)
+            },
+            FileChange {
+                file_type: Some(FileType::Pipe),
+                notes: vec![
+                    "everybody may write it (mode 666)".into(),
+                    "attributes user.\u{1b}c".into(),
+                ],
+                ..change("pipe", 0)
+            },
+        ],
+        ..FileChanges::default()
+    });
+    assert_eq!(
+        text,
+        "\x20 not kept: 3 changes to the project; --writes keeps them\n\
+        \x20   modified ./ (mode 755 → 777)\n\
+        \x20   created  away → /etc\\r\\u{202e}/x\n\
+        \x20   created  pipe (pipe; everybody may write it (mode 666); attributes user.\\x1bc)\n"
     );
 }

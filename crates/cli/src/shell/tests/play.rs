@@ -136,7 +136,7 @@ impl Session for Played {
         let created = vec![FileChange {
             path: "var/report.txt".into(),
             size: 12,
-            diff: None,
+            ..FileChange::default()
         }];
         Ok(Some(FileChanges {
             created,

@@ -60,8 +60,8 @@ pub(super) struct Seen {
     pub(super) inode: Inode,
     pub(super) is_directory: bool,
     pub(super) mode: u32,
-    /// Whether it has other names.
-    pub(super) has_links: bool,
+    /// How many names it has; a directory has one.
+    names: u64,
     pub(super) changed_at: Duration,
     size: i64,
     modified: TimeSpec,
@@ -90,12 +90,21 @@ impl Seen {
             inode: Inode::of(stat),
             is_directory: is_directory(stat),
             mode: stat.st_mode & !libc::S_IFMT,
-            has_links: !is_directory(stat) && stat.st_nlink > 1,
+            names: match is_directory(stat) {
+                true => 1,
+                // The type differs between architectures.
+                false => stat.st_nlink as u64,
+            },
             changed_at: changed_at(stat),
             size: stat.st_size,
             modified: modified(stat),
             tree,
         })
+    }
+
+    /// The file and how many names it has, if there are several.
+    pub(super) fn links(&self) -> Option<(Inode, u64)> {
+        (self.names > 1).then_some((self.inode, self.names))
     }
 
     /// Whether this is still it. Renaming it changes its status, but nothing else of it.

@@ -11,12 +11,17 @@ use nix::sys::stat::{FileStat, Mode, fstat};
 
 use super::below::{DIRECTORY, Seen, changed_at, is_directory, look};
 use super::error::{ApplyError, failed, number};
+use super::links::Linked;
+use super::listing::Made;
 use super::metadata::{Metadata, kind};
+use super::new::New;
 use super::origin::{Moved, Origin};
 use super::plan::{Action, Operation};
 use super::survey::{FILE, Level, Merged, Survey};
 use super::work::POINT_ITSELF;
 use super::{DEPTH_MAX, contents, too_deep};
+use crate::Inode;
+use crate::view::change::{ChangeKind, Note, What};
 use crate::view::changes::POINT;
 use crate::view::opened::Opened;
 
@@ -49,30 +54,100 @@ impl Survey<'_> {
         }
         let at = (level.lower, name);
         let seen = Seen::unchanged(self.context, at, &below, path, level.depth)?;
-        let action = match kind(&stat) {
-            _ if is_whiteout => Action::Delete(seen),
-            libc::S_IFSOCK => Action::Delete(seen),
-            libc::S_IFCHR | libc::S_IFBLK => {
-                return Err(ApplyError::Device { path: path.into() });
+        match kind(&stat) {
+            // A socket counts as nothing.
+            kind if is_whiteout || kind == libc::S_IFSOCK => {
+                self.push(level, name, Action::Delete(seen));
+                let what = What::of(&level.lower, name, &below);
+                self.list_deleted(path, what, &below);
+                Ok(())
             }
+            libc::S_IFCHR | libc::S_IFBLK => Err(ApplyError::Device { path: path.into() }),
             kind_above if kind_above == kind(&below) && stat.st_nlink == 1 => {
-                match self.same_kind(level, name, &stat, seen, path)? {
-                    Some(action) => action,
-                    None => return Ok(()),
-                }
+                self.same_kind(level, name, &stat, seen, path)
             }
-            _ => Action::Replace(seen),
-        };
-        self.push(level, name, action);
-        self.count_below(level, name, &stat, path)
+            _ => self.replaced(level, name, (&stat, &below), seen, path),
+        }
     }
 
-    fn push(&mut self, level: &Level<'_>, name: &OsStr, action: Action) {
+    /// Returns the operation's index.
+    fn push(&mut self, level: &Level<'_>, name: &OsStr, action: Action) -> usize {
+        let index = self.plan.operations.len();
+        let is_entry = action.is_entry();
         self.plan.operations.push(Operation {
             directory: level.index,
             name: name.to_owned(),
             action,
         });
+        if is_entry {
+            self.plan.mark_entry(index);
+        }
+        index
+    }
+
+    /// Something that takes the place of a lower entry.
+    fn replaced(
+        &mut self,
+        level: &Level<'_>,
+        name: &OsStr,
+        (stat, below): (&FileStat, &FileStat),
+        seen: Seen,
+        path: &Path,
+    ) -> Result<(), ApplyError> {
+        let cannot_look = |errno| failed("cannot look at", path)(errno);
+        let is_same_kind = kind(stat) == kind(below);
+        let before = match is_same_kind {
+            true => Some(metadata_below(level.lower, name).map_err(cannot_look)?),
+            false => None,
+        };
+        let notes = match is_same_kind {
+            true if is_directory(stat) => vec![Note::AsAWhole],
+            true => Vec::new(),
+            false => vec![Note::Was(What::of(&level.lower, name, below))],
+        };
+        let linked = seen.links();
+        let operation = self.push(level, name, Action::Replace(seen));
+        let mut over = self.over(level.part, before.as_ref(), false);
+        over.passes_group_on = self.passes_group_on(level);
+        let lower = match is_directory(below) {
+            true => openat(level.lower, name, POINT, Mode::empty()).ok(),
+            false => None,
+        };
+        let new = New {
+            part: level.part,
+            at: (level.upper, name),
+            stat,
+            path,
+            depth: level.depth,
+            kind: ChangeKind::Modified,
+            over,
+            before: before.as_ref(),
+            lower,
+            is_same: false,
+            notes,
+        };
+        if let Some(entry) = self.new_tree(new)? {
+            self.note_links(linked, operation, entry);
+        }
+        Ok(())
+    }
+
+    /// Notes that an operation is about a file with other names.
+    fn note_links(&mut self, linked: Option<(Inode, u64)>, operation: usize, entry: usize) {
+        if let Some((inode, names)) = linked {
+            self.linked.push(Linked {
+                operation,
+                entry,
+                inode,
+                names,
+            });
+        }
+    }
+
+    /// Whether directories that are made in one get its group.
+    fn passes_group_on(&self, level: &Level<'_>) -> bool {
+        let directory = self.plan.directories.get(level.index);
+        directory.is_some_and(|directory| directory.wanted.passes_group_on())
     }
 
     /// Something without a lower entry of its name.
@@ -102,7 +177,21 @@ impl Survey<'_> {
             });
         }
         self.push(level, name, Action::Create);
-        self.count_below(level, name, stat, path)
+        let new = New {
+            part: level.part,
+            at: (level.upper, name),
+            stat,
+            path,
+            depth: level.depth,
+            kind: ChangeKind::Created,
+            over: self.over(level.part, None, self.passes_group_on(level)),
+            before: None,
+            lower: None,
+            is_same: false,
+            notes: Vec::new(),
+        };
+        self.new_tree(new)?;
+        Ok(())
     }
 
     fn origin(
@@ -154,8 +243,7 @@ impl Survey<'_> {
         if is_new || marks.is_opaque(upper.as_fd()) {
             let at = (level.lower, name);
             let seen = Seen::unchanged(self.context, at, below, path, level.depth)?;
-            self.push(level, name, Action::Replace(seen));
-            return self.count_below(level, name, stat, path);
+            return self.replaced(level, name, (stat, below), seen, path);
         }
         // Renamed into the place of the one that the process had?
         if changed_at(below) >= self.context.since
@@ -167,29 +255,30 @@ impl Survey<'_> {
         let lower: OwnedFd =
             openat(level.lower, name, POINT, Mode::empty()).map_err(cannot_look)?;
         let before = Metadata::of(lower.as_fd()).map_err(cannot_look)?;
-        let wanted = Metadata::wanted(upper.as_fd(), stat, Some(&before)).map_err(cannot_look)?;
+        let raw = Metadata::as_told(upper.as_fd(), stat).map_err(cannot_look)?;
         self.merged(Merged {
             part: level.part,
             path: level.path.join(name),
             upper: upper.as_fd(),
             lower: lower.as_fd(),
+            above: stat,
             below,
             before,
-            wanted,
+            raw,
             has_marks: level.has_marks,
             depth: level.depth + 1,
         })
     }
 
-    /// Two of the same kind, none of them a directory. `None` if there is nothing to do.
+    /// Two of the same kind, none of them a directory.
     fn same_kind(
-        &self,
+        &mut self,
         level: &Level<'_>,
         name: &OsStr,
         stat: &FileStat,
         seen: Seen,
         path: &Path,
-    ) -> Result<Option<Action>, ApplyError> {
+    ) -> Result<(), ApplyError> {
         let cannot_look = |errno| failed("cannot look at", path)(errno);
         let is_file = kind(stat) == libc::S_IFREG;
         let flags = if is_file { FILE } else { POINT_ITSELF };
@@ -208,22 +297,57 @@ impl Survey<'_> {
                 let progress = self.context.progress;
                 below.st_size == stat.st_size
                     && contents::same(upper.as_fd(), lower.as_fd(), progress)
-                        .map_err(|error| failed("cannot read", path)(number(&error)))?
+                        .map_err(|error| self.context.unreadable(path, number(&error)))?
             }
             // What may not be read cannot be compared.
             (libc::S_IFREG, Err(_)) => false,
             _ => true,
         };
-        let Some(lower) = lower.ok().filter(|_| is_same) else {
-            return Ok(Some(match is_file && seen.has_links {
-                true => Action::Write(seen),
-                false => Action::Replace(seen),
-            }));
+        let before = metadata_below(level.lower, name).map_err(cannot_look)?;
+        let raw = Metadata::as_told(upper.as_fd(), stat).map_err(cannot_look)?;
+        let over = self.over(level.part, Some(&before), false);
+        let mut wanted = raw.wanted(kind(stat), over);
+        let is_time_set = match (is_same, wanted.modified, before.modified) {
+            (true, now, then) => now != then,
+            // A later time is what a change gives.
+            (false, Some(now), Some(then)) => now <= then,
+            (false, ..) => false,
         };
-        let before = Metadata::of(lower.as_fd()).map_err(cannot_look)?;
-        let wanted = Metadata::wanted(upper.as_fd(), stat, Some(&before))
-            .map_err(cannot_look)?
-            .with_set_id_of(stat, &before);
-        Ok((wanted != before).then(|| Action::Adjust(seen, Box::new(wanted))))
+        let linked = seen.links();
+        let has_left_out = raw.has_another_list(&wanted);
+        let action = match is_same && lower.is_ok() {
+            true => {
+                wanted = wanted.with_set_id_of(stat, &before);
+                let left_out = raw.mode() != wanted.mode() || has_left_out;
+                match wanted != before {
+                    true => Some(Action::Adjust(seen, Box::new(wanted.clone()))),
+                    // It is said.
+                    false if left_out => None,
+                    false => return Ok(()),
+                }
+            }
+            false if is_file && linked.is_some() => Some(Action::Write(seen)),
+            false => Some(Action::Replace(seen)),
+        };
+        let what = What::of(&level.upper, name, stat);
+        let made = Made {
+            stat,
+            raw: &raw,
+            wanted: &wanted,
+        };
+        let notes = is_time_set.then_some(Note::Time).into_iter().collect();
+        let modified = ChangeKind::Modified;
+        let entry = self.list(path, modified, what, &made, Some(&before), notes);
+        if let Some(action) = action {
+            let operation = self.push(level, name, action);
+            self.note_links(linked, operation, entry);
+        }
+        Ok(())
     }
+}
+
+/// What a lower file has.
+fn metadata_below(directory: BorrowedFd<'_>, name: &OsStr) -> nix::Result<Metadata> {
+    let file = openat(directory, name, POINT_ITSELF, Mode::empty())?;
+    Metadata::of(file.as_fd())
 }

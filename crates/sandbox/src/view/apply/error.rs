@@ -39,6 +39,15 @@ pub enum ApplyError {
         /// What it has: `more than … entries`.
         limit: String,
     },
+    /// The layer could not be looked at in time. Nothing was applied.
+    #[error(
+        "what the command changed below {} could not be looked at in time, so nothing was applied: let the command change less",
+        Shown(path)
+    )]
+    TooLong {
+        /// The directory under the layer.
+        path: PathBuf,
+    },
     /// An error on the way. Everything is as it was.
     #[error(
         "the changes could not be applied, and everything is as it was before: {attempt} {}: {source}",

@@ -1,6 +1,6 @@
 //! What a file has besides its content: owner, mode, modification time and extended attributes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use nix::sys::stat::{FileStat, Mode, UtimensatFlags, fstat, utimensat};
 use nix::sys::time::TimeSpec;
 use nix::unistd::{Gid, Uid, fchownat};
 
-use super::calls;
+use super::{calls, lists};
 use crate::system_calls;
 
 /// Refers to what has a name, also to a link (open(2), `O_PATH`).
@@ -22,16 +22,18 @@ const POINT: OFlag = OFlag::O_PATH
 
 /// Set-user-ID and set-group-ID. A confined process must not leave programs that run as its user,
 /// or group, for others.
-const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
+pub(super) const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
 
-/// The extended attributes that are kept, by kind. A kind that the layer's file system does not
-/// have says nothing about what the process wants.
-const KINDS: [(&[u8], &CStr); 2] = [
-    (b"user.", c"user.altair"),
-    (b"system.posix_acl_", c"system.posix_acl_access"),
-];
+/// Attributes of anybody's own. A file system that has none says nothing about what the process
+/// wants.
+const OF_USERS: &[u8] = b"user.";
 /// Those of overlayfs are marks of the layer, and would mislead a later one.
 const OVERLAY: &[u8] = b"user.overlay.";
+/// Access control lists (acl(5)). They give rights to others, so none is taken from a layer: what
+/// a file has below stays.
+const LISTS: &[u8] = b"system.posix_acl_";
+/// The list that decides about access, and the one that is passed on to what is made in a directory.
+const ACCESS_LIST: &CStr = c"system.posix_acl_access";
 
 type Attributes = BTreeMap<CString, Vec<u8>>;
 
@@ -46,11 +48,9 @@ pub(super) struct Metadata {
     attributes: Attributes,
 }
 
-/// Whether the files of a file system can have all kinds of attributes that are kept.
-pub(super) fn has_all_kinds(directory: BorrowedFd<'_>) -> bool {
-    KINDS
-        .iter()
-        .all(|(_, probe)| calls::attribute(directory, probe) != Err(Errno::EOPNOTSUPP))
+/// Whether the files of a file system can have attributes of users.
+pub(super) fn has_user_attributes(directory: BorrowedFd<'_>) -> bool {
+    calls::attribute(directory, c"user.altair") != Err(Errno::EOPNOTSUPP)
 }
 
 /// The kind of a file.
@@ -74,34 +74,52 @@ pub(super) fn is_since(modified: Option<TimeSpec>, since: Duration) -> bool {
     })
 }
 
-/// The attributes of a file, and which kinds of them it can have.
-fn attributes(file: BorrowedFd<'_>, stat: &FileStat) -> nix::Result<(Attributes, [bool; 2])> {
+/// The attributes of a file: users' own, and access control lists.
+fn attributes(file: BorrowedFd<'_>, stat: &FileStat) -> nix::Result<Attributes> {
+    let mut attributes = Attributes::new();
     // Others have none of these kinds.
     if !matches!(kind(stat), libc::S_IFREG | libc::S_IFDIR) {
-        return Ok((Attributes::new(), [true; 2]));
+        return Ok(attributes);
     }
-    let has = KINDS.map(|(_, probe)| calls::attribute(file, probe) != Err(Errno::EOPNOTSUPP));
     let names = match calls::attribute_names(file) {
         Err(Errno::EOPNOTSUPP) => Vec::new(),
         names => names?,
     };
-    let mut attributes = Attributes::new();
     for name in names {
-        let bytes = name.to_bytes();
-        let is_kept = KINDS.iter().any(|(prefix, _)| bytes.starts_with(prefix));
-        if is_kept && !bytes.starts_with(OVERLAY) {
+        if is_of_users(&name) || is_list(&name) {
             let value = calls::attribute(file, &name)?;
             attributes.insert(name, value);
         }
     }
-    Ok((attributes, has))
+    Ok(attributes)
+}
+
+fn is_of_users(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    name.starts_with(OF_USERS) && !name.starts_with(OVERLAY)
+}
+
+fn is_list(name: &CStr) -> bool {
+    name.to_bytes().starts_with(LISTS)
+}
+
+/// What a layer's file replaces, and where it comes to be.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Over<'a> {
+    /// The file of the same kind that it replaces.
+    pub below: Option<&'a Metadata>,
+    /// Whether the layer's files can have attributes of users.
+    pub has_attributes: bool,
+    /// Whether the directory that it is in passes its group on to directories in it (inode(7),
+    /// set-group-ID).
+    pub passes_group_on: bool,
 }
 
 impl Metadata {
     /// That of a file, which may be open with `O_PATH`.
     pub(super) fn of(file: BorrowedFd<'_>) -> nix::Result<Self> {
         let stat = fstat(file)?;
-        Ok(Self::new(&stat, attributes(file, &stat)?.0))
+        Ok(Self::new(&stat, attributes(file, &stat)?))
     }
 
     fn new(stat: &FileStat, attributes: Attributes) -> Self {
@@ -114,28 +132,89 @@ impl Metadata {
         }
     }
 
-    /// What a file of the layer, of which `stat` tells, shall have. `below`: the file of the same
-    /// kind that it replaces.
-    pub(super) fn wanted(
-        file: BorrowedFd<'_>,
-        stat: &FileStat,
-        below: Option<&Self>,
-    ) -> nix::Result<Self> {
-        let (mut attributes, has) = attributes(file, stat)?;
-        for (name, value) in below.iter().flat_map(|below| &below.attributes) {
-            let is_kept = KINDS
-                .iter()
-                .zip(has)
-                .any(|((prefix, _), has)| !has && name.to_bytes().starts_with(prefix));
-            if is_kept {
-                attributes.insert(name.clone(), value.clone());
+    /// That of a file of which `stat` tells: opening it may have changed its mode.
+    pub(super) fn as_told(file: BorrowedFd<'_>, stat: &FileStat) -> nix::Result<Self> {
+        Ok(Self::new(stat, attributes(file, stat)?))
+    }
+
+    /// What a file of the layer, which has this, shall have. Neither set-ID bits nor access control
+    /// lists come from a layer: they give rights to others.
+    pub(super) fn wanted(&self, of_kind: u32, over: Over<'_>) -> Self {
+        let mut wanted = self.clone();
+        let below = over.below.map(|below| &below.attributes);
+        wanted
+            .attributes
+            .retain(|name, _| over.has_attributes && is_of_users(name));
+        for (name, value) in below.into_iter().flatten() {
+            if is_list(name) || !over.has_attributes {
+                wanted.attributes.insert(name.clone(), value.clone());
             }
         }
-        let mut wanted = Self::new(stat, attributes);
-        if kind(stat) == libc::S_IFREG {
-            wanted.mode &= !SET_ID;
+        if self.has_another_list(&wanted)
+            && let Some(list) = self.attributes.get(ACCESS_LIST)
+        {
+            // With a list, the mode has the bounds of all its entries in the place of the group's
+            // own rights.
+            let group = u32::from(lists::rights_of_group(list)) << 3;
+            wanted.mode &= !libc::S_IRWXG | group;
         }
-        Ok(wanted)
+        let kept = match of_kind == libc::S_IFDIR {
+            true => {
+                let inherited = if over.passes_group_on {
+                    libc::S_ISGID
+                } else {
+                    0
+                };
+                over.below.map_or(0, |below| below.mode) | inherited
+            }
+            false => 0,
+        };
+        wanted.mode &= !SET_ID | kept;
+        wanted
+    }
+
+    /// Whether this has access control lists that are not those of `other`, apart from the rights
+    /// that the mode decides about.
+    pub(super) fn has_another_list(&self, other: &Self) -> bool {
+        let mut lists = self.attributes.iter().filter(|(name, _)| is_list(name));
+        lists.any(|(name, value)| match other.attributes.get(name) {
+            None => true,
+            Some(theirs) if name.as_c_str() == ACCESS_LIST => !lists::are_same(value, theirs),
+            Some(theirs) => value != theirs,
+        })
+    }
+
+    /// Whether this lacks an access control list that `other` has.
+    pub(super) fn lacks_list(&self, other: &Self) -> bool {
+        let mut theirs = other.attributes.keys().filter(|name| is_list(name));
+        theirs.any(|name| !self.attributes.contains_key(name))
+    }
+
+    /// The names of users' attributes that one of two has and the other has not, or has otherwise.
+    pub(super) fn other_attributes(&self, other: Option<&Self>) -> Vec<String> {
+        let none = Attributes::new();
+        let theirs = other.map_or(&none, |other| &other.attributes);
+        let names: BTreeSet<_> = self.attributes.keys().chain(theirs.keys()).collect();
+        names
+            .into_iter()
+            .filter(|name| is_of_users(name) && self.attributes.get(*name) != theirs.get(*name))
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect()
+    }
+
+    /// The permission bits with set-ID bits and the sticky one.
+    pub(super) fn mode(&self) -> u32 {
+        self.mode
+    }
+
+    /// User and group.
+    pub(super) fn owner(&self) -> (u32, u32) {
+        (self.uid, self.gid)
+    }
+
+    /// Whether what is made in a directory that has this gets its group.
+    pub(super) fn passes_group_on(&self) -> bool {
+        self.mode & libc::S_ISGID != 0
     }
 
     /// Keeps the set-ID bits that a file had all along. Its content must be the same.
@@ -211,7 +290,7 @@ impl Metadata {
     }
 
     fn try_to_set_attributes(&self, file: &OwnedFd) -> nix::Result<()> {
-        let (before, has) = attributes(file.as_fd(), &fstat(file)?)?;
+        let before = attributes(file.as_fd(), &fstat(file)?)?;
         for name in before.keys() {
             if !self.attributes.contains_key(name) {
                 calls::remove_attribute(file.as_fd(), name)?;
@@ -223,7 +302,7 @@ impl Metadata {
             }
             match calls::set_attribute(file.as_fd(), name, value) {
                 // The file system has none of its kind.
-                Err(Errno::EOPNOTSUPP) if has.contains(&false) => {}
+                Err(Errno::EOPNOTSUPP) => {}
                 set => set?,
             }
         }

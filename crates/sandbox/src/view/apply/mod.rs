@@ -9,15 +9,20 @@
 //! What is applied is what the process saw, with these exceptions:
 //! - A socket counts as nothing: nobody listens on it any more. A device is an error.
 //! - A file of the layer has no set-user-ID and set-group-ID bits, unless it had them before and
-//!   has the same content: others must not be led to run the process's programs as its user.
-//! - A file with other names (hard links) is written in place, so that they all have the new
-//!   content. overlayfs shows the process a copy instead, and does not tell whether it wrote to
-//!   the file or replaced it. If several of the names were changed, or linked anew, each is
-//!   replaced.
+//!   has the same content: others must not be led to run the process's programs as its user. A
+//!   directory has them if it had them before, or, as any new directory, from the one that it is in.
+//! - No access control list comes from the layer: it would give others rights. Those of files and
+//!   directories that are there stay.
+//! - A file with other names (hard links) is replaced, as for the process, which saw a copy of the
+//!   one name. It is written in place, so that they all have the new content, if all its names are
+//!   in the layer's directories (`links.rs`).
 //! - A directory in which others have changed entries meanwhile keeps their modification time.
 //!   That of another user's files cannot be set.
-//! - Extended attributes are kept if they are `user.*` ones or access control lists; those of the
-//!   project's own directory, which has others in the layer, stay as they are.
+//! - Extended attributes are kept if they are `user.*` ones; those of the project's own directory,
+//!   which has others in the layer, stay as they are.
+//!
+//! Only what was shown is applied: the survey lists each change while it plans it, and applying
+//! begins with another survey, which must come to the same list (`listing.rs`).
 //!
 //! Whether something has changed is told by its time of status change (inode(7)), for a deleted
 //! directory also by those of everything below it. That leaves out:
@@ -38,7 +43,11 @@ mod contents;
 mod entries;
 mod error;
 mod finish;
+mod links;
+mod listing;
+mod lists;
 mod metadata;
+mod new;
 mod origin;
 mod plan;
 mod prepare;
@@ -49,13 +58,16 @@ mod undo;
 mod work;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(super) use calls::{Over, rename};
 pub use error::ApplyError;
+pub use listing::Planned;
+
+use nix::errno::Errno;
 
 use super::changes::Layer;
 use super::plan::Layers;
@@ -64,7 +76,10 @@ use origin::Marks;
 use progress::Progress;
 use work::Work;
 
-/// How long to wait for another user's files: a large layer takes a while to copy.
+/// How long to wait for another user's files beyond the time that a survey has.
+const LATE: Duration = Duration::from_secs(1);
+
+/// The same for applying: a large layer takes a while to copy.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 /// Maximum depth of nested directories, each of which holds up to two descriptors.
@@ -89,6 +104,15 @@ impl Context<'_> {
         self.progress.go_on().map_err(|_| self.timed_out())
     }
 
+    /// What a failure to read a file means.
+    fn unreadable(&self, path: &Path, errno: Errno) -> ApplyError {
+        match errno {
+            // The caller has given up.
+            Errno::ECANCELED => self.timed_out(),
+            errno => error::failed("cannot read", path)(errno),
+        }
+    }
+
     fn timed_out(&self) -> ApplyError {
         ApplyError::TimedOut {
             path: self.layers.root.path().into(),
@@ -104,71 +128,132 @@ fn too_deep(path: &Path) -> ApplyError {
 }
 
 impl Layer {
-    /// Makes everything real that the process changed: contents, owners, modes, modification
-    /// times, links, deletions. Call it after the process has ended; not for a fork of a template,
-    /// whose layer holds only a part of what it saw.
+    /// Looks what applying would do: contents, owners, modes, modification times, links, deletions.
+    /// Writes nothing. Call it after the process has ended; not for a fork of a template, whose layer
+    /// holds only a part of what it saw.
     ///
     /// `since` is the time since the epoch, by the clock of the kernel's timestamps, before the
-    /// process began. What has changed at or after it is not overwritten.
+    /// process began. What has changed at or after it is not overwritten. There may be `at_most`
+    /// changes outside of new directories, so that all of them can be shown.
+    ///
+    /// # Errors
+    /// Why nothing can be applied; [`ApplyError::TooLong`] if the survey is not over by `until`.
+    pub fn plan(
+        &self,
+        since: Duration,
+        at_most: usize,
+        until: Instant,
+    ) -> Result<Planned, ApplyError> {
+        let root = self.layers.root.path();
+        let too_long = || ApplyError::TooLong { path: root.into() };
+        let patience = until.saturating_duration_since(Instant::now()) + LATE;
+        let planned = self.as_user(patience, Progress::until(until), move |task| {
+            let (_, planned) = survey::survey(&task.context(since), task.layer())?;
+            Ok(planned)
+        });
+        let planned = match planned {
+            Err(ApplyError::TimedOut { .. }) => return Err(too_long()),
+            planned => planned?.ok_or_else(too_long)?,
+        };
+        match planned.own() > at_most {
+            true => Err(ApplyError::TooMuch {
+                path: root.into(),
+                limit: format!("more than {at_most} changes"),
+            }),
+            false => Ok(planned),
+        }
+    }
+
+    /// Makes everything real that is planned, and nothing else.
     ///
     /// Works as the process's own user. Others may see intermediate states. If the host is killed
     /// meanwhile, what was there is in directories named `.altair-apply-…`.
     ///
     /// # Errors
-    /// If it cannot be applied as a whole, nothing of it is: see [`ApplyError`]. Restoring what
-    /// was there changes its status, so that another attempt with the same `since` may fail.
-    pub fn apply(&self, since: Duration) -> Result<(), ApplyError> {
+    /// If it cannot be applied as a whole, nothing of it is: see [`ApplyError`]; so it is if the plan
+    /// would be another one by now. Restoring what was there changes its status, so that another
+    /// attempt may fail.
+    pub fn apply(&self, planned: &Planned) -> Result<(), ApplyError> {
+        let planned = planned.clone();
+        self.as_user(PATIENCE, Progress::default(), move |task| {
+            apply(&task.context(planned.since), task.layer(), &planned)
+        })
+        .map(|_| ())
+    }
+
+    /// Works on the layer as the process's own user. `None` if the work is done although its result
+    /// did not come in time.
+    fn as_user<T: Send + 'static>(
+        &self,
+        patience: Duration,
+        progress: Progress,
+        work: impl FnOnce(&Task) -> Result<T, ApplyError> + Send + 'static,
+    ) -> Result<Option<T>, ApplyError> {
         let root = self.layers.root.path();
-        let progress = Arc::new(Progress::default());
-        let Some(user) = other_user(self.layers.user) else {
-            let is_root = nix::unistd::geteuid().is_root();
-            return apply(
-                self.directory.as_fd(),
-                &self.layers,
-                since,
-                &progress,
-                is_root,
-            );
-        };
         let unable = |source| ApplyError::User {
             path: root.into(),
             source,
         };
-        let directory = self.directory.try_clone().map_err(unable)?;
-        let (layers, own) = (self.layers.clone(), Arc::clone(&progress));
-        let done = with_files_of(Some(user), PATIENCE, move || {
-            apply(directory.as_fd(), &layers, since, &own, user.uid == 0)
-        });
-        match done {
-            Ok(applied) => applied,
+        let user = other_user(self.layers.user);
+        let task = Task {
+            layer: self.directory.try_clone().map_err(unable)?,
+            layers: self.layers.clone(),
+            progress: Arc::new(progress),
+            is_root: match user {
+                Some(user) => user.uid == 0,
+                None => nix::unistd::geteuid().is_root(),
+            },
+        };
+        let Some(user) = user else {
+            return work(&task).map(Some);
+        };
+        let progress = Arc::clone(&task.progress);
+        match with_files_of(Some(user), patience, move || work(&task)) {
+            Ok(worked) => worked.map(Some),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => match progress.give_up() {
                 true => Err(ApplyError::TimedOut { path: root.into() }),
-                false => Ok(()),
+                false => Ok(None),
             },
             Err(error) => Err(unable(error)),
         }
     }
 }
 
-fn apply(
-    layer: BorrowedFd<'_>,
-    layers: &Layers,
-    since: Duration,
-    progress: &Progress,
+/// What a thread needs that works on a layer.
+struct Task {
+    layer: OwnedFd,
+    layers: Layers,
+    progress: Arc<Progress>,
     is_root: bool,
+}
+
+impl Task {
+    fn layer(&self) -> BorrowedFd<'_> {
+        self.layer.as_fd()
+    }
+
+    fn context(&self, since: Duration) -> Context<'_> {
+        Context {
+            layers: &self.layers,
+            marks: Marks::of(&self.layers),
+            since,
+            progress: &self.progress,
+            is_root: self.is_root,
+        }
+    }
+}
+
+fn apply(
+    context: &Context<'_>,
+    layer: BorrowedFd<'_>,
+    planned: &Planned,
 ) -> Result<(), ApplyError> {
-    let context = Context {
-        layers,
-        marks: Marks::of(layers),
-        since,
-        progress,
-        is_root,
-    };
-    let mut plan = survey::survey(&context, layer)?;
+    let (mut plan, now) = survey::survey(context, layer)?;
+    planned.is_still(&now, context.layers.root.path())?;
     if plan.is_empty() {
         return Ok(());
     }
-    let mut work = Work::new(&context, &mut plan);
+    let mut work = Work::new(context, &mut plan);
     match work.carry_out() {
         Ok(()) => work.tidy(),
         Err(cause) => Err(work.undo(cause)),

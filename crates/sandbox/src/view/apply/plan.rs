@@ -1,6 +1,5 @@
 //! What is to be done.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -17,8 +16,8 @@ pub(super) struct Part {
     pub path: PathBuf,
     pub upper: Opened,
     pub lower: OwnedFd,
-    /// Whether the layer's files can have all attributes that are kept.
-    pub has_all_kinds: bool,
+    /// Whether the layer's files can have attributes of users.
+    pub has_attributes: bool,
 }
 
 /// A directory that is in the layer and below it, and whose entries show through.
@@ -33,6 +32,8 @@ pub(super) struct Directory {
     pub wanted: Metadata,
     /// Whether it shall become different from what is below.
     pub adjusted: bool,
+    /// Whether its entries change.
+    pub has_entries: bool,
 }
 
 /// What happens to one name in a [`Directory`].
@@ -111,28 +112,11 @@ impl Plan {
             .join(&operation.name)
     }
 
-    /// A file of which several names have changed cannot have the contents of all of them: each
-    /// name then becomes a file of its own.
-    pub(super) fn part_links(&mut self) {
-        let mut names: HashMap<Inode, usize> = HashMap::new();
-        let linked = |action: &Action| match action {
-            Action::Write(seen) => Some(seen.inode),
-            Action::Adjust(seen, _) => seen.has_links.then_some(seen.inode),
-            _ => None,
-        };
-        for inode in self
-            .operations
-            .iter()
-            .filter_map(|each| linked(&each.action))
-        {
-            *names.entry(inode).or_default() += 1;
-        }
-        for operation in &mut self.operations {
-            if let Action::Write(seen) = &operation.action
-                && names.get(&seen.inode).is_some_and(|count| *count > 1)
-            {
-                operation.action = Action::Replace(seen.clone());
-            }
+    /// Notes that the entries of an operation's directory change.
+    pub(super) fn mark_entry(&mut self, operation: usize) {
+        let directory = self.operations.get(operation).map(|each| each.directory);
+        if let Some(found) = directory.and_then(|directory| self.directories.get_mut(directory)) {
+            found.has_entries = true;
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Copies everything new to where it only has to be renamed.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use nix::errno::Errno;
@@ -121,31 +120,30 @@ impl Work<'_> {
             Some((_, way)) => way.last().map_or(part.upper.as_fd(), AsFd::as_fd),
             None => part.upper.as_fd(),
         };
+        let stat = look(parent, &operation.name).map_err(cannot_read)?;
+        let below = self.below(index, kind(&stat)).map_err(lost(&path))?;
         let name = new_name(index);
         let source = Source {
             part: (directory.part, part),
             at: (parent, &operation.name),
             path: &path,
+            below: below.as_ref(),
+            passes_group_on: directory.wanted.passes_group_on(),
         };
         let target = Target {
             staging,
             at: (staging.as_fd(), &name),
             path: Path::new(&name),
         };
-        let stat = look(parent, &operation.name).map_err(cannot_read)?;
         let needs_more =
             kind(&stat) == libc::S_IFDIR || matches!(operation.action, Action::Write(_));
-        // What the layer cannot have comes from the file itself.
-        let below = match part.has_all_kinds {
-            true => None,
-            false => self.below(index, kind(&stat)).map_err(lost(&path))?,
-        };
-        let wanted = match copier.copy(&source, &target, below.as_ref()) {
+        let wanted = match copier.copy(&source, &target) {
             Ok(wanted) => wanted,
             Err(error) => {
-                let below = self.below(index, kind(&stat)).map_err(lost(&path))?;
-                let wanted = keeps_owner(&error, below.as_ref(), source.at);
+                let wanted = keeps_owner(&error, &source);
                 let seen = operation.action.seen().cloned();
+                // Not through a name that it has elsewhere.
+                let seen = seen.filter(|seen| seen.links().is_none());
                 let (Some(wanted), Some(seen)) = (wanted, seen) else {
                     return Err(error);
                 };
@@ -210,24 +208,21 @@ impl Work<'_> {
 
 /// What a file of the layer shall have, if a copy cannot have its owner, but what it replaces has.
 /// It is written in place then, as the process did.
-fn keeps_owner(
-    error: &ApplyError,
-    below: Option<&Metadata>,
-    (directory, name): (BorrowedFd<'_>, &OsStr),
-) -> Option<Metadata> {
-    let ApplyError::NotApplied { source, .. } = error else {
+fn keeps_owner(error: &ApplyError, source: &Source<'_>) -> Option<Metadata> {
+    let ApplyError::NotApplied { source: cause, .. } = error else {
         return None;
     };
-    if number(source) != Errno::EPERM {
+    if number(cause) != Errno::EPERM {
         return None;
     }
+    let (directory, name) = source.at;
     let stat = look(directory, name).ok()?;
     if kind(&stat) != libc::S_IFREG {
         return None;
     }
     let file = Opened::open(directory, name, FILE).ok()?;
-    let wanted = Metadata::wanted(file.as_fd(), &stat, below).ok()?;
-    below?.has_owner_of(&wanted).then_some(wanted)
+    let wanted = source.wanted(file.as_fd(), &stat).ok()?;
+    source.below?.has_owner_of(&wanted).then_some(wanted)
 }
 
 /// Opens a directory of the layer.

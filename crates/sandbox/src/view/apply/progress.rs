@@ -1,6 +1,7 @@
 //! Whether applying goes on, once its caller no longer waits for it.
 
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Instant;
 
 const AT_WORK: u8 = 0;
 const APPLIED: u8 = 1;
@@ -13,12 +14,27 @@ pub(super) struct GivenUp;
 /// The state that the caller and the thread at work share. Only one of two things can happen: the
 /// caller gives up, or everything is applied.
 #[derive(Debug, Default)]
-pub(super) struct Progress(AtomicU8);
+pub(super) struct Progress {
+    state: AtomicU8,
+    /// When the caller gives up by itself.
+    until: Option<Instant>,
+}
 
 impl Progress {
+    /// The caller gives up at this time.
+    pub(super) fn until(until: Instant) -> Self {
+        Self {
+            until: Some(until),
+            ..Self::default()
+        }
+    }
+
     /// Fails if the caller has given up.
     pub(super) fn go_on(&self) -> Result<(), GivenUp> {
-        match self.0.load(Ordering::Relaxed) {
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            return Err(GivenUp);
+        }
+        match self.state.load(Ordering::Relaxed) {
             GIVEN_UP => Err(GivenUp),
             _ => Ok(()),
         }
@@ -36,7 +52,7 @@ impl Progress {
 
     fn leave(&self, to: u8) -> bool {
         let order = Ordering::AcqRel;
-        self.0
+        self.state
             .compare_exchange(AT_WORK, to, order, Ordering::Acquire)
             .is_ok()
     }

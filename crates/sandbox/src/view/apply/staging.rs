@@ -14,7 +14,7 @@ use nix::unistd::{UnlinkatFlags, linkat, mkfifoat, symlinkat, unlinkat};
 
 use super::below::{DIRECTORY, is_directory, look, names};
 use super::error::{ApplyError, failed, number};
-use super::metadata::{Metadata, kind};
+use super::metadata::{Metadata, Over, kind};
 use super::plan::Part;
 use super::survey::FILE;
 use super::{Context, calls, contents};
@@ -110,6 +110,22 @@ pub(super) struct Source<'a> {
     pub at: (BorrowedFd<'a>, &'a OsStr),
     /// Absolute, for messages.
     pub path: &'a Path,
+    /// What it replaces.
+    pub below: Option<&'a Metadata>,
+    /// Whether the directory that it comes to be in passes its group on to directories.
+    pub passes_group_on: bool,
+}
+
+impl Source<'_> {
+    /// What a copy shall have besides its content.
+    pub(super) fn wanted(&self, file: BorrowedFd<'_>, stat: &FileStat) -> nix::Result<Metadata> {
+        let over = Over {
+            below: self.below,
+            has_attributes: self.part.1.has_attributes,
+            passes_group_on: self.passes_group_on,
+        };
+        Ok(Metadata::as_told(file, stat)?.wanted(kind(stat), over))
+    }
 }
 
 /// Where a copy goes.
@@ -134,7 +150,6 @@ impl<'a> Copier<'a> {
         &mut self,
         source: &Source<'_>,
         target: &Target<'_>,
-        below: Option<&Metadata>,
     ) -> Result<Metadata, ApplyError> {
         self.context.go_on()?;
         let cannot_copy = |errno| failed("cannot copy", source.path)(errno);
@@ -143,13 +158,13 @@ impl<'a> Copier<'a> {
             let key = (source.part.0, Inode::of(&stat));
             if let Some(first) = self.links.get(&key) {
                 link(target, first).map_err(cannot_copy)?;
-                return metadata_of(source, &stat, below).map_err(cannot_copy);
+                return metadata_of(source, &stat).map_err(cannot_copy);
             }
             self.links.insert(key, target.path.to_owned());
         }
         let wanted = match is_directory(&stat) {
-            true => return self.copy_directory(source, target, &stat, below),
-            false => self.copy_single(source, target, &stat, below),
+            true => return self.copy_directory(source, target, &stat),
+            false => self.copy_single(source, target, &stat),
         };
         let wanted = wanted.map_err(|error| cannot_copy(number(&error)))?;
         wanted.set(target.at.0, target.at.1).map_err(cannot_copy)?;
@@ -161,7 +176,6 @@ impl<'a> Copier<'a> {
         source: &Source<'_>,
         target: &Target<'_>,
         stat: &FileStat,
-        below: Option<&Metadata>,
     ) -> io::Result<Metadata> {
         let (directory, name) = target.at;
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
@@ -178,7 +192,7 @@ impl<'a> Copier<'a> {
             libc::S_IFIFO => mkfifoat(directory, name, mode)?,
             _ => return Err(Errno::EINVAL.into()),
         }
-        Ok(metadata_of(source, stat, below)?)
+        Ok(metadata_of(source, stat)?)
     }
 
     fn copy_directory(
@@ -186,11 +200,10 @@ impl<'a> Copier<'a> {
         source: &Source<'_>,
         target: &Target<'_>,
         stat: &FileStat,
-        below: Option<&Metadata>,
     ) -> Result<Metadata, ApplyError> {
         let cannot_copy = |errno| failed("cannot copy", source.path)(errno);
         let from = Opened::open(source.at.0, source.at.1, DIRECTORY).map_err(cannot_copy)?;
-        let wanted = Metadata::wanted(from.as_fd(), stat, below).map_err(cannot_copy)?;
+        let wanted = source.wanted(from.as_fd(), stat).map_err(cannot_copy)?;
         let (parent, name) = target.at;
         mkdirat(parent, name, Mode::S_IRWXU).map_err(cannot_copy)?;
         let to = enter(parent, name).map_err(cannot_copy)?;
@@ -205,6 +218,8 @@ impl<'a> Copier<'a> {
                 part: source.part,
                 at: (from.as_fd(), &name),
                 path: &path,
+                below: None,
+                passes_group_on: wanted.passes_group_on(),
             };
             let path = target.path.join(&name);
             let target = Target {
@@ -212,7 +227,7 @@ impl<'a> Copier<'a> {
                 at: (to.as_fd(), &name),
                 path: &path,
             };
-            let wanted = self.copy(&source, &target, None)?;
+            let wanted = self.copy(&source, &target)?;
             if is_directory(&stat) {
                 let cannot_copy = failed("cannot copy", source.path);
                 wanted.set(to.as_fd(), &name).map_err(cannot_copy)?;
@@ -235,15 +250,11 @@ fn link(target: &Target<'_>, first: &Path) -> nix::Result<()> {
     linkat(&directory, name, to, new, AtFlags::empty())
 }
 
-fn metadata_of(
-    source: &Source<'_>,
-    stat: &FileStat,
-    below: Option<&Metadata>,
-) -> nix::Result<Metadata> {
+fn metadata_of(source: &Source<'_>, stat: &FileStat) -> nix::Result<Metadata> {
     let flags = match kind(stat) {
         libc::S_IFREG => FILE,
         _ => OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC,
     };
     let file = Opened::open(source.at.0, source.at.1, flags)?;
-    Metadata::wanted(file.as_fd(), stat, below)
+    source.wanted(file.as_fd(), stat)
 }

@@ -8,14 +8,17 @@ use nix::fcntl::OFlag;
 use nix::libc;
 use nix::sys::stat::{FileStat, fstat};
 
-use super::below::{DIRECTORY, changed_at, is_directory, look, names};
+use super::below::{DIRECTORY, changed_at, look, names};
 use super::error::{ApplyError, failed, number};
-use super::metadata::{self, Metadata, kind};
+use super::links::Linked;
+use super::listing::{Entry, Made, Planned};
+use super::metadata::{self, Metadata, Over};
 use super::origin::{self, Moved};
-use super::plan::{Directory, Operation, Part, Plan};
-use super::{Context, DEPTH_MAX, ENTRIES_MAX, too_deep};
+use super::plan::{Directory, Part, Plan};
+use super::{Context, ENTRIES_MAX};
 use crate::Inode;
 use crate::place::point_below;
+use crate::view::change::{ChangeKind, Note, What};
 use crate::view::opened::Opened;
 
 /// For reading a regular file.
@@ -24,25 +27,39 @@ pub(super) const FILE: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_NONBLOCK)
     .union(OFlag::O_CLOEXEC);
 
-/// What a layer changes.
-pub(super) fn survey(context: &Context<'_>, layer: BorrowedFd<'_>) -> Result<Plan, ApplyError> {
+/// What a layer changes, and the list of it.
+pub(super) fn survey(
+    context: &Context<'_>,
+    layer: BorrowedFd<'_>,
+) -> Result<(Plan, Planned), ApplyError> {
     let mut survey = Survey {
         context,
         plan: Plan::default(),
+        listed: Vec::new(),
+        is_in_new: false,
+        linked: Vec::new(),
         entries: 0,
         moved: Vec::new(),
     };
     for (index, mount) in context.layers.mounts.iter().enumerate() {
         survey.part(layer, index, mount)?;
     }
-    survey.plan.part_links();
+    survey.part_links()?;
     origin::check(context, &survey.plan, survey.moved)?;
-    Ok(survey.plan)
+    let planned = Planned {
+        since: context.since,
+        entries: survey.listed,
+    };
+    Ok((survey.plan, planned))
 }
 
 pub(super) struct Survey<'a> {
     pub context: &'a Context<'a>,
     pub plan: Plan,
+    pub listed: Vec<Entry>,
+    /// Whether what is listed is in a directory that is new as a whole.
+    pub is_in_new: bool,
+    pub linked: Vec<Linked>,
     entries: usize,
     pub moved: Vec<Moved>,
 }
@@ -86,15 +103,15 @@ impl Survey<'_> {
             file.map_err(|error| cannot_look(number(&error)))
         };
         let before = Metadata::of(lower.as_fd()).map_err(cannot_look)?;
-        let wanted = Metadata::wanted(upper.as_fd(), &stat, Some(&before))
+        // Its owner and attributes in the layer are the host's.
+        let raw = Metadata::as_told(upper.as_fd(), &stat)
             .map_err(cannot_look)?
             .with_owner_and_attributes_of(&before);
         let has_marks = self.context.marks.are_made(upper.as_fd());
-        let (top, modified) = (self.plan.directories.len(), before.modified);
         let (above, under) = (dup(upper.as_fd())?, dup(lower.as_fd())?);
         self.plan.parts.push(Part {
-            path: path.clone(),
-            has_all_kinds: metadata::has_all_kinds(upper.as_fd()),
+            path,
+            has_attributes: metadata::has_user_attributes(upper.as_fd()),
             upper,
             lower,
         });
@@ -103,20 +120,13 @@ impl Survey<'_> {
             path: PathBuf::new(),
             upper: above.as_fd(),
             lower: under.as_fd(),
+            above: &stat,
             below: &below,
             before,
-            wanted,
+            raw,
             has_marks,
             depth: 0,
-        })?;
-        // The layer's own directory was made with it: it says something only with its entries.
-        let is_entry = |each: &Operation| each.directory == top && each.action.is_entry();
-        if !self.plan.operations.iter().any(is_entry)
-            && let Some(top) = self.plan.directories.get_mut(top)
-        {
-            top.wanted.modified = modified;
-        }
-        Ok(())
+        })
     }
 
     fn sealed(&self, part: usize) -> Option<&OsStr> {
@@ -131,27 +141,29 @@ impl Survey<'_> {
             path,
             upper,
             lower,
+            above,
             below,
             before,
-            mut wanted,
+            raw,
             has_marks,
             depth,
         } = found;
         let index = self.plan.directories.len();
         let changed = changed_at(below) >= self.context.since;
+        let mut wanted = raw.wanted(libc::S_IFDIR, self.over(part, Some(&before), false));
         let is_adjusted = wanted.differs(&before);
         // Others' changes to its entries would be overwritten with the time.
         if metadata::is_since(before.modified, self.context.since) {
             wanted.modified = None;
         }
-        let is_retimed = wanted.modified.is_some() && wanted.modified != before.modified;
         self.plan.directories.push(Directory {
             part,
             path: path.clone(),
             inode: Inode::of(below),
             mode: below.st_mode & !libc::S_IFMT,
-            adjusted: is_adjusted || (depth > 0 && is_retimed),
-            wanted,
+            adjusted: is_adjusted,
+            has_entries: false,
+            wanted: wanted.clone(),
         });
         if is_adjusted && changed {
             return Err(ApplyError::changed(&self.plan.path_of_directory(index)));
@@ -176,7 +188,53 @@ impl Survey<'_> {
                 self.entry(&level, &name, &shown.join(&name))?;
             }
         }
+        let Some(directory) = self.plan.directories.get_mut(index) else {
+            return Ok(());
+        };
+        // The layer's own directory was made with it: its time says something only with its entries.
+        if depth == 0 && !directory.has_entries {
+            wanted.modified = before.modified;
+        }
+        let is_retimed = wanted.modified.is_some() && wanted.modified != before.modified;
+        // That its entries have changed is told by them.
+        let is_set = is_retimed
+            && !(directory.has_entries && metadata::is_since(wanted.modified, self.context.since));
+        directory.adjusted = is_adjusted || is_retimed;
+        directory.wanted = wanted.clone();
+        let left_out = raw.mode() != wanted.mode() || raw.has_another_list(&wanted);
+        if is_adjusted || is_set || left_out {
+            let made = Made {
+                stat: above,
+                raw: &raw,
+                wanted: &wanted,
+            };
+            let notes = is_set.then_some(Note::Time).into_iter().collect();
+            let modified = ChangeKind::Modified;
+            self.list(
+                &shown,
+                modified,
+                What::Directory,
+                &made,
+                Some(&before),
+                notes,
+            );
+        }
         Ok(())
+    }
+
+    /// What a layer's file comes over.
+    pub(super) fn over<'a>(
+        &self,
+        part: usize,
+        below: Option<&'a Metadata>,
+        passes_group_on: bool,
+    ) -> Over<'a> {
+        let part = self.plan.parts.get(part);
+        Over {
+            below,
+            has_attributes: part.is_some_and(|part| part.has_attributes),
+            passes_group_on,
+        }
     }
 
     pub(super) fn count(&mut self, path: &Path) -> Result<(), ApplyError> {
@@ -189,48 +247,6 @@ impl Survey<'_> {
             false => Ok(()),
         }
     }
-
-    /// Counts what is in a directory that is new as a whole, and checks its kinds.
-    pub(super) fn count_below(
-        &mut self,
-        level: &Level<'_>,
-        name: &OsStr,
-        stat: &FileStat,
-        path: &Path,
-    ) -> Result<(), ApplyError> {
-        match is_directory(stat) {
-            true => self.count_in(level.upper, name, path, level.depth + 1),
-            false => Ok(()),
-        }
-    }
-
-    fn count_in(
-        &mut self,
-        parent: BorrowedFd<'_>,
-        name: &OsStr,
-        path: &Path,
-        depth: usize,
-    ) -> Result<(), ApplyError> {
-        if depth >= DEPTH_MAX {
-            return Err(too_deep(path));
-        }
-        let directory =
-            Opened::open(parent, name, DIRECTORY).map_err(failed("cannot read", path))?;
-        for name in names(directory.as_fd()).map_err(failed("cannot read", path))? {
-            self.context.go_on()?;
-            let path = path.join(&name);
-            self.count(&path)?;
-            let stat = look(directory.as_fd(), &name).map_err(failed("cannot look at", &path))?;
-            match kind(&stat) {
-                libc::S_IFDIR => self.count_in(directory.as_fd(), &name, &path, depth + 1)?,
-                libc::S_IFCHR | libc::S_IFBLK if stat.st_rdev != 0 => {
-                    return Err(ApplyError::Device { path });
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
 }
 
 /// A directory that is in the layer and below it.
@@ -239,9 +255,11 @@ pub(super) struct Merged<'a> {
     pub path: PathBuf,
     pub upper: BorrowedFd<'a>,
     pub lower: BorrowedFd<'a>,
+    pub above: &'a FileStat,
     pub below: &'a FileStat,
     pub before: Metadata,
-    pub wanted: Metadata,
+    /// What it has in the layer.
+    pub raw: Metadata,
     pub has_marks: bool,
     pub depth: usize,
 }

@@ -226,7 +226,7 @@ impl<'a> Work<'a> {
 
     /// Notes what was done to a file with several names.
     pub(super) fn touch(&mut self, seen: &Seen, at: (BorrowedFd<'_>, &OsStr)) {
-        if seen.has_links
+        if seen.links().is_some()
             && let Ok(stat) = look(at.0, at.1)
         {
             self.touched.insert(seen.inode, changed_at(&stat));

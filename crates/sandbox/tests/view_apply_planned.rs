@@ -1,0 +1,130 @@
+//! Only what was planned, and can be shown, is applied.
+#![allow(clippy::unwrap_used, clippy::expect_used, unsafe_code)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use altair_sandbox::{ApplyError, Change, ChangeKind, Note, What};
+use common::apply::{as_each, set_attribute, set_mode};
+
+fn find<'a>(changes: &'a [Change], path: &str) -> &'a Change {
+    let found = changes.iter().find(|each| each.path == Path::new(path));
+    found.unwrap_or_else(|| panic!("{path} is not in {changes:?}"))
+}
+
+#[test]
+fn what_changes_is_said() {
+    as_each(|site| {
+        site.outside("echo t > timed; echo b > back; ln -s a link; echo o > old; mkdir -p tree/in; echo x > tree/in/x");
+        let left = site.run(
+            "chmod 777 .; chmod 600 file; touch -d 2001-02-03 timed; echo B > back; touch -d 2001-02-03 back; \
+             ln -sf b link; rm old; mkdir old; rm -r dir; echo now > dir; mkfifo -m 600 pipe; \
+             rm -r tree; mkdir -p tree/in; echo y > tree/in/y; touch -d 2001-02-03 tree/in/y; echo > open; chmod 666 open",
+        );
+        let changes = left.changes();
+        let modes = |path: &str| find(&changes, path).mode.map(|(_, now)| now);
+        assert_eq!([modes(""), modes("file")], [Some(0o777), Some(0o600)]);
+        assert_eq!(find(&changes, "timed").notes, [Note::Time]);
+        assert_eq!(find(&changes, "back").notes, [Note::Time]);
+        assert_eq!(find(&changes, "link").what, What::Link("b".into()));
+        assert_eq!(find(&changes, "old").notes, [Note::Was(What::File)]);
+        assert_eq!(find(&changes, "dir").notes, [Note::Was(What::Directory)]);
+        assert_eq!(find(&changes, "pipe").what, What::Pipe);
+        assert_eq!(find(&changes, "open").notes, [Note::ForEverybody(0o666)]);
+        assert_eq!(find(&changes, "tree").notes, [Note::AsAWhole]);
+        assert_eq!(find(&changes, "tree/in/x").kind, ChangeKind::Deleted);
+        assert_eq!(find(&changes, "tree/in/y").kind, ChangeKind::Created);
+        left.apply().unwrap();
+        assert_eq!(site.shows(), left.saw);
+    });
+}
+
+#[test]
+fn of_many_changes_those_of_what_was_there_come_first() {
+    as_each(|site| {
+        let left = site.run("mkdir a; for i in 1 2 3; do echo x > a/$i; done; echo x > b; rm dir/one; echo y >> file");
+        let planned = left.planned.as_ref().unwrap();
+        let paths = |at_most| -> Vec<String> {
+            let listed = planned.changes(at_most).first;
+            listed
+                .iter()
+                .map(|each| each.path.display().to_string())
+                .collect()
+        };
+        assert_eq!(paths(2), ["dir/one", "file"]);
+        assert_eq!(paths(4), ["a", "b", "dir/one", "file"]);
+        assert_eq!(planned.changes(4).more, 3);
+        // What cannot be in the list is not applied.
+        let plan = |at_most| left.layer.plan(left.since, at_most, common::view::later());
+        assert!(plan(4).is_ok());
+        assert!(matches!(plan(3), Err(ApplyError::TooMuch { .. })));
+    });
+}
+
+#[test]
+fn a_survey_that_takes_too_long_is_none() {
+    as_each(|site| {
+        let left = site.run("echo x > x");
+        let result = left.layer.plan(left.since, usize::MAX, Instant::now());
+        assert!(
+            matches!(result, Err(ApplyError::TooLong { .. })),
+            "{result:?}"
+        );
+    });
+}
+
+#[test]
+fn a_layer_that_was_changed_after_it_was_planned_is_not_applied() {
+    for change in ["content", "new", "mode", "gone", "attribute"] {
+        as_each_on_disk(change);
+    }
+}
+
+fn as_each_on_disk(change: &'static str) {
+    let site = common::apply::Site::new(None, None);
+    let left = site.run_in(
+        "echo new > made; mkdir d; echo x > d/x",
+        site.view_on_disk(),
+    );
+    let before = site.state_but(&["made"]);
+    let upper = fs::read_dir(site.place.path("store")).unwrap();
+    let upper = upper.map(|entry| entry.unwrap().path()).find_map(|path| {
+        let found = [path.clone(), path.join("upper0")];
+        found.into_iter().find(|path| path.join("made").exists())
+    });
+    let upper = upper.expect("the layer is in the store");
+    let times = upper.join("made").metadata().unwrap().modified().unwrap();
+    match change {
+        "content" => {
+            // Of the same size and time.
+            fs::write(upper.join("made"), "NEW\n").unwrap();
+            let file = fs::File::options().write(true).open(upper.join("made"));
+            file.unwrap().set_modified(times).unwrap();
+        }
+        "new" => fs::write(upper.join("d/y"), "y").unwrap(),
+        "mode" => set_mode(&upper.join("d"), 0o777),
+        "gone" => fs::remove_file(upper.join("d/x")).unwrap(),
+        _ => set_attribute(&upper.join("made"), "user.x", "1"),
+    }
+    let result = left.apply();
+    assert!(
+        matches!(result, Err(ApplyError::Changed { .. })),
+        "{change}: {result:?}"
+    );
+    drop(left);
+    let after = site.state_but(&["made"]);
+    let own = |state: &str| -> Vec<String> {
+        let app = format!("{:?}", site.app().join(""))
+            .trim_end_matches('"')
+            .to_owned();
+        state
+            .lines()
+            .filter(|line| line.starts_with(&app))
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(own(&before), own(&after), "{change}");
+}
