@@ -61,7 +61,7 @@ pub(super) struct Seen {
     pub(super) is_directory: bool,
     pub(super) mode: u32,
     /// How many names it has; a directory has one.
-    names: u64,
+    names: libc::nlink_t,
     pub(super) changed_at: Duration,
     size: i64,
     modified: TimeSpec,
@@ -92,8 +92,7 @@ impl Seen {
             mode: stat.st_mode & !libc::S_IFMT,
             names: match is_directory(stat) {
                 true => 1,
-                // The type differs between architectures.
-                false => stat.st_nlink as u64,
+                false => stat.st_nlink,
             },
             changed_at: changed_at(stat),
             size: stat.st_size,
@@ -103,7 +102,7 @@ impl Seen {
     }
 
     /// The file and how many names it has, if there are several.
-    pub(super) fn links(&self) -> Option<(Inode, u64)> {
+    pub(super) fn links(&self) -> Option<(Inode, libc::nlink_t)> {
         (self.names > 1).then_some((self.inode, self.names))
     }
 

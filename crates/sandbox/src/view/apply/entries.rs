@@ -133,7 +133,12 @@ impl Survey<'_> {
     }
 
     /// Notes that an operation is about a file with other names.
-    fn note_links(&mut self, linked: Option<(Inode, u64)>, operation: usize, entry: usize) {
+    fn note_links(
+        &mut self,
+        linked: Option<(Inode, libc::nlink_t)>,
+        operation: usize,
+        entry: usize,
+    ) {
         if let Some((inode, names)) = linked {
             self.linked.push(Linked {
                 operation,

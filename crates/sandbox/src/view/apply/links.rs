@@ -26,7 +26,7 @@ pub(super) struct Linked {
     pub entry: usize,
     pub inode: Inode,
     /// How many names the file has.
-    pub names: u64,
+    pub names: libc::nlink_t,
 }
 
 /// The paths of each file's names that were found.
