@@ -33,8 +33,8 @@ final class ProgramsTest extends CommandEscapeTestCase
     ];
 
     /**
-     * Those whose processes the kernel counts. Where the host does, a signal at the wrong moment can interrupt the call that
-     * makes a process.
+     * Those whose processes the kernel counts. Where the host does, a signal at the wrong moment can interrupt the
+     * call that makes a process.
      *
      * @return iterable<string, array{Caller}>
      */
