@@ -121,9 +121,16 @@ extern "C" fn construct(ex: &mut ExecuteData, _: &mut Zval) {
         if !parse(ex, 2, &mut args) {
             return Ok(());
         }
-        let bounds = EvalRequest::new("", "")
+        let asked = EvalRequest::new("", std::ffi::OsStr::from_bytes(root))
             .with_timeout_ms(timeout)
             .with_memory_limit_mb(memory);
+        let bounds = match asked.within_bounds() {
+            Ok(bounds) => bounds,
+            Err(error) => {
+                throw(&error);
+                return Ok(());
+            }
+        };
         let snippet = json::string(snippet)?;
         let root = json::string(root)?;
         let bootstrap = bootstrap.map_or_else(|| Ok(Zval::null()), json::string)?;

@@ -5,6 +5,7 @@ use std::num::IntErrorKind;
 use std::path::PathBuf;
 
 use altair_command::Driver;
+use altair_engine::allowed::{MOST_MEMORY_MB, MOST_TIMEOUT_MS};
 use altair_engine::encode::{ITERABLE_PREVIEW, MAX_DEPTH, MAX_ENTRIES, STRING_MAX};
 use altair_engine::guards::Guard;
 use altair_engine::{
@@ -12,7 +13,7 @@ use altair_engine::{
     MAX_STRING, MAX_TIMEOUT_MS, MIN_ITEMS, MIN_MEMORY_MB, MIN_STRING, MIN_TIMEOUT_MS,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -183,6 +184,27 @@ Exit codes:
   0  the pool was shown or has ended, or there is none
   2  wrong usage, or a pool that does not serve this process; one line on standard error says why";
 
+const ALLOW_EXAMPLES: &str = "\
+Examples:
+  altair allow --service=/run/mysqld/mysqld.sock --env=STRIPE_KEY
+  altair allow --root=/srv/shop --read=/srv/packages/auth --max-timeout-ms=120000
+  altair allow --root=/srv/shop/releases/ --service=127.0.0.1:9000
+  altair allow --list
+  altair allow --root=/srv/shop --remove --env=STRIPE_KEY
+
+What a project may not decide itself is allowed here, for all its runs from now on: in
+~/.config/altair/config.toml, which must be yours and writable by nobody else. A root that ends in a
+slash means all roots below it, too. /etc/altair/config.toml is the machine's, and root's. Both are
+read; neither lifts a guard. The home is that of the user database, not $HOME.
+
+--remove without an item removes all that is allowed for the root. With --format=json --list prints an
+object: files [{file, projects [{root, services, env, read, max_timeout_ms, max_memory_mb}]}].
+
+Exit codes:
+  0  it is allowed, or no longer, or the list was shown
+  2  wrong usage, or a file that cannot be trusted, understood or written; one line on standard error
+     says why";
+
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   altair completions bash > ~/.local/share/bash-completion/completions/altair
@@ -227,6 +249,9 @@ pub enum Command {
     #[command(name = "mcp:serve", display_name = "altair mcp:serve")]
     #[command(after_help = MCP_EXAMPLES)]
     McpServe(McpArgs),
+    /// Allow a project what it may not decide itself: services, variables, files elsewhere, longer runs.
+    #[command(display_name = "altair allow", after_help = ALLOW_EXAMPLES)]
+    Allow(AllowArgs),
     /// Show the pool, which keeps applications booted for all calls of this user.
     #[command(display_name = "altair pool", after_help = POOL_EXAMPLES)]
     Pool(PoolArgs),
@@ -480,6 +505,49 @@ pub struct EventsArgs {
     /// The project whose log it is; searched upwards [default: the working directory].
     #[arg(long, value_name = "dir")]
     pub root: Option<PathBuf>,
+}
+
+/// The arguments of `altair allow`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["service", "env", "read", "max_timeout_ms", "max_memory_mb", "list", "remove"]))]
+pub struct AllowArgs {
+    /// The project; one that ends in a slash means all below it, too [default: as for eval; of a list: all].
+    #[arg(long, value_name = "dir")]
+    pub root: Option<PathBuf>,
+
+    /// A service that the project may name: host:port or a Unix socket's path; repeatable.
+    #[arg(long, value_name = "address")]
+    pub service: Vec<String>,
+
+    /// A variable of your environment that runs get, by its name; repeatable.
+    #[arg(long, value_name = "name")]
+    pub env: Vec<String>,
+
+    /// A file or directory that runs may read beside the project; absolute; repeatable.
+    #[arg(long, value_name = "path")]
+    pub read: Vec<String>,
+
+    /// See [`Allowed::max_timeout_ms`](altair_engine::allowed::Allowed::max_timeout_ms).
+    #[arg(long, value_name = "n")]
+    #[arg(help = format!("The longest deadline that a run may ask for, in milliseconds, {MAX_TIMEOUT_MS}…{MOST_TIMEOUT_MS}"))]
+    pub max_timeout_ms: Option<u64>,
+
+    /// See [`Allowed::max_memory_mb`](altair_engine::allowed::Allowed::max_memory_mb).
+    #[arg(long, value_name = "n")]
+    #[arg(help = format!("The largest memory limit that a run may ask for, in MiB, {MAX_MEMORY_MB}…{MOST_MEMORY_MB}"))]
+    pub max_memory_mb: Option<u64>,
+
+    /// Show what is allowed.
+    #[arg(long, conflicts_with_all = ["service", "env", "read", "max_timeout_ms", "max_memory_mb", "remove"])]
+    pub list: bool,
+
+    /// Allow what is named no longer; without anything named, all of the project.
+    #[arg(long)]
+    pub remove: bool,
+
+    /// How to print the list.
+    #[arg(long, value_enum, value_name = "format", default_value_t = Format::Human)]
+    pub format: Format,
 }
 
 /// The arguments of `altair pool`.

@@ -4,6 +4,7 @@
 //! This crate parses arguments and prints; `altair-engine` evaluates. It links no PHP. The program
 //! `altair` is built from it, and the extension runs it where that program is not built.
 
+mod allow;
 mod application;
 mod args;
 mod completions;
@@ -63,6 +64,7 @@ fn dispatch(command: Command, host: &Host) -> Result<exit::Exit, failure::Failur
         Command::EventsTail(args) => events::run(&args),
         Command::Doctor(args) => doctor::run(&args, host),
         Command::McpServe(args) => mcp::run(args, host),
+        Command::Allow(args) => allow::run(args),
         Command::Pool(args) => pool::run(args, host),
         Command::Completions { shell } => completions::run(shell),
     }

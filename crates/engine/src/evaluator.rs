@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::allowed::allowed_for;
 use crate::audit::Actor;
 use crate::delegation::{Delegation, Elsewhere};
 use crate::environment::{self, OtherUser, Receiver};
@@ -222,6 +221,7 @@ impl Evaluator {
     ) -> Result<Answered, EvalError> {
         let here = |result| Answered::Here(Box::new(result));
         request.check_snippet()?;
+        let request = &*request.within_bounds()?;
         // It wakes while the request is looked at.
         if let Some(pool) = self.pool().filter(|_| !request.unconfined) {
             pool.alert_latest();
@@ -313,10 +313,7 @@ impl Evaluator {
     fn receiver(&self, request: &EvalRequest, target: &Target) -> Result<Receiver, EvalError> {
         let mut passed = request.env.clone();
         if !request.unconfined {
-            let allowed = allowed_for(target.root.path());
-            let allowed =
-                allowed.map_err(|e| EvalError::Launch(format!("Nothing was run: {e}")))?;
-            passed.extend(allowed.env);
+            passed.extend(target.allowed.env.iter().cloned());
         }
         environment::check(&passed)?;
         let drops = self.settings.selection.takes(Guard::Privileges, request);
@@ -339,6 +336,7 @@ impl Evaluator {
         if request.unconfined {
             self.permit(Unconfined::Run)?;
         }
+        let request = &request.clone().within(&target.allowed);
         settings.selection.check(request)?;
         let php = php_binary::resolve(
             &settings.php,
@@ -366,7 +364,7 @@ impl Evaluator {
             None if request.unconfined => Ok(Vec::new()),
             None => self
                 .found(&known)
-                .and_then(|found| services::with_allowed(found, target.root.path())),
+                .and_then(|found| services::with_allowed(found, &target.allowed)),
         };
         let Surroundings {
             began,

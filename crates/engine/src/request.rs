@@ -1,5 +1,6 @@
 //! The request: a snippet, the application it runs against, and what it may do.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -8,6 +9,7 @@ use altair_sandbox::{Inode, Place, Shown, with_files_of};
 use serde::{Deserialize, Serialize};
 
 use crate::EvalError;
+use crate::allowed::{Allowed, AllowedError, MOST_MEMORY_MB, MOST_TIMEOUT_MS, allowed_for};
 use crate::arguments::Arguments;
 use crate::channel::Watched;
 use crate::encode::Limits;
@@ -19,14 +21,15 @@ use crate::sql::Mode;
 pub const DEFAULT_TIMEOUT_MS: i64 = 5_000;
 /// Smallest deadline, in milliseconds: PHP's start alone may take as long.
 pub const MIN_TIMEOUT_MS: i64 = 100;
-/// Largest deadline, in milliseconds: an agent that waits longer has lost the thread.
+/// Largest deadline, in milliseconds, unless the user allows more
+/// ([`allowed`](crate::allowed)): an agent that waits longer has lost the thread.
 pub const MAX_TIMEOUT_MS: i64 = 60_000;
 /// Default of [`EvalRequest::memory_limit_mb`], in MiB; PHP's own default.
 pub const DEFAULT_MEMORY_MB: i64 = 128;
 /// Smallest memory limit, in MiB: PHP's heap grows in chunks of 2 MiB, and a booted application has
 /// several.
 pub const MIN_MEMORY_MB: i64 = 16;
-/// Largest memory limit, in MiB.
+/// Largest memory limit, in MiB, unless the user allows more.
 pub const MAX_MEMORY_MB: i64 = 512;
 
 /// Smallest [`EvalRequest::depth`]: the value itself.
@@ -118,10 +121,10 @@ impl<const MIN: i64, const MAX: i64> Bounded<MIN, MAX> {
     }
 }
 
-/// A deadline, in milliseconds.
-pub type Timeout = Bounded<MIN_TIMEOUT_MS, MAX_TIMEOUT_MS>;
-/// A memory limit, in MiB.
-pub type MemoryLimit = Bounded<MIN_MEMORY_MB, MAX_MEMORY_MB>;
+/// A deadline, in milliseconds. How much of it a request gets, the user's word decides.
+pub type Timeout = Bounded<MIN_TIMEOUT_MS, { MOST_TIMEOUT_MS.cast_signed() }>;
+/// A memory limit, in MiB. How much of it a request gets, the user's word decides.
+pub type MemoryLimit = Bounded<MIN_MEMORY_MB, { MOST_MEMORY_MB.cast_signed() }>;
 /// How deeply containers are shown; the value itself is the first level.
 pub type Depth = Bounded<MIN_DEPTH, MAX_DEPTH>;
 /// How many items of a container are shown.
@@ -187,19 +190,48 @@ impl EvalRequest {
         }
     }
 
-    /// Sets the deadline of the whole call, boot included, clamped to
-    /// [`MIN_TIMEOUT_MS`]…[`MAX_TIMEOUT_MS`] milliseconds.
+    /// Sets the deadline of the whole call, boot included, at least [`MIN_TIMEOUT_MS`]. A run gets at
+    /// most [`MAX_TIMEOUT_MS`], or what the user allows.
     #[must_use]
     pub fn with_timeout_ms(mut self, timeout_ms: i64) -> Self {
         self.timeout = Timeout::clamped(timeout_ms);
         self
     }
 
-    /// Sets PHP's `memory_limit`, clamped to [`MIN_MEMORY_MB`]…[`MAX_MEMORY_MB`] MiB.
+    /// Sets PHP's `memory_limit`, at least [`MIN_MEMORY_MB`] MiB. A run gets at most
+    /// [`MAX_MEMORY_MB`], or what the user allows.
     #[must_use]
     pub fn with_memory_limit_mb(mut self, memory_limit_mb: i64) -> Self {
         self.memory_limit = MemoryLimit::clamped(memory_limit_mb);
         self
+    }
+
+    /// The request with no more time and memory than the user allows its project, which is only
+    /// looked up if it asks for more than every request may.
+    ///
+    /// # Errors
+    ///
+    /// [`EvalError::Launch`] if what the user allows is not known.
+    pub fn within_bounds(&self) -> Result<Cow<'_, Self>, EvalError> {
+        let asks_for_more = i64::from(self.timeout_ms()) > MAX_TIMEOUT_MS
+            || i64::from(self.memory_limit_mb()) > MAX_MEMORY_MB;
+        if !asks_for_more {
+            return Ok(Cow::Borrowed(self));
+        }
+        // What cannot be found is refused when it is resolved.
+        let allowed = match Place::find(&self.project_root) {
+            Ok(root) => allowed_for(root.path()).map_err(not_known)?,
+            Err(_) => Allowed::default(),
+        };
+        Ok(Cow::Owned(self.clone().within(&allowed)))
+    }
+
+    /// The request with no more time and memory than is allowed.
+    #[must_use]
+    pub(crate) fn within(self, allowed: &Allowed) -> Self {
+        let ms = i64::from(self.timeout_ms()).min(allowed.most_ms());
+        let mb = i64::from(self.memory_limit_mb()).min(allowed.most_mb());
+        self.with_timeout_ms(ms).with_memory_limit_mb(mb)
     }
 
     /// The deadline of the whole call, in milliseconds.
@@ -330,8 +362,10 @@ impl EvalRequest {
                 }
             }
         };
-        let readable = self.readable(&root)?;
+        let allowed = allowed_for(path).map_err(not_known)?;
+        let readable = self.readable(&root, &allowed.read)?;
         Ok(Target {
+            allowed,
             named_root: named_root(&self.project_root, &root),
             root,
             bootstrap,
@@ -341,13 +375,15 @@ impl EvalRequest {
 
     /// Finds the paths that may be read besides the project. Looks them up as the run's user, who
     /// may have replaced a path and must see no more than this user could alone.
-    fn readable(&self, root: &Place) -> Result<Vec<Shown>, EvalError> {
-        if self.readable_paths.is_empty() {
+    fn readable(&self, root: &Place, allowed: &[PathBuf]) -> Result<Vec<Shown>, EvalError> {
+        if self.readable_paths.is_empty() && allowed.is_empty() {
             return Ok(Vec::new());
         }
-        let paths = self.readable_paths.clone();
+        let (paths, allowed) = (self.readable_paths.clone(), allowed.to_vec());
         let find = move || {
-            let found = paths.iter().map(|path| find_readable(path));
+            // What is allowed once and for all need not be there each time, nor for each user.
+            let there = allowed.iter().filter(|path| Place::find(path).is_ok());
+            let found = paths.iter().chain(there).map(|path| find_readable(path));
             found.collect::<Result<Vec<Shown>, EvalError>>()
         };
         match self.unconfined {
@@ -373,7 +409,9 @@ pub struct Target {
     pub named_root: PathBuf,
     /// Where the container comes from.
     pub bootstrap: Bootstrap,
-    /// The paths besides it that the request allows to be read.
+    /// What the user allows the project.
+    pub allowed: Allowed,
+    /// The paths besides it that the request, or the user, allows to be read.
     pub readable: Vec<Shown>,
 }
 
@@ -389,6 +427,10 @@ pub enum Bootstrap {
 /// A value clamped to its bounds, which are all positive and small.
 fn clamp(value: i64, min: i64, max: i64) -> u32 {
     u32::try_from(value.clamp(min, max)).unwrap_or(u32::MAX)
+}
+
+fn not_known(error: AllowedError) -> EvalError {
+    EvalError::Launch(error.to_string())
 }
 
 fn invalid(message: impl Into<String>) -> EvalError {
@@ -490,6 +532,15 @@ fn resolve_bootstrap(root: &Path, path: &Path, source: &str) -> Result<PathBuf, 
 const KERNEL_VIEWS: &[&str] = &["/proc", "/sys", "/dev"];
 /// Replaced by a private directory in every run.
 const TEMP: &str = "/tmp";
+
+/// Whether a path can be allowed to be read.
+///
+/// # Errors
+/// Why not, in a sentence without its period.
+pub(crate) fn check_readable(path: &Path) -> Result<(), String> {
+    let found = find_readable(path).map(drop);
+    found.map_err(|error| error.to_string().trim_end_matches('.').to_owned())
+}
 
 fn find_readable(path: &Path) -> Result<Shown, EvalError> {
     refuse_nul(path, "readable path")?;
@@ -594,10 +645,18 @@ mod tests {
             let request = EvalRequest::new("1", "/").with_timeout_ms(timeout).with_memory_limit_mb(memory);
             let (got_timeout, got_memory) =
                 (i64::from(request.timeout_ms()), i64::from(request.memory_limit_mb()));
-            prop_assert!((MIN_TIMEOUT_MS..=MAX_TIMEOUT_MS).contains(&got_timeout));
-            prop_assert!((MIN_MEMORY_MB..=MAX_MEMORY_MB).contains(&got_memory));
-            prop_assert_eq!(got_timeout == timeout, (MIN_TIMEOUT_MS..=MAX_TIMEOUT_MS).contains(&timeout));
-            prop_assert_eq!(got_memory == memory, (MIN_MEMORY_MB..=MAX_MEMORY_MB).contains(&memory));
+            let (most_timeout, most_memory) = (600_000, 4_096);
+            prop_assert!((MIN_TIMEOUT_MS..=most_timeout).contains(&got_timeout));
+            prop_assert!((MIN_MEMORY_MB..=most_memory).contains(&got_memory));
+            prop_assert_eq!(got_timeout == timeout, (MIN_TIMEOUT_MS..=most_timeout).contains(&timeout));
+            prop_assert_eq!(got_memory == memory, (MIN_MEMORY_MB..=most_memory).contains(&memory));
+            let request = request.within(&Allowed::default());
+            prop_assert_eq!(i64::from(request.timeout_ms()), got_timeout.min(MAX_TIMEOUT_MS));
+            prop_assert_eq!(i64::from(request.memory_limit_mb()), got_memory.min(MAX_MEMORY_MB));
+            let allowed = Allowed { max_timeout_ms: Some(120_000), max_memory_mb: Some(1024), ..Allowed::default() };
+            let request = EvalRequest::new("1", "/").with_timeout_ms(timeout).with_memory_limit_mb(memory).within(&allowed);
+            prop_assert_eq!(i64::from(request.timeout_ms()), got_timeout.min(120_000));
+            prop_assert_eq!(i64::from(request.memory_limit_mb()), got_memory.min(1024));
         }
 
         #[test]

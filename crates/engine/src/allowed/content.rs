@@ -33,6 +33,10 @@ impl Content {
     pub(super) fn entries(&self) -> impl Iterator<Item = (&Root, &Entry)> {
         self.project.iter()
     }
+
+    pub(super) fn into_entries(self) -> impl Iterator<Item = (Root, Entry)> {
+        self.project.into_iter()
+    }
 }
 
 /// The roots that an entry is for, as in the file: an absolute path, or one that ends in `/` and

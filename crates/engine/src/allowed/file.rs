@@ -16,7 +16,7 @@ use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 use nix::unistd::{Uid, User, geteuid};
 
-use super::content::Content;
+use super::content::{Content, Mistake};
 use super::error::{AllowedError, Untrusted};
 
 /// The machine's file, which root writes.
@@ -87,26 +87,45 @@ impl Source {
 
     /// What it says; nothing if it is not there, or `root` contains it or what leads to it.
     pub(super) fn read(&self, root: Option<&Path>) -> Result<Content, AllowedError> {
-        let Some(bytes) = self.bytes(root)? else {
-            return Ok(Content::default());
-        };
-        let invalid = |(line, message)| AllowedError::Invalid {
-            file: self.file.clone(),
-            line,
-            message,
-        };
-        let text = String::from_utf8(bytes)
-            .map_err(|_| invalid((None, "it is not encoded in UTF-8".to_owned())))?;
-        Content::parse(&text).map_err(invalid)
+        match self.text(root)? {
+            Some(text) => Content::parse(&text).map_err(|mistake| self.invalid(mistake)),
+            None => Ok(Content::default()),
+        }
     }
 
-    pub(super) fn bytes(&self, root: Option<&Path>) -> Result<Option<Vec<u8>>, AllowedError> {
+    pub(super) fn text(&self, root: Option<&Path>) -> Result<Option<String>, AllowedError> {
+        let Some(bytes) = self.bytes(root)? else {
+            return Ok(None);
+        };
+        let text = String::from_utf8(bytes);
+        text.map(Some)
+            .map_err(|_| self.invalid((None, "it is not encoded in UTF-8".to_owned())))
+    }
+
+    /// Whether what it says about a root is the root's own word: the file, or what leads to it, is in it.
+    #[must_use]
+    pub fn is_in(&self, root: &Path) -> bool {
+        self.path().starts_with(root)
+            || Way::to(&self.file, self.user).is_ok_and(|way| way.is_in(root))
+    }
+
+    /// The way to its directory, which has to be there and the user's alone.
+    pub(super) fn trusted_way(&self) -> Result<Way, AllowedError> {
+        let mut way =
+            Way::to(&self.file, self.user).map_err(|errno| self.unusable(errno.into()))?;
+        match way.objection.take() {
+            Some((place, why)) => Err(self.untrusted(place, why)),
+            None => Ok(way),
+        }
+    }
+
+    fn bytes(&self, root: Option<&Path>) -> Result<Option<Vec<u8>>, AllowedError> {
         let way = match Way::to(&self.file, self.user) {
             Ok(way) => way,
             Err(Errno::ENOENT | Errno::ENOTDIR) => return Ok(None),
             Err(errno) => return Err(self.unusable(errno.into())),
         };
-        if root.is_some_and(|root| way.directories.iter().any(|one| one.starts_with(root))) {
+        if root.is_some_and(|root| way.is_in(root)) {
             return Ok(None);
         }
         let stat = match fstatat(
@@ -130,6 +149,14 @@ impl Source {
             return Err(self.untrusted(self.file.clone(), why));
         }
         read(file).map(Some).map_err(|error| self.unusable(error))
+    }
+
+    pub(super) fn invalid(&self, (line, message): Mistake) -> AllowedError {
+        AllowedError::Invalid {
+            file: self.file.clone(),
+            line,
+            message,
+        }
     }
 
     pub(super) fn unusable(&self, source: io::Error) -> AllowedError {
@@ -160,9 +187,9 @@ fn read(file: OwnedFd) -> io::Result<Vec<u8>> {
 }
 
 /// The way to a file: the directory that it is in, and what speaks against anything on the way.
-struct Way {
-    directory: OwnedFd,
-    name: OsString,
+pub(super) struct Way {
+    pub(super) directory: OwnedFd,
+    pub(super) name: OsString,
     /// The directories that were gone through, by their real paths.
     directories: Vec<PathBuf>,
     objection: Option<(PathBuf, Untrusted)>,
@@ -212,6 +239,13 @@ impl Way {
             way.enter(&at, user)?;
         }
         Ok(way)
+    }
+
+    /// Whether anything on the way is a directory or in it.
+    fn is_in(&self, directory: &Path) -> bool {
+        self.directories
+            .iter()
+            .any(|one| one.starts_with(directory))
     }
 
     fn enter(&mut self, at: &Path, user: Uid) -> nix::Result<()> {

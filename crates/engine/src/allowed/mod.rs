@@ -11,13 +11,17 @@
 //! ```
 
 mod content;
+mod edit;
 mod error;
 mod file;
 mod values;
 
 use std::path::{Path, PathBuf};
 
+use crate::request::{MAX_MEMORY_MB, MAX_TIMEOUT_MS};
+
 pub use content::{Entry, Root};
+pub use edit::Change;
 pub use error::{AllowedError, Untrusted};
 pub use file::Source;
 pub use values::{MOST_MEMORY_MB, MOST_TIMEOUT_MS};
@@ -38,6 +42,20 @@ pub struct Allowed {
 }
 
 impl Allowed {
+    /// The largest deadline that a request may ask for, in milliseconds.
+    #[must_use]
+    pub fn most_ms(&self) -> i64 {
+        let allowed = self.max_timeout_ms.and_then(|ms| i64::try_from(ms).ok());
+        allowed.unwrap_or_default().max(MAX_TIMEOUT_MS)
+    }
+
+    /// The largest memory limit that a request may ask for, in MiB.
+    #[must_use]
+    pub fn most_mb(&self) -> i64 {
+        let allowed = self.max_memory_mb.and_then(|mb| i64::try_from(mb).ok());
+        allowed.unwrap_or_default().max(MAX_MEMORY_MB)
+    }
+
     /// Adds what another entry allows.
     fn add(&mut self, entry: &Entry) {
         fn add<T: Clone + PartialEq>(to: &mut Vec<T>, from: impl Iterator<Item = T>) {

@@ -11,7 +11,7 @@ use super::abilities;
 use super::listeners;
 use super::report::{Report, ServiceReport, WithheldReport};
 use super::trial_runs::Lab;
-use crate::allowed::{Allow, allowed_for, line};
+use crate::allowed::{Allow, Allowed, allowed_for, line};
 use crate::environment::{OtherUser, Receiver};
 use crate::error::reason;
 use crate::owner::run_as;
@@ -47,7 +47,7 @@ pub(super) fn look(root: &Path, lab: Option<&Lab>, report: &mut Report) -> Resul
     let user = run_as(&place);
     let allowed = allowed_for(place.path()).map_err(|e| e.to_string())?;
     let receiver = Receiver {
-        passed: allowed.env,
+        passed: allowed.env.clone(),
         other: OtherUser::of(user),
         ..Receiver::default()
     };
@@ -72,7 +72,7 @@ pub(super) fn look(root: &Path, lab: Option<&Lab>, report: &mut Report) -> Resul
             "The secret in {name} is a word, a known default or too short: it protects nothing, and in answers it is replaced only where it stands as a password."
         )
     }));
-    let found = with_allowed(known.services.found()?, place.path())?;
+    let found = with_allowed(known.services.found()?, &allowed)?;
     let until = Instant::now() + PATIENCE;
     report.services = found
         .iter()
@@ -89,14 +89,14 @@ pub(super) fn look(root: &Path, lab: Option<&Lab>, report: &mut Report) -> Resul
 /// Services as a project declares them, and those of the user's file.
 fn with_allowed(
     declared: Vec<DeclaredService>,
-    root: &Path,
+    allowed: &Allowed,
 ) -> Result<Vec<DeclaredService>, String> {
     let from_of = |one: &Declared| {
         let known = declared.iter().find(|known| known.declared() == *one);
         known.map_or_else(|| FILE.into(), |known| Arc::clone(&known.from))
     };
     let all = declared.iter().map(DeclaredService::declared).collect();
-    let all = services::with_allowed(all, root)?.into_iter();
+    let all = services::with_allowed(all, allowed)?.into_iter();
     Ok(all
         .map(|one| DeclaredService {
             from: from_of(&one),

@@ -20,6 +20,7 @@ use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat2};
 use nix::libc;
 use nix::sys::stat::{FileStat, fstat, fstatat};
 
+use crate::allowed::allowed_for;
 use crate::dotenv::{self, Entry, Names};
 use crate::environment::{self, Filtered, OtherUser, Receiver, Variable as HostVariable};
 use crate::error::reason;
@@ -233,7 +234,8 @@ pub fn services_of_project(root: &Path) -> Result<Vec<Declared>, String> {
     };
     let known = ProjectEnvironment::of(&environment, &set_later, receiver, &place, FILE_PATIENCE);
     let found = known.map_err(unseen)?.services.services()?;
-    services::with_allowed(found, place.path())
+    let allowed = allowed_for(place.path()).map_err(|error| error.to_string())?;
+    services::with_allowed(found, &allowed)
 }
 
 /// The files read from a project.

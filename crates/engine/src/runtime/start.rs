@@ -22,7 +22,6 @@ use crate::observer::Silent;
 use crate::origin::Origin;
 use crate::programs::Unconfined;
 use crate::redaction::output::{KnownSecrets, Redactor};
-use crate::request::MAX_MEMORY_MB;
 use crate::settings::Purpose;
 use crate::unfit_php::never_entered;
 use crate::warm::{Acquired, Boot, Failed, Key};
@@ -137,7 +136,8 @@ impl Evaluation {
             false => None,
         };
         // An entry may ask for the most that any request may; PHP's own limit is each entry's.
-        let request = self.request.clone().with_memory_limit_mb(MAX_MEMORY_MB);
+        let most_mb = self.target.allowed.most_mb();
+        let request = self.request.clone().with_memory_limit_mb(most_mb);
         let context = RequestContext {
             request: &request,
             ..self.context()

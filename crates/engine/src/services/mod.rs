@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use altair_sandbox::{Connections, Listener, LocalSocket, PermittedAddress, Word};
 use serde::{Deserialize, Serialize};
 
-use crate::allowed::allowed_for;
+use crate::allowed::Allowed;
 
 pub use address::declared;
 pub(crate) use declarations::Declarations;
@@ -83,13 +83,15 @@ impl By {
     }
 }
 
-/// Services that are declared, and those that the user's file allows the project at `root`. What both name
-/// is the user's.
+/// Services that are declared, and those that the user's file allows the project. What both name is the
+/// user's.
 ///
 /// # Errors
 /// What is wrong with the file, in sentences for the user.
-pub(crate) fn with_allowed(declared: Vec<Declared>, root: &Path) -> Result<Vec<Declared>, String> {
-    let allowed = allowed_for(root).map_err(|error| error.to_string())?;
+pub(crate) fn with_allowed(
+    declared: Vec<Declared>,
+    allowed: &Allowed,
+) -> Result<Vec<Declared>, String> {
     let mut all = By::User.declares(address::declared(&allowed.services)?);
     for one in declared {
         if !all.iter().any(|other| other.service == one.service) {

@@ -33,6 +33,8 @@ pub(crate) struct Key {
     watched: Option<Watched>,
     selection: Selection,
     readable: Vec<PathBuf>,
+    /// What the user allows to be read, and the most MiB and milliseconds that a request may ask for.
+    allowed: (Vec<PathBuf>, i64, i64),
     known_paths: Arc<[PathBuf]>,
     services: Services,
     /// [`Target::named_root`].
@@ -111,6 +113,7 @@ impl Key {
             root,
             named_root,
             bootstrap,
+            allowed,
             readable: _, // looked up again by each template
         } = target;
         Self {
@@ -130,6 +133,7 @@ impl Key {
             watched: request.watched(),
             selection: selection.clone(),
             readable: readable_paths.clone(),
+            allowed: (allowed.read.clone(), allowed.most_mb(), allowed.most_ms()),
             known_paths: Arc::clone(known_paths),
             services: services.clone(),
             named_root: named_root.clone(),

@@ -16,7 +16,6 @@ use crate::guards::{Guard, GuardStates};
 use crate::ladder::{Ladder, Level};
 use crate::owner::run_as;
 use crate::readable_paths::INSTALLED;
-use crate::request::{MAX_MEMORY_MB, MAX_TIMEOUT_MS};
 use crate::template_files::TemplateFiles;
 use crate::{freshness, guards, launch};
 
@@ -53,8 +52,8 @@ impl TemplateStart {
         let request = context
             .request
             .clone()
-            .with_memory_limit_mb(MAX_MEMORY_MB)
-            .with_timeout_ms(MAX_TIMEOUT_MS);
+            .with_memory_limit_mb(context.target.allowed.most_mb())
+            .with_timeout_ms(context.target.allowed.most_ms());
         let context = RequestContext {
             request: &request,
             ..*context
