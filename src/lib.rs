@@ -16,7 +16,6 @@ extern "C" fn startup(_type: i32, module: i32) -> i32 {
     started_with::remember();
     classes::register();
     child::install();
-    altair_engine::surroundings::remember_start();
     zend::closure::startup();
     0
 }

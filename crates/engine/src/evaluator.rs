@@ -281,7 +281,7 @@ impl Evaluator {
 
     /// Those of this process, for a request.
     fn surroundings(&self, request: &EvalRequest) -> Surroundings {
-        let mut here = Surroundings::here();
+        let mut here = Surroundings::here(self.started_with.as_deref());
         if let Some(started_with) = &self.started_with
             && !request.unconfined
         {

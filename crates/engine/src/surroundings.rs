@@ -1,10 +1,8 @@
 //! What an evaluation takes from the process that asks for it, besides its settings and the request.
 
-use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use crate::began::Began;
 
@@ -24,43 +22,19 @@ pub(crate) struct Surroundings {
     pub set_later: Vec<OsString>,
 }
 
-/// The environment that this process was started with, as the kernel shows it (proc_pid_environ(5)):
-/// empty if it does not, or if the process has written a title over it.
-static AT_START: LazyLock<HashMap<OsString, OsString>> = LazyLock::new(|| {
-    let variables = std::fs::read("/proc/self/environ").unwrap_or_default();
-    let variables = variables.split(|byte| *byte == 0);
-    let pairs = variables.filter_map(|variable| {
-        let at = variable.iter().position(|byte| *byte == b'=')?;
-        let (name, value) = variable.split_at(at);
-        let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
-        Some((text(name), text(value.get(1..)?)))
-    });
-    // The first counts, as in getenv(3).
-    pairs.rev().collect()
-});
-
-/// Remembers the environment that this process was started with, for a host that may hide it later: by
-/// the title of a process, or by another user.
-pub fn remember_start() {
-    LazyLock::force(&AT_START);
-}
-
-/// The names of the variables that this process was not started with, or with another value.
-pub(crate) fn set_later(environment: &[(OsString, OsString)]) -> Vec<OsString> {
-    let later = environment
-        .iter()
-        .filter(|(name, value)| AT_START.get(name) != Some(value));
-    later.map(|(name, _)| name.clone()).collect()
-}
-
 impl Surroundings {
-    /// Those of this process, now.
-    pub(crate) fn here() -> Self {
+    /// Those of this process, now. `started_with`: the environment that it was started with; `None` for a
+    /// program whose environment nobody changes.
+    pub(crate) fn here(started_with: Option<&[(OsString, OsString)]>) -> Self {
         let began = Began::now();
         let environment: Vec<_> = std::env::vars_os().collect();
+        let is_set_later = |(name, value): &&(OsString, OsString)| {
+            started_with.is_some_and(|start| variable(start, name) != Some(value.as_os_str()))
+        };
+        let later = environment.iter().filter(is_set_later);
         Self {
             began,
-            set_later: set_later(&environment),
+            set_later: later.map(|(name, _)| name.clone()).collect(),
             environment,
         }
     }
@@ -73,8 +47,11 @@ impl Surroundings {
 
 /// The value of a variable in an environment; the first, as in getenv(3).
 #[must_use]
-pub fn variable<'e>(environment: &'e [(OsString, OsString)], name: &str) -> Option<&'e OsStr> {
-    let found = environment.iter().find(|(known, _)| known == name);
+pub fn variable<'e>(
+    environment: &'e [(OsString, OsString)],
+    name: impl AsRef<OsStr>,
+) -> Option<&'e OsStr> {
+    let found = environment.iter().find(|(known, _)| known == name.as_ref());
     found.map(|(_, value)| value.as_os_str())
 }
 

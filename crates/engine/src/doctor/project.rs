@@ -35,7 +35,7 @@ pub(super) fn look(root: &Path, lab: Option<&Lab>, report: &mut Report) -> Resul
         environment,
         set_later,
         ..
-    } = Surroundings::here();
+    } = Surroundings::here(None);
     let unseen = |e: std::io::Error| {
         format!(
             "The project {} cannot be looked at: {}.",

@@ -225,7 +225,7 @@ pub fn services_of_project(root: &Path) -> Result<Vec<Declared>, String> {
         environment,
         set_later,
         ..
-    } = Surroundings::here();
+    } = Surroundings::here(None);
     let place = Place::find(root).map_err(unseen)?;
     let receiver = Receiver {
         has_terminal: true,
