@@ -282,27 +282,6 @@ mod tests {
     }
 
     #[test]
-    fn what_names_code_is_as_it_was_at_the_start() {
-        let all = |list: &[(&str, &str)]| -> Vec<(OsString, OsString)> {
-            let pairs = list.iter();
-            pairs
-                .map(|(name, value)| ((*name).into(), (*value).into()))
-                .collect()
-        };
-        let mut now = all(&[
-            ("OPENSSL_CONF", "/put/there/later"),
-            ("SASL_PATH", "/put/there/later"),
-            ("APP_ENV", "later"),
-        ]);
-        let start = all(&[("OPENSSL_CONF", "/etc/ssl/own.cnf"), ("APP_ENV", "start")]);
-
-        restore_loading_variables(&mut now, &start);
-
-        let expected = all(&[("APP_ENV", "later"), ("OPENSSL_CONF", "/etc/ssl/own.cnf")]);
-        assert_eq!(now, expected);
-    }
-
-    #[test]
     fn the_scan_dir_is_passed_on_only_from_the_hosts_own_start() {
         let request = EvalRequest::new("1", "/srv");
         let dir = OsStr::new("/from/the/start");

@@ -47,10 +47,7 @@ impl Surroundings {
 
 /// The value of a variable in an environment; the first, as in getenv(3).
 #[must_use]
-pub fn variable<'e>(
-    environment: &'e [(OsString, OsString)],
-    name: impl AsRef<OsStr>,
-) -> Option<&'e OsStr> {
+pub fn variable(environment: &[(OsString, OsString)], name: impl AsRef<OsStr>) -> Option<&OsStr> {
     let found = environment.iter().find(|(known, _)| known == name.as_ref());
     found.map(|(_, value)| value.as_os_str())
 }

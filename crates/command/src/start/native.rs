@@ -345,13 +345,18 @@ mod tests {
                 terminal: None,
                 environment: Vec::new(),
                 started_with: [].into(),
-                programs: altair_engine::programs::Programs::All,
+                programs: Programs::All,
                 diff: false,
+                listed: 100,
             };
             let Started::Running(running) = command.start_native(on_disk).unwrap() else {
                 panic!("not started");
             };
-            let outcome = running.finish(&policy, false, &mut Silent, None).unwrap();
+            let listing = Listing {
+                diff: false,
+                at_most: 100,
+            };
+            let outcome = running.finish(&policy, listing, &mut Silent, None).unwrap();
             assert_eq!(outcome.exit_code, 0, "{:?}", outcome.stderr);
             assert_eq!(changed(), before);
         }

@@ -161,3 +161,24 @@ fn the_user_cannot_pass_what_no_run_gets_or_is_no_name() {
     }
     assert!(check(&["GITHUB_TOKEN".into(), "ANY".into()]).is_ok());
 }
+
+#[test]
+fn what_names_code_is_as_it_was_at_the_start() {
+    let all = |list: &[(&str, &str)]| -> Vec<(OsString, OsString)> {
+        let pairs = list.iter();
+        pairs
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect()
+    };
+    let mut now = all(&[
+        ("OPENSSL_CONF", "/put/there/later"),
+        ("SASL_PATH", "/put/there/later"),
+        ("APP_ENV", "later"),
+    ]);
+    let start = all(&[("OPENSSL_CONF", "/etc/ssl/own.cnf"), ("APP_ENV", "start")]);
+
+    restore_code(&mut now, &start);
+
+    let expected = all(&[("APP_ENV", "later"), ("OPENSSL_CONF", "/etc/ssl/own.cnf")]);
+    assert_eq!(now, expected);
+}
