@@ -105,7 +105,7 @@ fn what_is_applied_is_what_the_process_saw() {
             let left = site.run(&script(&inside));
             let applied = left.apply();
             prop_assert!(applied.is_ok(), "{applied:?}");
-            prop_assert_eq!(site.shows(), left.saw);
+            prop_assert_eq!(site.shows(), left.saw.clone());
             site.has_nothing_left();
             for path in changed(&was, &left.saw) {
                 prop_assert!(
