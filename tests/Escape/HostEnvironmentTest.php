@@ -141,8 +141,8 @@ final class HostEnvironmentTest extends TestCase
      */
     public static function starts(): iterable
     {
-        foreach (['with mounts' => [], 'without mounts' => ['mounts'], 'in a container' => ['mounts', 'copies']] as
-            $where => $without) {
+        $places = ['with mounts' => [], 'without mounts' => ['mounts'], 'in a container' => ['mounts', 'copies']];
+        foreach ($places as $where => $without) {
             yield "cold, $where" => [$without, 'cold', 0];
             yield "warm, $where" => [$without, 'booted|warm', 2];
         }
@@ -176,7 +176,8 @@ final class HostEnvironmentTest extends TestCase
     /** A command of `altair run` works as the owner of the directory, and has no less to tell. */
     public function testNorACommandInTheOwnersDirectory(): void
     {
-        $variables = ['SOME_SECRET' => $this->secret, 'GITHUB_TOKEN' => $this->secret, 'TERM' => 'xterm', 'LANG' => 'C'];
+        $secrets = ['SOME_SECRET' => $this->secret, 'GITHUB_TOKEN' => $this->secret];
+        $variables = $secrets + ['TERM' => 'xterm', 'LANG' => 'C'];
         foreach ([[], ['mounts']] as $without) {
             $command = [
                 ...Without::under($without), 'env', '-C', $this->application->root, Command::native(), 'run', '--',
@@ -262,7 +263,8 @@ final class HostEnvironmentTest extends TestCase
         $this->application->write('vendor/autoload.php', '<?php');
         $home = posix_getpwuid(0)['dir'];
         $root = $this->application->root;
-        $eval = [Command::native(), 'eval', "--root=$root", '--format=compact', 'return getenv("SOME_SECRET") !== false;'];
+        $snippet = 'return getenv("SOME_SECRET") !== false;';
+        $eval = [Command::native(), 'eval', "--root=$root", '--format=compact', $snippet];
         $script = 'mount -t tmpfs -o mode=0700 home ' . escapeshellarg($home) . ' && mkdir -p ~/.config/altair'
             . ' && umask 077 && printf %s "$1" > ~/.config/altair/config.toml && shift && exec "$@"';
         foreach ([['SOME_SECRET', true], ['OTHER', false]] as [$name, $passes]) {
