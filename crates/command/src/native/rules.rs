@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use altair_sandbox::{Granted, Landlock};
+use altair_sandbox::{Granted, Landlock, with_files_of};
 
 use super::{DEVICES, Native, OWN, SYSTEM, TERMINAL, WRITABLE_DEVICES};
 use crate::hidden::{Parts, has_below};
@@ -61,36 +61,37 @@ impl Native<'_> {
         (landlock, divided.collect())
     }
 
-    /// What may be read without a private root: what one would show.
+    /// What may be read without a private root: what one would show. Looked for as the command's user:
+    /// directories of somebody else's may lead elsewhere by now. Where they do not answer, nothing is
+    /// granted.
     fn parts(&self) -> Parts {
-        let mut parts = Parts::default();
-        let mut add = |granted: Granted| parts.add(granted, &self.hidden);
-        for path in SYSTEM {
-            add((*path).into());
-        }
-        for path in self.surroundings.iter().flat_map(|_| surroundings::SYSTEM) {
-            add((*path).into());
-        }
+        let mut granted: Vec<Granted> = SYSTEM.iter().map(|path| (*path).into()).collect();
+        let around = self.surroundings.iter().flat_map(|_| surroundings::SYSTEM);
+        granted.extend(around.map(|path| Granted::from(*path)));
         for place in self.readable.iter().chain(self.beside()) {
             match place.path() == Path::new("/") {
-                true => super::top_level().for_each(|path| add(path.into())),
+                true => granted.extend(super::top_level().map(Granted::from)),
                 false if is_own(place.path()) => {}
-                false => add(Granted::place(place)),
+                false => granted.push(Granted::place(place)),
             }
         }
-        for toolchain in self.toolchains() {
-            add(Granted::place(&toolchain.place));
-        }
+        granted.extend(
+            self.toolchains()
+                .iter()
+                .map(|one| Granted::place(&one.place)),
+        );
         if !is_own(self.workplace.place.path()) {
-            add(Granted::place(&self.workplace.place));
+            granted.push(Granted::place(&self.workplace.place));
         }
-        for path in facts() {
-            add(path.into());
-        }
-        for path in DEVICES {
-            add((*path).into());
-        }
-        parts
+        granted.extend(facts().into_iter().map(Granted::from));
+        granted.extend(DEVICES.iter().map(|path| Granted::from(*path)));
+        let hidden = self.hidden.clone();
+        let parts = with_files_of(self.user, surroundings::PATIENCE, move || {
+            let mut parts = Parts::default();
+            granted.into_iter().for_each(|one| parts.add(one, &hidden));
+            parts
+        });
+        parts.unwrap_or_default()
     }
 
     /// Whether everything that is hidden can be kept from the command at this level.

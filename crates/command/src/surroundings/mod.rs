@@ -22,7 +22,7 @@ pub(crate) const SYSTEM: &[&str] = &["/opt"];
 
 /// How long files of homes may take to be looked at: they may be on a network file system whose server
 /// does not answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Directories in which no home is made, whatever the user database says (`/usr/sbin` for `daemon`).
 const NO_HOMES: &[&str] = &[
