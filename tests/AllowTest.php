@@ -70,6 +70,10 @@ final class AllowTest extends TestCase
         $listed = $this->homes->run([Command::native(), 'allow', '--list', '--format=json'], $uid, $read)->json();
         self::assertSame([$this->elsewhere->path('package')], $listed['files'][1]['projects'][0]['read']);
 
+        $doctor = $this->altair($uid, 'doctor', '--format=json', '--root=' . $this->application->root)->json();
+        $option = '--read=' . $this->elsewhere->path('package');
+        self::assertSame([['file' => $file, 'options' => [$option]]], $doctor['allowed']);
+
         $removed = $this->altair($uid, ...[...explode(' ', $line[1]), '--remove']);
         self::assertSame(0, $removed->exitCode, $removed->errors);
         self::assertFalse($this->altair($uid, ...$eval)->json()['ok']);

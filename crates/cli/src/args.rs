@@ -118,10 +118,10 @@ for temporary files, and are removed again.
 
 With --format=json an object: ok, user {uid, name}, php {path, version, sapi, thread_safe, debug,
 problem}, extension {path, version, problem}, kernel {release, architecture, container, filtered, apparmor}, problems,
-warnings, services, withheld, abilities, pool, guards. Each service: service, from, by (user,
+warnings, services, withheld, allowed, abilities, pool, guards. Each service: service, from, by (user,
 project), listeners, addresses, reached, problem, allow. Each of withheld, which are variables that
-runs in the project do not get: name, why, lift. Each ability: name (layer, template), works,
-problem. Pool: serves, pid, templates, problem. Each guard:
+runs in the project do not get: name, why, lift. Each of allowed: file, options. Each ability: name
+(layer, template), works, problem. Pool: serves, pid, templates, problem. Each guard:
 name, state (in_force, degraded, missing, unknown), detail, version, remedies [{because, how}],
 self_test {verdict (passed, failed, not_tried), reason, attacks [{tried, seen, without, held}]}.
 Unknown values are null.

@@ -55,6 +55,14 @@ pub fn render(report: &Report, theme: Theme) -> String {
         services(&mut out, service, theme);
     }
     withheld(&mut out, &report.withheld);
+    for allowed in &report.allowed {
+        line(&mut out, 0, "");
+        let file = allowed.file.display();
+        line(&mut out, 0, &format!("{file} allows runs in this project:"));
+        for option in &allowed.options {
+            line(&mut out, 2, &crate::escape::line(option));
+        }
+    }
     line(&mut out, 0, "");
     line(&mut out, 0, &conclusion(report, theme));
     out

@@ -79,6 +79,7 @@ fn report(ok: bool, guards: Vec<GuardReport>) -> Report {
         warnings: Vec::new(),
         services: Vec::new(),
         withheld: Vec::new(),
+        allowed: Vec::new(),
         abilities: Vec::new(),
         pool: None,
         guards,
@@ -299,6 +300,7 @@ fn the_shape_for_programs_is_stable() {
             "problems": [],
             "warnings": [],
             "services": [],
+            "allowed": [],
             "abilities": [],
             "pool": {"serves": true, "pid": 7, "templates": 1, "problem": null},
             "guards": [

@@ -93,6 +93,28 @@ impl Source {
         }
     }
 
+    /// What it allows a root, as options of `altair allow`.
+    ///
+    /// # Errors
+    /// As for [`allowed_for`](super::allowed_for).
+    pub(crate) fn options(&self, root: &Path) -> Result<Vec<String>, AllowedError> {
+        let content = self.read(Some(root))?;
+        let entries = content.entries().filter(|(key, _)| key.covers(root));
+        let options = entries.flat_map(|(_, entry)| {
+            let services = entry.services().map(|one| format!("--service={one}"));
+            let env = entry.env().map(|one| format!("--env={one}"));
+            let read = entry.read().map(|one| format!("--read={}", one.display()));
+            let ms = entry
+                .max_timeout_ms()
+                .map(|ms| format!("--max-timeout-ms={ms}"));
+            let mb = entry
+                .max_memory_mb()
+                .map(|mb| format!("--max-memory-mb={mb}"));
+            services.chain(env).chain(read).chain(ms).chain(mb)
+        });
+        Ok(options.collect())
+    }
+
     pub(super) fn text(&self, root: Option<&Path>) -> Result<Option<String>, AllowedError> {
         let Some(bytes) = self.bytes(root)? else {
             return Ok(None);

@@ -91,6 +91,7 @@ pub(super) fn examine(
         warnings: warning.into_iter().collect(),
         services: Vec::new(),
         withheld: Vec::new(),
+        allowed: Vec::new(),
         abilities: lab.as_ref().map(abilities::abilities).unwrap_or_default(),
         pool: None,
         guards,

@@ -26,8 +26,8 @@ use std::path::PathBuf;
 
 pub use container_profile::{ProfileFormat, container_profile};
 pub use report::{
-    Ability, Attack, Extension, GuardReport, Kernel, Php, PoolReport, Remedy, Report, SelfTest,
-    ServiceReport, State, User, Verdict, WithheldReport,
+    Ability, AllowedReport, Attack, Extension, GuardReport, Kernel, Php, PoolReport, Remedy,
+    Report, SelfTest, ServiceReport, State, User, Verdict, WithheldReport,
 };
 
 /// Examines a machine with one PHP.

@@ -9,9 +9,9 @@ use altair_sandbox::Place;
 
 use super::abilities;
 use super::listeners;
-use super::report::{Report, ServiceReport, WithheldReport};
+use super::report::{AllowedReport, Report, ServiceReport, WithheldReport};
 use super::trial_runs::Lab;
-use crate::allowed::{Allow, Allowed, allowed_for, line};
+use crate::allowed::{Allow, Allowed, AllowedError, Source, allowed_for, line};
 use crate::environment::{OtherUser, Receiver};
 use crate::error::reason;
 use crate::owner::run_as;
@@ -22,6 +22,19 @@ use crate::surroundings::Surroundings;
 
 /// Where the user's own services are shown to come from.
 const FILE: &str = "what the user allows (altair allow)";
+
+/// What the user allows a project, by file.
+fn allowed_by_file(root: &Path) -> Result<Vec<AllowedReport>, AllowedError> {
+    let mut reports = Vec::new();
+    for source in Source::all() {
+        let options = source.options(root)?;
+        if !options.is_empty() {
+            let file = source.path().to_owned();
+            reports.push(AllowedReport { file, options });
+        }
+    }
+    Ok(reports)
+}
 
 /// Timeout for reading the project's files, for name lookups, and for the connections tried.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -44,6 +57,7 @@ pub(super) fn look(root: &Path, lab: Option<&Lab>, report: &mut Report) -> Resul
         )
     };
     let place = Place::find(root).map_err(unseen)?;
+    report.allowed = allowed_by_file(place.path()).map_err(|error| error.to_string())?;
     let user = run_as(&place);
     let allowed = allowed_for(place.path()).map_err(|e| e.to_string())?;
     let receiver = Receiver {

@@ -30,6 +30,7 @@ use crate::services::By;
 ///     "withheld": [
 ///         {"name": "GITHUB_TOKEN", "why": "a credential of …", "lift": "--env=GITHUB_TOKEN"}
 ///     ],
+///     "allowed": [{"file": "/home/me/.config/altair/config.toml", "options": ["--env=STRIPE_KEY"]}],
 ///     "abilities": [{"name": "layer", "works": true, "problem": null}],
 ///     "pool": {"serves": true, "pid": 4711, "templates": 3, "problem": null},
 ///     "guards": [
@@ -69,12 +70,23 @@ pub struct Report {
     pub services: Vec<ServiceReport>,
     /// Variables of this environment that a run in the project does not get, if a project was named.
     pub withheld: Vec<WithheldReport>,
+    /// What the user allows the project, if one was named.
+    pub allowed: Vec<AllowedReport>,
     /// What runs can do here besides, each tried.
     pub abilities: Vec<Ability>,
     /// The pool, which keeps templates for all calls of this user; `None` if nobody has looked.
     pub pool: Option<PoolReport>,
     /// Every guard, outermost first.
     pub guards: Vec<GuardReport>,
+}
+
+/// What a file of the user's, or of the machine's, allows the project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AllowedReport {
+    /// The file.
+    pub file: std::path::PathBuf,
+    /// The options of `altair allow` that have allowed it.
+    pub options: Vec<String>,
 }
 
 /// The pool of this user.
