@@ -616,8 +616,8 @@ namespace Altair\Sandbox\Data {
 
         /**
          * What {@see self::apply()} would make real of what the command wrote into its layer, as
-         * `diagnostics.file_changes` of an {@see \Altair\Eval\EvalResult} has it; null without a layer. Entries also have
-         * `mode` (`755 → 777`) and `notes`, where there is something to say.
+         * `diagnostics.file_changes` of an {@see \Altair\Eval\EvalResult} has it; null without a layer. Entries also
+         * have `mode` (`755 → 777`) and `notes`, where there is something to say.
          *
          * @var array<string, mixed>|null
          */
@@ -727,8 +727,8 @@ namespace Altair\Sandbox\Data {
         }
 
         /**
-         * Makes real what {@see self::fileChanges()} lists: all of it or, if anything is in the way or has changed since,
-         * nothing. Clones share the layer.
+         * Makes real what {@see self::fileChanges()} lists: all of it or, if anything is in the way or has changed
+         * since, nothing. Clones share the layer.
          *
          * @throws \LogicException without a layer, and once it was applied or discarded
          * @throws \RuntimeException if it cannot be applied. The layer is as before

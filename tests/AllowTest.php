@@ -98,7 +98,8 @@ final class AllowTest extends TestCase
         // In PHP, and in a template's fork.
         $code = sprintf(
             '$request = new Altair\Eval\EvalRequest(%s, %s, timeoutMs: 900000, memoryLimitMb: 2000);'
-            . ' echo json_encode([$request->timeoutMs, $request->memoryLimitMb]); $evaluator = new Altair\Eval\Evaluator();'
+            . ' echo json_encode([$request->timeoutMs, $request->memoryLimitMb]);'
+            . ' $evaluator = new Altair\Eval\Evaluator();'
             . ' $results = iterator_to_array($evaluator->evaluateMany([$request, $request], 1));'
             . ' echo json_encode(array_map(fn ($result) => [$result->result["value"] ?? null], $results));',
             var_export('return strlen(str_repeat("x", 700 << 20)) . ini_get("memory_limit");', true),

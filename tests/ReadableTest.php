@@ -32,14 +32,16 @@ final class ReadableTest extends EvaluationTestCase
 
     public function testAPathPackageOfComposersIsReadUnderBothNames(): void
     {
-        $this->install([['name' => 'a/b', 'dist' => ['type' => 'path'], 'install-path' => '../a/b']], $this->place, 'app/');
+        $package = ['name' => 'a/b', 'dist' => ['type' => 'path'], 'install-path' => '../a/b'];
+        $this->install([$package], $this->place, 'app/');
         mkdir($this->place->path('app/vendor/a'), recursive: true);
         symlink($this->place->path('package'), $this->place->path('app/vendor/a/b'));
 
+        $root = $this->place->path('app');
         self::assertSame(
             ['thing', 'thing', false],
             $this->value('return [include "vendor/a/b/src/Thing.php", include ' . $this->quoted('package/src/Thing.php')
-                . ', @file_get_contents(' . $this->quoted('secret.txt') . ')];', projectRoot: $this->place->path('app')),
+                . ', @file_get_contents(' . $this->quoted('secret.txt') . ')];', projectRoot: $root),
         );
     }
 
@@ -106,7 +108,8 @@ final class ReadableTest extends EvaluationTestCase
             $this->place->write('app/vendor/autoload.php', "<?php require '$root/../libraries/vendor/autoload.php';");
         }
 
-        self::assertSame($this->place->path('libraries/vendor'), $this->value('return from_vendor();', projectRoot: $root));
+        $from = $this->value('return from_vendor();', projectRoot: $root);
+        self::assertSame($this->place->path('libraries/vendor'), $from);
         self::assertFalse(
             $this->value('return @file_get_contents(' . $this->quoted('libraries/other') . ');', projectRoot: $root),
         );
@@ -120,7 +123,8 @@ final class ReadableTest extends EvaluationTestCase
         symlink('../common/storage', $this->place->path('app/storage'));
 
         self::assertSame(['A=1', 'stored', false], $this->value(
-            'return [file_get_contents(".env.link"), file_get_contents("storage/file"), @file_get_contents("../secret.txt")];',
+            'return [file_get_contents(".env.link"), file_get_contents("storage/file"),'
+                . ' @file_get_contents("../secret.txt")];',
             projectRoot: $this->place->path('app'),
         ));
     }
@@ -132,7 +136,8 @@ final class ReadableTest extends EvaluationTestCase
         $this->place->write('main/package/src/Thing.php', '<?php return "thing";');
         $this->place->write('main/app/vendor/autoload.php', '<?php');
         $git = static function (string $directory, string ...$arguments): void {
-            $ran = Command::of(['git', '-c', 'user.name=T', '-c', 'user.email=t@example.org', '-C', $directory, ...$arguments]);
+            $as = ['-c', 'user.name=T', '-c', 'user.email=t@example.org'];
+            $ran = Command::of(['git', ...$as, '-C', $directory, ...$arguments]);
             self::assertSame(0, $ran->exitCode, $ran->errors);
         };
         $git($main, 'init', '-q');
@@ -186,7 +191,8 @@ final class ReadableTest extends EvaluationTestCase
             'package/src/Thing.php' => '<?php class Thing {}',
             'data/file' => 'data',
         ]);
-        $this->install([['name' => 'a/b', 'dist' => ['type' => 'path'], 'install-path' => $elsewhere->path('package')]]);
+        $package = ['name' => 'a/b', 'dist' => ['type' => 'path'], 'install-path' => $elsewhere->path('package')];
+        $this->install([$package]);
         $application = $this->application();
         symlink($elsewhere->path('data'), $application->path('data'));
         $entry = static fn (string $path): array => [

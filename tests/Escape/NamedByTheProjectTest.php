@@ -70,21 +70,23 @@ final class NamedByTheProjectTest extends TestCase
     public function testNothingOfTheUsersIsReadByNamingIt(array $what): void
     {
         $secrets = [];
-        foreach ([
+        $directories = [
             $this->home->path('.config/composer') => 'auth.json',
             $this->home->path('other') => 'secret',
             $this->clone->path('.hidden') => 'secret',
-        ] as $directory => $file) {
+        ];
+        foreach ($directories as $directory => $file) {
             $packages[] = ['dist' => ['type' => 'path'], 'install-path' => $directory];
             $secrets[] = "$directory/$file";
         }
         $this->clone->write('app/vendor/composer/installed.json', json_encode(['packages' => $packages]));
-        foreach ([
+        $files = [
             $this->home->path('other/.git/config'),
             $this->clone->path('auth.json'),
             $this->clone->path('server.key'),
             $this->clone->path('.git/HEAD'),
-        ] as $n => $file) {
+        ];
+        foreach ($files as $n => $file) {
             symlink($file, $this->clone->path("app/link$n"));
             $secrets[] = $this->clone->path("app/link$n");
             $secrets[] = $file;
@@ -198,7 +200,10 @@ final class NamedByTheProjectTest extends TestCase
         foreach ($files as $file) {
             self::assertIsString(file_get_contents($file));
         }
-        $code = sprintf('return implode("\n", array_filter(%s, fn ($f) => @file_get_contents($f) !== false));', var_export($files, true));
+        $code = sprintf(
+            'return implode("\n", array_filter(%s, fn ($f) => @file_get_contents($f) !== false));',
+            var_export($files, true),
+        );
         $request = ['snippet' => $code, 'projectRoot' => $this->clone->path('app'), 'timeoutMs' => 20000];
         $result = Without::evaluate($what, $request, self::KERNEL_ONLY);
         self::assertSame('returned', $result['diagnostics']['outcome'] ?? null, (string) json_encode($result));

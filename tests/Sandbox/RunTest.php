@@ -282,8 +282,8 @@ final class RunTest extends EvaluationTestCase
 
     public function testTheCommandsLastOutputDoesNotControlTheScreenOfTheQuestion(): void
     {
-        // Another screen, a scrolling region of one line, nothing visible, line drawing, a hidden cursor, black colours,
-        // and a string without an end.
+        // Another screen, a scrolling region of one line, nothing visible, line drawing, a hidden cursor, black
+        // colours, and a string without an end.
         $attack = '\033[?1049h\033[1;1r\033[?6h\033[8m\033(0\016\033[?25l\033[?7l\033]11;#000\007\033]0;';
         $terminal = $this->atTerminal("echo two > a; printf '$attack'");
         $terminal->waitFor("\033]0;");

@@ -13,7 +13,7 @@ use crate::ExecutionPolicy;
 /// project has a say. `other`: the user that it runs as, if that is another one than the caller.
 ///
 /// Never among them, whatever the policy says: what controls loaders and interpreters or holds
-/// cloud keys ([`never`], in any case), and names that no variable can have (empty, or with an equals
+/// cloud keys ([`never()`], in any case), and names that no variable can have (empty, or with an equals
 /// sign).
 #[must_use]
 pub fn environment(
