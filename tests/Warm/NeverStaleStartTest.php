@@ -122,17 +122,17 @@ final class NeverStaleStartTest extends WarmTestCase
             $script = "#!/bin/sh\nexec '" . PHP_BINARY . "' -d user_agent=$version \"\$@\"\n";
             $directory->write("$version/php-of-the-test", $script, 0755);
         }
-        $this->setVariable('PATH', $directory->path('current') . ':' . getenv('PATH'));
         symlink('one', $directory->path('current'));
+        $php = $directory->path('current/php-of-the-test');
         $snippet = 'return ini_get("user_agent");';
-        $this->evaluator = new Evaluator(phpBinary: 'php-of-the-test', warm: true);
+        $this->evaluator = new Evaluator(phpBinary: $php, warm: true);
         self::assertSame('one', self::returned($this->warmed($snippet)));
 
         Change::relink('current', 'two')($directory);
         $next = $this->ask($snippet);
 
         self::assertSame('two', self::returned(
-            $this->askOf(new Evaluator(phpBinary: 'php-of-the-test', warm: false), $snippet),
+            $this->askOf(new Evaluator(phpBinary: $php, warm: false), $snippet),
         ));
         self::assertSame('two', self::returned($next));
         // Another interpreter is another kind of request.

@@ -8,6 +8,7 @@ use Altair\Eval\Cli\Format;
 use Altair\Eval\Cli\RequestOptions;
 use Altair\Eval\Cli\SnippetSource;
 use Altair\Eval\EvalRequest;
+use Altair\Eval\EvalResult;
 use Altair\Eval\Evaluator;
 use Altair\Eval\Exception\EvalException;
 use Altair\Eval\Exception\InvalidRequestException;
@@ -105,8 +106,9 @@ final class EvalCommand extends Command
                 $takes | InputOption::VALUE_IS_ARRAY,
                 'A file or directory that may be read beside the project',
             )
+            // The console of a kernel has an option env of its own, which names the kernel's environment.
             ->addOption(
-                'env',
+                'pass-env',
                 null,
                 $takes | InputOption::VALUE_IS_ARRAY,
                 'A variable of the environment that the run gets, although it would be withheld',
@@ -165,7 +167,7 @@ final class EvalCommand extends Command
                 maxItems: self::numberOrNull($input, 'max-items'),
                 maxString: self::numberOrNull($input, 'max-string'),
                 diff: (bool) $input->getOption('diff'),
-                env: self::texts($input, 'env'),
+                env: self::texts($input, 'pass-env'),
             );
             // This process ends, but the pool may have a template.
             $evaluator = $this->evaluator ?? new Evaluator();
@@ -179,10 +181,33 @@ final class EvalCommand extends Command
             return self::INVALID;
         }
         $terminal = $output instanceof StreamOutput && stream_isatty($output->getStream());
-        $text = $format->render($result, $output->isDecorated(), $output->isVerbose(), $terminal);
+        $text = $format->render(self::inOwnWords($result), $output->isDecorated(), $output->isVerbose(), $terminal);
         $output->write($text, false, OutputInterface::OUTPUT_RAW);
 
         return $result->ok() ? self::SUCCESS : self::FAILURE;
+    }
+
+    /** The result with the names that this command has for what allows something. */
+    private static function inOwnWords(EvalResult $result): EvalResult
+    {
+        $diagnostics = $result->diagnostics;
+        foreach ($diagnostics['blocked'] ?? [] as $n => ['lift' => $lift]) {
+            if (str_starts_with($lift ?? '', '--env=')) {
+                $diagnostics['blocked'][$n]['lift'] = '--pass-env=' . substr($lift, strlen('--env='));
+            }
+        }
+
+        return new EvalResult(
+            $result->result,
+            $result->stdout,
+            $result->stderr,
+            $result->exception,
+            $result->durationMs,
+            $result->memoryPeakBytes,
+            $result->exitCode,
+            $result->timedOut,
+            $diagnostics,
+        );
     }
 
     private static function hasExtension(): bool

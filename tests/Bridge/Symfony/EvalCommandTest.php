@@ -237,6 +237,7 @@ final class EvalCommandTest extends TestCase
             'chdir("/"); require "$root/../../tests/bootstrap.php"; chdir("/tmp");
             require ' . var_export($application->path('vendor/autoload.php'), true) . ';
             $_SERVER["argv"] = ' . var_export(['console', ...$arguments], true) . ';
+            putenv("GITHUB_TOKEN=of the caller");
             $kernel = new App\Kernel("' . $environment . '", true);
             (new Symfony\Bundle\FrameworkBundle\Console\Application($kernel))->run();',
         );
@@ -248,6 +249,13 @@ final class EvalCommandTest extends TestCase
         // In the kernel's own environment, wherever that is from.
         [$exitCode, $output] = $console('test', 'eval', 'container(App\Clock::class)->in')->end();
         self::assertStringStartsWith("✓ string = 'test'\n", $output);
+
+        // Its own option env names an environment: that of the command has another name, also where it is told.
+        $snippet = 'getenv("GITHUB_TOKEN") === "of the caller"';
+        [, $output] = $console('dev', 'eval', $snippet)->end();
+        self::assertStringContainsString('--pass-env=GITHUB_TOKEN', $output);
+        [, $output] = $console('dev', 'eval', '--pass-env=GITHUB_TOKEN', $snippet)->end();
+        self::assertStringStartsWith("✓ bool = true\n", $output);
 
         [, $output] = $console('dev', 'list', '--raw')->end();
         self::assertMatchesRegularExpression('/^eval +Evaluate a PHP snippet in the application/m', $output);
