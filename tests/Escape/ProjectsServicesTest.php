@@ -218,14 +218,16 @@ final class ProjectsServicesTest extends TestCase
         $this->giveAway($owner);
         $services = $daemon->services;
 
-        $this->tell($what, $services, environment: $variables);
+        // A run of another user gets a variable of the host's only if the user passes it.
+        $passed = ', env: ' . var_export(array_keys($variables), true);
+        $this->tell($what, $services, $passed, $variables);
         self::assertSame($services, $daemon->told(), 'Whoever starts the host has the word.');
         $puts = '';
         foreach ($variables as $name => $value) {
             $puts .= "putenv('$name=$value'); \$_ENV['$name'] = '$value'; ";
             file_put_contents($this->application->path('.env'), "$name=$value\n", FILE_APPEND);
         }
-        $said = $this->tell($what, $services, before: $puts);
+        $said = $this->tell($what, $services, $passed, before: $puts);
         self::assertSame([], $daemon->told(), 'putenv(): ' . var_export($said, true));
         $said = $this->tell($what, $services);
         self::assertSame([], $daemon->told(), '.env: ' . var_export($said, true));

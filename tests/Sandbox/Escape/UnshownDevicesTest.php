@@ -73,6 +73,33 @@ final class UnshownDevicesTest extends TestCase
     }
 
     /**
+     * The access mode 3, for neither reading nor writing, needs no right of Landlock's (open(2)).
+     *
+     * @param list<string> $without
+     *
+     * @dataProvider everyoneWithAndWithoutMounts
+     */
+    public function testNoDeviceIsOpenedForRequestsAlone(Caller $caller, array $without): void
+    {
+        $household = new Household($caller);
+        $open = 'for (@ARGV) { print "$_\n" if sysopen(my $device, $_, 3) }';
+        $command = ['perl', '-e', $open, '--', '/dev/ptmx', '/dev/full', '/dev/null'];
+        foreach ([[], ['--read=/']] as $options) {
+            $ran = $household->run([...$options, '--', ...$command], $without);
+            self::assertSame([0, ''], [$ran->exitCode, $ran->output], $ran->errors);
+        }
+        self::assertStringContainsString("/dev/ptmx\n", $household->unheld($command)->output);
+    }
+
+    /**
+     * @return iterable<string, array{Caller, list<string>}>
+     */
+    public static function everyoneWithAndWithoutMounts(): iterable
+    {
+        return Levels::both();
+    }
+
+    /**
      * @return iterable<string, array{list<string>}>
      */
     public static function withAndWithoutMounts(): iterable

@@ -33,13 +33,14 @@ const MKNODAT: Rules = {
 };
 
 /// The ways to open a file: none makes a set-id file, and only what is opened to be written is
-/// emptied. Before version 3, Landlock takes `O_TRUNC` alone for no writing; and an access mode of
-/// 3, with which a file can be neither read nor written, for no access at all.
+/// emptied. Before version 3, Landlock takes `O_TRUNC` alone for no writing. The access mode 3, with
+/// which a file can be neither read nor written, is refused: Landlock takes it for no access at all, and
+/// by ioctl(2) it controls terminals and devices (open(2), "Access mode 3").
 const fn ways_to_open(flags: u8, mode: u8) -> [[Arg; 2]; 3] {
     const ACCESS: u32 = O_ACCMODE as u32;
     let plain = without(mode, SET_ID);
     [
-        [plain, without(flags, O_TRUNC as u32)],
+        [plain, bits(flags, ACCESS | O_TRUNC as u32, O_RDONLY as u32)],
         [plain, bits(flags, ACCESS, O_WRONLY as u32)],
         [plain, bits(flags, ACCESS, O_RDWR as u32)],
     ]
