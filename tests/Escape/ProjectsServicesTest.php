@@ -249,7 +249,7 @@ final class ProjectsServicesTest extends TestCase
                 "unix://$this->place/server.sock",
                 'unix:///tmp/.s.PGSQL.' . random_int(10000, 60000),
                 'tcp://127.0.0.1:0',
-                'tcp://' . self::loopback() . ':2375',
+                'tcp://' . self::loopback() . ':9090',
             ]);
             $owner === 0 || $daemons[] = new Daemon(0, "$this->place/root", ['tcp://127.0.0.1:0']);
         }

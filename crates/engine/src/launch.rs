@@ -191,7 +191,11 @@ fn quoted(name: &str, value: &[u8]) -> OsString {
     let mut text = [name.as_bytes(), b"=\""].concat();
     for byte in value {
         match byte {
-            b'"' | b'\\' => text.extend([b'\\', *byte]),
+            b'\\' => text.extend(b"\\\\"),
+            // No escape stands for it everywhere: after `\\`, the scanner takes `\"` for the end of the
+            // string (Zend/zend_ini_scanner.l). Two adjacent strings are one, and between single quotes
+            // it is itself.
+            b'"' => text.extend(b"\"'\"'\""),
             // `${` names a variable, and no escape prevents it; two adjacent strings are one.
             b'$' => text.extend(b"$\"\""),
             byte => text.push(*byte),

@@ -18,6 +18,9 @@ use nix::unistd::geteuid;
 const WRITABLE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
+/// Entries of a directory of ini files that are looked at; only root could have put more there.
+const INIS_MAX: usize = 1000;
+
 /// The variable that names the directories of ini files.
 const SCAN_DIR: &[u8] = b"PHP_INI_SCAN_DIR=";
 
@@ -38,7 +41,7 @@ pub(crate) fn check(named: &Loaded<'_>, pid: i32) -> Result<(), String> {
         ))
     };
     // By its path: another one may lead elsewhere by the time that it is started.
-    if read_link(host).ok().as_deref() != Some(named.php) && !is_systems(named.php) {
+    if read_link(host).ok().as_deref() != Some(named.php) && !is_php_of_system(named.php) {
         return refused(named.php);
     }
     if let Some(extension) = named.extension
@@ -50,7 +53,7 @@ pub(crate) fn check(named: &Loaded<'_>, pid: i32) -> Result<(), String> {
     if let Some(list) = named.ini_scan_dir
         && !std::env::split_paths(list)
             .filter(|dir| !dir.as_os_str().is_empty())
-            .all(|dir| is_systems(&dir))
+            .all(|dir| has_inis_of_system(&dir))
         && !was_started_with(pid, list)
     {
         return refused(Path::new(list));
@@ -69,17 +72,41 @@ fn is_systems(path: &Path) -> bool {
         return false;
     };
     // The links on the way are in directories, too.
-    [path, real.as_path()]
-        .into_iter()
-        .flat_map(Path::ancestors)
-        .filter(|part| !part.as_os_str().is_empty())
-        .all(|part| {
-            part.symlink_metadata().is_ok_and(|part| {
-                let mode = part.mode();
-                let is_kept = part.is_dir() && mode & STICKY != 0;
-                part.uid() == 0 && (part.is_symlink() || mode & WRITABLE == 0 || is_kept)
+    [path, real.as_path()].into_iter().all(|path| {
+        path.ancestors()
+            .filter(|part| !part.as_os_str().is_empty())
+            .all(|part| {
+                part.symlink_metadata().is_ok_and(|found| {
+                    let mode = found.mode();
+                    // What is in such a directory is looked at by itself; the directory itself is everybody's.
+                    let is_kept = part != path && found.is_dir() && mode & STICKY != 0;
+                    found.uid() == 0 && (found.is_symlink() || mode & WRITABLE == 0 || is_kept)
+                })
             })
-        })
+    })
+}
+
+/// Whether a program is a PHP that only root can change. A child takes its guards itself, after it is
+/// executed: any other program goes without, whoever has it.
+fn is_php_of_system(program: &Path) -> bool {
+    let real = program.canonicalize();
+    let name = real.as_deref().ok().and_then(Path::file_name);
+    let version = name.and_then(|name| name.as_bytes().strip_prefix(b"php"));
+    let is_version = |rest: &[u8]| {
+        rest.iter()
+            .all(|byte| byte.is_ascii_digit() || *byte == b'.')
+    };
+    version.is_some_and(is_version) && is_systems(program)
+}
+
+/// Whether only root can change the ini files of a directory.
+fn has_inis_of_system(directory: &Path) -> bool {
+    let are_systems = |entries: std::fs::ReadDir| {
+        entries
+            .take(INIS_MAX)
+            .all(|entry| entry.is_ok_and(|entry| is_systems(&entry.path())))
+    };
+    is_systems(directory) && std::fs::read_dir(directory).is_ok_and(are_systems)
 }
 
 /// Whether a process has loaded a file as code: only what a loader maps is executable.
@@ -150,6 +177,13 @@ mod tests {
     fn what_only_root_can_change_is_the_systems() {
         assert!(is_systems(Path::new("/usr/bin/env")));
         assert!(!is_systems(Path::new("/nowhere")));
+        assert!(!is_systems(Path::new("/tmp")), "everybody puts files there");
+        assert!(!has_inis_of_system(Path::new("/tmp")));
+        assert!(has_inis_of_system(Path::new("/usr/bin")));
+        for program in ["/usr/bin/env", "/usr/bin/python3", "/bin/sh"] {
+            assert!(!is_php_of_system(Path::new(program)), "{program} is no PHP");
+        }
+        assert!(is_php_of_system(Path::new("/usr/bin/php")));
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         std::fs::write(&file, "").unwrap();

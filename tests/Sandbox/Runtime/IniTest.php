@@ -92,7 +92,7 @@ final class IniTest extends RuntimeTestCase
     {
         $texts = [
             'empty' => '', 'double quotes' => 'a"b"', 'a quote' => "it's", 'both' => "\"'\"", 'a backslash' => 'a\\b',
-            'one at the end' => 'a\\', 'before a quote' => 'a\\"b', 'two' => '\\\\', 'a variable' => '${PATH}',
+            'one at the end' => 'a\\', 'before a quote' => 'a\\"b', 'quotes before a line' => "a\\\"\nprecision=3\n;", 'two' => '\\\\', 'a variable' => '${PATH}',
             'a dollar' => '$a $', 'a comment' => 'a;b #c', 'an equals sign' => 'a=b', 'lines' => "a\nb\r\nc",
             'a section' => "x\n[PHP]\nprecision=3", 'an operator' => '1|2&3^4~5!(6)', 'on' => 'on', 'none' => 'none',
             'blanks' => '  a  ', 'a constant' => 'E_ALL', 'bytes' => "\x01\xff\x80", 'long' => str_repeat('x"$', 5000),
@@ -104,9 +104,10 @@ final class IniTest extends RuntimeTestCase
 
     public function testNothingBesideASettingIsSet(): void
     {
-        $runtime = $this->runtime(['user_agent' => "x\nprecision=3", "precision=3\nuser_agent" => 'y']);
+        $value = "x\\\"\nprecision=3\n;";
+        $runtime = $this->runtime(['user_agent' => $value, "precision=3\nuser_agent" => 'y']);
 
-        self::assertSame(["x\nprecision=3", '14'], $runtime->enter(static fn (): array => [
+        self::assertSame([$value, '14'], $runtime->enter(static fn (): array => [
             ini_get('user_agent'),
             ini_get('precision'),
         ]));

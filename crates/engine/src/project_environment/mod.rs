@@ -173,20 +173,21 @@ impl ProjectEnvironment {
         let inherited = environment
             .iter()
             .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
-        let entries = of_files(&read.variables, environment);
-        let in_files = entries.iter().flat_map(|(_, entries)| entries);
-        let secret: Vec<Variable> = inherited
-            .chain(in_files.flat_map(may_be_secret))
-            .filter(|(name, value)| is_secret(name, value))
-            .collect();
-        let named = entries
+        // Names need no value. What the application does not get it does not go by, and neither do values
+        // that are made from variables: the host would look up a name, or a path, with a secret in it.
+        let named = of_files(&read.variables, &[])
             .iter()
             .chain(&of_files(&read.examples, &[]))
             .flat_map(|(_, entries)| entries)
             .map(|entry| entry.name.clone())
             .collect();
         let given = receiver.filter(environment, &named);
-        // What the application does not get it does not go by.
+        let entries = of_files(&read.variables, &given.variables);
+        let in_files = entries.iter().flat_map(|(_, entries)| entries);
+        let secret: Vec<Variable> = inherited
+            .chain(in_files.flat_map(may_be_secret))
+            .filter(|(name, value)| is_secret(name, value))
+            .collect();
         let effective = Effective::new(&given.variables, set_later, &entries);
         let services = Declarations::of(read.manifest.as_deref(), &effective);
         let known = Arc::new(Self {

@@ -114,6 +114,28 @@ fn what_a_host_was_not_started_with_is_not_the_user_s() {
 }
 
 #[test]
+fn no_service_is_made_from_what_is_withheld() {
+    let project = tempfile::tempdir().unwrap();
+    let text = "A=mysql://u@${GITHUB_TOKEN}.example/db\nB=mysql://u@${AWS_SECRET_ACCESS_KEY}.example/db\n\
+                C=mysql://u@${STAGE}.example/db\n";
+    std::fs::write(project.path().join(".env"), text).unwrap();
+    let environment = ["GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "STAGE"]
+        .map(|name| (name.into(), format!("of-{}", name.to_lowercase()).into()));
+    let known = ProjectEnvironment::of(
+        &environment,
+        &[],
+        Receiver::default(),
+        &Place::find(project.path()).unwrap(),
+        Duration::from_secs(60),
+    )
+    .unwrap();
+    let found = format!("{:?}", known.services.services().unwrap());
+    assert!(found.contains("of-stage.example"), "{found}");
+    assert!(!found.contains("of-github_token"), "{found}");
+    assert!(!found.contains("of-aws_secret"), "{found}");
+}
+
+#[test]
 fn a_variable_is_put_in_where_that_is_not_too_much() {
     let text =
         "DB=db\nURL=mysql://${DB}:$PORT/shop\nAT=\"$HOST:1\"\nPLAIN=\"\\$DB\"\nBROKEN=${DB\n";

@@ -37,8 +37,14 @@ const METADATA_V6: &[(Ipv6Addr, u32)] = &[
     (Ipv6Addr::new(0xfd00, 0xa9fe, 0xa9fe, 0, 0, 0, 0, 1), 128),
 ];
 
+/// Whether no project may name an address, in any of its forms: it is link-local, a cloud gives keys
+/// there, or it is none (unspecified), which the kernel takes for this machine.
+pub(super) fn is_of_nobody(ip: IpAddr) -> bool {
+    ip.to_canonical().is_unspecified() || is_of_cloud(ip)
+}
+
 /// Whether an address is link-local, or one at which a cloud gives keys, in any of its forms.
-pub(super) fn is_of_cloud(ip: IpAddr) -> bool {
+fn is_of_cloud(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(v4) => is_of_cloud_v4(v4),
         IpAddr::V6(v6) => {
@@ -111,6 +117,16 @@ fn is_well_known(path: &Path) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn no_address_at_all_is_this_machine_and_no_project_names_it() {
+        for address in ["0.0.0.0", "::", "::ffff:0.0.0.0", "169.254.169.254"] {
+            assert!(is_of_nobody(address.parse().unwrap()), "{address}");
+        }
+        for address in ["127.0.0.1", "::1", "192.0.2.1"] {
+            assert!(!is_of_nobody(address.parse().unwrap()), "{address}");
+        }
+    }
 
     #[test]
     fn what_clouds_give_keys_at_is_known_in_every_form() {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use altair_sandbox::{LocalSocket, PermittedAddress, RunAs, Word, thread, with_files_of};
 
-use super::no_project::{Places, is_of_cloud};
+use super::no_project::{Places, is_of_nobody};
 use super::{By, Declared, Service, Services, is_socket};
 use crate::error::reason;
 use crate::owner::FILE_PATIENCE;
@@ -88,7 +88,7 @@ pub fn resolve(
 fn permitted(address: SocketAddr, by: By) -> PermittedAddress {
     PermittedAddress {
         address,
-        word: word(by, || is_of_cloud(address.ip())),
+        word: word(by, || is_of_nobody(address.ip())),
     }
 }
 
@@ -229,7 +229,7 @@ fn look_up(name: &str) -> Answer {
     for ip in found.map(|address| address.ip()) {
         // An unspecified address means that the name is blocked; connecting to it would connect to
         // this machine.
-        if !ip.is_unspecified() && !ips.contains(&ip) {
+        if !ip.to_canonical().is_unspecified() && !ips.contains(&ip) {
             ips.push(ip);
         }
     }

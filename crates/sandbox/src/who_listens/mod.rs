@@ -60,7 +60,8 @@ static ALL_ARE_TOLD: LazyLock<bool> = LazyLock::new(|| {
 /// Server, AMQP, Elasticsearch. A developer runs these as himself, too.
 const DATABASE_PORTS: &[u16] = &[3306, 5432, 6379, 11211, 27017, 1433, 5672, 9200];
 
-/// Ports of what starts programs, or changes the machine, for whoever connects, where root listens.
+/// Ports of what starts programs, or changes the machine, for whoever connects. No project may name them,
+/// whoever listens there: another user may be the person who has become root for a moment.
 const POWERFUL_PORTS: &[u16] = &[
     1234,  // gdbserver
     2019,  // Caddy's administration
@@ -75,10 +76,13 @@ const POWERFUL_PORTS: &[u16] = &[
     5005,  // JDWP, Java's debugger
     5037,  // adb, Android's debugger
     5678,  // debugpy, Python's debugger
+    4444,  // remote shells, Selenium's grid
     6000,  // X11
+    6001,  // X11's second display
     8000,  // JDWP, formerly
     8500,  // Consul
     8787,  // JDWP, of JBoss
+    8888,  // Jupyter
     9000,  // FastCGI: PHP-FPM runs any file
     9001,  // supervisord
     9222,  // Chrome's debugger
@@ -108,9 +112,11 @@ impl Listener {
     #[must_use]
     pub fn takes_projects_word(self, port: Option<u16>) -> bool {
         match (self, port) {
-            (Self::Other(_), _) => true,
+            (Self::Other(_), None) => true,
             (Self::Own | Self::Unknown, Some(port)) => DATABASE_PORTS.contains(&port),
-            (Self::Root | Self::Untold, Some(port)) => !POWERFUL_PORTS.contains(&port),
+            (Self::Other(_) | Self::Root | Self::Untold, Some(port)) => {
+                !POWERFUL_PORTS.contains(&port)
+            }
             (Self::Own | Self::Root | Self::Untold | Self::Unknown, None) => false,
         }
     }
@@ -151,7 +157,7 @@ mod tests {
     fn whose_word_suffices_is_a_table() {
         let rows = [
             // who listens: by a socket; by TCP at a database's port, at any other, at a powerful one
-            (27, [true, true, true, true]),
+            (27, [true, true, true, false]),
             (OWN, [false, true, false, false]),
             (0, [false, true, true, false]),
             (OVERFLOW_UID, [false, true, true, false]),

@@ -40,11 +40,13 @@ pub(crate) fn listeners_at(address: SocketAddr, own: u32) -> Vec<Listener> {
 /// Whether a connection to an address may arrive at a socket.
 fn may_get(one: &Listening, address: SocketAddr) -> bool {
     let (ip, to) = (one.ip.to_canonical(), address.ip().to_canonical());
-    // The list does not say whether `::` takes IPv4, too (ipv6(7), `IPV6_V6ONLY`).
-    let takes_all = match ip {
-        IpAddr::V4(v4) => v4.is_unspecified() && to.is_ipv4(),
-        IpAddr::V6(v6) => v6.is_unspecified(),
-    };
+    // The list does not say whether `::` takes IPv4, too (ipv6(7), `IPV6_V6ONLY`). To connect to no address
+    // is to connect to this machine (ip(7)).
+    let takes_all = to.is_unspecified()
+        || match ip {
+            IpAddr::V4(v4) => v4.is_unspecified() && to.is_ipv4(),
+            IpAddr::V6(v6) => v6.is_unspecified(),
+        };
     one.port == address.port() && (ip == to || takes_all)
 }
 
@@ -260,6 +262,24 @@ mod tests {
         ] {
             assert_eq!(Row::read(&unreadable), None, "{unreadable}");
         }
+    }
+
+    #[test]
+    fn no_address_at_all_is_every_socket_of_this_machine() {
+        let one = Listening {
+            ip: Ipv4Addr::LOCALHOST.into(),
+            port: 40,
+            uid: 1000,
+        };
+        for at in [
+            "0.0.0.0:40",
+            "[::]:40",
+            "[::ffff:0.0.0.0]:40",
+            "127.0.0.1:40",
+        ] {
+            assert!(may_get(&one, at.parse().unwrap()), "{at}");
+        }
+        assert!(!may_get(&one, "0.0.0.0:41".parse().unwrap()));
     }
 
     #[test]
