@@ -92,7 +92,8 @@ final class IniTest extends RuntimeTestCase
     {
         $texts = [
             'empty' => '', 'double quotes' => 'a"b"', 'a quote' => "it's", 'both' => "\"'\"", 'a backslash' => 'a\\b',
-            'one at the end' => 'a\\', 'before a quote' => 'a\\"b', 'quotes before a line' => "a\\\"\nprecision=3\n;", 'two' => '\\\\', 'a variable' => '${PATH}',
+            'one at the end' => 'a\\', 'before a quote' => 'a\\"b',
+            'quotes before a line' => "a\\\"\nprecision=3\n;", 'two' => '\\\\', 'a variable' => '${PATH}',
             'a dollar' => '$a $', 'a comment' => 'a;b #c', 'an equals sign' => 'a=b', 'lines' => "a\nb\r\nc",
             'a section' => "x\n[PHP]\nprecision=3", 'an operator' => '1|2&3^4~5!(6)', 'on' => 'on', 'none' => 'none',
             'blanks' => '  a  ', 'a constant' => 'E_ALL', 'bytes' => "\x01\xff\x80", 'long' => str_repeat('x"$', 5000),

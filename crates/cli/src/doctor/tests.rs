@@ -300,6 +300,7 @@ fn the_shape_for_programs_is_stable() {
             "problems": [],
             "warnings": [],
             "services": [],
+            "withheld": [],
             "allowed": [],
             "abilities": [],
             "pool": {"serves": true, "pid": 7, "templates": 1, "problem": null},
