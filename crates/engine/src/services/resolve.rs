@@ -129,6 +129,12 @@ fn sockets(
             .map(|(named, by)| {
                 let path = real(&named);
                 let is_socket = is_socket(&path);
+                // A link in the project says where: that is the project's word.
+                let is_in = |path: &Path| root.as_ref().is_some_and(|root| path.starts_with(root));
+                let by = match is_in(&named) && !is_in(&path) {
+                    true => By::Project,
+                    false => by,
+                };
                 let word = word(by, || places.have(&path));
                 (LocalSocket { named, path, word }, is_socket)
             })

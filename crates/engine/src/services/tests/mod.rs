@@ -256,6 +256,27 @@ fn a_word_is_worth_what_whoever_gives_it_may_name() {
 }
 
 #[test]
+fn where_a_link_in_the_project_leads_is_the_projects_word() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().canonicalize().unwrap();
+    let place = Place {
+        root: Some(&path),
+        user: None,
+    };
+    let elsewhere = tempfile::tempdir().unwrap();
+    let socket = elsewhere.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    std::os::unix::fs::symlink(&socket, path.join("link.sock")).unwrap();
+    // No project may name one in the directory for temporary files.
+    for (name, expected) in [("link.sock", Word::Insufficient), ("own.sock", Word::User)] {
+        let list = declared_by_user(&[path.join(name).to_str().unwrap()]);
+        let services = resolve(&list, false, place, Instant::now()).unwrap();
+        let words: Vec<Word> = services.sockets().iter().map(|one| one.word).collect();
+        assert_eq!(words, [expected], "{name}");
+    }
+}
+
+#[test]
 fn what_is_no_socket_is_not_shown() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().canonicalize().unwrap().join("file");
