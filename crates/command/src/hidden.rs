@@ -1,5 +1,6 @@
 //! What stays unreadable below directories that may be read, unless it is named itself.
 
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -7,8 +8,6 @@ use altair_sandbox::Granted;
 
 /// Adds what is below a directory and may not be read by everybody.
 pub(crate) fn collect_secrets(directory: &Path, found: &mut Vec<PathBuf>) {
-    const ALL_READ: u32 = 0o004;
-    const ALL_ENTER: u32 = 0o005;
     let Ok(entries) = std::fs::read_dir(directory) else {
         return;
     };
@@ -17,16 +16,23 @@ pub(crate) fn collect_secrets(directory: &Path, found: &mut Vec<PathBuf>) {
         let Ok(metadata) = entry.metadata() else {
             continue;
         };
-        let needed = match metadata.is_dir() {
-            true => ALL_ENTER,
-            false => ALL_READ,
-        };
-        if metadata.mode() & needed != needed {
+        if !is_everybodys(&metadata) {
             found.push(entry.path());
         } else if metadata.is_dir() {
             collect_secrets(&entry.path(), found);
         }
     }
+}
+
+/// Whether everybody may read a file, or look into a directory.
+pub(crate) fn is_everybodys(metadata: &Metadata) -> bool {
+    const ALL_READ: u32 = 0o004;
+    const ALL_ENTER: u32 = 0o005;
+    let needed = match metadata.is_dir() {
+        true => ALL_ENTER,
+        false => ALL_READ,
+    };
+    metadata.mode() & needed == needed
 }
 
 /// Files of `/proc` that only root may read: facts about the machine's memory and its processes.

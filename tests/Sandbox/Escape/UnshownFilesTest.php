@@ -233,6 +233,85 @@ final class UnshownFilesTest extends TestCase
         }
     }
 
+    /**
+     * What of installed software is not everybody's, and credentials there by their names. A project there is one like
+     * any other, and what is named is shown.
+     */
+    public function testCredentialsAmongInstalledSoftwareAreNotRead(): void
+    {
+        posix_geteuid() === 0 || Skip::NeedsRoot->because('It mounts.');
+        $private = ['/opt/app/conf/key', '/opt/cargo/credentials.toml', '/usr/local/etc/npmrc', '/opt/vault/deep/key'];
+        $named = ['/opt/cargo/.netrc', '/usr/local/lib/app/.env'];
+        $public = ['/opt/app/readme', '/opt/cargo/credentials.py', '/usr/local/etc/settings'];
+        $paths = [...$private, ...$named, ...$public];
+        foreach (Levels::both() as [$caller, $without]) {
+            $household = new Household($caller);
+            $script = 'mount -t tmpfs -o mode=755 tmpfs /opt && mount -t tmpfs -o mode=755 tmpfs /usr/local/etc'
+                . ' && mount -t tmpfs -o mode=755 tmpfs /usr/local/lib || exit 99; user=$1; cd=$2; shift 2;';
+            foreach ($paths as $path) {
+                $script .= 'mkdir -p ' . dirname($path) . "; echo 'secret of $path.' > $path;";
+            }
+            $script .= 'chmod 600 /opt/app/conf/key /opt/cargo/credentials.toml /usr/local/etc/npmrc;'
+                . 'chmod 700 /opt/vault; chown -R $user:$user /opt/* /usr/local/etc/*; cd "$cd"; exec "$@"';
+            $run = static fn (string $directory, string ...$options): Command => Command::of(
+                ['unshare', '--mount', '--propagation=private', 'sh', '-c', $script, 'sh', (string) $caller->uid(),
+                    $directory, ...$household->command([...$options, '--', 'cat', ...$paths], $without)],
+                '/',
+                environment: ['HOME' => $household->home, 'XDG_CONFIG_HOME' => '', 'CARGO_HOME' => '/opt/cargo'],
+            );
+            $secret = static fn (string $path): string => "secret of $path.";
+            foreach ([$household->project, '/opt'] as $directory) {
+                $ran = $run($directory);
+                self::assertSame(array_map($secret, $public), self::seen($ran->output), $ran->errors);
+                self::assertStringContainsString("--read=$private[0] ", $ran->errors);
+            }
+            $followed = $run($household->project, "--read=$private[0]", '--read=/opt/vault');
+            $expected = array_map($secret, [$private[0], $private[3], ...$public]);
+            self::assertSame($expected, self::seen($followed->output), $followed->errors);
+            $inProject = $run('/opt/cargo');
+            $expected = array_map($secret, [$private[1], $named[0], ...$public]);
+            $seen = self::seen($inProject->output);
+            self::assertSame([], array_diff($expected, $seen), $inProject->errors);
+            self::assertCount(count($expected), $seen, $inProject->errors);
+        }
+    }
+
+    /**
+     * The user database has a home in `/opt`, which is shown.
+     */
+    public function testAHomeAmongInstalledSoftwareIsAHome(): void
+    {
+        posix_geteuid() === 0 || Skip::NeedsRoot->because('It mounts.');
+        $names = ['notes.txt', '.config/app/settings', '.ssh/id_ed25519', '.cargo/credentials.toml'];
+        foreach (Levels::both() as [$caller, $without]) {
+            $household = new Household($caller);
+            self::fill($household, $names);
+            $household->put('.cargo/config.toml', "secret of nobody.\n");
+            $household->put('project/sub/file', "secret of the project.\n");
+            // In place of the file that the household has made.
+            $script = 'mount -t tmpfs -o mode=755 tmpfs /opt && cp -a "$0" /opt/ci && chmod "$1" /opt/ci || exit 99;'
+                . ' sed "s#$0#/opt/ci#" "${0%/home}/passwd" > /opt/passwd && cat /opt/passwd > "${0%/home}/passwd";'
+                . ' rm /opt/passwd; cd "$2" && shift 2 && exec "$@"';
+            $paths = array_map(static fn (string $name): string => "/opt/ci/$name", $names);
+            $paths = [...$paths, '/opt/ci/.cargo/config.toml', '/opt/ci/project/sub/file'];
+            $expected = ['/opt/ci/project' => ['secret of nobody.', 'secret of the project.'],
+                $household->project => ['secret of nobody.']];
+            foreach (['700', '755'] as $mode) {
+                foreach ($expected as $directory => $shown) {
+                    $command = ['sh', '-c', 'cat "$@"; cd && echo own > new && cat new', 'sh', ...$paths];
+                    $ran = Command::of(
+                        ['unshare', '--mount', '--propagation=private', 'sh', '-c', $script, $household->home, $mode,
+                            $directory, ...$household->command(['--', ...$command], $without)],
+                        '/',
+                        environment: ['HOME' => '/opt/ci', 'XDG_CONFIG_HOME' => ''],
+                    );
+                    self::assertSame($shown, self::seen($ran->output), "$mode, $directory: $ran->errors");
+                    self::assertStringEndsWith("own\n", $ran->output, "$mode, $directory: $ran->errors");
+                }
+            }
+        }
+    }
+
     public function testOneKeyThatIsNamedIsShownAndNoOther(): void
     {
         foreach (Levels::both() as [$caller, $without]) {

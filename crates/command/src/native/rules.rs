@@ -43,7 +43,7 @@ impl Native<'_> {
             listed: parts
                 .divided
                 .iter()
-                .filter(|path| is_of_system(path))
+                .filter(|path| self.may_be_listed(path))
                 .cloned()
                 .collect(),
             writable,
@@ -57,8 +57,21 @@ impl Native<'_> {
             ports: self.services.ports(),
             command: true,
         };
-        let divided = parts.divided.into_iter().filter(|path| !is_of_system(path));
+        let divided = parts
+            .divided
+            .into_iter()
+            .filter(|path| !self.may_be_listed(path));
         (landlock, divided.collect())
+    }
+
+    /// Whether the names below a directory are no secrets: the system's, with no home among them.
+    fn may_be_listed(&self, path: &Path) -> bool {
+        let holds_home = || {
+            let home = self.own_home().map(|home| home.path);
+            home.is_some_and(|home| home.starts_with(path) || path.starts_with(home))
+        };
+        let system = surroundings::SYSTEM.iter();
+        is_of_system(path) || (system.into_iter().any(|of| path.starts_with(of)) && !holds_home())
     }
 
     /// What may be read without a private root: what one would show. Looked for as the command's user:

@@ -195,6 +195,25 @@ const IN_TOOLCHAIN: &[&str] = &[
     ".env*",
 ];
 
+/// Files of credentials among programs, which have sources like `credentials.py`.
+const AMONG_PROGRAMS: &[&str] = &[
+    "auth.json",
+    "credentials",
+    "credentials.json",
+    "credentials.toml",
+    ".npmrc",
+    ".netrc",
+    ".git-credentials",
+    ".pypirc",
+    ".yarnrc*",
+    ".env*",
+];
+
+/// Whether a file among programs holds credentials, by its name.
+pub(super) fn is_credential(name: &str) -> bool {
+    AMONG_PROGRAMS.iter().any(|pattern| matches(pattern, name))
+}
+
 /// The keys and credentials that there are below a home, without links: as the kernel has them. They
 /// are looked up as the calling thread's user.
 pub(crate) fn below(home: &Path) -> Vec<PathBuf> {
@@ -211,6 +230,16 @@ pub(crate) fn below(home: &Path) -> Vec<PathBuf> {
     found.iter().filter_map(real).collect()
 }
 
+/// Whether a name is what a pattern says.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => name == pattern,
+        Some((before, after)) => name
+            .strip_prefix(before)
+            .is_some_and(|rest| rest.ends_with(after)),
+    }
+}
+
 /// Adds what matches a pattern below a directory.
 fn expand(directory: &Path, pattern: &str, found: &mut Vec<PathBuf>) {
     let (name, rest) = match pattern.split_once('/') {
@@ -221,15 +250,12 @@ fn expand(directory: &Path, pattern: &str, found: &mut Vec<PathBuf>) {
         Some(rest) => expand(&path, rest, found),
         None => found.push(path),
     };
-    let Some((before, after)) = name.split_once('*') else {
+    if !name.contains('*') {
         return go_on(directory.join(name), found);
-    };
+    }
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let rest = name.strip_prefix(before);
-        if rest.is_some_and(|rest| rest.ends_with(after)) {
+        if matches(name, &entry.file_name().to_string_lossy()) {
             go_on(entry.path(), found);
         }
     }
@@ -239,6 +265,22 @@ fn expand(directory: &Path, pattern: &str, found: &mut Vec<PathBuf>) {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sources_of_programs_are_no_credentials() {
+        for name in [
+            "credentials",
+            "credentials.toml",
+            ".env",
+            ".env.local",
+            ".yarnrc.yml",
+        ] {
+            assert!(is_credential(name), "{name}");
+        }
+        for name in ["credentials.py", "credentials.d.ts", "env", "auth.js"] {
+            assert!(!is_credential(name), "{name}");
+        }
+    }
 
     #[test]
     fn keys_are_found_by_name_and_where_links_lead() {

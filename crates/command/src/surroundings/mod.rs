@@ -1,6 +1,7 @@
 //! What a command is shown that works where its caller is, besides what its policy names: the
 //! repository that it is in, and a home without keys.
 
+mod installed;
 mod keys;
 mod repository;
 
@@ -180,19 +181,34 @@ impl Around {
             .chain(named.iter().copied());
         let others: Vec<PathBuf> = shown.flat_map(|path| same(path, &homes)).collect();
         let homes = [homes, others].concat();
-        let mut hidden: Vec<PathBuf> = homes.iter().flat_map(|home| keys::below(home)).collect();
-        collect_secrets(Path::new("/etc"), &mut hidden);
         let owner = self
             .user
             .map_or_else(|| geteuid().as_raw(), |user| user.uid);
         let repository = self.base.as_ref();
         let repository = repository.map(|base| repository::around(base, &homes, owner));
         let repository = repository.unwrap_or_default();
+        let repositories = repository.readable.iter().map(Place::path);
+        let project: Vec<&Path> = self
+            .base
+            .as_deref()
+            .into_iter()
+            .chain(repositories)
+            .collect();
+        let mut hidden: Vec<PathBuf> = homes.iter().flat_map(|home| keys::below(home)).collect();
+        collect_secrets(Path::new("/etc"), &mut hidden);
+        let home = self.home(&named);
+        let mut hidden = but_named(hidden, &named);
+        let installed = installed::Shown {
+            named: &named,
+            project: &project,
+            home: &home,
+        };
+        hidden.extend(installed.hidden());
         let is_told = |root: &PathBuf| !named.iter().any(|named| root.starts_with(named));
         Surroundings {
             readable: repository.readable,
-            home: self.home(&named),
-            hidden: but_named(hidden, &named),
+            home,
+            hidden,
             told: (repository.is_home.filter(is_told).map(told).into_iter())
                 .chain(
                     named
