@@ -186,6 +186,33 @@ final class UnshownFilesTest extends TestCase
     }
 
     /**
+     * As a manager of dotfiles links them: the working directory is the one that has the files.
+     *
+     * @param list<string> $without
+     *
+     * @dataProvider levels
+     */
+    public function testKeysBehindLinksInADirectoryOfKeysAreKeys(Caller $caller, array $without): void
+    {
+        $household = new Household($caller);
+        $names = ['dotfiles/ssh/id_ed25519', 'dotfiles/aws/credentials', 'dotfiles/gnupg/keys/a.key', 'dotfiles/vimrc'];
+        $paths = self::fill($household, $names);
+        foreach (['.ssh', '.aws', '.gnupg'] as $name) {
+            mkdir("$household->home/$name");
+        }
+        symlink('../dotfiles/ssh/id_ed25519', "$household->home/.ssh/id_ed25519");
+        symlink('../dotfiles/aws/credentials', "$household->home/.aws/credentials");
+        symlink('../dotfiles/gnupg/keys', "$household->home/.gnupg/private-keys-v1.d");
+        foreach (['dotfiles', '.'] as $directory) {
+            $ran = $household->run(['--', 'cat', ...$paths], $without, "$household->home/$directory");
+            self::assertSame(['secret of dotfiles/vimrc.'], self::seen($ran->output), $ran->errors);
+        }
+        $ran = $household->run(["--read=$paths[0]", '--', 'cat', ...$paths], $without, "$household->home/dotfiles");
+        $expected = ['secret of dotfiles/ssh/id_ed25519.', 'secret of dotfiles/vimrc.'];
+        self::assertSame($expected, self::seen($ran->output), $ran->errors);
+    }
+
+    /**
      * What a user's links in the home lead to, a root host looks for as that user.
      */
     public function testARootHostShowsAUserNothingThatOnlyRootReaches(): void
@@ -229,6 +256,31 @@ final class UnshownFilesTest extends TestCase
                 ))], $without);
                 $ran = Command::of([...$mount, ...$command], '/', environment: ['HOME' => $household->home]);
                 self::assertSame([], self::seen($ran->output), $ran->errors);
+            }
+        }
+    }
+
+    /**
+     * A directory of the home with keys is mounted at another place: the working directory, or a directory above it.
+     */
+    public function testADirectoryOfKeysAtAnotherPlaceHoldsKeys(): void
+    {
+        posix_geteuid() === 0 || Skip::NeedsRoot->because('It mounts.');
+        $script = 'mount --bind "$0" "$1" && cd "$2" && shift 2 && exec "$@"';
+        foreach (Levels::both() as [$caller, $without]) {
+            $household = new Household($caller);
+            self::fill($household, ['.config/gh/hosts.yml', '.config/composer/auth.json', '.config/app/settings']);
+            $place = dirname($household->home) . '/place';
+            mkdir($place);
+            $mount = ['unshare', '--mount', '--propagation=private', 'sh', '-c', $script, "$household->home/.config"];
+            $paths = ["$place/gh/hosts.yml", "$place/composer/auth.json", "$place/app/settings"];
+            foreach ([$place, "$place/composer", "$place/gh"] as $directory) {
+                $command = $household->command(['--', 'cat', ...$paths], $without);
+                $environment = ['HOME' => $household->home];
+                $ran = Command::of([...$mount, $place, $directory, ...$command], '/', environment: $environment);
+                $expected = $directory === $place ? ['secret of .config/app/settings.'] : [];
+                self::assertSame($expected, self::seen($ran->output), $ran->errors);
+                self::assertSame($directory === "$place/gh", $ran->exitCode === 125, $ran->errors);
             }
         }
     }

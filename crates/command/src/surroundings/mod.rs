@@ -1,6 +1,7 @@
 //! What a command is shown that works where its caller is, besides what its policy names: the
 //! repository that it is in, and a home without keys.
 
+mod elsewhere;
 mod installed;
 mod keys;
 mod repository;
@@ -195,6 +196,9 @@ impl Around {
             .chain(repositories)
             .collect();
         let mut hidden: Vec<PathBuf> = homes.iter().flat_map(|home| keys::below(home)).collect();
+        hidden.extend(elsewhere::linked(&hidden, &homes));
+        let shown = project.iter().chain(&named).copied();
+        hidden.extend(elsewhere::mounted(&hidden, shown));
         collect_secrets(Path::new("/etc"), &mut hidden);
         let home = self.home(&named);
         let mut hidden = but_named(hidden, &named);
