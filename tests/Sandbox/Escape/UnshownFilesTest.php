@@ -27,6 +27,12 @@ final class UnshownFilesTest extends TestCase
         '.password-store/a.gpg', '.claude/.credentials.json', '.codex/auth.json', '.config/github-copilot/hosts.json',
         '.netrc', '.git-credentials', '.npmrc', '.pypirc', '.pgpass', '.my.cnf', '.bash_history',
         '.config/git/credentials', '.gem/credentials',
+        '.pulumi/credentials.json', '.databrickscfg', '.kaggle/kaggle.json', '.huggingface/token',
+        '.local/share/uv/credentials/credentials.toml', '.local/share/atuin/history.db', '.local/share/mkcert/key.pem',
+        '.cloudflared/cert.pem', '.supabase/access-token', '.railway/config.json', '.circleci/cli.yml',
+        '.snowsql/config', '.vnc/passwd', '.dbt/profiles.yml', '.mc/config.json', '.jupyter/migrated',
+        '.config/argocd/config', '.config/nix/nix.conf', '.msmtprc', '.mbsyncrc', '.fetchmailrc', '.erlang.cookie',
+        '.zhistory', '.histfile', '.config/nushell/history.txt', '.env', '.sbt/.credentials',
     ];
 
     /** In the directories of toolchains, which are shown. */
@@ -35,6 +41,7 @@ final class UnshownFilesTest extends TestCase
         '.m2/settings.xml', '.m2/settings-security.xml', '.npm/.npmrc', '.nvm/.npmrc',
         '.nvm/versions/node/v1/etc/npmrc', '.cargo/.netrc', '.cache/.git-credentials', '.composer/.netrc',
         '.cache/mozilla/firefox/page', '.cache/google-chrome/page', '.cache/huggingface/token',
+        '.cache/ms-playwright/mcp-chrome-profile/Default/Cookies', '.cache/cliphist/db',
     ];
 
     /** In a home, but no secrets by their names. */
@@ -210,6 +217,24 @@ final class UnshownFilesTest extends TestCase
         $ran = $household->run(["--read=$paths[0]", '--', 'cat', ...$paths], $without, "$household->home/dotfiles");
         $expected = ['secret of dotfiles/ssh/id_ed25519.', 'secret of dotfiles/vimrc.'];
         self::assertSame($expected, self::seen($ran->output), $ran->errors);
+    }
+
+    /**
+     * @param list<string> $without
+     *
+     * @dataProvider levels
+     */
+    public function testSettingsOfGitAreShownUnlessTheyHoldCredentials(Caller $caller, array $without): void
+    {
+        $household = new Household($caller);
+        $paths = self::fill($household, ['.gitconfig', '.config/git/config']);
+        $ran = $household->run(['--', 'cat', ...$paths], $without, $household->home);
+        self::assertCount(2, self::seen($ran->output), $ran->errors);
+        foreach (['.gitconfig', '.config/git/config'] as $name) {
+            $household->put($name, "secret of $name.\n[url \"https://user:token@example.invalid\"]\n");
+        }
+        $ran = $household->run(['--', 'cat', ...$paths], $without, $household->home);
+        self::assertSame([], self::seen($ran->output), $ran->errors);
     }
 
     /**

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use altair_sandbox::Place;
+
 /// Directories of toolchains in a home: what is shown of it, under a layer whose changes are thrown
 /// away.
 pub(crate) const TOOLCHAINS: &[&str] = &[
@@ -39,6 +41,7 @@ const IN_HOME: &[&str] = &[
     ".config/Bitwarden*",
     ".config/keepassxc",
     ".vault-token",
+    ".local/share/mkcert",
     // Clouds, clusters and registries.
     ".aws",
     ".azure",
@@ -73,6 +76,13 @@ const IN_HOME: &[&str] = &[
     ".ngrok2",
     ".terraform.d",
     ".terraformrc",
+    ".pulumi",
+    ".cloudflared",
+    ".supabase",
+    ".railway",
+    ".circleci",
+    ".mc",
+    ".config/argocd",
     ".sentryclirc",
     // Forges.
     ".config/gh",
@@ -85,6 +95,7 @@ const IN_HOME: &[&str] = &[
     ".cache/git",
     ".netrc",
     ".authinfo*",
+    ".env",
     // Package managers.
     ".npmrc",
     ".yarnrc*",
@@ -96,6 +107,8 @@ const IN_HOME: &[&str] = &[
     ".gem/credentials",
     ".bundle",
     ".cargo/credentials*",
+    ".local/share/uv/credentials",
+    ".sbt/.credentials",
     ".composer/auth.json",
     ".config/composer/auth.json",
     ".m2/settings*",
@@ -103,6 +116,7 @@ const IN_HOME: &[&str] = &[
     ".nuget",
     ".nvm/versions/node/*/etc/npmrc",
     ".pyenv/versions/*/pip.conf",
+    ".config/nix",
     // Databases.
     ".my.cnf",
     ".mylogin.cnf",
@@ -111,8 +125,17 @@ const IN_HOME: &[&str] = &[
     ".config/pgcli",
     ".local/share/DBeaverData",
     ".dbshell",
+    ".databrickscfg",
+    ".snowsql",
+    ".dbt",
+    ".erlang.cookie",
     // What was typed.
     ".*_history",
+    ".zhistory",
+    ".histfile",
+    ".config/nushell/history*",
+    ".local/share/atuin",
+    ".cache/cliphist",
     ".local/share/fish",
     ".viminfo",
     ".lesshst",
@@ -141,6 +164,9 @@ const IN_HOME: &[&str] = &[
     ".config/Postman",
     ".wakatime.cfg",
     ".continue",
+    ".kaggle",
+    ".huggingface/token",
+    ".jupyter",
     ".aider*",
     ".config/github-copilot",
     ".config/opencode",
@@ -150,10 +176,14 @@ const IN_HOME: &[&str] = &[
     ".cache/github-copilot",
     // Browsers, mail and the desktop.
     ".Xauthority",
+    ".vnc",
     ".ICEauthority",
     ".cache/keyring*",
     ".mozilla",
     ".thunderbird",
+    ".msmtprc",
+    ".mbsyncrc",
+    ".fetchmailrc",
     ".config/mozilla",
     ".config/google-chrome*",
     ".config/chromium*",
@@ -174,6 +204,7 @@ const IN_HOME: &[&str] = &[
     ".cache/microsoft-edge*",
     ".cache/opera*",
     ".cache/vivaldi*",
+    ".cache/ms-playwright/mcp-*",
     ".cache/huggingface/token",
     ".cache/huggingface/stored_tokens",
     ".cache/claude*",
@@ -209,6 +240,12 @@ const AMONG_PROGRAMS: &[&str] = &[
     ".env*",
 ];
 
+/// Git's settings in a home. They are hidden if they hold credentials, too.
+const OF_GIT: &[&str] = &[".gitconfig", ".config/git/config"];
+
+/// Bytes of settings that are looked at. Larger ones are hidden.
+const SETTINGS_BYTES: u64 = 64 << 10;
+
 /// Whether a file among programs holds credentials, by its name.
 pub(super) fn is_credential(name: &str) -> bool {
     AMONG_PROGRAMS.iter().any(|pattern| matches(pattern, name))
@@ -226,8 +263,42 @@ pub(crate) fn below(home: &Path) -> Vec<PathBuf> {
             expand(&home.join(toolchain), pattern, &mut found);
         }
     }
+    let settings = OF_GIT.iter().map(|name| home.join(name));
+    found.extend(settings.filter(|path| holds_credentials(path)));
     let real = |path: &PathBuf| path.canonicalize().ok();
     found.iter().filter_map(real).collect()
+}
+
+/// Whether git's settings hold a password, a header with a token, or an address with either
+/// (git-config(1), `http.extraHeader`, `sendemail.smtpPass`, `url.<base>.insteadOf`).
+fn holds_credentials(path: &Path) -> bool {
+    let Ok(real) = path.canonicalize() else {
+        return false;
+    };
+    let (Some(directory), Some(name)) = (real.parent(), real.file_name()) else {
+        return false;
+    };
+    let read = Place::find(directory).and_then(|of| of.read(Path::new(name), SETTINGS_BYTES));
+    let Ok(content) = read else {
+        return true;
+    };
+    let text = String::from_utf8_lossy(&content).to_lowercase();
+    let has_user = |address: &str| {
+        let end = address.find(['/', '"', '\n']).unwrap_or(address.len());
+        address[..end].contains('@')
+    };
+    let words = [
+        "extraheader",
+        "authorization",
+        "token",
+        "password",
+        "smtppass",
+    ];
+    let schemes = ["https://", "http://"];
+    words.iter().any(|word| text.contains(word))
+        || schemes
+            .iter()
+            .any(|scheme| text.split(scheme).skip(1).any(has_user))
 }
 
 /// Whether a name is what a pattern says.
@@ -265,6 +336,28 @@ fn expand(directory: &Path, pattern: &str, found: &mut Vec<PathBuf>) {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_of_git_are_hidden_if_they_hold_credentials() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".gitconfig");
+        for (text, hidden) in [
+            ("[user]\nname = A\nemail = a@example.invalid\n", false),
+            ("[url \"ssh://git@example.invalid/\"]\n", false),
+            (
+                "[url \"https://example.invalid/\"]\ninsteadOf = a@b:\n",
+                false,
+            ),
+            ("[url \"https://a:b@example.invalid/\"]\n", true),
+            ("[url \"https://secret@example.invalid/\"]\n", true),
+            ("[http]\nextraHeader = \"A: b\"\n", true),
+            ("[sendemail]\nsmtpPass = a\n", true),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(holds_credentials(&path), hidden, "{text}");
+        }
+        assert!(!holds_credentials(&dir.path().join("nothing")));
+    }
 
     #[test]
     fn sources_of_programs_are_no_credentials() {
