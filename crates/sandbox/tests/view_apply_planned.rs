@@ -4,6 +4,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Instant;
 
@@ -39,6 +40,54 @@ fn what_changes_is_said() {
         assert_eq!(find(&changes, "tree/in/y").kind, ChangeKind::Created);
         left.apply().unwrap();
         assert_eq!(site.shows(), left.saw);
+    });
+}
+
+/// What is said of a change, in words.
+fn notes(changes: &[Change], path: &str) -> Vec<String> {
+    let notes = find(changes, path).notes.iter();
+    notes.map(ToString::to_string).collect()
+}
+
+#[test]
+fn each_name_of_what_becomes_one_file_is_listed_and_names_the_others() {
+    as_each(|site| {
+        site.outside(
+            "mkdir storage d; echo conf > conf; echo a > a; cp -p a d/x; echo s > d/single",
+        );
+        let left = site.run(
+            "ln conf storage/upload; cp -a d e; rm -r d; mv e d; rm d/x; ln a d/x; echo n > n; \
+             mkdir new; ln n new/m; ln -s n l; ln l new/l; mkfifo p; ln p new/p; echo o > o; ln o o2; rm o2",
+        );
+        let changes = left.changes();
+        for (one, other) in [
+            ("conf", "storage/upload"),
+            ("a", "d/x"),
+            ("n", "new/m"),
+            ("l", "new/l"),
+            ("p", "new/p"),
+        ] {
+            let said = |path, of: &str| {
+                let said = notes(&changes, path);
+                assert_eq!(said, [format!("one file with {of}")], "{path}");
+            };
+            said(one, other);
+            said(other, one);
+        }
+        assert_eq!(find(&changes, "d/x").kind, ChangeKind::Modified);
+        assert_eq!(notes(&changes, "o"), [""; 0]);
+        // It is what it was.
+        assert!(
+            !changes
+                .iter()
+                .any(|each| each.path == Path::new("d/single"))
+        );
+        left.apply().unwrap();
+        // overlayfs shows names of what was there with numbers of their own.
+        let inode = |path| fs::symlink_metadata(site.path(path)).unwrap().ino();
+        assert_eq!(inode("a"), inode("d/x"));
+        assert_eq!(inode("conf"), inode("storage/upload"));
+        assert_eq!(inode("l"), inode("new/l"));
     });
 }
 

@@ -10,7 +10,7 @@ use nix::libc;
 use nix::sys::stat::FileStat;
 
 /// The most names of a note that are written out.
-const NAMED: usize = 5;
+pub(super) const NAMED: usize = 5;
 
 /// A file or directory that a process created, modified or deleted in its layer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,6 +108,14 @@ pub enum Note {
     LinkedWith(Vec<PathBuf>),
     /// The file has other names in the layer, which become files of their own.
     Parted,
+    /// It becomes one file with others that are listed: what is written to one of them is then in
+    /// all.
+    OneFileWith {
+        /// The first of the others, before all those that existed.
+        first: Vec<PathBuf>,
+        /// The number of further ones.
+        more: usize,
+    },
 }
 
 /// What a layer can have that is not made real.
@@ -132,7 +140,7 @@ impl fmt::Display for Note {
             Self::AsAWhole => f.write_str("replaced as a whole"),
             Self::Attributes(names) => {
                 f.write_str("attributes ")?;
-                some(f, names.iter().map(String::as_str))
+                some(f, names.iter().map(String::as_str), 0)
             }
             Self::Time => f.write_str("time set"),
             Self::Owner { from, to } => {
@@ -148,19 +156,29 @@ impl fmt::Display for Note {
             Self::LinkedElsewhere => f.write_str("linked elsewhere: replaced"),
             Self::LinkedWith(names) => {
                 f.write_str("changes with it: ")?;
-                let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
-                some(f, names.iter().map(AsRef::as_ref))
+                paths(f, names, 0)
+            }
+            Self::OneFileWith { first, more } => {
+                f.write_str("one file with ")?;
+                paths(f, first, *more)
             }
         }
     }
 }
 
-/// Writes the first names, and how many more there are.
+/// Writes the first paths, and how many more there are with those that are not among them.
+fn paths(f: &mut fmt::Formatter<'_>, paths: &[PathBuf], more: usize) -> fmt::Result {
+    let names: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
+    some(f, names.iter().map(AsRef::as_ref), more)
+}
+
+/// The same for names.
 fn some<'a>(
     f: &mut fmt::Formatter<'_>,
     names: impl ExactSizeIterator<Item = &'a str>,
+    more: usize,
 ) -> fmt::Result {
-    let more = names.len().saturating_sub(NAMED);
+    let more = names.len().saturating_sub(NAMED) + more;
     for (index, name) in names.take(NAMED).enumerate() {
         let comma = if index == 0 { "" } else { ", " };
         write!(f, "{comma}{name}")?;

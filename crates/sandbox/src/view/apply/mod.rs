@@ -16,6 +16,8 @@
 //! - A file with other names (hard links) is replaced, as for the process, which saw a copy of the
 //!   one name. It is written in place, so that they all have the new content, if all its names are
 //!   in the layer's directories (`links.rs`).
+//! - Names of one file in the layer are names of one file afterwards, and all of them are listed
+//!   (`shared.rs`).
 //! - A directory in which others have changed entries meanwhile keeps their modification time.
 //!   That of another user's files cannot be set.
 //! - Extended attributes are kept if they are `user.*` ones; those of the project's own directory,
@@ -52,6 +54,7 @@ mod origin;
 mod plan;
 mod prepare;
 mod progress;
+mod shared;
 mod staging;
 mod survey;
 mod undo;

@@ -13,6 +13,7 @@ use super::below::{DIRECTORY, is_directory, look, names};
 use super::error::{ApplyError, failed, number};
 use super::listing::Made;
 use super::metadata::{Metadata, Over, is_since, kind};
+use super::shared::is_shared;
 use super::survey::{FILE, Survey};
 use super::work::POINT_ITSELF;
 use super::{DEPTH_MAX, contents, too_deep};
@@ -40,7 +41,7 @@ pub(super) struct New<'a> {
 }
 
 impl Survey<'_> {
-    /// Lists it, if anything of it differs, with everything in it. Returns its index in the list.
+    /// Lists it, if anything of it differs or it may have other names, with everything in it. Returns its index in the list.
     pub(super) fn new_tree(&mut self, mut new: New<'_>) -> Result<Option<usize>, ApplyError> {
         let cannot_look = |errno| failed("cannot look at", new.path)(errno);
         let (parent, name) = new.at;
@@ -77,8 +78,12 @@ impl Survey<'_> {
             let left_out = raw.mode() != wanted.mode() || raw.has_another_list(&wanted);
             differs = is_retimed || left_out || wanted.differs(before);
         }
-        let entry =
-            differs.then(|| self.list(new.path, new.kind, what, &made, new.before, new.notes));
+        let is_shared = is_shared(new.stat);
+        let entry = (differs || is_shared)
+            .then(|| self.list(new.path, new.kind, what, &made, new.before, new.notes));
+        if let Some(entry) = entry.filter(|_| is_shared) {
+            self.note_shared(new.part, new.stat, entry, differs);
+        }
         if let Some(lower) = &new.lower {
             let above = match is_new {
                 true => Some(file.as_fd()),

@@ -16,6 +16,7 @@ use super::below::{DIRECTORY, is_directory, look, names};
 use super::error::{ApplyError, failed, number};
 use super::metadata::{Metadata, Over, kind};
 use super::plan::Part;
+use super::shared::is_shared;
 use super::survey::FILE;
 use super::{Context, calls, contents};
 use crate::Inode;
@@ -154,13 +155,12 @@ impl<'a> Copier<'a> {
         self.context.go_on()?;
         let cannot_copy = |errno| failed("cannot copy", source.path)(errno);
         let stat = look(source.at.0, source.at.1).map_err(cannot_copy)?;
-        if stat.st_nlink > 1 && !is_directory(&stat) {
-            let key = (source.part.0, Inode::of(&stat));
-            if let Some(first) = self.links.get(&key) {
-                link(target, first).map_err(cannot_copy)?;
-                return metadata_of(source, &stat).map_err(cannot_copy);
-            }
-            self.links.insert(key, target.path.to_owned());
+        let key = (source.part.0, Inode::of(&stat));
+        if is_shared(&stat)
+            && let Some(first) = self.links.get(&key)
+        {
+            link(target, first).map_err(cannot_copy)?;
+            return metadata_of(source, &stat).map_err(cannot_copy);
         }
         let wanted = match is_directory(&stat) {
             true => return self.copy_directory(source, target, &stat),
@@ -168,6 +168,10 @@ impl<'a> Copier<'a> {
         };
         let wanted = wanted.map_err(|error| cannot_copy(number(&error)))?;
         wanted.set(target.at.0, target.at.1).map_err(cannot_copy)?;
+        // Not before it has all that it shall have.
+        if is_shared(&stat) {
+            self.links.insert(key, target.path.to_owned());
+        }
         Ok(wanted)
     }
 

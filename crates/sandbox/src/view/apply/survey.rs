@@ -1,5 +1,6 @@
 //! Looks at a layer and at what is below it, and plans what is to be done. Writes nothing.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use super::listing::{Entry, Made, Planned};
 use super::metadata::{self, Metadata, Over};
 use super::origin::{self, Moved};
 use super::plan::{Directory, Part, Plan};
+use super::shared::Shared;
 use super::{Context, ENTRIES_MAX};
 use crate::Inode;
 use crate::place::point_below;
@@ -38,6 +40,7 @@ pub(super) fn survey(
         listed: Vec::new(),
         is_in_new: false,
         linked: Vec::new(),
+        shared: HashMap::new(),
         entries: 0,
         moved: Vec::new(),
     };
@@ -45,6 +48,7 @@ pub(super) fn survey(
         survey.part(layer, index, mount)?;
     }
     survey.part_links()?;
+    survey.name_shared();
     origin::check(context, &survey.plan, survey.moved)?;
     let planned = Planned {
         since: context.since,
@@ -60,6 +64,8 @@ pub(super) struct Survey<'a> {
     /// Whether what is listed is in a directory that is new as a whole.
     pub is_in_new: bool,
     pub linked: Vec<Linked>,
+    /// The names of files of the layer that may have several, by part.
+    pub shared: HashMap<(usize, Inode), Vec<Shared>>,
     entries: usize,
     pub moved: Vec<Moved>,
 }
