@@ -188,6 +188,28 @@ fn mounts_below_the_project_are_parts_of_it() {
     }
 }
 
+#[test]
+fn a_name_that_two_mounts_show_is_one_name() {
+    for site in sites() {
+        site.outside(
+            "mkdir real alias; echo before > real/f; echo before > real/g; ln real/g real/h",
+        );
+        fs::create_dir_all(site.place.path("store")).unwrap();
+        let outside = site.place.path("store/f");
+        fs::hard_link(site.path("real/f"), &outside).unwrap();
+        let alias = site.path("alias");
+        let (none, bind) = (None::<&str>, MsFlags::MS_BIND);
+        mount(Some(&site.path("real")), &alias, none, bind, none).unwrap();
+        let _mounted = Undone(|| umount2(&alias, MntFlags::MNT_DETACH).unwrap());
+        let left = site.run("echo after > real/f; echo after > real/g");
+        left.apply().unwrap();
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "before\n");
+        assert_eq!(site.place.read("app/real/f"), "after\n");
+        // Both of its names are in the project.
+        assert_eq!(site.place.read("app/real/h"), "after\n");
+    }
+}
+
 /// Applies a layer; each time a file is opened for that, `when` is asked, and told how often that
 /// was before: whether it may be opened.
 fn apply_watched(

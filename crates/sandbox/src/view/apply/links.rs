@@ -3,13 +3,14 @@
 //! those in a package manager's store. Only where all names are in the layer's own directories do
 //! they stay one file: what is done to one of them is then done to all, and said.
 
-use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::libc;
+use nix::sys::stat::fstat;
 
 use super::below::{is_directory, look, names};
 use super::error::ApplyError;
@@ -29,8 +30,17 @@ pub(super) struct Linked {
     pub names: libc::nlink_t,
 }
 
-/// The paths of each file's names that were found.
-type Found = HashMap<Inode, Vec<PathBuf>>;
+/// What was found of a file's names.
+#[derive(Default)]
+struct Found {
+    /// The directory and the name in it tell names apart: several mounts may show one directory.
+    names: HashSet<(Inode, OsString)>,
+    /// A path of each.
+    paths: Vec<PathBuf>,
+}
+
+/// By file.
+type Files = HashMap<Inode, Found>;
 
 impl Survey<'_> {
     /// Decides for each of them whether it is written in place or replaced.
@@ -39,21 +49,30 @@ impl Survey<'_> {
         if linked.is_empty() {
             return Ok(());
         }
-        let mut found: Found = linked.iter().map(|each| (each.inode, Vec::new())).collect();
+        let files = linked.iter().map(|each| (each.inode, Found::default()));
+        let mut found: Files = files.collect();
         self.find(&mut found)?;
         let mut changed: HashMap<Inode, Vec<&Linked>> = HashMap::new();
         for each in &linked {
             changed.entry(each.inode).or_default().push(each);
         }
         for (inode, changed) in changed {
-            let names = found.remove(&inode).unwrap_or_default();
+            let names = found.remove(&inode).unwrap_or_default().paths;
             let all_inside = changed
                 .iter()
                 .all(|each| usize::try_from(each.names) == Ok(names.len()));
             let stays_one = all_inside && self.agree(&changed);
+            let listed = changed
+                .iter()
+                .filter_map(|each| self.listed.get(each.entry))
+                .map(|entry| entry.change.path.clone());
+            let listed: HashSet<PathBuf> = listed.collect();
+            let all_listed = names.iter().all(|name| listed.contains(name));
             for each in &changed {
                 match stays_one {
-                    true => self.keep_together(each, &names, changed.len()),
+                    // They say it themselves.
+                    true if all_listed => {}
+                    true => self.keep_together(each, &names),
                     false => self.replace(each, all_inside),
                 }
             }
@@ -77,16 +96,13 @@ impl Survey<'_> {
         }
     }
 
-    fn keep_together(&mut self, each: &Linked, names: &[PathBuf], changed: usize) {
+    fn keep_together(&mut self, each: &Linked, names: &[PathBuf]) {
         let Some(entry) = self.listed.get_mut(each.entry) else {
             return;
         };
-        // Those that are not listed themselves.
-        if changed < names.len() {
-            let own = &entry.change.path;
-            let others = names.iter().filter(|name| *name != own).cloned().collect();
-            entry.change.notes.push(Note::LinkedWith(others));
-        }
+        let own = &entry.change.path;
+        let others = names.iter().filter(|name| *name != own).cloned().collect();
+        entry.change.notes.push(Note::LinkedWith(others));
     }
 
     fn replace(&mut self, each: &Linked, all_inside: bool) {
@@ -126,7 +142,7 @@ impl Survey<'_> {
     }
 
     /// Looks for names in all of the layer's own directories.
-    fn find(&self, found: &mut Found) -> Result<(), ApplyError> {
+    fn find(&self, found: &mut Files) -> Result<(), ApplyError> {
         let mut left = ENTRIES_MAX;
         for part in &self.plan.parts {
             let path = part.path.strip_prefix(self.context.layers.root.path());
@@ -143,7 +159,7 @@ impl Survey<'_> {
         &self,
         directory: BorrowedFd<'_>,
         path: &Path,
-        found: &mut Found,
+        found: &mut Files,
         left: &mut usize,
         depth: usize,
     ) -> Result<(), ApplyError> {
@@ -163,9 +179,11 @@ impl Survey<'_> {
                     self.find_in(directory.as_fd(), &path.join(&name), found, left, depth + 1)?;
                 }
             } else if stat.st_nlink > 1
-                && let Some(names) = found.get_mut(&Inode::of(&stat))
+                && let Some(file) = found.get_mut(&Inode::of(&stat))
+                && let Ok(parent) = fstat(directory)
+                && file.names.insert((Inode::of(&parent), name.clone()))
             {
-                names.push(path.join(&name));
+                file.paths.push(path.join(&name));
             }
         }
         Ok(())
