@@ -92,6 +92,48 @@ fn each_name_of_what_becomes_one_file_is_listed_and_names_the_others() {
 }
 
 #[test]
+fn a_time_that_no_change_gives_is_said() {
+    as_each(|site| {
+        site.outside(
+            "mkdir entries old same; echo a > changed; echo b > back; echo s > same/s; echo t > usual; echo r > reset; echo l > linked; \
+             touch -d 2001-02-03 changed back old reset; touch -d 2001-02-03 linked",
+        );
+        let left = site.run(
+            "echo new > changed; echo new > back; echo new > usual; echo n > entries/n; echo n > old/n; \
+             mkdir made; echo f > made/future; echo p > made/past; rm -r same; mkdir same; echo t > same/s; \
+             touch -d 2100-01-01 changed entries made/future same/s same; \
+             touch -d 2002-03-04 back old made/past; echo R > reset; touch -d 2001-02-03 reset; ln linked name",
+        );
+        let changes = left.changes();
+        for path in [
+            "changed",
+            "back",
+            "reset",
+            "entries",
+            "old",
+            "made/future",
+            "same/s",
+        ] {
+            assert_eq!(notes(&changes, path), ["time set"], "{path}");
+        }
+        // It only got another name.
+        assert_eq!(notes(&changes, "linked"), ["one file with name"]);
+        let whole = ["replaced as a whole", "time set"];
+        assert_eq!(notes(&changes, "same"), whole);
+        // A new file may be older than the command: it comes from an archive.
+        for path in ["usual", "entries/n", "made", "made/past"] {
+            assert_eq!(notes(&changes, path), [""; 0], "{path}");
+        }
+        left.apply().unwrap();
+        let year = |path| site.path(path).metadata().unwrap().mtime() / 31_556_952 + 1970;
+        assert_eq!(
+            [year("changed"), year("entries"), year("back")],
+            [2100, 2100, 2002]
+        );
+    });
+}
+
+#[test]
 fn of_many_changes_those_of_what_was_there_come_first() {
     as_each(|site| {
         let left = site.run("mkdir a; for i in 1 2 3; do echo x > a/$i; done; echo x > b; rm dir/one; echo y >> file");

@@ -105,6 +105,8 @@ impl Survey<'_> {
             true => Vec::new(),
             false => vec![Note::Was(What::of(&level.lower, name, below))],
         };
+        let has_same_content =
+            is_same_kind && self.is_same((level.upper, level.lower), name, (stat, below))?;
         let linked = seen.links();
         let operation = self.push(level, name, Action::Replace(seen));
         let mut over = self.over(level.part, before.as_ref(), false);
@@ -124,6 +126,7 @@ impl Survey<'_> {
             before: before.as_ref(),
             lower,
             is_same: false,
+            has_same_content,
             notes,
         };
         if let Some(entry) = self.new_tree(new)? {
@@ -193,6 +196,7 @@ impl Survey<'_> {
             before: None,
             lower: None,
             is_same: false,
+            has_same_content: false,
             notes: Vec::new(),
         };
         self.new_tree(new)?;
@@ -312,11 +316,10 @@ impl Survey<'_> {
         let raw = Metadata::as_told(upper.as_fd(), stat).map_err(cannot_look)?;
         let over = self.over(level.part, Some(&before), false);
         let mut wanted = raw.wanted(kind(stat), over);
-        let is_time_set = match (is_same, wanted.modified, before.modified) {
-            (true, now, then) => now != then,
-            // A later time is what a change gives.
-            (false, Some(now), Some(then)) => now <= then,
-            (false, ..) => false,
+        // A time during the process is what a change of content gives.
+        let is_time_set = match is_same {
+            true => wanted.modified != before.modified,
+            false => !self.context.is_during(wanted.modified),
         };
         let linked = seen.links();
         let has_left_out = raw.has_another_list(&wanted);

@@ -19,6 +19,7 @@ use crate::view::change::{Change, ChangeKind, LeftOut, Listed, Note, What};
 #[derive(Clone, Debug)]
 pub struct Planned {
     pub(super) since: Duration,
+    pub(super) ended: Duration,
     pub(super) entries: Vec<Entry>,
 }
 

@@ -63,15 +63,17 @@ pub(super) fn modified(stat: &FileStat) -> TimeSpec {
     TimeSpec::new(stat.st_mtime, stat.st_mtime_nsec)
 }
 
+/// A time since the epoch; `None` before it.
+fn since_epoch(time: TimeSpec) -> Option<Duration> {
+    let seconds = u64::try_from(time.tv_sec()).ok()?;
+    let nanoseconds = u32::try_from(time.tv_nsec()).unwrap_or(0);
+    Some(Duration::new(seconds, nanoseconds))
+}
+
 /// Whether a modification was made at or after `since`.
 pub(super) fn is_since(modified: Option<TimeSpec>, since: Duration) -> bool {
-    modified.is_some_and(|time| {
-        let at = (time.tv_sec(), time.tv_nsec());
-        u64::try_from(at.0).is_ok_and(|seconds| {
-            let nanoseconds = u32::try_from(at.1).unwrap_or(0);
-            Duration::new(seconds, nanoseconds) >= since
-        })
-    })
+    let modified = modified.and_then(since_epoch);
+    modified.is_some_and(|at| at >= since)
 }
 
 /// The attributes of a file: users' own, and access control lists.

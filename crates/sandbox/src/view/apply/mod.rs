@@ -64,13 +64,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub(super) use calls::{Over, rename};
 pub use error::ApplyError;
 pub use listing::Planned;
 
 use nix::errno::Errno;
+use nix::sys::time::TimeSpec;
 
 use super::changes::Layer;
 use super::plan::Layers;
@@ -96,6 +97,8 @@ struct Context<'a> {
     layers: &'a Layers,
     marks: Marks,
     since: Duration,
+    /// When the process had ended: a later modification is one that it has set.
+    ended: Duration,
     progress: &'a Progress,
     /// Whether the files' modes do not bind the calling thread.
     is_root: bool,
@@ -105,6 +108,17 @@ impl Context<'_> {
     /// Fails if the caller has given up.
     fn go_on(&self) -> Result<(), ApplyError> {
         self.progress.go_on().map_err(|_| self.timed_out())
+    }
+
+    /// Whether a modification may be one of the process's changes, not a time that was set.
+    fn is_during(&self, modified: Option<TimeSpec>) -> bool {
+        metadata::is_since(modified, self.since) && !self.is_after(modified)
+    }
+
+    /// Whether a modification was not yet when the process had ended.
+    fn is_after(&self, modified: Option<TimeSpec>) -> bool {
+        // The clock of files is never ahead of the one that `ended` is read from.
+        metadata::is_since(modified, self.ended + Duration::from_nanos(1))
     }
 
     /// What a failure to read a file means.
@@ -150,8 +164,10 @@ impl Layer {
         let root = self.layers.root.path();
         let too_long = || ApplyError::TooLong { path: root.into() };
         let patience = until.saturating_duration_since(Instant::now()) + LATE;
+        let ended = SystemTime::now().duration_since(UNIX_EPOCH);
+        let ended = ended.unwrap_or_default();
         let planned = self.as_user(patience, Progress::until(until), move |task| {
-            let (_, planned) = survey::survey(&task.context(since), task.layer())?;
+            let (_, planned) = survey::survey(&task.context(since, ended), task.layer())?;
             Ok(planned)
         });
         let planned = match planned {
@@ -179,7 +195,8 @@ impl Layer {
     pub fn apply(&self, planned: &Planned) -> Result<(), ApplyError> {
         let planned = planned.clone();
         self.as_user(PATIENCE, Progress::default(), move |task| {
-            apply(&task.context(planned.since), task.layer(), &planned)
+            let context = task.context(planned.since, planned.ended);
+            apply(&context, task.layer(), &planned)
         })
         .map(|_| ())
     }
@@ -235,11 +252,12 @@ impl Task {
         self.layer.as_fd()
     }
 
-    fn context(&self, since: Duration) -> Context<'_> {
+    fn context(&self, since: Duration, ended: Duration) -> Context<'_> {
         Context {
             layers: &self.layers,
             marks: Marks::of(&self.layers),
             since,
+            ended,
             progress: &self.progress,
             is_root: self.is_root,
         }

@@ -12,7 +12,7 @@ use nix::sys::stat::{FileStat, Mode};
 use super::below::{DIRECTORY, is_directory, look, names};
 use super::error::{ApplyError, failed, number};
 use super::listing::Made;
-use super::metadata::{Metadata, Over, is_since, kind};
+use super::metadata::{Metadata, Over, kind};
 use super::shared::is_shared;
 use super::survey::{FILE, Survey};
 use super::work::POINT_ITSELF;
@@ -36,6 +36,8 @@ pub(super) struct New<'a> {
     /// The directory that is there before.
     pub lower: Option<OwnedFd>,
     /// Whether its content is what was there before, apart from what is in a directory.
+    pub has_same_content: bool,
+    /// Whether it need not be listed then.
     pub is_same: bool,
     pub notes: Vec<Note>,
 }
@@ -65,16 +67,24 @@ impl Survey<'_> {
             wanted: &wanted,
         };
         let is_new = is_directory(new.stat);
+        let is_retimed = match new.before {
+            Some(before) if new.has_same_content => {
+                // What is in a directory says itself why it has a new time.
+                let is_told = is_new && self.context.is_during(wanted.modified);
+                before.modified != wanted.modified && !is_told
+            }
+            // A change of content gives it.
+            Some(_) => !self.context.is_during(wanted.modified),
+            // A new file may have come with an earlier time, such as one from an archive.
+            None => self.context.is_after(wanted.modified),
+        };
+        if is_retimed {
+            new.notes.push(Note::Time);
+        }
         let mut differs = true;
         if new.is_same
             && let Some(before) = new.before
         {
-            // What is in a directory says itself why it has a new time.
-            let is_told = is_new && is_since(wanted.modified, self.context.since);
-            let is_retimed = before.modified != wanted.modified && !is_told;
-            if is_retimed {
-                new.notes.push(Note::Time);
-            }
             let left_out = raw.mode() != wanted.mode() || raw.has_another_list(&wanted);
             differs = is_retimed || left_out || wanted.differs(before);
         }
@@ -158,6 +168,7 @@ impl Survey<'_> {
                 over: self.over(inside.part, None, inside.passes_group_on),
                 before: before.as_ref(),
                 lower,
+                has_same_content: is_same,
                 is_same,
                 notes,
             })?;
@@ -188,7 +199,7 @@ impl Survey<'_> {
     }
 
     /// Whether two of the same kind have the same content.
-    fn is_same(
+    pub(super) fn is_same(
         &self,
         (upper, lower): (BorrowedFd<'_>, BorrowedFd<'_>),
         name: &OsStr,

@@ -52,6 +52,7 @@ pub(super) fn survey(
     origin::check(context, &survey.plan, survey.moved)?;
     let planned = Planned {
         since: context.since,
+        ended: context.ended,
         entries: survey.listed,
     };
     Ok((survey.plan, planned))
@@ -203,8 +204,8 @@ impl Survey<'_> {
         }
         let is_retimed = wanted.modified.is_some() && wanted.modified != before.modified;
         // That its entries have changed is told by them.
-        let is_set = is_retimed
-            && !(directory.has_entries && metadata::is_since(wanted.modified, self.context.since));
+        let is_set =
+            is_retimed && !(directory.has_entries && self.context.is_during(wanted.modified));
         directory.adjusted = is_adjusted || is_retimed;
         directory.wanted = wanted.clone();
         let left_out = raw.mode() != wanted.mode() || raw.has_another_list(&wanted);
