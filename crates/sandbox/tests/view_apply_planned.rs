@@ -134,6 +134,16 @@ fn a_time_that_no_change_gives_is_said() {
 }
 
 #[test]
+fn a_new_directory_that_everybody_may_write_to_is_noted_with_the_sticky_bit_too() {
+    as_each(|site| {
+        let left = site.run("mkdir -m 1777 sticky; mkdir -m 1755 own");
+        let changes = left.changes();
+        assert_eq!(find(&changes, "sticky").notes, [Note::ForEverybody(0o1777)]);
+        assert_eq!(find(&changes, "own").notes, []);
+    });
+}
+
+#[test]
 fn of_many_changes_those_of_what_was_there_come_first() {
     as_each(|site| {
         let left = site.run("mkdir a; for i in 1 2 3; do echo x > a/$i; done; echo x > b; rm dir/one; echo y >> file");

@@ -204,8 +204,8 @@ fn notes_of(made: &Made<'_>, before: Option<&Metadata>, has_mode: bool) -> Vec<N
         notes.push(Note::Attributes(attributes));
     }
     let mode = wanted.mode();
-    let is_open = mode & libc::S_IWOTH != 0 && mode & libc::S_ISVTX == 0;
-    if before.is_none() && has_mode && is_open {
+    // With the sticky bit, others can still put files there.
+    if before.is_none() && has_mode && mode & libc::S_IWOTH != 0 {
         notes.push(Note::ForEverybody(mode));
     }
     let lost = raw.mode() & !mode & SET_ID;
