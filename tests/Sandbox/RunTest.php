@@ -328,6 +328,56 @@ final class RunTest extends EvaluationTestCase
         self::assertFileExists($this->directory . '/0-160');
     }
 
+    /** How many rows of 80 columns a text takes. */
+    private static function rows(string $text): int
+    {
+        $rows = 0;
+        foreach (preg_split('/\r?\n/', self::uncoloured($text)) ?: [] as $line) {
+            $rows += max(1, (int) ceil(mb_strlen($line) / 80));
+        }
+
+        return $rows;
+    }
+
+    public function testLongLinesPushNothingOffTheScreenUnnoticed(): void
+    {
+        file_put_contents($this->directory . '/z', 'old');
+        $long = 't=$(printf "%04000d" 0); n=$(printf "%0200d" 0)';
+        $terminal = $this->atTerminal(
+            "$long; echo two > a; rm z; mkdir \$n; for i in 1 2 3 4 5 6 7 8; do ln -s b\$t.e l\$i; done",
+        );
+        $terminal->waitFor('11 changes');
+        // The question says that there is more to see, although each change has a line.
+        $first = $terminal->waitFor('Apply these changes? [y/N, l lists all] ');
+        self::assertLessThanOrEqual(24, self::rows('title' . $first . 'question'));
+        self::assertStringContainsString('modified a (4 bytes)', self::uncoloured($first));
+        self::assertStringContainsString('deleted  z (3 bytes)', self::uncoloured($first));
+        self::assertStringContainsString('created  l8 → b00', self::uncoloured($first));
+        self::assertStringContainsString('00.e', $first);
+
+        $terminal->type("l\n");
+        $all = '';
+        [$shown, $total, $perPage] = [0, 1, 0];
+        while ($total - $shown > $perPage) {
+            $page = $terminal->waitFor(' lines; Enter for more, q to stop: ');
+            self::assertLessThanOrEqual(24, self::rows($page));
+            self::assertSame(1, preg_match('/(\d+) of (\d+)$/D', $page, $found));
+            [$shown, $total] = [(int) $found[1], (int) $found[2]];
+            $perPage = $perPage ?: $shown;
+            $all .= substr($page, 0, -strlen($found[0]));
+            $terminal->type("\n");
+        }
+        $page = $terminal->waitFor('Apply these changes? [y/N, l lists all] ');
+        self::assertLessThanOrEqual(24, self::rows($page));
+        $all .= $page;
+        $terminal->type("n\n");
+        $terminal->end();
+        $all = (string) preg_replace('/\s+/', '', self::uncoloured($all));
+        foreach (range(1, 8) as $index) {
+            self::assertStringContainsString("createdl{$index}→b" . str_repeat('0', 4000) . '.e', $all);
+        }
+    }
+
     private static function uncoloured(string $text): string
     {
         return (string) preg_replace('/\x1b\[[0-9;]*m/', '', $text);

@@ -33,7 +33,7 @@ pub fn append(out: &mut String, changes: &FileChanges, theme: Theme) {
 /// Appends the first changes below a title.
 pub fn list(out: &mut String, changes: &FileChanges, title: &str, theme: Theme) {
     line(out, 1, &theme.notice(title));
-    let each = each(changes, theme);
+    let each = each(changes, theme, usize::MAX);
     for change in each.iter().take(NAMED) {
         out.push_str(change);
     }
@@ -42,8 +42,8 @@ pub fn list(out: &mut String, changes: &FileChanges, title: &str, theme: Theme) 
 }
 
 /// Each change, in a line and those of its diff: first what was there before, which is what can be
-/// lost.
-pub fn each(changes: &FileChanges, theme: Theme) -> Vec<String> {
+/// lost. Names and notes of more than `name_max` characters are cut.
+pub fn each(changes: &FileChanges, theme: Theme, name_max: usize) -> Vec<String> {
     let kinds = [
         ("modified", &changes.modified),
         ("deleted ", &changes.deleted),
@@ -57,7 +57,7 @@ pub fn each(changes: &FileChanges, theme: Theme) -> Vec<String> {
         line(
             &mut out,
             2,
-            &format!("{} {}", theme.dim(kind), described(change)),
+            &format!("{} {}", theme.dim(kind), described(change, name_max)),
         );
         if let Some(text) = &change.diff {
             diff(&mut out, text, theme);
@@ -108,15 +108,16 @@ fn diff(out: &mut String, text: &str, theme: Theme) {
 }
 
 /// The path, what it leads to, and in brackets what there is to say of it.
-fn described(change: &FileChange) -> String {
-    let mut out = escape::line(&change.path);
+fn described(change: &FileChange, name_max: usize) -> String {
+    let shown = |text: &str| cut(escape::line(text), name_max);
+    let mut out = shown(&change.path);
     let mut said = Vec::new();
     match change.file_type {
         // The sizes of these depend on the file system, or say nothing.
         Some(FileType::Directory) => {}
         Some(FileType::Link) => {
             let target = change.target.as_deref().unwrap_or_default();
-            out.push_str(&format!(" → {}", escape::line(target)));
+            out.push_str(&format!(" → {}", shown(target)));
         }
         Some(FileType::Pipe) => said.push("pipe".to_owned()),
         None => {
@@ -127,9 +128,22 @@ fn described(change: &FileChange) -> String {
     if let Some(mode) = &change.mode {
         said.push(format!("mode {mode}"));
     }
-    said.extend(change.notes.iter().map(|note| escape::line(note)));
+    said.extend(change.notes.iter().map(|note| shown(note)));
     match said.is_empty() {
         true => out,
         false => format!("{out} ({})", said.join("; ")),
     }
+}
+
+/// The beginning and the end of a text that is longer than `most` characters.
+fn cut(text: String, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text;
+    }
+    let kept = most.saturating_sub(1);
+    let end = kept / 2;
+    let first: String = text.chars().take(kept - end).collect();
+    let last: String = text.chars().skip(count - end).collect();
+    format!("{first}…{last}")
 }

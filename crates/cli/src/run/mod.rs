@@ -3,6 +3,7 @@
 mod changes;
 mod policy;
 mod relay;
+mod rows;
 mod screen;
 mod signals;
 mod stream;

@@ -45,8 +45,10 @@ pub fn forget_typed() {
     let _ = tcflush(io::stdin().as_fd(), FlushArg::TCIFLUSH);
 }
 
-/// The lines of the terminal on standard error, 24 if that is not known.
-pub fn rows() -> usize {
+/// The rows and columns of the terminal on standard error, 24 and 80 if they are not known.
+pub fn size() -> (usize, usize) {
     let size = terminal_size::terminal_size_of(io::stderr());
-    size.map_or(24, |(_, height)| usize::from(height.0))
+    size.map_or((24, 80), |(columns, rows)| {
+        (usize::from(rows.0), usize::from(columns.0))
+    })
 }
