@@ -184,6 +184,31 @@ final class ReadableTest extends EvaluationTestCase
         }
     }
 
+    public function testCredentialsThatADeploymentKeepsAreNotShownAndWhatItsReleasesLinkIs(): void
+    {
+        $deployment = new TemporaryApplication([
+            '.dep/log' => '',
+            'shared/.env' => 'A=1',
+            'shared/auth.json' => 'a token',
+            'shared/storage/oauth-private.key' => "the application's",
+            'releases/1/vendor/autoload.php' => '<?php',
+        ]);
+        $root = $deployment->path('releases/1');
+        symlink('../../shared/.env', "$root/.env");
+        symlink('../../shared/storage', "$root/storage");
+        $read = 'return [file_get_contents(".env"), file_get_contents("storage/oauth-private.key"),'
+            . ' @file_get_contents("../../shared/auth.json")];';
+        $result = $this->evaluate($read, projectRoot: $root);
+        self::assertSame(['A=1', "the application's", false], self::plain($result->result));
+        $shared = $deployment->path('shared');
+        self::assertSame([[
+            'what' => "read $shared, which the project names and which is not shown for the credentials in"
+                . " $shared/auth.json; `altair allow --root=$root --read=$shared` allows it from now on",
+            'guard' => 'filesystem',
+            'lift' => "--read=$shared",
+        ]], $result->diagnostics['blocked']);
+    }
+
     public function testWhatIsNotFollowedAndMissedIsToldWithWhatShowsIt(): void
     {
         $elsewhere = new TemporaryApplication([

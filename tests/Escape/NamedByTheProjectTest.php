@@ -99,6 +99,47 @@ final class NamedByTheProjectTest extends TestCase
     }
 
     /**
+     * A directory of the repository that the project links, with credentials below it.
+     *
+     * @param list<string> $what
+     * @dataProvider settings
+     */
+    public function testCredentialsBelowWhatAProjectLinksAreNotRead(array $what): void
+    {
+        $secrets = [];
+        foreach (['.ssh/id_rsa', '.aws/credentials', 'deep/auth.json', 'tls/server.key'] as $n => $name) {
+            $this->clone->write("infra$n/$name", 'a secret');
+            symlink("../infra$n", $this->clone->path("app/infra$n"));
+            symlink("../infra$n/$name", $this->clone->path("app/alone$n"));
+            $secrets[] = $this->clone->path("app/infra$n/$name");
+            $secrets[] = $this->clone->path("app/alone$n");
+        }
+        $this->clone->write('plain/README.md', 'read me');
+        symlink('../plain', $this->clone->path('app/plain'));
+        $plain = $this->clone->path('app/plain/README.md');
+
+        self::assertSame([$plain], $this->read([...$secrets, $plain], $what));
+    }
+
+    /**
+     * A clone in a directory of the user's that has the name of a deployment's.
+     *
+     * @param list<string> $what
+     * @dataProvider settings
+     */
+    public function testADirectoryNamedReleasesIsNoDeployment(array $what): void
+    {
+        $this->home->write('releases/clone/vendor/autoload.php', '<?php');
+        $this->home->write('shared/notes', 'a secret');
+        $secrets = [$this->home->path('shared/notes')];
+        $release = $this->home->path('releases/clone');
+        self::assertSame([], $this->read($secrets, $what, root: $release));
+
+        symlink('releases/clone', $this->home->path('current'));
+        self::assertSame($secrets, $this->read($secrets, $what, root: $release));
+    }
+
+    /**
      * @param list<string> $what
      * @dataProvider settings
      */
@@ -191,7 +232,7 @@ final class NamedByTheProjectTest extends TestCase
      * @param list<string> $what to take away
      * @return list<string> those that a run reads
      */
-    private function read(array $files, array $what, ?int $owner = null): array
+    private function read(array $files, array $what, ?int $owner = null, ?string $root = null): array
     {
         $owner ??= posix_geteuid() === 0 ? $this->user : null;
         foreach ($owner === null || $owner === 0 ? [] : [$this->home, $this->clone] as $application) {
@@ -204,7 +245,8 @@ final class NamedByTheProjectTest extends TestCase
             'return implode("\n", array_filter(%s, fn ($f) => @file_get_contents($f) !== false));',
             var_export($files, true),
         );
-        $request = ['snippet' => $code, 'projectRoot' => $this->clone->path('app'), 'timeoutMs' => 20000];
+        $root ??= $this->clone->path('app');
+        $request = ['snippet' => $code, 'projectRoot' => $root, 'timeoutMs' => 20000];
         $result = Without::evaluate($what, $request, self::KERNEL_ONLY);
         self::assertSame('returned', $result['diagnostics']['outcome'] ?? null, (string) json_encode($result));
 

@@ -13,7 +13,7 @@ use crate::channel::{Outside, SOUGHT_MAX, SOUGHT_NAME_MAX_BYTES};
 use crate::encode::shorten;
 use crate::environment::Filtered;
 use crate::guards::Guard;
-use crate::readable_paths::{Elsewhere, Homes, Left};
+use crate::readable_paths::{Below, Elsewhere, Homes, Left};
 use crate::result::Blocked;
 
 mod calls;
@@ -205,9 +205,16 @@ fn outside(files: Vec<Outside>, context: &Context, has_failed: bool) -> Vec<Bloc
 fn not_followed(left: &Left, context: &Context) -> Blocked {
     let shown = left.path.display();
     let line = allowed::line(&context.root, &Allow::Read(&left.path));
+    let why = match &left.below {
+        None => "is outside of its repository".to_owned(),
+        Some(Below::Credentials(path)) => {
+            format!("is not shown for the credentials in {}", path.display())
+        }
+        Some(Below::Unknown) => "cannot be looked through for credentials".to_owned(),
+    };
     Blocked {
         what: format!(
-            "read {shown}, which the project names and which is outside of its repository; `{line}` allows it from now on"
+            "read {shown}, which the project names and which {why}; `{line}` allows it from now on"
         ),
         guard: Guard::Filesystem,
         lift: Some(format!("--read={shown}")),

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use altair_sandbox::{Place, Shown, with_files_of};
 
+pub(crate) use credentials::Below;
 #[cfg(fuzzing)]
 pub(crate) use elsewhere::linked_packages;
 pub(crate) use elsewhere::{Elsewhere, Homes, Left};
@@ -17,6 +18,7 @@ pub(crate) use elsewhere::{Elsewhere, Homes, Left};
 use crate::ini_extensions;
 use crate::owner::{FILE_PATIENCE, run_as};
 
+mod credentials;
 mod elsewhere;
 mod territory;
 

@@ -10,6 +10,7 @@ use altair_sandbox::{Place, Shown};
 use nix::unistd::{Uid, User, geteuid};
 use serde::Deserialize;
 
+use super::credentials::{Below, Keys, Search};
 use super::territory::{Territory, is_plain};
 use crate::services::{Declarations, MANIFEST_MAX_BYTES};
 use crate::surroundings;
@@ -30,6 +31,8 @@ pub(crate) struct Left {
     pub path: PathBuf,
     /// Whether code is loaded from there: without it, classes are missing.
     pub is_code: bool,
+    /// What below it speaks against it; `None` if it does not belong to the application.
+    pub below: Option<Below>,
 }
 
 /// Links in the root to look at, and packages and links outside of it to show or tell.
@@ -42,17 +45,14 @@ impl Elsewhere {
     pub(crate) fn of(root: &Place, homes: &Homes) -> Self {
         let territory = Territory::of(root, homes);
         let mut found = Self::default();
-        if let Some(shared) = territory.shared() {
-            found
-                .shown
-                .push(Shown::found(shared.path(), shared.clone()));
-        }
         let mut look = Look {
             root,
             homes,
             territory: &territory,
+            search: Search::new(),
             found: &mut found,
         };
+        look.at_shared();
         look.at_packages();
         look.at_links();
         found
@@ -63,10 +63,18 @@ struct Look<'a> {
     root: &'a Place,
     homes: &'a Homes,
     territory: &'a Territory,
+    search: Search,
     found: &'a mut Elsewhere,
 }
 
 impl Look<'_> {
+    /// What a deployment keeps for all its releases, to which links deeper in the root lead, too.
+    fn at_shared(&mut self) {
+        if let Some(shared) = self.territory.shared() {
+            self.show(shared.path().to_owned(), shared, false);
+        }
+    }
+
     fn at_packages(&mut self) {
         let named = self.root.path().join(vendor_dir(self.root));
         let Ok(vendor) = Place::find(&named) else {
@@ -125,22 +133,49 @@ impl Look<'_> {
         if !may_be_shown(place, self.root, self.homes) {
             return false;
         }
-        if self.territory.is_shared(path) {
+        let whole = self.territory.shared().map(Place::inode);
+        let is_seen = |shown: &Shown| whole.is_some() && shown.inode() == whole;
+        if self.territory.is_shared(path) && self.found.shown.iter().any(is_seen) {
             return true;
         }
         if self.territory.holds(place) {
-            self.found.shown.push(Shown::found(named, place.clone()));
-            return true;
+            return self.show(named, place, is_code);
         }
         // Nobody is advised to show what is hidden or secret.
-        let is_told = self.found.left.iter().any(|left| left.path == path);
-        if !is_told && is_plain(path.iter(), place) {
+        if is_plain(path.iter(), place) {
+            self.leave(place, is_code, None);
+        }
+        false
+    }
+
+    /// Shows what belongs to the application, if no credentials of others are below it. Returns whether
+    /// a run sees it.
+    fn show(&mut self, named: PathBuf, place: &Place, is_code: bool) -> bool {
+        let keys = match self.territory.is_shared(place.path()) {
+            true => Keys::Own,
+            false => Keys::Others,
+        };
+        let below = match place.is_directory() {
+            true => self.search.below(place, keys),
+            false => None,
+        };
+        if below.is_some() {
+            self.leave(place, is_code, below);
+            return false;
+        }
+        self.found.shown.push(Shown::found(named, place.clone()));
+        true
+    }
+
+    fn leave(&mut self, place: &Place, is_code: bool, below: Option<Below>) {
+        let path = place.path();
+        if self.found.left.iter().all(|left| left.path != path) {
             self.found.left.push(Left {
                 path: path.to_owned(),
                 is_code,
+                below,
             });
         }
-        false
     }
 }
 
@@ -192,7 +227,7 @@ fn has_file(directory: &Place, name: &str) -> bool {
 }
 
 /// Returns whether Composer installs into a directory; a project may name any directory.
-fn is_vendor(directory: &Place) -> bool {
+pub(super) fn is_vendor(directory: &Place) -> bool {
     has_file(directory, "autoload.php") && has_file(directory, "composer/installed.json")
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use altair_sandbox::Place;
 
+use super::credentials;
 use super::elsewhere::{Homes, is_of_system};
 
 /// The directories in which files that an application names are its own.
@@ -20,19 +21,6 @@ pub(crate) struct Territory {
 
 /// Bytes of the files by which git connects a worktree with its repository: a path.
 const GIT_FILE_MAX: u64 = 8192;
-
-/// Files that hold credentials, also in a repository.
-const CREDENTIALS: &[&str] = &[
-    "auth.json",
-    "credentials",
-    "credentials.json",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    "id_rsa",
-];
-/// Files of private keys.
-const KEYS: &[&str] = &["key", "p12", "pem", "pfx"];
 
 impl Territory {
     /// That of the application at `root`, as visible to the calling thread's user.
@@ -56,7 +44,7 @@ impl Territory {
         self.shared.as_ref()
     }
 
-    /// Whether something is part of that.
+    /// Whether something is that or part of it.
     pub(crate) fn is_shared(&self, path: &Path) -> bool {
         let shared = self.shared.as_ref();
         shared.is_some_and(|shared| path.starts_with(shared.path()))
@@ -79,16 +67,8 @@ pub(crate) fn is_plain(mut names: std::path::Iter<'_>, place: &Place) -> bool {
     let is_hidden = |name: &OsStr| name.as_bytes().starts_with(b".");
     let last = names.next_back().unwrap_or_default();
     let is_environment = place.is_file() && last.as_bytes().starts_with(b".env");
-    !names.any(is_hidden) && (is_environment || !is_hidden(last)) && !is_credential(place)
-}
-
-fn is_credential(place: &Place) -> bool {
-    let path = place.path();
-    place.is_file()
-        && (CREDENTIALS.iter().any(|name| path.ends_with(name))
-            || KEYS
-                .iter()
-                .any(|key| path.extension().is_some_and(|own| own == *key)))
+    let is_credential = place.is_file() && credentials::is_one(place.path());
+    !names.any(is_hidden) && (is_environment || !is_hidden(last)) && !is_credential
 }
 
 /// The repository that a directory is in: that of the nearest `.git`. For a worktree's (gitworktrees,
@@ -143,16 +123,35 @@ fn path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-/// `shared` beside `releases`, for a root in `releases` (Deployer's and Capistrano's layout).
+/// `shared` beside `releases`, for a root in the `releases` of a deployment (Deployer's and
+/// Capistrano's layout). Directories of these names are no deployment yet.
 fn shared(root: &Place) -> Option<Place> {
     let releases = root.path().parent()?;
-    if releases.file_name()? != "releases" {
+    let deployment = releases.parent()?;
+    if releases.file_name()? != "releases" || !is_deployment(deployment, releases, root) {
         return None;
     }
-    let named = releases.parent()?.join("shared");
+    let named = deployment.join("shared");
     let shared = Place::find(&named).ok()?;
     let is_plain = shared.path() == named && shared.is_directory();
     (is_plain && is_own(shared.owner().uid, root)).then_some(shared)
+}
+
+/// Whether a directory has what a deployment makes in it: Deployer's `.dep`, or the link `current` to
+/// a release.
+fn is_deployment(directory: &Path, releases: &Path, root: &Place) -> bool {
+    let own = |name: &str| {
+        let mark = directory.join(name).symlink_metadata().ok()?;
+        is_own(mark.uid(), root).then_some(mark)
+    };
+    let leads_to_a_release = || {
+        let release = Place::find(&directory.join("current"));
+        release.is_ok_and(|release| {
+            release.is_directory() && release.path().parent() == Some(releases)
+        })
+    };
+    own(".dep").is_some_and(|mark| mark.is_dir())
+        || own("current").is_some_and(|mark| mark.is_symlink()) && leads_to_a_release()
 }
 
 /// Whether a user may say what belongs to a project: its owner, or root.
