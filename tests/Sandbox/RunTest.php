@@ -301,6 +301,27 @@ final class RunTest extends EvaluationTestCase
         $terminal->end();
     }
 
+    /**
+     * @testWith [["-u", "TERM"]]
+     *           [["TERM="]]
+     *           [["TERM=dumb"]]
+     * @param list<string> $environment
+     */
+    public function testTheScreenOfTheQuestionIsUsualWhateverTheTerminalIsSaidToBe(array $environment): void
+    {
+        $altair = dirname(__DIR__, 2) . '/bin/altair';
+        $script = "echo two > a; printf '\033[8m\033[23;24r'; echo > a\u{200b}";
+        $command = ['env', ...$environment, $altair, 'run', '--layer=.', '--', 'sh', '-c', $script];
+        $terminal = new Terminal($command, $this->directory, 24, 80);
+        $terminal->waitFor("\033[23;24r");
+        $before = $terminal->waitFor('modified');
+        self::assertStringContainsString("\033[m", $before);
+        self::assertStringContainsString("\033[r", $before);
+        $terminal->waitFor('a\u{200b} ');
+        $terminal->type("n\n");
+        $terminal->end();
+    }
+
     public function testAllChangesCanBeListedBeforeTheAnswerAndWhatWasThereComesFirst(): void
     {
         $names = 'i=100; while [ $i -lt 160 ]; do i=$((i+1)); echo x > 0-$i; done';

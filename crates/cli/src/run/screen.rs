@@ -1,6 +1,7 @@
 //! The person's terminal after a command has written to it: its last output must not decide how what
 //! follows looks, and nothing that was typed before is an answer to what follows.
 
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 
@@ -31,12 +32,23 @@ const USUAL: &[&str] = &[
     "\x1b[m\x1b[999;1H\n",
 ];
 
-/// Gives the terminal on standard error its usual state back, if it is one that has others.
+/// The least of it, for what is said to be a terminal without sequences: the end of a string, visible
+/// text in the usual characters, the whole screen to scroll in.
+const LEAST: &str = "\x18\x1b[m\x1b(B\x0f\x1b[r\x1b[999;1H\n";
+
+/// Gives the terminal on standard error its usual state back. What `TERM` says is what programs may
+/// use, not what the terminal understands: without it nothing is left out.
 pub fn make_usual() {
-    let is_plain = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let mut stderr = io::stderr();
-    if stderr.is_terminal() && !is_plain {
-        let _ = stderr.write_all(USUAL.concat().as_bytes());
+    if stderr.is_terminal() {
+        let _ = stderr.write_all(usual(std::env::var_os("TERM").as_deref()).as_bytes());
+    }
+}
+
+fn usual(term: Option<&OsStr>) -> String {
+    match term.is_some_and(|term| term == "dumb") {
+        true => LEAST.to_owned(),
+        false => USUAL.concat(),
     }
 }
 
@@ -51,4 +63,19 @@ pub fn size() -> (usize, usize) {
     size.map_or((24, 80), |(columns, rows)| {
         (usize::from(rows.0), usize::from(columns.0))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_visible_and_the_screen_scrolls_whatever_the_terminal_is_said_to_be() {
+        for term in [None, Some(""), Some("dumb"), Some("xterm")] {
+            let usual = usual(term.map(OsStr::new));
+            for sequence in ["\x18", "\x1b[m", "\x1b(B", "\x1b[r", "\x1b[999;1H"] {
+                assert!(usual.contains(sequence), "{term:?} {sequence:?}");
+            }
+        }
+    }
 }
