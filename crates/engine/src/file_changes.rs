@@ -4,7 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use altair_sandbox::{Change, ChangeKind, Changes, Contents, Layer, Listed, Planned, What};
+use altair_sandbox::{
+    Change, ChangeKind, Changes, Contents, Layer, Listed, Planned, What, shown_path,
+};
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::{Mode, fstat};
 use nix::time::{ClockId, clock_gettime};
@@ -130,16 +132,21 @@ fn non_empty(changes: FileChanges) -> Option<FileChanges> {
     (changes != FileChanges::default()).then_some(changes)
 }
 
+/// What is said of a file whose name is not UTF-8: the text in its place may be another file's name.
+const NO_TEXT: &str = "name is not UTF-8";
+
 fn display(change: &Change) -> FileChange {
-    let mut path = change.path.to_string_lossy().into_owned();
+    let mut path = shown_path(&change.path);
     if change.is_directory() {
         path.push('/');
     }
     let target = match &change.what {
-        What::Link(target) => Some(target.to_string_lossy().into_owned()),
+        What::Link(target) => Some(shown_path(target)),
         What::File | What::Directory | What::Pipe | What::Other => None,
     };
     let mode = change.mode;
+    let notes = change.notes.iter().map(ToString::to_string);
+    let has_other_bytes = change.path.to_str().is_none();
     FileChange {
         path,
         size: change.size,
@@ -151,7 +158,9 @@ fn display(change: &Change) -> FileChange {
         },
         target,
         mode: mode.map(|(before, now)| format!("{before:03o} → {now:03o}")),
-        notes: change.notes.iter().map(ToString::to_string).collect(),
+        notes: notes
+            .chain(has_other_bytes.then(|| NO_TEXT.to_owned()))
+            .collect(),
         diff: None,
     }
 }
@@ -170,8 +179,9 @@ pub fn add_diffs(changes: &mut FileChanges, layer: &Layer) {
         .chain(created)
         .chain(deleted)
         .filter(|change| !change.path.ends_with('/'))
+        // It would be another file's diff.
+        .filter(|change| !change.notes.iter().any(|note| note == NO_TEXT))
         .collect();
-    // A name that is not UTF-8 was made readable, and leads to no file then: it has no diff.
     let paths = each
         .iter()
         .map(|change| PathBuf::from(&change.path))
@@ -241,6 +251,9 @@ fn text(content: Option<&[u8]>) -> Option<&str> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     fn contents(before: Option<&str>, after: Option<&str>) -> Contents {
@@ -249,6 +262,27 @@ mod tests {
             before: bytes(before),
             after: bytes(after),
         }
+    }
+
+    #[test]
+    fn names_that_differ_in_a_byte_look_different() {
+        let change = |name: &[u8]| Change {
+            path: PathBuf::from(OsStr::from_bytes(name)),
+            kind: ChangeKind::Created,
+            what: What::Link(PathBuf::from(OsStr::from_bytes(name))),
+            size: 0,
+            mode: None,
+            notes: Vec::new(),
+        };
+        let shown = |name| {
+            let shown = display(&change(name));
+            (shown.path, shown.target.unwrap(), shown.notes)
+        };
+        let (fe, ff) = ("a\\xfeb".to_owned(), "a\\xffb".to_owned());
+        let note = || vec![NO_TEXT.to_owned()];
+        assert_eq!(shown(b"a\xfeb"), (fe.clone(), fe, note()));
+        assert_eq!(shown(b"a\xffb"), (ff.clone(), ff.clone(), note()));
+        assert_eq!(shown(b"a\\xffb"), (ff.clone(), ff, Vec::new()));
     }
 
     #[test]

@@ -131,6 +131,7 @@ pub use template::{ForkError, Model, Pass, Template};
 pub use view::{
     ApplyError, Change, ChangeKind, Changes, Contents, Home, Layer, Layered, LeftOut, Listed, Note,
     Planned, Project, Renewal, Temp, View, What, Writes, remove_directory, remove_place,
+    shown_path,
 };
 pub use visible_path::{Shown, links_on};
 pub use who_listens::{Listener, Word, listener_of_path, listeners_of_address};

@@ -109,7 +109,7 @@ fn diff(out: &mut String, text: &str, theme: Theme) {
 
 /// The path, what it leads to, and in brackets what there is to say of it.
 fn described(change: &FileChange, name_max: usize) -> String {
-    let shown = |text: &str| cut(escape::line(text), name_max);
+    let shown = |text: &str| cut(escape::name(text), name_max);
     let mut out = shown(&change.path);
     let mut said = Vec::new();
     match change.file_type {

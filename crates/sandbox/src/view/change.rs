@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use nix::fcntl::readlinkat;
 use nix::libc;
@@ -168,8 +169,8 @@ impl fmt::Display for Note {
 
 /// Writes the first paths, and how many more there are with those that are not among them.
 fn paths(f: &mut fmt::Formatter<'_>, paths: &[PathBuf], more: usize) -> fmt::Result {
-    let names: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
-    some(f, names.iter().map(AsRef::as_ref), more)
+    let names: Vec<_> = paths.iter().map(|path| shown_path(path)).collect();
+    some(f, names.iter().map(String::as_str), more)
 }
 
 /// The same for names.
@@ -187,6 +188,20 @@ fn some<'a>(
         0 => Ok(()),
         more => write!(f, " and {more} more"),
     }
+}
+
+/// A path as text: bytes that are no UTF-8 as `\xff`, so that two paths that differ in one look
+/// different.
+#[must_use]
+pub fn shown_path(path: &Path) -> String {
+    let mut out = String::new();
+    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+        out.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            out.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    out
 }
 
 /// Some of the changes of one kind of work, the rest counted.

@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub use apply::{ApplyError, Planned};
-pub use change::{Change, ChangeKind, LeftOut, Listed, Note, What};
+pub use change::{Change, ChangeKind, LeftOut, Listed, Note, What, shown_path};
 pub use changes::{Changes, Contents, Layer};
 pub(crate) use mount::{Renewed, apply, renew};
 pub(crate) use namespaces::{
