@@ -187,6 +187,22 @@ final class AllowTest extends TestCase
         self::assertStringContainsString('/etc/altair/config.toml', $refused->errors);
     }
 
+    /** Where the file would be is in the project: what the run writes there would count for other projects. */
+    public function testNoRunWritesWhereAUsersFileIsOrWouldBe(): void
+    {
+        foreach ([[$this->user, $this->user], [0, 0], [0, $this->user]] as [$host, $owner]) {
+            $home = $this->homes->of($owner);
+            $file = $this->homes->file($owner);
+            @mkdir("$home/vendor");
+            file_put_contents("$home/vendor/autoload.php", '<?php');
+            $write = "@mkdir(dirname('$file'), 0700, true); return file_put_contents('$file', 'x');";
+            $refused = $this->altair($host, 'eval', "--root=$home", '--writes', '--format=json', $write);
+            self::assertFileDoesNotExist($file);
+            self::assertSame(2, $refused->exitCode, $refused->output);
+            self::assertStringContainsString("it contains $file", $refused->output . $refused->errors);
+        }
+    }
+
     private function altair(int $uid, string ...$arguments): Command
     {
         return $this->homes->run([Command::native(), ...$arguments], $uid);

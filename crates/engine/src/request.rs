@@ -6,10 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use altair_sandbox::{Inode, Place, Shown, with_files_of};
+use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};
 
 use crate::EvalError;
-use crate::allowed::{Allowed, AllowedError, MOST_MEMORY_MB, MOST_TIMEOUT_MS, allowed_for};
+use crate::allowed::{Allowed, AllowedError, MOST_MEMORY_MB, MOST_TIMEOUT_MS, Source, allowed_for};
 use crate::arguments::Arguments;
 use crate::channel::Watched;
 use crate::encode::Limits;
@@ -344,6 +345,9 @@ impl EvalRequest {
                 "The project root is `/`, and a confined run can read its whole project: name the directory of the application.",
             ));
         }
+        if self.allow_writes && !self.unconfined {
+            check_writes(&root)?;
+        }
         let named = match (&self.bootstrap, env_bootstrap) {
             (Some(path), _) => Some((path.clone(), "bootstrap")),
             (None, Some(path)) if !path.is_empty() => {
@@ -395,6 +399,21 @@ impl EvalRequest {
                 ))
             })?,
         }
+    }
+}
+
+/// Refuses real writes where they could change what a user allows other projects: the host's, and the
+/// project's owner's, whose file a run of a root host could make.
+fn check_writes(root: &Place) -> Result<(), EvalError> {
+    let owners = Source::of(Uid::from_raw(root.owner().uid));
+    let sources = Source::all().chain(owners);
+    match sources.into_iter().find(|source| source.is_in(root.path())) {
+        None => Ok(()),
+        Some(source) => Err(invalid(format!(
+            "Writes cannot be allowed (--writes, allowWrites) in {}: it contains {}, where what other projects may do is allowed. Name the directory of the application as the root.",
+            root.path().display(),
+            source.path().display()
+        ))),
     }
 }
 

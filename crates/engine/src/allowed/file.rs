@@ -60,7 +60,11 @@ impl Source {
     /// whoever controls its environment, can set `HOME`. `None` if there is no home.
     #[must_use]
     pub fn users() -> Option<Self> {
-        let user = geteuid();
+        Self::of(geteuid())
+    }
+
+    /// Another user's file, as [`Source::users`].
+    pub(crate) fn of(user: Uid) -> Option<Self> {
         let home = User::from_uid(user).ok().flatten()?.dir;
         home.is_absolute().then(|| Self {
             file: home.join(USERS),
@@ -124,10 +128,14 @@ impl Source {
             .map_err(|_| self.invalid((None, "it is not encoded in UTF-8".to_owned())))
     }
 
-    /// Whether what it says about a root is the root's own word: the file, or what leads to it, is in it.
+    /// Whether what it says about a root is the root's own word: the file, or what leads to it, is in
+    /// it, or would be if it were there.
     #[must_use]
     pub fn is_in(&self, root: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().ok();
+        let mut above = self.file.ancestors().filter_map(real);
         self.path().starts_with(root)
+            || above.any(|directory| directory.starts_with(root))
             || Way::to(&self.file, self.user).is_ok_and(|way| way.is_in(root))
     }
 

@@ -228,6 +228,18 @@ fn a_file_below_the_root_or_behind_a_link_of_the_root_is_the_projects_word() {
 }
 
 #[test]
+fn a_file_that_is_not_there_is_where_it_would_be() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("real")).unwrap();
+    symlink("real", home.path("link")).unwrap();
+    let source = Source::of_this_user(home.path("link/.config/altair/config.toml"));
+    assert!(source.is_in(&home.path("real")));
+    assert!(source.is_in(&home.path("link")));
+    assert!(!source.is_in(&home.path("real/project")));
+    assert!(!source.is_in(&home.path("other")));
+}
+
+#[test]
 fn a_home_is_that_of_the_user_database() {
     let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap();
     let expected = user.map(|user| user.dir.join(".config/altair/config.toml"));
