@@ -173,6 +173,39 @@ final class HostEnvironmentTest extends TestCase
         $this->assertNothingGotOut($seen);
     }
 
+    /**
+     * @return iterable<string, array{string, int, int}> what is whose, and its mode
+     */
+    public static function changes(): iterable
+    {
+        yield 'everybody makes files in the root' => ['', 0, 01777];
+        yield 'a group does' => ['', 0, 0775];
+        yield 'the autoloader is another user\'s' => ['vendor/autoload.php', self::OWNER, 0644];
+        yield 'everybody writes it' => ['vendor/autoload.php', 0, 0666];
+        yield 'the manifest is another user\'s' => ['composer.json', self::OWNER, 0644];
+    }
+
+    /**
+     * Root executes the code of a directory of its own, and others can have put it there.
+     *
+     * @dataProvider changes
+     */
+    public function testNorCodeThatOthersHavePutIntoADirectoryOfRoots(string $name, int $user, int $mode): void
+    {
+        $application = new TemporaryApplication(['vendor/autoload.php' => '<?php', 'composer.json' => '{}']);
+        $evaluate = fn (): string => Command::of(
+            [Command::native(), 'eval', "--root=$application->root", 'return md5((string) getenv("SOME_SECRET"));'],
+            '/',
+            '',
+            ['SOME_SECRET' => $this->secret],
+        )->output;
+        self::assertStringContainsString(md5($this->secret), $evaluate(), 'It is root\'s alone.');
+
+        chown($application->path($name), $user);
+        chmod($application->path($name), $mode);
+        self::assertStringContainsString(md5(''), $evaluate());
+    }
+
     /** A command of `altair run` works as the owner of the directory, and has no less to tell. */
     public function testNorACommandInTheOwnersDirectory(): void
     {

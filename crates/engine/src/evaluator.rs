@@ -321,7 +321,7 @@ impl Evaluator {
         Ok(Receiver {
             passed,
             has_terminal: false,
-            other: OtherUser::of(user),
+            other: OtherUser::in_project(&target.root, user),
         })
     }
 

@@ -62,7 +62,7 @@ pub(super) fn look(root: &Path, lab: Option<&Lab>, report: &mut Report) -> Resul
     let allowed = allowed_for(place.path()).map_err(|e| e.to_string())?;
     let receiver = Receiver {
         passed: allowed.env.clone(),
-        other: OtherUser::of(user),
+        other: OtherUser::in_project(&place, user),
         ..Receiver::default()
     };
     let known = ProjectEnvironment::of(&environment, &set_later, receiver, &place, PATIENCE)

@@ -5,10 +5,11 @@
 //! 2. what the user has named passes ([`Receiver::passed`]);
 //! 3. what is a terminal's or a session's, and credentials of the caller's, pass only if the project's
 //!    `.env` files name them;
-//! 4. a run of another user than the host's gets a short list, and in a container what the container's
-//!    first process has with the same value. Its owner reads what its processes have
-//!    (`/proc/<pid>/environ`), and what the application sends. That the project names a variable is no
-//!    reason here: the owner of the project would ask for what the host alone has.
+//! 4. a run of another user than the host's, or of code that others can change in a project of root's,
+//!    gets a short list, and in a container what the container's first process has with the same value.
+//!    Its owner reads what its processes have (`/proc/<pid>/environ`), and what the application sends.
+//!    That the project names a variable is no reason here: the owner of the project would ask for what
+//!    the host alone has.
 
 mod container;
 mod names;
@@ -19,10 +20,11 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use altair_sandbox::{RunAs, other_user};
-use nix::unistd::{Uid, User};
+use altair_sandbox::{Place, RunAs, other_user};
+use nix::unistd::{Uid, User, geteuid};
 
 use crate::EvalError;
+use crate::owner::others_have_code_in;
 pub use names::{
     CLOUD_KEYS, CODE, CREDENTIALS, FOR_ANOTHER_USER, HOME, LOADERS, SESSION, TERMINAL,
 };
@@ -41,7 +43,7 @@ pub enum Withheld {
     Session,
     /// It is a credential of the caller's ([`CREDENTIALS`]).
     Credential,
-    /// It is the host's, and the run another user's.
+    /// It is the host's, and the run another user's, or of code that others can change.
     Hosts,
 }
 
@@ -56,7 +58,7 @@ pub struct Receiver {
     pub other: Option<OtherUser>,
 }
 
-/// Another user than the host's.
+/// Another user than the host's, or one whose code the host's executes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OtherUser {
     /// Its home, by the user database.
@@ -69,16 +71,26 @@ impl OtherUser {
     /// Another user, if this is one than the host's.
     #[must_use]
     pub fn of(user: Option<RunAs>) -> Option<Self> {
-        let uid = other_user(user)?.uid;
+        let uid = Uid::from_raw(other_user(user)?.uid);
         // As root with another group it is root still.
-        if uid == nix::unistd::geteuid().as_raw() {
-            return None;
-        }
-        let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
-        Some(Self {
-            home: user.map(|user| user.dir.into_os_string()),
+        (uid != geteuid()).then(|| Self::with_home_of(uid))
+    }
+
+    /// Who gets a part of the host's environment in a project, whose runs are executed as `user`: code
+    /// that others have put into a project of root's is theirs, though root executes it.
+    #[must_use]
+    pub(crate) fn in_project(root: &Place, user: Option<RunAs>) -> Option<Self> {
+        let is_root = user.is_some_and(|user| user.uid == 0) && geteuid().is_root();
+        let is_others = || is_root && others_have_code_in(root);
+        Self::of(user).or_else(|| is_others().then(|| Self::with_home_of(geteuid())))
+    }
+
+    fn with_home_of(user: Uid) -> Self {
+        let home = User::from_uid(user).ok().flatten();
+        Self {
+            home: home.map(|user| user.dir.into_os_string()),
             container: container::variables(),
-        })
+        }
     }
 }
 
@@ -100,7 +112,9 @@ impl Withheld {
             Self::CloudKey => "a cloud key",
             Self::Session => "of a terminal or a session",
             Self::Credential => "a credential of an agent, a forge, a registry or a deployment",
-            Self::Hosts => "the host's own; runs here are another user's",
+            Self::Hosts => {
+                "the host's own; runs here are another user's, or of code that others can change"
+            }
         }
     }
 

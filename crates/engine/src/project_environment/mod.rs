@@ -230,7 +230,7 @@ pub fn services_of_project(root: &Path) -> Result<Vec<Declared>, String> {
     let place = Place::find(root).map_err(unseen)?;
     let receiver = Receiver {
         has_terminal: true,
-        other: OtherUser::of(run_as(&place)),
+        other: OtherUser::in_project(&place, run_as(&place)),
         ..Receiver::default()
     };
     let known = ProjectEnvironment::of(&environment, &set_later, receiver, &place, FILE_PATIENCE);
