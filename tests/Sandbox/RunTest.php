@@ -297,6 +297,8 @@ final class RunTest extends EvaluationTestCase
         foreach ($usual as $sequence) {
             self::assertStringContainsString($sequence, $before, addcslashes($sequence, "\0..\37"));
         }
+        // What is typed before is forgotten.
+        $terminal->waitFor('[y/N');
         $terminal->type("n\n");
         $terminal->end();
     }
@@ -318,6 +320,7 @@ final class RunTest extends EvaluationTestCase
         self::assertStringContainsString("\033[m", $before);
         self::assertStringContainsString("\033[r", $before);
         $terminal->waitFor('a\u{200b} ');
+        $terminal->waitFor('[y/N');
         $terminal->type("n\n");
         $terminal->end();
     }
