@@ -10,9 +10,11 @@ use std::convert::Infallible;
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
 
 use nix::fcntl::{OFlag, open};
 use nix::libc;
+use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::stat::Mode;
@@ -25,6 +27,9 @@ use crate::system_calls::{self, Cloned};
 /// Reads its input until that ends, which it does not as long as the witness is needed. On every
 /// system; one without it has no witnesses.
 const PROGRAM: &CStr = c"/bin/cat";
+
+/// How long its start is waited for; it takes microseconds on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Such a child, as long as this lives. Its end is told to this process as that of any child.
 #[derive(Debug)]
@@ -66,6 +71,7 @@ impl Witness {
         // Does not fail for a mask that was in force before.
         let _ = mask.thread_set_mask();
         let (pid, pidfd) = cloned?;
+        await_program(pid, pidfd.as_fd());
         Ok(Self {
             pid,
             pidfd,
@@ -85,6 +91,23 @@ impl Drop for Witness {
         // A process of the same user may have stopped it.
         system_calls::signal_pidfd(self.pidfd.as_fd(), libc::SIGKILL);
         let _ = system_calls::wait_pidfd(self.pidfd.as_fd());
+    }
+}
+
+/// Waits until it has executed its program, or has ended. clone(2) returns a moment earlier: the kernel
+/// takes the memory away before it drops capabilities and lets others look (fs/exec.c,
+/// `begin_new_exec`). A process has arguments again after that.
+fn await_program(pid: i32, pidfd: BorrowedFd<'_>) {
+    let until = Instant::now() + PATIENCE;
+    let is_program = || {
+        let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        arguments == PROGRAM.to_bytes_with_nul()
+    };
+    while !is_program() && Instant::now() < until {
+        let ended = poll(&mut [PollFd::new(pidfd, PollFlags::POLLIN)], 1u8);
+        if ended.is_ok_and(|count| count > 0) {
+            return;
+        }
     }
 }
 
