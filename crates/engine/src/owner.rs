@@ -46,13 +46,16 @@ pub(crate) fn others_have_code_in(root: &Place) -> bool {
         });
         places.into_iter().any(|place| match place {
             Ok(place) => is_others(&place),
-            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+            Err(error) => !matches!(
+                error.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ),
         })
     });
     looked.unwrap_or(true)
 }
 
-/// In a directory that is sticky, others can make files, too.
+/// In a directory that is sticky, others can make files, too. Root's own group may have other members.
 fn is_others(place: &Place) -> bool {
     let others = Mode::S_IWGRP | Mode::S_IWOTH;
     let mode = Mode::from_bits_truncate(place.mode());
